@@ -1,0 +1,46 @@
+package v1alpha1
+
+// Labels on every child of a TrainingJob. They are for people and selectors: the operator itself reads
+// identity from the pod's name and controller reference, which nobody can edit.
+const (
+	// LabelJobName is the TrainingJob's name.
+	LabelJobName = Group + "/job-name"
+	// LabelJobUID is the TrainingJob's UID.
+	LabelJobUID = Group + "/job-uid"
+	// LabelRole is the replica's role in lower case.
+	LabelRole = Group + "/role"
+	// LabelIndex is the replica's index within its role, from 0.
+	LabelIndex = Group + "/index"
+	// LabelRank is the replica's rank within the job, from 0.
+	LabelRank = Group + "/rank"
+	// LabelAttempt is the attempt that the pod belongs to, from 0.
+	LabelAttempt = Group + "/attempt"
+	// LabelLife is the pod's life: "<attempt>-<replacement>".
+	LabelLife = Group + "/life"
+)
+
+// Labels that tools made for the Kubeflow training operator read.
+const (
+	KubeflowLabelJobName      = "training.kubeflow.org/job-name"
+	KubeflowLabelReplicaType  = "training.kubeflow.org/replica-type"
+	KubeflowLabelReplicaIndex = "training.kubeflow.org/replica-index"
+	KubeflowLabelJobRole      = "training.kubeflow.org/job-role"
+)
+
+// Environment variables that every container of every replica gets, whatever the framework.
+const (
+	// EnvAttempt is status.attempt: a fencing token for checkpoints, as it only grows.
+	EnvAttempt = "TRAININGJOB_ATTEMPT"
+	// EnvRank is the replica's rank within the job, from 0.
+	EnvRank = "TRAININGJOB_RANK"
+	// EnvName is the job's name.
+	EnvName = "TRAININGJOB_NAME"
+	// EnvRole is the replica's role in lower case.
+	EnvRole = "TRAININGJOB_ROLE"
+	// EnvIndex is the replica's index within its role, from 0.
+	EnvIndex = "TRAININGJOB_INDEX"
+	// EnvReplicas is the number of replicas of the replica's role.
+	EnvReplicas = "TRAININGJOB_REPLICAS"
+	// EnvLeaderAddress is the DNS name of the leader: chief, master, launcher or else worker 0.
+	EnvLeaderAddress = "TRAININGJOB_LEADER_ADDRESS"
+)

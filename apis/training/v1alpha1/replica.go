@@ -1,0 +1,99 @@
+package v1alpha1
+
+import corev1 "k8s.io/api/core/v1"
+
+// Role is what a replica is for.
+//
+// +kubebuilder:validation:MaxLength=9
+type Role string
+
+// The roles. Chief, Master and Launcher are leaders: a job has at most one of them, with one replica.
+const (
+	Chief     Role = "Chief"
+	Master    Role = "Master"
+	Launcher  Role = "Launcher"
+	Worker    Role = "Worker"
+	PS        Role = "PS"
+	Evaluator Role = "Evaluator"
+)
+
+// Roles lists the roles in the order of their ranks.
+var Roles = []Role{Chief, Master, Launcher, Worker, PS, Evaluator}
+
+// IsLeader reports whether a job can have only one replica of r, which leads the others.
+func (r Role) IsLeader() bool { return r == Chief || r == Master || r == Launcher }
+
+// ReplicaSpec is one role of a job.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.template.spec) && has(self.template.spec.containers) && size(self.template.spec.containers) > 0",message="template.spec.containers is missing: write at least one container with name and image"
+// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.containers) || self.template.spec.containers.all(c, has(c.image) && size(c.image) > 0)",message="a container has no image: write template.spec.containers[].image"
+type ReplicaSpec struct {
+	// replicas is the number of pods of this role, 0 to 10000. Default 1. It can be scaled while the job runs
+	// only for the Worker role of an elastic job.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// template is the pod that runs; the operator adds host name, subdomain, labels, environment variables
+	// that the template does not set itself, and restartPolicy Never (restarts are the operator's). May change
+	// only while suspended.
+	// +required
+	Template corev1.PodTemplateSpec `json:"template"`
+
+	// restartPolicy says which exits are restarted. OnFailure: every exit code but 0. Always: exit code 0 too,
+	// unless the job waits for that replica's success. ExitCode: 130, 137, 138, 143 and other signals are
+	// restarted; 1, 2, 126, 127, 128, 139 are permanent and fail the job. Never: none. A pod that was lost, not
+	// at fault (drained, evicted, deleted), is restarted under every policy. Default OnFailure.
+	// +kubebuilder:default=OnFailure
+	// +optional
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
+
+	// restartScope says what is restarted when a replica of this role breaks: Replica (only it), Role (all of its
+	// role) or Job (the whole job). Default by framework and role; the scope in force is in
+	// status.replicaStatuses.
+	// +optional
+	RestartScope RestartScope `json:"restartScope,omitempty"`
+}
+
+// RestartPolicy says which exits of a replica are restarted.
+//
+// +kubebuilder:validation:Enum=Never;OnFailure;Always;ExitCode
+type RestartPolicy string
+
+// The restart policies.
+const (
+	RestartNever     RestartPolicy = "Never"
+	RestartOnFailure RestartPolicy = "OnFailure"
+	RestartAlways    RestartPolicy = "Always"
+	RestartExitCode  RestartPolicy = "ExitCode"
+)
+
+// RestartScope says what is restarted when a replica breaks.
+//
+// +kubebuilder:validation:Enum=Replica;Role;Job
+type RestartScope string
+
+// The restart scopes, narrow to wide.
+const (
+	ScopeReplica RestartScope = "Replica"
+	ScopeRole    RestartScope = "Role"
+	ScopeJob     RestartScope = "Job"
+)
+
+// Elastic bounds the number of workers of a job that may be scaled while it runs.
+//
+// +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",message="elastic.minReplicas must not be above elastic.maxReplicas"
+type Elastic struct {
+	// minReplicas is the number of workers with which the job can run: Running is True from there on.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +required
+	MinReplicas int32 `json:"minReplicas"`
+	// maxReplicas is the largest number of workers that the job may be scaled to.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +required
+	MaxReplicas int32 `json:"maxReplicas"`
+}

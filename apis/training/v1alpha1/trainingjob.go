@@ -1,0 +1,132 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TrainingJob is a distributed training run: replicas by role that find each other, and what to do when one breaks.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=tj,categories=all
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicaSpecs.Worker.replicas,statuspath=.status.replicaStatuses.Worker.active,selectorpath=.status.replicaStatuses.Worker.selector
+// +kubebuilder:selectablefield:JSONPath=.status.phase
+// +kubebuilder:printcolumn:name=Phase,type=string,JSONPath=.status.phase
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=.status.ready
+// +kubebuilder:printcolumn:name=Restarts,type=integer,JSONPath=.status.restarts
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp
+// +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=.status.reason,priority=1
+// +kubebuilder:printcolumn:name=Framework,type=string,JSONPath=.spec.framework,priority=1
+// +kubebuilder:printcolumn:name=Attempt,type=integer,JSONPath=.status.attempt,priority=1
+// +kubebuilder:printcolumn:name=Duration,type=string,JSONPath=.status.duration,priority=1
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name becomes the name of a Service and part of host names: write lower-case letters, digits and '-', beginning with a letter"
+// +kubebuilder:validation:XValidation:rule="self.spec.replicaSpecs.all(r, size(self.metadata.name) + size(r) + 2 + size(string(r == 'Worker' && has(self.spec.elastic) ? self.spec.elastic.maxReplicas : self.spec.replicaSpecs[r].replicas)) <= 63)",message="metadata.name is too long: each replica gets the host name <name>-<role>-<index>, which must fit the 63 characters of a DNS label; write a shorter name"
+type TrainingJob struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata. The name is also the name of the job's headless Service.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the user wants.
+	// +required
+	Spec TrainingJobSpec `json:"spec"`
+	// status is what the operator saw and decided. Only the operator writes it.
+	// +optional
+	Status TrainingJobStatus `json:"status,omitempty"`
+}
+
+// TrainingJobList is a list of TrainingJobs.
+//
+// +kubebuilder:object:root=true
+type TrainingJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TrainingJob `json:"items"`
+}
+
+// TrainingJobSpec is what the user wants of a TrainingJob.
+//
+// +kubebuilder:validation:XValidation:rule="self.framework == oldSelf.framework",message="framework cannot change: create another job"
+// +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",message="managedBy cannot change: create another job"
+// +kubebuilder:validation:XValidation:rule="self.framework != 'PyTorch' || self.replicaSpecs.all(r, r in ['Master', 'Worker', 'Evaluator'])",message="a PyTorch job has the roles Master, Worker and Evaluator; write framework: TensorFlow or framework: Custom for parameter servers, a Chief or a Launcher"
+// +kubebuilder:validation:XValidation:rule="self.framework != 'JAX' || self.replicaSpecs.all(r, r in ['Worker', 'Evaluator'])",message="a JAX job has the roles Worker and Evaluator; worker 0 is its coordinator"
+// +kubebuilder:validation:XValidation:rule="self.framework != 'TensorFlow' || self.replicaSpecs.all(r, r in ['Chief', 'PS', 'Worker', 'Evaluator'])",message="a TensorFlow job has the roles Chief, PS, Worker and Evaluator; write Chief instead of Master"
+// +kubebuilder:validation:XValidation:rule="self.replicaSpecs.exists(r, r in ['Chief', 'Master', 'Launcher', 'Worker'] && self.replicaSpecs[r].replicas > 0)",message="no replica can decide the job: write a Worker, Chief, Master or Launcher with at least 1 replica"
+// +kubebuilder:validation:XValidation:rule="self.replicaSpecs.filter(r, r in ['Chief', 'Master', 'Launcher']).size() <= 1",message="a job has one leader: write only one of Chief, Master and Launcher"
+// +kubebuilder:validation:XValidation:rule="self.replicaSpecs.all(r, !(r in ['Chief', 'Master', 'Launcher']) || self.replicaSpecs[r].replicas <= 1)",message="a job has one leader: write replicas: 1 for Chief, Master or Launcher"
+// +kubebuilder:validation:XValidation:rule="self.replicaSpecs.map(r, self.replicaSpecs[r].replicas).sum() <= 10000",message="a job has at most 10000 replicas in all roles together"
+// +kubebuilder:validation:XValidation:rule="!has(self.elastic) || self.framework != 'JAX'",message="a JAX job cannot be elastic: its number of processes is fixed; leave elastic out"
+// +kubebuilder:validation:XValidation:rule="!has(self.elastic) || ('Worker' in self.replicaSpecs && self.replicaSpecs['Worker'].replicas >= self.elastic.minReplicas && self.replicaSpecs['Worker'].replicas <= self.elastic.maxReplicas)",message="an elastic job needs replicaSpecs.Worker.replicas between elastic.minReplicas and elastic.maxReplicas"
+// +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (has(self.elastic) ? has(oldSelf.elastic) && self.elastic == oldSelf.elastic : !has(oldSelf.elastic))",message="elastic may change only while the job is suspended: set suspend: true first"
+// +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (size(self.replicaSpecs) == size(oldSelf.replicaSpecs) && self.replicaSpecs.all(r, r in oldSelf.replicaSpecs))",message="roles may be added or removed only while the job is suspended: set suspend: true first"
+// +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || self.replicaSpecs.all(r, !(r in oldSelf.replicaSpecs) || self.replicaSpecs[r].template == oldSelf.replicaSpecs[r].template)",message="pod templates may change only while the job is suspended: set suspend: true first"
+// +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || self.replicaSpecs.all(r, !(r in oldSelf.replicaSpecs) || self.replicaSpecs[r].replicas == oldSelf.replicaSpecs[r].replicas || (r == 'Worker' && has(self.elastic)))",message="replicas of a job that runs may change only for the Worker role of an elastic job: set elastic (minReplicas, maxReplicas) when creating the job, or suspend: true before scaling"
+type TrainingJobSpec struct {
+	// framework says which environment the replicas get to find each other: TensorFlow (TF_CONFIG),
+	// PyTorch (MASTER_ADDR, RANK, PET_*), JAX (JAX_COORDINATOR_ADDRESS, ...) or Custom (TRAININGJOB_* only).
+	// It also decides the default restart scopes. Immutable.
+	// +required
+	Framework Framework `json:"framework"`
+
+	// suspend true deletes the pods and keeps everything that was counted; false starts them again.
+	// Queues such as Kueue write it. Default false.
+	// +kubebuilder:default=false
+	// +optional
+	Suspend bool `json:"suspend"`
+
+	// managedBy names another controller that runs this job; the operator then leaves it alone. Default:
+	// empty, this operator. Immutable.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	ManagedBy string `json:"managedBy,omitempty"`
+
+	// replicaSpecs says by role (Chief, Master, Launcher, PS, Worker, Evaluator) how many pods of which template the job has.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=6
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['Chief', 'Master', 'Launcher', 'PS', 'Worker', 'Evaluator'])",message="unknown role: write Chief, Master, Launcher, PS, Worker or Evaluator"
+	// +required
+	ReplicaSpecs map[Role]ReplicaSpec `json:"replicaSpecs"`
+
+	// elastic lets the number of workers change while the job runs, within bounds. Default: fixed.
+	// May change only while suspended.
+	// +optional
+	Elastic *Elastic `json:"elastic,omitempty"`
+
+	// successPolicy says whose exit code 0 ends the job with success. Leader: the chief, master or launcher,
+	// else worker 0. AllWorkers: every leader and worker. Default Leader.
+	// +kubebuilder:default=Leader
+	// +optional
+	SuccessPolicy SuccessPolicy `json:"successPolicy,omitempty"`
+
+	// runPolicy sets the deadlines and what is cleaned up afterwards.
+	// +kubebuilder:default={}
+	// +optional
+	RunPolicy RunPolicy `json:"runPolicy,omitempty"`
+
+	// recovery sets how often and how fast the job is restarted.
+	// +kubebuilder:default={}
+	// +optional
+	Recovery Recovery `json:"recovery,omitempty"`
+}
+
+// Framework is the training framework whose launcher the replicas run.
+//
+// +kubebuilder:validation:Enum=TensorFlow;PyTorch;JAX;Custom
+type Framework string
+
+// The frameworks.
+const (
+	TensorFlow Framework = "TensorFlow"
+	PyTorch    Framework = "PyTorch"
+	JAX        Framework = "JAX"
+	Custom     Framework = "Custom"
+)
+
+// SuccessPolicy says whose success is the job's.
+//
+// +kubebuilder:validation:Enum=Leader;AllWorkers
+type SuccessPolicy string
+
+// The success policies.
+const (
+	SuccessLeader     SuccessPolicy = "Leader"
+	SuccessAllWorkers SuccessPolicy = "AllWorkers"
+)
