@@ -1,0 +1,9 @@
+// Package build makes the children of a TrainingJob as values: its headless Service and its pods.
+//
+// A pod is the user's template and these injections, nothing else: name, labels, controller reference, host name,
+// subdomain, restartPolicy Never, and the environment variables that the template does not set itself.
+//
+// Decisions, newest first:
+//   - The environment goes into every container and init container: a side-car that watches the training needs it too.
+//   - publishNotReadyAddresses: ranks look each other up before they are ready, so no init container has to wait for DNS.
+package build

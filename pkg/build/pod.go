@@ -1,0 +1,97 @@
+package build
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Pod returns the pod of one life of a slot: the role's template with the injections of the package comment.
+// env is what the job's framework wants its launcher to read.
+func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar) *corev1.Pod {
+	replicas := job.Spec.ReplicaSpecs[slot.Role]
+	template := replicas.Template.DeepCopy()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            state.PodName(job.Name, slot, life),
+			Namespace:       job.Namespace,
+			Labels:          template.Labels,
+			Annotations:     template.Annotations,
+			OwnerReferences: controllerRef(job),
+		},
+		Spec: template.Spec,
+	}
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	maps.Copy(pod.Labels, podLabels(job, slot, life))
+	pod.Spec.Hostname = state.HostName(job.Name, slot)
+	pod.Spec.Subdomain = job.Name
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	env = append(identity(job, slot, life), env...)
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			containers[i].Env = mergeEnv(containers[i].Env, env)
+		}
+	}
+	return pod
+}
+
+// identity returns the variables that every replica gets, whatever its framework.
+func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: v1alpha1.EnvName, Value: job.Name},
+		{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)},
+		{Name: v1alpha1.EnvRole, Value: strings.ToLower(string(slot.Role))},
+		{Name: v1alpha1.EnvIndex, Value: strconv.Itoa(slot.Index)},
+		{Name: v1alpha1.EnvRank, Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
+		{Name: v1alpha1.EnvReplicas, Value: strconv.Itoa(int(job.Spec.ReplicaSpecs[slot.Role].Replicas))},
+		{Name: v1alpha1.EnvLeaderAddress, Value: Address(job, state.Leader(&job.Spec))},
+	}
+}
+
+// mergeEnv returns the injected variables before the user's own, so that these can refer to them as $(NAME);
+// where both set a variable, the user's wins.
+func mergeEnv(own, injected []corev1.EnvVar) []corev1.EnvVar {
+	merged := slices.DeleteFunc(slices.Clone(injected), func(v corev1.EnvVar) bool { return sets(own, v.Name) })
+	return append(merged, own...)
+}
+
+func sets(env []corev1.EnvVar, name string) bool {
+	return slices.ContainsFunc(env, func(v corev1.EnvVar) bool { return v.Name == name })
+}
+
+// EnvConflicts returns the names of the variables that the role's template sets although the operator would, sorted.
+func EnvConflicts(job *v1alpha1.TrainingJob, slot state.Slot, env []corev1.EnvVar) []string {
+	var conflicts []string
+	spec := job.Spec.ReplicaSpecs[slot.Role].Template.Spec
+	for _, v := range append(identity(job, slot, state.Life{}), env...) {
+		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+			if sets(c.Env, v.Name) {
+				conflicts = append(conflicts, v.Name)
+			}
+		}
+	}
+	slices.Sort(conflicts)
+	return slices.Compact(conflicts)
+}
+
+// Port returns the container port of that name in the role's template, else fallback.
+// Frameworks ask by the names that manifests made for the Kubeflow training operator use.
+func Port(job *v1alpha1.TrainingJob, role v1alpha1.Role, name string, fallback int32) int32 {
+	for _, c := range job.Spec.ReplicaSpecs[role].Template.Spec.Containers {
+		for _, p := range c.Ports {
+			if p.Name == name {
+				return p.ContainerPort
+			}
+		}
+	}
+	return fallback
+}

@@ -1,0 +1,22 @@
+package build
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Service returns the headless Service that gives every pod of the job its DNS name.
+func Service(job *v1alpha1.TrainingJob) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: job.Name, Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: controllerRef(job),
+		},
+		Spec: corev1.ServiceSpec{
+			ClusterIP:                corev1.ClusterIPNone,
+			PublishNotReadyAddresses: true,
+			Selector:                 map[string]string{v1alpha1.LabelJobUID: string(job.UID)},
+		},
+	}
+}

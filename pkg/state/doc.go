@@ -1,0 +1,14 @@
+// Package state holds what one reconcile may know: the Snapshot. It is values only, the clock included, so that
+// every decision made from it can be repeated, tested and simulated.
+//
+// A slot is a place in the job, (role, index). A slot's life is (attempt, replacement). A pod belongs to one life of
+// one slot and its name says which:
+//
+//	<job>-<role>-<index>             the first life
+//	<job>-<role>-<index>-a<A>r<R>    attempt A, replacement R
+//
+// Decisions, newest first:
+//   - A pod's identity is read from its name and controller reference, not from labels: nobody can edit a name.
+//   - A slot has "started" once its pod was seen running or finished. A pod that goes before that has lost nothing
+//     and is made again in the same life.
+package state

@@ -1,0 +1,86 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Memory is what the status remembers of each role's slots.
+type Memory map[v1alpha1.Role]*RoleMemory
+
+// RoleMemory is what the status remembers of one role's slots.
+type RoleMemory struct {
+	Started      IndexSet
+	Succeeded    IndexSet
+	Replacements Counts
+}
+
+// ReadMemory decodes the memory of a status, with an entry for each role in the spec.
+// It returns an error if somebody else wrote a text into the status that the operator does not write.
+func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
+	memory := Memory{}
+	for role := range job.Spec.ReplicaSpecs {
+		status := job.Status.ReplicaStatuses[role]
+		m := &RoleMemory{}
+		var err error
+		if m.Started, err = ParseIndexSet(status.StartedIndexes); err != nil {
+			return nil, fmt.Errorf("reading startedIndexes of %s: %w", role, err)
+		}
+		if m.Succeeded, err = ParseIndexSet(status.SucceededIndexes); err != nil {
+			return nil, fmt.Errorf("reading succeededIndexes of %s: %w", role, err)
+		}
+		if m.Replacements, err = ParseCounts(status.Replacements); err != nil {
+			return nil, fmt.Errorf("reading replacements of %s: %w", role, err)
+		}
+		memory[role] = m
+	}
+	return memory, nil
+}
+
+// Replace gives the slot its next life, which has not started.
+func (m *RoleMemory) Replace(index int) {
+	m.Replacements[index]++
+	m.Started.Remove(index)
+}
+
+// Counts holds a number by replica index; its text form is "0-3:1,5:2", zeros left out.
+type Counts map[int]int
+
+// String returns the counts as sorted runs of equal numbers.
+func (c Counts) String() string {
+	if len(c) == 0 {
+		return ""
+	}
+	n := slices.Max(slices.Collect(maps.Keys(c))) + 1
+	return formatRuns(n, func(i int) string {
+		if c[i] == 0 {
+			return ""
+		}
+		return strconv.Itoa(c[i])
+	}, func(run, count string) string { return run + ":" + count })
+}
+
+// ParseCounts is the inverse of String; it returns an error that names the part it cannot read.
+func ParseCounts(text string) (Counts, error) {
+	counts := Counts{}
+	for part := range splitNonEmpty(text) {
+		run, number, _ := strings.Cut(part, ":")
+		first, last, err := parseRun(run)
+		if err != nil {
+			return nil, err
+		}
+		count, err := strconv.Atoi(number)
+		if err != nil || count < 1 {
+			return nil, fmt.Errorf("counts: %q has no positive number behind the colon", part)
+		}
+		for i := first; i <= last; i++ {
+			counts[i] = count
+		}
+	}
+	return counts, nil
+}

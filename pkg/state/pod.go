@@ -1,0 +1,134 @@
+package state
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Pod is what the operator knows of one pod of the job.
+type Pod struct {
+	Name string
+	UID  types.UID
+	Slot Slot
+	Life Life
+
+	Node  string
+	Phase corev1.PodPhase
+	Ready bool
+
+	// Deleted is when somebody asked for the pod's deletion; zero if nobody did.
+	Deleted time.Time
+	// Disruption is the reason of the DisruptionTarget condition: PreemptionByScheduler, EvictionByEvictionAPI, ...
+	Disruption Trouble
+	// Exit is the first container that ended with an exit code other than 0; nil if none did.
+	Exit *Exit
+	// Finished is when the last container ended; zero while one runs.
+	Finished time.Time
+	// Rejected says why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
+	Rejected Trouble
+	// Waiting says why the pod does not run yet: Unschedulable, ImagePullBackOff, ...
+	Waiting Trouble
+}
+
+// Trouble is a reason and message of Kubernetes, and when it came.
+type Trouble struct {
+	Reason  string
+	Message string
+	Time    time.Time
+}
+
+// Exit is a container's end.
+type Exit struct {
+	Code    int32
+	Reason  string
+	Message string
+	Time    time.Time
+}
+
+// CanRun reports whether a process of the pod may still run.
+func (p *Pod) CanRun() bool {
+	return p.Phase != corev1.PodSucceeded && p.Phase != corev1.PodFailed
+}
+
+// HasStarted reports whether the pod's containers have run.
+func (p *Pod) HasStarted() bool {
+	return p.Phase == corev1.PodRunning || !p.CanRun()
+}
+
+// Scheduled reports whether the pod has a node.
+func (p *Pod) Scheduled() bool { return p.Node != "" }
+
+// PodOf returns what the operator knows of a pod of the named job; ok is false if the pod's name is not one
+// that the operator gives.
+func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
+	slot, life, ok := ParsePodName(job, pod.Name)
+	if !ok {
+		return Pod{}, false
+	}
+	p = Pod{
+		Name: pod.Name, UID: pod.UID, Slot: slot, Life: life,
+		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
+		Exit: firstExit(pod), Waiting: waiting(pod),
+	}
+	if pod.DeletionTimestamp != nil {
+		p.Deleted = deletionAsked(pod)
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		p.Rejected = Trouble{Reason: pod.Status.Reason, Message: pod.Status.Message}
+	}
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodReady:
+			p.Ready = c.Status == corev1.ConditionTrue
+		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue:
+			p.Disruption = Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if end := pod.Status.ContainerStatuses[i].State.Terminated; end != nil && end.FinishedAt.After(p.Finished) {
+			p.Finished = end.FinishedAt.Time
+		}
+	}
+	return p, true
+}
+
+// deletionAsked returns when deletion was asked for: deletionTimestamp lies the grace period after it.
+func deletionAsked(pod *corev1.Pod) time.Time {
+	asked := pod.DeletionTimestamp.Time
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+		asked = asked.Add(-time.Duration(*grace) * time.Second)
+	}
+	return asked
+}
+
+func firstExit(pod *corev1.Pod) *Exit {
+	var first *Exit
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			end := statuses[i].State.Terminated
+			if end == nil || end.ExitCode == 0 || (first != nil && !end.FinishedAt.Time.Before(first.Time)) {
+				continue
+			}
+			first = &Exit{Code: end.ExitCode, Reason: end.Reason, Message: end.Message, Time: end.FinishedAt.Time}
+		}
+	}
+	return first
+}
+
+func waiting(pod *corev1.Pod) Trouble {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
+		}
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			if wait := statuses[i].State.Waiting; wait != nil {
+				return Trouble{Reason: wait.Reason, Message: wait.Message}
+			}
+		}
+	}
+	return Trouble{}
+}

@@ -1,0 +1,73 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Slot is one place in a job.
+type Slot struct {
+	Role  v1alpha1.Role
+	Index int
+}
+
+// String returns the slot as people write it: "worker-3".
+func (s Slot) String() string {
+	return strings.ToLower(string(s.Role)) + "-" + strconv.Itoa(s.Index)
+}
+
+// Life names one life of a slot.
+type Life struct {
+	Attempt     int
+	Replacement int
+}
+
+// Compare returns -1, 0 or 1 as l is an earlier, the same or a later life than m.
+func (l Life) Compare(m Life) int {
+	return cmp.Or(cmp.Compare(l.Attempt, m.Attempt), cmp.Compare(l.Replacement, m.Replacement))
+}
+
+// Before reports whether l is an earlier life than m.
+func (l Life) Before(m Life) bool { return l.Compare(m) < 0 }
+
+// String returns the life as the label shows it: "<attempt>-<replacement>".
+func (l Life) String() string { return fmt.Sprintf("%d-%d", l.Attempt, l.Replacement) }
+
+// HostName returns the host name of every pod of the slot, whatever its life.
+func HostName(job string, slot Slot) string { return job + "-" + slot.String() }
+
+// PodName returns the name of the pod of one life of a slot.
+func PodName(job string, slot Slot, life Life) string {
+	if life == (Life{}) {
+		return HostName(job, slot)
+	}
+	return fmt.Sprintf("%s-a%dr%d", HostName(job, slot), life.Attempt, life.Replacement)
+}
+
+// ParsePodName is the inverse of PodName; ok is false for a name that PodName does not make.
+func ParsePodName(job, name string) (slot Slot, life Life, ok bool) {
+	rest, ok := strings.CutPrefix(name, job+"-")
+	if !ok {
+		return Slot{}, Life{}, false
+	}
+	parts := strings.Split(rest, "-")
+	if len(parts) < 2 || len(parts) > 3 {
+		return Slot{}, Life{}, false
+	}
+	for _, role := range v1alpha1.Roles {
+		if strings.EqualFold(string(role), parts[0]) {
+			slot.Role = role
+		}
+	}
+	slot.Index, _ = strconv.Atoi(parts[1])
+	if len(parts) == 3 {
+		attempt, replacement, _ := strings.Cut(strings.TrimPrefix(parts[2], "a"), "r")
+		life.Attempt, _ = strconv.Atoi(attempt)
+		life.Replacement, _ = strconv.Atoi(replacement)
+	}
+	return slot, life, PodName(job, slot, life) == name
+}

@@ -1,0 +1,106 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Snapshot is all that one reconcile may know. It is read-only.
+type Snapshot struct {
+	Now time.Time
+	Job *v1alpha1.TrainingJob
+	// Memory is the job's status decoded.
+	Memory Memory
+	// Pods are the job's pods of every life, by slot and life.
+	Pods []Pod
+	// FormerJobPods is the number of pods of an earlier job of the same name that are not gone yet.
+	FormerJobPods int
+	// HasService says whether the job's headless Service exists.
+	HasService bool
+	// Refusal is why the API server would not take a child of the job; nil if it took all of them.
+	Refusal *Refusal
+	// Recorded is when this process last wrote the job's status; zero if it has not.
+	Recorded time.Time
+
+	present map[Slot]*Pod
+	slots   []Slot
+}
+
+// Refusal is a permanent error of the API server on a child of the job.
+type Refusal struct {
+	// Reason is a reason of the condition Stalled.
+	Reason string
+	// Message is the API server's own sentence.
+	Message string
+	// Retry is when to try again.
+	Retry time.Time
+}
+
+// Complete sorts the snapshot's pods, decodes the job's memory and indexes both; a snapshot is used after that.
+// It returns an error if the status cannot be decoded.
+func (s *Snapshot) Complete() (err error) {
+	if s.Memory, err = ReadMemory(s.Job); err != nil {
+		return err
+	}
+	slices.SortFunc(s.Pods, func(a, b Pod) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(v1alpha1.Roles, a.Slot.Role), slices.Index(v1alpha1.Roles, b.Slot.Role)),
+			cmp.Compare(a.Slot.Index, b.Slot.Index), a.Life.Compare(b.Life))
+	})
+	s.slots = nil
+	for _, role := range v1alpha1.Roles {
+		for i := range int(s.Job.Spec.ReplicaSpecs[role].Replicas) {
+			s.slots = append(s.slots, Slot{role, i})
+		}
+	}
+	s.present = make(map[Slot]*Pod, len(s.slots))
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Life == s.Life(p.Slot) && s.InRange(p.Slot) {
+			s.present[p.Slot] = p
+		}
+	}
+	return nil
+}
+
+// Slots returns the job's slots in the order of their ranks.
+func (s *Snapshot) Slots() []Slot { return s.slots }
+
+// InRange reports whether the job still has the slot.
+func (s *Snapshot) InRange(slot Slot) bool {
+	return slot.Index < int(s.Job.Spec.ReplicaSpecs[slot.Role].Replicas)
+}
+
+// Life returns the slot's present life.
+func (s *Snapshot) Life(slot Slot) Life {
+	life := Life{Attempt: int(s.Job.Status.Attempt)}
+	if m := s.Memory[slot.Role]; m != nil {
+		life.Replacement = m.Replacements[slot.Index]
+	}
+	return life
+}
+
+// Present returns the pod of the slot's present life, or nil.
+func (s *Snapshot) Present(slot Slot) *Pod { return s.present[slot] }
+
+// IsPast reports whether the pod belongs to a life that is over, or to a slot that the job no longer has.
+func (s *Snapshot) IsPast(p *Pod) bool {
+	return p.Life.Before(s.Life(p.Slot)) || !s.InRange(p.Slot)
+}
+
+// IsStale reports whether a pod of a later life shows that the job we read is older than its pods.
+func (s *Snapshot) IsStale() bool {
+	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return s.InRange(p.Slot) && s.Life(p.Slot).Before(p.Life) })
+}
+
+// HasSucceeded reports whether the slot is known to have succeeded.
+func (s *Snapshot) HasSucceeded(slot Slot) bool {
+	return s.Memory[slot.Role].Succeeded.Has(slot.Index)
+}
+
+// HasVanished reports whether the slot's pod ran and is gone although nobody of us took it away.
+func (s *Snapshot) HasVanished(slot Slot) bool {
+	return s.Memory[slot.Role].Started.Has(slot.Index) && !s.HasSucceeded(slot) && s.Present(slot) == nil
+}

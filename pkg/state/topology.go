@@ -1,0 +1,51 @@
+package state
+
+import "github.com/trainingjob/operator/apis/training/v1alpha1"
+
+// Leader returns the slot that leads the job: its chief, master or launcher, else worker 0.
+func Leader(spec *v1alpha1.TrainingJobSpec) Slot {
+	for _, role := range v1alpha1.Roles {
+		if role.IsLeader() && spec.ReplicaSpecs[role].Replicas > 0 {
+			return Slot{role, 0}
+		}
+	}
+	return Slot{v1alpha1.Worker, 0}
+}
+
+// Rank returns the slot's rank within the job. Ranks run through the roles in the order of v1alpha1.Roles, so that a
+// collective's ranks are 0 to world size - 1: leader, then workers. The workers of an elastic job take maxReplicas
+// ranks, so that scaling moves nobody else's.
+func Rank(spec *v1alpha1.TrainingJobSpec, slot Slot) int {
+	rank := 0
+	for _, role := range v1alpha1.Roles {
+		if role == slot.Role {
+			break
+		}
+		if role == v1alpha1.Worker && spec.Elastic != nil {
+			rank += int(spec.Elastic.MaxReplicas)
+			continue
+		}
+		rank += int(spec.ReplicaSpecs[role].Replicas)
+	}
+	return rank + slot.Index
+}
+
+// WorldSize returns the number of ranks in the job's collective: its leader and its workers.
+func WorldSize(spec *v1alpha1.TrainingJobSpec) int {
+	size := 0
+	for role, replicas := range spec.ReplicaSpecs {
+		if role.IsLeader() || role == v1alpha1.Worker {
+			size += int(replicas.Replicas)
+		}
+	}
+	return size
+}
+
+// Total returns the number of replicas of all roles.
+func Total(spec *v1alpha1.TrainingJobSpec) int {
+	total := 0
+	for _, replicas := range spec.ReplicaSpecs {
+		total += int(replicas.Replicas)
+	}
+	return total
+}
