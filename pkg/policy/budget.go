@@ -1,0 +1,60 @@
+package policy
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// calm is how long a job must run for its next back-off to start anew.
+const calm = 10 * time.Minute
+
+// isBilled reports whether restarting after the failure counts against recovery.maxRestarts. A lost pod is not the
+// job's fault, and an evaluator must not use up what the training may need.
+func isBilled(f *v1alpha1.Failure) bool {
+	return f.Cause != v1alpha1.CauseInfrastructure && f.Role != v1alpha1.Evaluator
+}
+
+// IsGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget.
+func IsGivenUp(s *state.Snapshot, f *v1alpha1.Failure) bool {
+	if f.Role != v1alpha1.Evaluator || f.Cause == v1alpha1.CauseInfrastructure {
+		return false
+	}
+	return f.Cause == v1alpha1.CauseFatal || s.Job.Status.ReplicaStatuses[f.Role].Restarts >= s.Job.Spec.Recovery.MaxRestarts
+}
+
+// backOff returns how long to wait before a restart: recovery.backoffSeconds, doubled for each restart since the job
+// last ran calmly. The first lost pod is replaced at once.
+func backOff(s *state.Snapshot, cause v1alpha1.Cause) time.Duration {
+	row := ConsecutiveRestarts(s)
+	if row == 0 && cause == v1alpha1.CauseInfrastructure {
+		return 0
+	}
+	delay := time.Duration(s.Job.Spec.Recovery.BackoffSeconds) * time.Second
+	limit := time.Duration(s.Job.Spec.Recovery.MaxBackoffSeconds) * time.Second
+	for range row {
+		if delay *= 2; delay >= limit {
+			return limit
+		}
+	}
+	return min(delay, limit)
+}
+
+// ConsecutiveRestarts returns the number of restarts since the job last ran calmly.
+func ConsecutiveRestarts(s *state.Snapshot) int32 {
+	running := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
+	if running == nil || running.Status != "True" {
+		return s.Job.Status.ConsecutiveRestarts
+	}
+	since := running.LastTransitionTime.Time
+	if next := s.Job.Status.NextStartTime; next != nil && next.After(since) {
+		since = next.Time
+	}
+	if s.Now.Sub(since) >= calm {
+		return 0
+	}
+	return s.Job.Status.ConsecutiveRestarts
+}

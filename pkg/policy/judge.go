@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Ruling is what is to become of a job.
+type Ruling int
+
+// The rulings.
+const (
+	// Continue : nothing changes the job's life; its pods converge to what its status says.
+	Continue Ruling = iota
+	// Final : the job has its verdict already.
+	Final
+	// Suspend : the job rests, or is to.
+	Suspend
+	// Succeed : the job has succeeded.
+	Succeed
+	// Fail : the job has failed.
+	Fail
+	// Restart : replicas, or the whole job, get another life.
+	Restart
+)
+
+// Verdict is a ruling and why.
+type Verdict struct {
+	Ruling Ruling
+	// Reason is a condition reason of the API; Message a sentence for the user.
+	Reason  string
+	Message string
+	// Failure is the evidence of a Fail or Restart by failure; nil otherwise.
+	Failure *v1alpha1.Failure
+	// Restarts are what to restart: several of scope Replica or Role, or one of scope Job.
+	Restarts []RestartOrder
+	// NextStart is the time before which no new life may begin.
+	NextStart time.Time
+}
+
+// RestartOrder says what to restart, because of which failure.
+type RestartOrder struct {
+	Failure v1alpha1.Failure
+	Scope   v1alpha1.RestartScope
+	// Billed is whether the restart counts against recovery.maxRestarts.
+	Billed bool
+	// Message is a sentence for the user.
+	Message string
+}
+
+// rule answers one question about a snapshot. It returns a verdict if it has one, and the time (zero: none)
+// at which it may have one although nothing else happens.
+type rule func(*state.Snapshot) (verdict *Verdict, wake time.Time)
+
+var rules = []rule{finished, suspended, succeeded, expired, failed, late}
+
+// Judge returns what the snapshot means for the job, and the time (zero: none) at which to judge again although nothing
+// else happens.
+func Judge(s *state.Snapshot) (Verdict, time.Time) {
+	var wake time.Time
+	for _, ask := range rules {
+		verdict, at := ask(s)
+		wake = Earliest(wake, at)
+		if verdict != nil {
+			return *verdict, wake
+		}
+	}
+	return Verdict{}, wake
+}
+
+// Earliest returns the earlier of two times, of which zero ones do not count.
+func Earliest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,51 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// late rules because an attempt whose replicas do not all run in time has failed to start.
+func late(s *state.Snapshot) (*Verdict, time.Time) {
+	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
+	if limit == nil || s.Job.Status.StartTime == nil || meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning) {
+		return nil, time.Time{}
+	}
+	deadline := attemptStart(s.Job).Add(time.Duration(*limit) * time.Second)
+	missing, found := FirstMissing(s)
+	if !found || s.Now.Before(deadline) {
+		return nil, deadline
+	}
+	failure := v1alpha1.Failure{
+		Role: missing.Role, Index: int32(missing.Index), Attempt: s.Job.Status.Attempt,
+		Cause: v1alpha1.CauseStartup, Time: metav1.NewTime(s.Now), Reason: v1alpha1.ReasonStartupDeadline,
+		Message: fmt.Sprintf("not running %d s after the start of the attempt", *limit),
+	}
+	if p := s.Present(missing); p != nil {
+		failure.Pod, failure.Node = p.Name, p.Node
+		if p.Waiting.Reason != "" {
+			failure.Message = clip(failure.Message + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)
+		}
+	}
+	verdict := order(s, []RestartOrder{{Failure: failure, Scope: v1alpha1.ScopeJob, Billed: true}})
+	return &verdict, time.Time{}
+}
+
+// attemptStart returns when the present attempt was free to create its pods.
+func attemptStart(job *v1alpha1.TrainingJob) time.Time {
+	start := job.Status.StartTime.Time
+	if next := job.Status.NextStartTime; next != nil && next.After(start) {
+		start = next.Time
+	}
+	resumed := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionSuspended)
+	if resumed != nil && resumed.LastTransitionTime.After(start) {
+		start = resumed.LastTransitionTime.Time
+	}
+	return start
+}

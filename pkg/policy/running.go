@@ -1,0 +1,44 @@
+package policy
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// IsRunning reports whether the slot's present pod runs.
+func IsRunning(s *state.Snapshot, slot state.Slot) bool {
+	p := s.Present(slot)
+	return p != nil && p.Phase == corev1.PodRunning && p.Deleted.IsZero()
+}
+
+// FirstMissing returns the slot of the lowest rank without which the job does not run; ok is false if the job runs.
+// Every replica must run or have succeeded; of elastic workers minReplicas must, and an evaluator may be given up.
+func FirstMissing(s *state.Snapshot) (missing state.Slot, ok bool) {
+	spare := 0
+	if elastic := s.Job.Spec.Elastic; elastic != nil {
+		spare = int(s.Job.Spec.ReplicaSpecs[v1alpha1.Worker].Replicas - elastic.MinReplicas)
+	}
+	for _, slot := range s.Slots() {
+		switch {
+		case isUp(s, slot):
+		case slot.Role == v1alpha1.Worker && spare > 0:
+			spare--
+		default:
+			return slot, true
+		}
+	}
+	return state.Slot{}, false
+}
+
+func isUp(s *state.Snapshot, slot state.Slot) bool {
+	if IsRunning(s, slot) || HasSucceeded(s, slot) {
+		return true
+	}
+	if slot.Role != v1alpha1.Evaluator || !IsBroken(s, slot) {
+		return false
+	}
+	f := failureOf(s, slot)
+	return IsGivenUp(s, &f)
+}

@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// ScopeOf returns what is restarted when a replica of the role breaks: what the user wrote, else the framework's default.
+//
+//	                     Worker   Chief/Master/Launcher   PS    Evaluator
+//	TensorFlow with PS   Replica  Replica                 Job   Replica     the PS hold the variables
+//	collective           Job      Job                     -     Replica     no rank can go on without the others
+//	elastic PyTorch      Replica  Job                     -     Replica     the others meet again; rank 0 hosts the rendezvous
+//	Custom               Replica  Replica, Launcher: Job  Job   Replica
+func ScopeOf(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role, index int) v1alpha1.RestartScope {
+	if own := spec.ReplicaSpecs[role].RestartScope; own != "" {
+		return own
+	}
+	switch {
+	case role == v1alpha1.Evaluator:
+		return v1alpha1.ScopeReplica
+	case role == v1alpha1.PS, role == v1alpha1.Launcher:
+		return v1alpha1.ScopeJob
+	case !IsCollective(spec):
+		return v1alpha1.ScopeReplica
+	case spec.Elastic != nil && role == v1alpha1.Worker && !hostsRendezvous(spec, index):
+		return v1alpha1.ScopeReplica
+	default:
+		return v1alpha1.ScopeJob
+	}
+}
+
+// IsCollective reports whether the job's ranks run in lock-step, so that none can go on when one is gone.
+func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
+	switch spec.Framework {
+	case v1alpha1.Custom:
+		return false
+	case v1alpha1.TensorFlow:
+		return spec.ReplicaSpecs[v1alpha1.PS].Replicas == 0
+	default:
+		return true
+	}
+}
+
+// hostsRendezvous reports whether the worker of that index holds the store at which an elastic job's workers meet.
+func hostsRendezvous(spec *v1alpha1.TrainingJobSpec, index int) bool {
+	return index == 0 && spec.ReplicaSpecs[v1alpha1.Master].Replicas == 0
+}

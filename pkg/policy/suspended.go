@@ -1,0 +1,31 @@
+package policy
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// suspended rules because a suspended job has no pods: it ends only when those of before the suspension are gone,
+// so that a pod deleted by it is never taken for a failure.
+func suspended(s *state.Snapshot) (*Verdict, time.Time) {
+	resting := meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionSuspended)
+	switch {
+	case s.Job.Spec.Suspend:
+		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonSuspended,
+			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
+	case resting && slices.ContainsFunc(s.Pods, EndsWithSuspension):
+		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
+			Message: "The job resumes when the pods of before its suspension are gone."}, time.Time{}
+	default:
+		return nil, time.Time{}
+	}
+}
+
+// EndsWithSuspension reports whether suspension deletes the pod: every one but those whose success counts and whose logs are kept.
+func EndsWithSuspension(p state.Pod) bool { return p.Phase != corev1.PodSucceeded }
