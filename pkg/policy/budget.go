@@ -18,8 +18,17 @@ func isBilled(f *v1alpha1.Failure) bool {
 	return f.Cause != v1alpha1.CauseInfrastructure && f.Role != v1alpha1.Evaluator
 }
 
-// IsGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget.
-func IsGivenUp(s *state.Snapshot, f *v1alpha1.Failure) bool {
+// GivenUp returns the failure of a slot that is left as it failed; ok is false if the slot is not.
+func GivenUp(s *state.Snapshot, slot state.Slot) (f *v1alpha1.Failure, ok bool) {
+	if slot.Role != v1alpha1.Evaluator || !IsBroken(s, slot) {
+		return nil, false
+	}
+	failure := failureOf(s, slot)
+	return &failure, isGivenUp(s, &failure)
+}
+
+// isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget.
+func isGivenUp(s *state.Snapshot, f *v1alpha1.Failure) bool {
 	if f.Role != v1alpha1.Evaluator || f.Cause == v1alpha1.CauseInfrastructure {
 		return false
 	}

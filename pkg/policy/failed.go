@@ -24,7 +24,7 @@ func failed(s *state.Snapshot) (*Verdict, time.Time) {
 func restartsFor(s *state.Snapshot, broken []v1alpha1.Failure) []RestartOrder {
 	var orders []RestartOrder
 	for _, f := range broken {
-		if IsGivenUp(s, &f) {
+		if isGivenUp(s, &f) {
 			continue
 		}
 		o := RestartOrder{Failure: f, Scope: ScopeOf(&s.Job.Spec, f.Role, int(f.Index)), Billed: isBilled(&f)}

@@ -15,7 +15,8 @@ import (
 // maxMessage is the longest message that a Failure holds, in bytes.
 const maxMessage = 1024
 
-// IsBroken reports whether the slot's present life has ended without success.
+// IsBroken reports whether the slot's present life has ended without success. A pod that is deleted before it ran has lost
+// nothing: it is made again in the same life.
 func IsBroken(s *state.Snapshot, slot state.Slot) bool {
 	if HasSucceeded(s, slot) {
 		return false
@@ -24,7 +25,7 @@ func IsBroken(s *state.Snapshot, slot state.Slot) bool {
 	if p == nil {
 		return s.HasVanished(slot)
 	}
-	return !p.CanRun() || p.Exit != nil || !p.Deleted.IsZero()
+	return !p.CanRun() || p.Exit != nil || (!p.Deleted.IsZero() && p.HasStarted())
 }
 
 // failures returns what broke in the job's present lives, earliest first.

@@ -36,9 +36,6 @@ func isUp(s *state.Snapshot, slot state.Slot) bool {
 	if IsRunning(s, slot) || HasSucceeded(s, slot) {
 		return true
 	}
-	if slot.Role != v1alpha1.Evaluator || !IsBroken(s, slot) {
-		return false
-	}
-	f := failureOf(s, slot)
-	return IsGivenUp(s, &f)
+	_, givenUp := GivenUp(s, slot)
+	return givenUp
 }

@@ -42,6 +42,19 @@ func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 	return memory, nil
 }
 
+// Clone returns a copy that shares nothing with m.
+func (m Memory) Clone() Memory {
+	clone := Memory{}
+	for role, r := range m {
+		clone[role] = &RoleMemory{
+			Started:      IndexSet{slices.Clone(r.Started.words)},
+			Succeeded:    IndexSet{slices.Clone(r.Succeeded.words)},
+			Replacements: maps.Clone(r.Replacements),
+		}
+	}
+	return clone
+}
+
 // Replace gives the slot its next life, which has not started.
 func (m *RoleMemory) Replace(index int) {
 	m.Replacements[index]++

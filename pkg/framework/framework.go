@@ -1,0 +1,49 @@
+// Package framework tells each replica who it is and where its peers are, in the variables that the job's training
+// framework reads.
+//
+// A framework is a sentence, not a controller: given a job it answers with values and does nothing. What all replicas
+// share is worked out once per job, so a job of n replicas costs n times the length of the answer and no more.
+//
+//	job ──> For(job.Spec.Framework).Environment(job) ──> one function from slot to variables ──> build.Pod
+//
+// build.Pod adds TRAININGJOB_* for every framework, and lets the template's own variables win.
+//
+// Decisions, newest first:
+//   - An evaluator gets no variable that would let it join the collective: with PET_MASTER_ADDR alone, torchrun in an
+//     evaluator would connect to the training's own store.
+//   - Addresses are DNS names, the leader's own included. Nobody binds to them: TensorFlow, torch's TCPStore and JAX's
+//     coordinator listen on all addresses, so the leader can start before its own name resolves.
+//   - A framework nobody knows is Custom: its replicas still get TRAININGJOB_*.
+package framework
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/framework/custom"
+	"github.com/trainingjob/operator/pkg/framework/jax"
+	"github.com/trainingjob/operator/pkg/framework/pytorch"
+	"github.com/trainingjob/operator/pkg/framework/tensorflow"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Framework says who a replica is and where its peers are.
+type Framework interface {
+	// Name returns the framework as spec.framework has it.
+	Name() v1alpha1.Framework
+	// Environment returns, for one job, the environment of each of its replicas. What all replicas share is computed
+	// once. Each answer is the caller's to keep.
+	Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar
+}
+
+var known = []Framework{tensorflow.Framework{}, pytorch.Framework{}, jax.Framework{}, custom.Framework{}}
+
+// For returns the framework of that name, and Custom for one that nobody knows.
+func For(name v1alpha1.Framework) Framework {
+	for _, framework := range known {
+		if framework.Name() == name {
+			return framework
+		}
+	}
+	return custom.Framework{}
+}

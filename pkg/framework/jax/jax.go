@@ -1,0 +1,79 @@
+// Package jax tells the replicas of a JAX job where their coordinator is and which process each of them is.
+//
+// The workers are the processes, worker i is process i, and worker 0 runs the coordinator.
+//
+//	JAX_COORDINATOR_ADDRESS   worker 0's address with port    read by jax.distributed.initialize (jax/_src/distributed.py)
+//	JAX_NUM_PROCESSES         number of workers               for the script to pass on, see below
+//	JAX_PROCESS_ID            the worker's index              for the script to pass on
+//	COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES, PROCESS_ID
+//	                          the same, under the names of Kubeflow's JAXJob v1 (pkg/controller.v1/jax/envvar.go)
+//	PYTHONUNBUFFERED          1, also for evaluators
+//
+// JAX (0.10) takes only the address from the environment. Its cluster detection knows Slurm, Open MPI, Cloud TPU and,
+// with the kubernetes package installed, batch/v1 Jobs; none of these is us. A script therefore says
+//
+//	jax.distributed.initialize(num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
+//	                           process_id=int(os.environ["JAX_PROCESS_ID"]))
+//
+// Decisions, newest first:
+//   - No JAX_COORDINATOR_BIND_ADDRESS: JAX binds [::]:port by itself. Old releases bind the address they are given,
+//     which works as soon as worker 0's own name resolves.
+//   - No JAX_LOCAL_DEVICE_IDS: one process per pod sees all devices of its pod.
+//   - The port is the container port named jaxjob-port, else 1234 as in JAX's documentation; JAXJob v1 had 6666.
+//   - PYTHONUNBUFFERED=1 as JAXJob v1 has it: a killed rank's last lines are what explains the failure.
+//   - An evaluator is no process of the collective.
+package jax
+
+import (
+	"net"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+const (
+	portName    = "jaxjob-port"
+	defaultPort = 1234
+)
+
+// Framework is the JAX framework.
+type Framework struct{}
+
+// Name returns JAX.
+func (Framework) Name() v1alpha1.Framework { return v1alpha1.JAX }
+
+// Environment returns the variables of the package comment.
+func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
+	python := []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}}
+	collective := slices.Concat(python, collective(job))
+	return func(slot state.Slot) []corev1.EnvVar {
+		if slot.Role == v1alpha1.Evaluator {
+			return slices.Clone(python)
+		}
+		id := strconv.Itoa(state.Rank(&job.Spec, slot))
+		return slices.Concat(collective, []corev1.EnvVar{
+			{Name: "JAX_PROCESS_ID", Value: id},
+			{Name: "PROCESS_ID", Value: id},
+		})
+	}
+}
+
+// collective returns what all processes share.
+func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
+	leader := state.Leader(&job.Spec)
+	host := build.Address(job, leader)
+	port := strconv.Itoa(int(build.Port(job, leader.Role, portName, defaultPort)))
+	size := strconv.Itoa(state.WorldSize(&job.Spec))
+	return []corev1.EnvVar{
+		{Name: "JAX_COORDINATOR_ADDRESS", Value: net.JoinHostPort(host, port)},
+		{Name: "JAX_NUM_PROCESSES", Value: size},
+		{Name: "COORDINATOR_ADDRESS", Value: host},
+		{Name: "COORDINATOR_PORT", Value: port},
+		{Name: "NUM_PROCESSES", Value: size},
+	}
+}

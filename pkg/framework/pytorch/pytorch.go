@@ -1,0 +1,126 @@
+// Package pytorch tells the replicas of a PyTorch job their rank and where to meet.
+//
+// The master is rank 0 and worker i is rank i + number of masters; without a master, worker 0 is rank 0 and the
+// address to meet at. A job may be started with plain python or with torchrun, so each replica gets both sets:
+//
+//	MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK    read by init_process_group (torch/distributed/rendezvous.py, env://)
+//	PET_<FLAG>                                    torchrun's default for --<flag> (torch/distributed/argparse_util.py):
+//	  PET_NNODES, PET_NODE_RANK, PET_NPROC_PER_NODE, PET_MASTER_ADDR, PET_MASTER_PORT
+//	  elastic: PET_RDZV_BACKEND, _ENDPOINT, _ID, _CONF, PET_MAX_RESTARTS
+//	PYTHONUNBUFFERED                              1, also for evaluators
+//
+// A flag on torchrun's command line beats PET_*, and torchrun sets MASTER_*, WORLD_SIZE and RANK anew for the processes
+// it starts. Until then WORLD_SIZE and RANK count pods, one process each.
+//
+// Decisions, newest first:
+//   - PET_MAX_RESTARTS of an elastic job is recovery.maxRestarts, not 0. torchrun takes a newcomer in for free, but the
+//     loss of a peer, by failure or by scaling down, breaks the survivors' collective and costs each of them one
+//     restart (agent/server/api.py, _invoke_run; the quickstart's word that scaling up counts is out of date). With 0
+//     every scale-down would end every pod. The price: torchrun restarts a script that crashes by itself so often before
+//     the operator sees a failed pod. Who wants to see each crash sets PET_MAX_RESTARTS=0 in the template.
+//     A fixed job has none: torchrun's default is 0.
+//   - PET_RDZV_CONF says is_host=true to the leader and is_host=false to all others. Left alone, torchrun looks itself
+//     up in DNS (rendezvous/utils.py, _matches_machine_hostname); a leader faster than its DNS record finds itself to be
+//     somebody else, and nobody hosts the store.
+//   - PET_RDZV_ID is the job's UID and the attempt: an agent of a past attempt or of a former job of that name asks the
+//     new store for another key and joins nothing. Replacements within an attempt meet their peers.
+//   - PET_NNODES of an elastic job is minReplicas:maxReplicas, plus the master on both sides, so scaling changes no
+//     replica's variables but WORLD_SIZE, which is the size when the pod was made. torchrun does not read that one.
+//   - PET_NPROC_PER_NODE is auto, as in PyTorchJob v1, if the role asks for a GPU: the number of devices that torch
+//     sees. Else 1, torchrun's own default: auto would start one process per CPU, of the node where nothing limits it.
+//     For other accelerators, write --nproc-per-node.
+//   - The port is the container port named pytorchjob-port, else torch's 29500; PyTorchJob v1 had 23456.
+//   - PYTHONUNBUFFERED=1 as PyTorchJob v1 has it: a killed rank's last lines are what explains the failure.
+//   - An evaluator gets no MASTER_ADDR: it is not of the collective, and torchrun in it runs alone.
+package pytorch
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+const (
+	portName    = "pytorchjob-port"
+	defaultPort = 29500
+)
+
+// Framework is the PyTorch framework.
+type Framework struct{}
+
+// Name returns PyTorch.
+func (Framework) Name() v1alpha1.Framework { return v1alpha1.PyTorch }
+
+// Environment returns the variables of the package comment.
+func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
+	python := []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}}
+	shared := slices.Concat(python, collective(job))
+	return func(slot state.Slot) []corev1.EnvVar {
+		if slot.Role == v1alpha1.Evaluator {
+			return slices.Clone(python)
+		}
+		return slices.Concat(shared, member(job, slot))
+	}
+}
+
+// collective returns what all ranks share.
+func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
+	leader := state.Leader(&job.Spec)
+	host := build.Address(job, leader)
+	port := strconv.Itoa(int(build.Port(job, leader.Role, portName, defaultPort)))
+	size := state.WorldSize(&job.Spec)
+	env := []corev1.EnvVar{
+		{Name: "MASTER_ADDR", Value: host},
+		{Name: "MASTER_PORT", Value: port},
+		{Name: "WORLD_SIZE", Value: strconv.Itoa(size)},
+		{Name: "PET_MASTER_ADDR", Value: host},
+		{Name: "PET_MASTER_PORT", Value: port},
+	}
+	elastic := job.Spec.Elastic
+	if elastic == nil {
+		return append(env, corev1.EnvVar{Name: "PET_NNODES", Value: strconv.Itoa(size)})
+	}
+	masters := int32(size) - job.Spec.ReplicaSpecs[v1alpha1.Worker].Replicas
+	return append(env,
+		corev1.EnvVar{Name: "PET_NNODES", Value: fmt.Sprintf("%d:%d", elastic.MinReplicas+masters, elastic.MaxReplicas+masters)},
+		corev1.EnvVar{Name: "PET_RDZV_BACKEND", Value: "c10d"},
+		corev1.EnvVar{Name: "PET_RDZV_ENDPOINT", Value: net.JoinHostPort(host, port)},
+		corev1.EnvVar{Name: "PET_RDZV_ID", Value: fmt.Sprintf("%s-%d", job.UID, job.Status.Attempt)},
+		corev1.EnvVar{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(int(job.Spec.Recovery.MaxRestarts))},
+	)
+}
+
+// member returns what is one rank's own.
+func member(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
+	rank := strconv.Itoa(state.Rank(&job.Spec, slot))
+	env := []corev1.EnvVar{
+		{Name: "RANK", Value: rank},
+		{Name: "PET_NODE_RANK", Value: rank},
+		{Name: "PET_NPROC_PER_NODE", Value: processes(job, slot.Role)},
+	}
+	if job.Spec.Elastic == nil {
+		return env
+	}
+	isHost := strconv.FormatBool(slot == state.Leader(&job.Spec))
+	return append(env, corev1.EnvVar{Name: "PET_RDZV_CONF", Value: "is_host=" + isHost})
+}
+
+// processes returns how many processes torchrun starts in a pod of the role.
+func processes(job *v1alpha1.TrainingJob, role v1alpha1.Role) string {
+	for _, c := range job.Spec.ReplicaSpecs[role].Template.Spec.Containers {
+		for resource := range c.Resources.Limits {
+			if strings.Contains(string(resource), "gpu") {
+				return "auto"
+			}
+		}
+	}
+	return "1"
+}

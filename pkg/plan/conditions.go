@@ -1,0 +1,146 @@
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// conditions writes the conditions of one status.
+type conditions struct {
+	s    *state.Snapshot
+	next *v1alpha1.TrainingJobStatus
+}
+
+func (c conditions) set(kind string, status bool, reason, message string) {
+	condition := metav1.Condition{
+		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+		ObservedGeneration: c.s.Job.Generation, LastTransitionTime: metav1.NewTime(c.s.Now),
+	}
+	if status {
+		condition.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&c.next.Conditions, condition)
+}
+
+// deny makes a condition false, but only if it is there: a condition that never was true need not be denied.
+func (c conditions) deny(kind, reason, message string) {
+	if c.isTrue(kind) {
+		c.set(kind, false, reason, message)
+	}
+}
+
+func (c conditions) isTrue(kind string) bool {
+	return meta.IsStatusConditionTrue(c.next.Conditions, kind)
+}
+
+// setConditions says what is true of the job after the verdict.
+func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdict) {
+	c := conditions{s, next}
+	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has taken the job on.")
+	c.setStalled()
+	switch v.Ruling {
+	case policy.Suspend:
+		c.set(v1alpha1.ConditionSuspended, true, v.Reason, v.Message)
+		c.rest(v)
+	case policy.Succeed:
+		c.finish(v1alpha1.ConditionSucceeded, v)
+	case policy.Fail:
+		c.finish(v1alpha1.ConditionFailed, v)
+		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
+	default:
+		c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job is no longer suspended.")
+		c.setScheduled()
+		c.setRunning(v)
+	}
+	slices.SortFunc(next.Conditions, byOrder)
+}
+
+// setStalled tells the API server's refusal of a child, or that it is over.
+func (c conditions) setStalled() {
+	if refusal := c.s.Refusal; refusal != nil {
+		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, refusal.Message)
+		return
+	}
+	c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")
+}
+
+func (c conditions) finish(kind string, v policy.Verdict) {
+	c.rest(v)
+	c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job has finished.")
+	c.deny(v1alpha1.ConditionStalled, v.Reason, "The job has finished.")
+	c.set(kind, true, v.Reason, v.Message)
+	c.set(v1alpha1.ConditionFinished, true, v.Reason, v.Message)
+}
+
+// rest denies what is true only of a job that is under way.
+func (c conditions) rest(v policy.Verdict) {
+	c.deny(v1alpha1.ConditionRunning, v.Reason, v.Message)
+	c.deny(v1alpha1.ConditionRestarting, v.Reason, v.Message)
+	if v.Ruling == policy.Suspend {
+		c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
+	}
+}
+
+// setScheduled says whether every replica's pod has a node. Only the scheduler's word that a pod fits nowhere makes a
+// scheduled attempt unscheduled again; a pod that is just being replaced does not.
+func (c conditions) setScheduled() {
+	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
+		return
+	}
+	waits := false
+	for _, slot := range c.s.Slots() {
+		p := c.s.Present(slot)
+		if p != nil && p.Waiting.Reason == v1alpha1.ReasonUnschedulable {
+			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(slot.String()+": "+p.Waiting.Message))
+			return
+		}
+		waits = waits || (!policy.HasSucceeded(c.s, slot) && (p == nil || !p.Scheduled()))
+	}
+	switch {
+	case !waits:
+		c.set(v1alpha1.ConditionScheduled, true, v1alpha1.ReasonAllScheduled, "Every replica's pod has a node.")
+	case !c.isTrue(v1alpha1.ConditionScheduled):
+		c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonAwaitingScheduler, "Pods wait for the scheduler.")
+	}
+}
+
+// setRunning says whether the attempt runs. A whole-job restart ends it; replacing a replica does not.
+func (c conditions) setRunning(v policy.Verdict) {
+	if c.s.Job.Status.Attempt != c.next.Attempt {
+		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
+		c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
+		c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
+		return
+	}
+	missing, found := policy.FirstMissing(c.s)
+	switch {
+	case !found:
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, "All replicas run.")
+		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")
+		if c.next.RunningTime == nil {
+			now := metav1.NewTime(c.s.Now)
+			c.next.RunningTime = &now
+		}
+	case c.isTrue(v1alpha1.ConditionRunning):
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, "The job goes on; "+missing.String()+" does not run at present.")
+	default:
+		reason, message := whyNotRunning(c.s, missing)
+		c.set(v1alpha1.ConditionRunning, false, reason, message)
+	}
+}
+
+// order is the order in which the conditions of a job are listed: the order of its life.
+var order = []string{
+	v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting,
+	v1alpha1.ConditionSuspended, v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailed, v1alpha1.ConditionFinished, v1alpha1.ConditionStalled,
+}
+
+func byOrder(a, b metav1.Condition) int {
+	return slices.Index(order, a.Type) - slices.Index(order, b.Type)
+}

@@ -1,0 +1,19 @@
+// Package plan makes of a Snapshot what to do: the status to write, the steps to take after it, the Events to tell and
+// when to look again. Make is pure: the same snapshot gives the same plan.
+//
+//  1. Judge: does the job rest, end, restart or continue?
+//  2. Status: what was seen and decided. A restart is a number here, nothing else.
+//  3. Steps, from the status as it was read: pods of past lives go, missing pods of the present life come.
+//
+// Why it is safe to crash anywhere: a plan that changes a life, a suspension or a verdict carries no steps. It is
+// written with the resourceVersion it was made from, and the steps follow from the status when it is read back.
+//
+// The fence: a slot's next life begins when its former pod can no longer run, and an attempt begins when no pod
+// of an earlier attempt can, so that an old rank never writes what a new one reads.
+//
+// Decisions, newest first:
+//   - The pod behind status.firstFailure is kept for its log until the next incident or the clean-up; other pods of past
+//     lives are deleted.
+//   - A status in which only progress has changed (ready counts, started replicas) is written at most once a second.
+//   - A slot that scaling takes away gets its next life at once, so that scaling out again never meets its old pod.
+package plan

@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/framework"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// namedInEvent is how many further replicas an Event names that reports several restarts.
+const namedInEvent = 4
+
+// Event is what the job's history is told, once its status is written.
+type Event struct {
+	// Type is Normal or Warning.
+	Type    string
+	Reason  string
+	Message string
+}
+
+// told lists the conditions whose becoming true is an Event. What is told of restarts is in restartEvent.
+var told = []struct{ condition, kind string }{
+	{v1alpha1.ConditionRunning, corev1.EventTypeNormal},
+	{v1alpha1.ConditionSuspended, corev1.EventTypeNormal},
+	{v1alpha1.ConditionSucceeded, corev1.EventTypeNormal},
+	{v1alpha1.ConditionFailed, corev1.EventTypeWarning},
+	{v1alpha1.ConditionStalled, corev1.EventTypeWarning},
+}
+
+// events returns what the plan's status makes of the job that was not so before: at most one Event for each transition.
+func events(s *state.Snapshot, p *Plan) []Event {
+	was, next := &s.Job.Status, &p.Status
+	var list []Event
+	if isFirstRecord(s) {
+		list = append(list, envConflicts(s)...)
+	}
+	if len(p.Restarts) > 0 {
+		list = append(list, restartEvent(p.Restarts))
+	}
+	for _, t := range told {
+		failedToo := t.condition == v1alpha1.ConditionStalled && meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionFailed)
+		if c := meta.FindStatusCondition(next.Conditions, t.condition); c != nil && c.Status == "True" && changed(was, next, t.condition) && !failedToo {
+			list = append(list, Event{t.kind, t.condition, fmt.Sprintf("%s: %s", c.Reason, c.Message)})
+		}
+	}
+	if changed(was, next, v1alpha1.ConditionSuspended) && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) {
+		list = append(list, Event{corev1.EventTypeNormal, v1alpha1.EventResumed, "The job is no longer suspended."})
+	}
+	if c := unschedulable(next); c != "" && unschedulable(was) == "" {
+		list = append(list, Event{corev1.EventTypeWarning, v1alpha1.ReasonUnschedulable, c})
+	}
+	return append(list, givenUp(s)...)
+}
+
+func restartEvent(orders []policy.RestartOrder) Event {
+	reason, message := v1alpha1.EventReplicaRestarting, orders[0].Message
+	if orders[0].Scope == v1alpha1.ScopeJob {
+		reason = v1alpha1.EventRestarting
+	}
+	var others []string
+	for i := range orders[1:] {
+		f := &orders[1+i].Failure
+		others = append(others, state.Slot{Role: f.Role, Index: int(f.Index)}.String())
+	}
+	if more := len(others) - namedInEvent; more > 0 {
+		others = append(others[:namedInEvent], fmt.Sprintf("%d more", more))
+	}
+	if len(others) > 0 {
+		message += " Likewise " + strings.Join(others, ", ") + "."
+	}
+	return Event{corev1.EventTypeWarning, reason, message}
+}
+
+// givenUp tells of evaluators that failed for good while the job goes on.
+func givenUp(s *state.Snapshot) []Event {
+	for _, slot := range s.Slots() {
+		if s.Job.Status.ReplicaStatuses[slot.Role].Failed > 0 {
+			continue
+		}
+		if f, up := policy.GivenUp(s, slot); up {
+			return []Event{{corev1.EventTypeWarning, v1alpha1.EventReplicaGivenUp, policy.Describe(f) + " and is not restarted; the job goes on."}}
+		}
+	}
+	return nil
+}
+
+// envConflicts tells which variables of the templates stand in for the operator's.
+func envConflicts(s *state.Snapshot) []Event {
+	var list []Event
+	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
+	for _, role := range v1alpha1.Roles {
+		slot := state.Slot{Role: role}
+		if !s.InRange(slot) {
+			continue
+		}
+		if names := build.EnvConflicts(s.Job, slot, environment(slot)); len(names) > 0 {
+			list = append(list, Event{corev1.EventTypeWarning, v1alpha1.EventEnvConflict, fmt.Sprintf(
+				"the template of %s sets %s itself; its value is used instead of the operator's", role, strings.Join(names, ", "))})
+		}
+	}
+	return slices.Clip(list)
+}
+
+func unschedulable(status *v1alpha1.TrainingJobStatus) string {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
+	if c == nil || c.Reason != v1alpha1.ReasonUnschedulable {
+		return ""
+	}
+	return c.Message
+}

@@ -1,0 +1,42 @@
+package plan
+
+import (
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// observe returns the replica statuses with the numbers of pods as they are now, and the counters as they were.
+func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
+	statuses := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
+	for role := range s.Job.Spec.ReplicaSpecs {
+		statuses[role] = v1alpha1.ReplicaStatus{
+			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
+			RestartScope: policy.ScopeOf(&s.Job.Spec, role, 1),
+			Selector:     build.Selector(s.Job, role),
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		status, known := statuses[p.Slot.Role]
+		if !known {
+			continue
+		}
+		if p.CanRun() {
+			status.Active++
+		}
+		if p.Ready && s.Present(p.Slot) == p {
+			status.Ready++
+		}
+		statuses[p.Slot.Role] = status
+	}
+	for _, slot := range s.Slots() {
+		if s.Present(slot) != nil && policy.IsBroken(s, slot) {
+			status := statuses[slot.Role]
+			status.Failed++
+			statuses[slot.Role] = status
+		}
+	}
+	return statuses
+}

@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// recordEvery is the least time between two writes of a status in which only progress has changed.
+const recordEvery = time.Second
+
+// Plan is what to do about a job, in this order: write Status, tell Events, take Steps, look again at Wake.
+type Plan struct {
+	Status v1alpha1.TrainingJobStatus
+	Events []Event
+	Steps  []Step
+	// Restarts are the restarts that Status counts and the status as read does not.
+	Restarts []policy.RestartOrder
+	// Wake is when to look again although nothing else happens; zero for never.
+	Wake time.Time
+}
+
+// Make returns the plan for a snapshot. For a job that is somebody else's, is being deleted, or was read too long ago
+// to decide anything, it plans nothing.
+func Make(s *state.Snapshot) Plan {
+	if s.Job.Spec.ManagedBy != "" || !s.Job.DeletionTimestamp.IsZero() || s.IsStale() {
+		return Plan{Status: s.Job.Status}
+	}
+	verdict, wake := policy.Judge(s)
+	p := Plan{Status: nextStatus(s, verdict), Restarts: verdict.Restarts, Wake: wake}
+	if !changesLives(&s.Job.Status, &p.Status) {
+		var wake time.Time
+		p.Steps, wake = converge(s, verdict.Ruling)
+		p.Wake = policy.Earliest(p.Wake, wake)
+	}
+	p.Events = events(s, &p)
+	if due := s.Recorded.Add(recordEvery); s.Now.Before(due) && !isUrgent(&s.Job.Status, &p.Status) {
+		p.Status, p.Events = s.Job.Status, nil
+		p.Wake = policy.Earliest(p.Wake, due)
+	}
+	return p
+}
+
+// changesLives reports whether next begins or ends a life, a suspension or the job: then its steps must wait until it is written.
+func changesLives(was, next *v1alpha1.TrainingJobStatus) bool {
+	for role, status := range next.ReplicaStatuses {
+		if status.Replacements != was.ReplicaStatuses[role].Replacements {
+			return true
+		}
+	}
+	return was.Attempt != next.Attempt ||
+		changed(was, next, v1alpha1.ConditionSuspended) ||
+		changed(was, next, v1alpha1.ConditionFinished)
+}
+
+// isUrgent reports whether more than progress has changed.
+func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
+	if equality.Semantic.DeepEqual(was, next) {
+		return true
+	}
+	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionStalled} {
+		if changed(was, next, condition) {
+			return true
+		}
+	}
+	return was.ObservedGeneration != next.ObservedGeneration || changesLives(was, next)
+}
+
+// changed reports whether the condition has become true or ceased to be.
+func changed(was, next *v1alpha1.TrainingJobStatus, condition string) bool {
+	return meta.IsStatusConditionTrue(was.Conditions, condition) != meta.IsStatusConditionTrue(next.Conditions, condition)
+}

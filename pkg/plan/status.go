@@ -1,0 +1,143 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// nextStatus returns the status after the verdict: what was seen, what was counted, what is true now.
+func nextStatus(s *state.Snapshot, v policy.Verdict) v1alpha1.TrainingJobStatus {
+	next := *s.Job.Status.DeepCopy()
+	next.ObservedGeneration = s.Job.Generation
+	next.ReplicaStatuses = observe(s)
+	next.Ready = ready(s, next.ReplicaStatuses)
+	memory := s.Memory.Clone()
+	if v.Ruling != policy.Final {
+		remember(s, memory)
+		keepTime(s, &next, v)
+		apply(s, &next, memory, v)
+		setConditions(s, &next, v)
+	}
+	writeMemory(&next, memory)
+	next.Phase = PhaseOf(next.Conditions)
+	next.Reason, next.Message = why(&next)
+	return next
+}
+
+// remember takes into memory which slots have started and which have succeeded, and gives slots that scaling took away
+// their next life.
+func remember(s *state.Snapshot, memory state.Memory) {
+	for _, slot := range s.Slots() {
+		if p := s.Present(slot); p != nil && p.HasStarted() {
+			memory[slot.Role].Started.Add(slot.Index)
+		}
+		if policy.HasSucceeded(s, slot) {
+			memory[slot.Role].Succeeded.Add(slot.Index)
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if m := memory[p.Slot.Role]; m != nil && !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) {
+			m.Replace(p.Slot.Index)
+		}
+	}
+}
+
+// keepTime sets the times that the verdict makes known.
+func keepTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdict) {
+	now := metav1.NewTime(s.Now.Truncate(time.Second))
+	if next.StartTime == nil && v.Ruling != policy.Suspend {
+		next.StartTime = &now
+	}
+	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) && v.Ruling != policy.Suspend {
+		next.SuspendedSeconds = int64(policy.SuspendedFor(s.Job, s.Now).Seconds())
+	}
+	if v.Ruling == policy.Succeed || v.Ruling == policy.Fail {
+		next.CompletionTime = &now
+		next.Duration = now.Sub(next.StartTime.Time).String()
+	}
+}
+
+// apply counts what the verdict decides and gives the next life to what it restarts.
+func apply(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v policy.Verdict) {
+	if v.Failure != nil {
+		next.FirstFailure = v.Failure
+	}
+	switch v.Ruling {
+	case policy.Suspend:
+		forgetStarts(memory)
+	case policy.Restart:
+		next.ConsecutiveRestarts = policy.ConsecutiveRestarts(s) + 1
+		start := metav1.NewTime(v.NextStart.Truncate(time.Second))
+		next.NextStartTime = &start
+		for i := range v.Restarts {
+			count(next, &v.Restarts[i])
+			beginLives(s, next, memory, &v.Restarts[i])
+		}
+	}
+}
+
+func count(next *v1alpha1.TrainingJobStatus, order *policy.RestartOrder) {
+	next.Restarts++
+	if order.Billed {
+		next.BilledRestarts++
+	}
+	role := next.ReplicaStatuses[order.Failure.Role]
+	role.Restarts++
+	next.ReplicaStatuses[order.Failure.Role] = role
+}
+
+func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, order *policy.RestartOrder) {
+	role := memory[order.Failure.Role]
+	switch order.Scope {
+	case v1alpha1.ScopeReplica:
+		role.Replace(int(order.Failure.Index))
+	case v1alpha1.ScopeRole:
+		for i := range int(s.Job.Spec.ReplicaSpecs[order.Failure.Role].Replicas) {
+			if !role.Succeeded.Has(i) {
+				role.Replace(i)
+			}
+		}
+	case v1alpha1.ScopeJob:
+		next.Attempt++
+		forgetStarts(memory)
+		for _, m := range memory {
+			m.Replacements = state.Counts{}
+			if policy.IsCollective(&s.Job.Spec) {
+				m.Succeeded = state.IndexSet{}
+			}
+		}
+	}
+}
+
+func forgetStarts(memory state.Memory) {
+	for _, m := range memory {
+		m.Started = state.IndexSet{}
+	}
+}
+
+func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {
+	for role, m := range memory {
+		status := next.ReplicaStatuses[role]
+		status.StartedIndexes = m.Started.String()
+		status.SucceededIndexes = m.Succeeded.String()
+		status.Replacements = m.Replacements.String()
+		status.Succeeded = int32(m.Succeeded.Len())
+		next.ReplicaStatuses[role] = status
+	}
+}
+
+func ready(s *state.Snapshot, statuses map[v1alpha1.Role]v1alpha1.ReplicaStatus) string {
+	var ready int32
+	for _, status := range statuses {
+		ready += status.Ready
+	}
+	return fmt.Sprintf("%d/%d", ready, state.Total(&s.Job.Spec))
+}
