@@ -43,7 +43,7 @@ func (c conditions) isTrue(kind string) bool {
 func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdict) {
 	c := conditions{s, next}
 	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has taken the job on.")
-	c.setStalled()
+	c.setStalled(v.Ruling)
 	switch v.Ruling {
 	case policy.Suspend:
 		c.set(v1alpha1.ConditionSuspended, true, v.Reason, v.Message)
@@ -62,9 +62,9 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 }
 
 // setStalled tells the API server's refusal of a child, or that it is over.
-func (c conditions) setStalled() {
-	if refusal := c.s.Refusal; refusal != nil {
-		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, refusal.Message)
+func (c conditions) setStalled(ruling policy.Ruling) {
+	if refusal := c.s.Refusal; refusal != nil && ruling == policy.Continue && isIncomplete(c.s) {
+		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, clip(refusal.Message))
 		return
 	}
 	c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")

@@ -113,6 +113,11 @@ func missingSlots(s *state.Snapshot) []state.Slot {
 	return missing
 }
 
+// isIncomplete reports whether the job lacks a child that it should have by now.
+func isIncomplete(s *state.Snapshot) bool {
+	return !s.HasService || len(missingSlots(s)) > 0
+}
+
 // isFirstRecord reports whether the job has not been taken on before.
 func isFirstRecord(s *state.Snapshot) bool {
 	return !meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionCreated)

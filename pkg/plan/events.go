@@ -21,8 +21,10 @@ const namedInEvent = 4
 // Event is what the job's history is told, once its status is written.
 type Event struct {
 	// Type is Normal or Warning.
-	Type    string
-	Reason  string
+	Type   string
+	Reason string
+	// Action is the condition's reason, or the scope of a restart.
+	Action  string
 	Message string
 }
 
@@ -48,14 +50,14 @@ func events(s *state.Snapshot, p *Plan) []Event {
 	for _, t := range told {
 		failedToo := t.condition == v1alpha1.ConditionStalled && meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionFailed)
 		if c := meta.FindStatusCondition(next.Conditions, t.condition); c != nil && c.Status == "True" && changed(was, next, t.condition) && !failedToo {
-			list = append(list, Event{t.kind, t.condition, fmt.Sprintf("%s: %s", c.Reason, c.Message)})
+			list = append(list, Event{t.kind, t.condition, c.Reason, c.Reason + ": " + c.Message})
 		}
 	}
 	if changed(was, next, v1alpha1.ConditionSuspended) && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) {
-		list = append(list, Event{corev1.EventTypeNormal, v1alpha1.EventResumed, "The job is no longer suspended."})
+		list = append(list, Event{corev1.EventTypeNormal, v1alpha1.EventResumed, v1alpha1.EventResumed, "The job is no longer suspended."})
 	}
 	if c := unschedulable(next); c != "" && unschedulable(was) == "" {
-		list = append(list, Event{corev1.EventTypeWarning, v1alpha1.ReasonUnschedulable, c})
+		list = append(list, Event{corev1.EventTypeWarning, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonUnschedulable, c})
 	}
 	return append(list, givenUp(s)...)
 }
@@ -76,7 +78,7 @@ func restartEvent(orders []policy.RestartOrder) Event {
 	if len(others) > 0 {
 		message += " Likewise " + strings.Join(others, ", ") + "."
 	}
-	return Event{corev1.EventTypeWarning, reason, message}
+	return Event{corev1.EventTypeWarning, reason, string(orders[0].Scope), message}
 }
 
 // givenUp tells of evaluators that failed for good while the job goes on.
@@ -86,7 +88,7 @@ func givenUp(s *state.Snapshot) []Event {
 			continue
 		}
 		if f, up := policy.GivenUp(s, slot); up {
-			return []Event{{corev1.EventTypeWarning, v1alpha1.EventReplicaGivenUp, policy.Describe(f) + " and is not restarted; the job goes on."}}
+			return []Event{{corev1.EventTypeWarning, v1alpha1.EventReplicaGivenUp, string(f.Cause), policy.Describe(f) + " and is not restarted; the job goes on."}}
 		}
 	}
 	return nil
@@ -102,7 +104,7 @@ func envConflicts(s *state.Snapshot) []Event {
 			continue
 		}
 		if names := build.EnvConflicts(s.Job, slot, environment(slot)); len(names) > 0 {
-			list = append(list, Event{corev1.EventTypeWarning, v1alpha1.EventEnvConflict, fmt.Sprintf(
+			list = append(list, Event{corev1.EventTypeWarning, v1alpha1.EventEnvConflict, string(role), fmt.Sprintf(
 				"the template of %s sets %s itself; its value is used instead of the operator's", role, strings.Join(names, ", "))})
 		}
 	}

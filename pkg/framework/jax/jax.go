@@ -2,7 +2,7 @@
 //
 // The workers are the processes, worker i is process i, and worker 0 runs the coordinator.
 //
-//	JAX_COORDINATOR_ADDRESS   worker 0's address with port    read by jax.distributed.initialize (jax/_src/distributed.py)
+//	JAX_COORDINATOR_ADDRESS   address of worker 0 and port    read by initialize (jax/_src/distributed.py)
 //	JAX_NUM_PROCESSES         number of workers               for the script to pass on, see below
 //	JAX_PROCESS_ID            the worker's index              for the script to pass on
 //	COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES, PROCESS_ID
@@ -20,12 +20,11 @@
 //     which works as soon as worker 0's own name resolves.
 //   - No JAX_LOCAL_DEVICE_IDS: one process per pod sees all devices of its pod.
 //   - The port is the container port named jaxjob-port, else 1234 as in JAX's documentation; JAXJob v1 had 6666.
-//   - PYTHONUNBUFFERED=1 as JAXJob v1 has it: a killed rank's last lines are what explains the failure.
+//   - PYTHONUNBUFFERED, which JAXJob v1 sets too: a killed rank's last lines are what explains the failure.
 //   - An evaluator is no process of the collective.
 package jax
 
 import (
-	"net"
 	"slices"
 	"strconv"
 
@@ -70,7 +69,7 @@ func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	port := strconv.Itoa(int(build.Port(job, leader.Role, portName, defaultPort)))
 	size := strconv.Itoa(state.WorldSize(&job.Spec))
 	return []corev1.EnvVar{
-		{Name: "JAX_COORDINATOR_ADDRESS", Value: net.JoinHostPort(host, port)},
+		{Name: "JAX_COORDINATOR_ADDRESS", Value: host + ":" + port},
 		{Name: "JAX_NUM_PROCESSES", Value: size},
 		{Name: "COORDINATOR_ADDRESS", Value: host},
 		{Name: "COORDINATOR_PORT", Value: port},

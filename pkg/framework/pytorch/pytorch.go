@@ -15,28 +15,27 @@
 // Decisions, newest first:
 //   - PET_MAX_RESTARTS of an elastic job is recovery.maxRestarts, not 0. torchrun takes a newcomer in for free, but the
 //     loss of a peer, by failure or by scaling down, breaks the survivors' collective and costs each of them one
-//     restart (agent/server/api.py, _invoke_run; the quickstart's word that scaling up counts is out of date). With 0
-//     every scale-down would end every pod. The price: torchrun restarts a script that crashes by itself so often before
-//     the operator sees a failed pod. Who wants to see each crash sets PET_MAX_RESTARTS=0 in the template.
-//     A fixed job has none: torchrun's default is 0.
+//     restart (elastic/agent/server/api.py, _invoke_run; the quickstart says that scaling up counts too, the code does
+//     not). With 0 every scale-down would end every pod. The price: torchrun restarts a script that crashes by itself
+//     so often before the operator sees a failed pod. Who wants to see each crash sets PET_MAX_RESTARTS=0 in the
+//     template. A fixed job has none: torchrun's default is 0.
 //   - PET_RDZV_CONF says is_host=true to the leader and is_host=false to all others. Left alone, torchrun looks itself
-//     up in DNS (rendezvous/utils.py, _matches_machine_hostname); a leader faster than its DNS record finds itself to be
-//     somebody else, and nobody hosts the store.
+//     up in DNS (elastic/rendezvous/utils.py, _matches_machine_hostname); a leader faster than its DNS record finds
+//     itself to be somebody else, and nobody hosts the store.
 //   - PET_RDZV_ID is the job's UID and the attempt: an agent of a past attempt or of a former job of that name asks the
 //     new store for another key and joins nothing. Replacements within an attempt meet their peers.
 //   - PET_NNODES of an elastic job is minReplicas:maxReplicas, plus the master on both sides, so scaling changes no
 //     replica's variables but WORLD_SIZE, which is the size when the pod was made. torchrun does not read that one.
 //   - PET_NPROC_PER_NODE is auto, as in PyTorchJob v1, if the role asks for a GPU: the number of devices that torch
-//     sees. Else 1, torchrun's own default: auto would start one process per CPU, of the node where nothing limits it.
-//     For other accelerators, write --nproc-per-node.
+//     sees. Else 1, torchrun's own default: auto would start one process per CPU it counts, which may be all of the
+//     node's. For other accelerators, write --nproc-per-node.
 //   - The port is the container port named pytorchjob-port, else torch's 29500; PyTorchJob v1 had 23456.
-//   - PYTHONUNBUFFERED=1 as PyTorchJob v1 has it: a killed rank's last lines are what explains the failure.
+//   - PYTHONUNBUFFERED, which PyTorchJob v1 sets too: a killed rank's last lines are what explains the failure.
 //   - An evaluator gets no MASTER_ADDR: it is not of the collective, and torchrun in it runs alone.
 package pytorch
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,10 +88,11 @@ func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 		return append(env, corev1.EnvVar{Name: "PET_NNODES", Value: strconv.Itoa(size)})
 	}
 	masters := int32(size) - job.Spec.ReplicaSpecs[v1alpha1.Worker].Replicas
+	nodes := fmt.Sprintf("%d:%d", elastic.MinReplicas+masters, elastic.MaxReplicas+masters)
 	return append(env,
-		corev1.EnvVar{Name: "PET_NNODES", Value: fmt.Sprintf("%d:%d", elastic.MinReplicas+masters, elastic.MaxReplicas+masters)},
+		corev1.EnvVar{Name: "PET_NNODES", Value: nodes},
 		corev1.EnvVar{Name: "PET_RDZV_BACKEND", Value: "c10d"},
-		corev1.EnvVar{Name: "PET_RDZV_ENDPOINT", Value: net.JoinHostPort(host, port)},
+		corev1.EnvVar{Name: "PET_RDZV_ENDPOINT", Value: host + ":" + port},
 		corev1.EnvVar{Name: "PET_RDZV_ID", Value: fmt.Sprintf("%s-%d", job.UID, job.Status.Attempt)},
 		corev1.EnvVar{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(int(job.Spec.Recovery.MaxRestarts))},
 	)

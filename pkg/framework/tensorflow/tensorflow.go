@@ -10,9 +10,10 @@
 //	worker 3    {"chief":[..],"ps":[..],"worker":{"3":".."}}
 //	evaluator   {"chief":[..],"ps":[..]}, without a chief worker 0 in its place
 //
-// Read by TFConfigClusterResolver (distribute/cluster_resolver/tfconfig_cluster_resolver.py), which every
-// tf.distribute strategy uses, and by tf.estimator.RunConfig (estimator/run_config.py). tf.train.ClusterSpec
-// (training/server_lib.py) takes a job as a list or as a map from index to address. "environment" is for TF before 1.4.
+// Read by TFConfigClusterResolver (distribute/cluster_resolver/tfconfig_cluster_resolver.py), the default of the
+// multi-worker strategies, and by tf.estimator.RunConfig (estimator/run_config.py). tf.train.ClusterSpec
+// (training/server_lib.py) takes a task type as a list or as a map from index to address. "environment" is for TF
+// before 1.4.
 //
 // Decisions, newest first:
 //   - The sparse form stands under "cluster". Kubeflow's enableDynamicWorker once wrote "sparseCluster", which TensorFlow
@@ -23,12 +24,13 @@
 //     each cluster; TensorFlow has no elastic one.
 //   - A fixed job of one replica gets no TF_CONFIG: it is a local run, as in TFJob v1 (isDistributed in
 //     pkg/controller.v1/tensorflow). An elastic job of one may grow and gets it.
-//   - An evaluator is a task, but never in the cluster: estimators take it for a worker otherwise.
+//   - An evaluator is a task, but never in the cluster: RunConfig says it is "not part of the training cluster".
 //   - The port is the role's container port named tfjob-port, else 2222. TensorFlow listens on all addresses.
 //   - Nothing is said about TF_CONFIG's length. Linux takes 128 KiB for one variable (MAX_ARG_STRLEN); a dense cluster
 //     passes that at about 1,700 replicas if the job's name has 20 letters and the namespace's 10, at 680 with the
 //     longest names and at 3,100 with short ones. Its containers then fail to start with "argument list too long".
-//     A sparse one counts only chief and parameter servers.
+//     A sparse one counts only chief, parameter servers and one worker. Well below the limit, dense pods are heavy:
+//     2,000 of them at 120 KiB are 240 MB in etcd.
 package tensorflow
 
 import (
@@ -66,8 +68,8 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 		cluster = sparse(job)
 	}
 	return func(slot state.Slot) []corev1.EnvVar {
-		config := fmt.Sprintf(`{"cluster":%s,"task":{"type":%q,"index":%d},"environment":"cloud"}`,
-			cluster(slot), taskType(slot.Role), slot.Index)
+		task := fmt.Sprintf(`{"type":%q,"index":%d}`, taskType(slot.Role), slot.Index)
+		config := `{"cluster":` + cluster(slot) + `,"task":` + task + `,"environment":"cloud"}`
 		return []corev1.EnvVar{{Name: "TF_CONFIG", Value: config}}
 	}
 }

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+)
+
+// parallelism is how many requests one job has under way at most.
+const parallelism = 64
+
+// Act takes the steps, in parallel, and stops at the first error. What the API server refuses for good becomes the
+// refusal of the job's next snapshot and is no error; everything else that fails is.
+func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelism)
+	for _, step := range steps {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil // another step has failed; its error says why
+			}
+			return c.take(ctx, job, step)
+		})
+	}
+	return c.settle(job, group.Wait())
+}
+
+func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step) error {
+	switch step := step.(type) {
+	case plan.CreateService:
+		return c.create(ctx, job, step.Service, &corev1.Service{})
+	case plan.CreatePod:
+		return c.create(ctx, job, step.Pod, &corev1.Pod{})
+	case plan.DeletePod:
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
+		return c.delete(ctx, pod, client.Preconditions{UID: &step.UID})
+	case plan.DeleteJob:
+		return c.delete(ctx, job.DeepCopy(), client.Preconditions{UID: &step.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	default:
+		return fmt.Errorf("no way to take a step of type %T", step)
+	}
+}
+
+// create creates a child. One that exists already is as good as created if the job controls it, else a name conflict.
+func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object) error {
+	err := c.client.Create(ctx, child)
+	if err == nil {
+		return nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating %T %s: %w", child, child.GetName(), err)
+	}
+	if err := c.live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
+		return fmt.Errorf("reading %T %s: %w", child, child.GetName(), client.IgnoreNotFound(err))
+	}
+	if !isControlledBy(existing, job) {
+		return &nameConflict{kind: fmt.Sprintf("%T", child), name: child.GetName()}
+	}
+	return nil
+}
+
+// delete deletes the object if it still has the UID of the precondition; one that is gone or another is nothing to do.
+func (c *Cluster) delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
+	err := c.client.Delete(ctx, o, options...)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("deleting %T %s: %w", o, o.GetName(), err)
+}

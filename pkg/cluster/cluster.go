@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// podsOfJob is the index of pods by the name of the TrainingJob that controls them.
+const podsOfJob = "trainingjob"
+
+// Cluster reads and writes jobs and their children.
+type Cluster struct {
+	client client.Client
+	live   client.Reader
+	events events.EventRecorder
+	clock  clock.PassiveClock
+
+	mu   sync.Mutex
+	jobs map[types.UID]*notes
+}
+
+// notes are what this process remembers of a job. Losing them costs a request, never a decision.
+type notes struct {
+	// recorded is when the job's status was last written.
+	recorded time.Time
+	// verified says that the job was once compared with the API server.
+	verified bool
+	refusal  *state.Refusal
+	refused  int
+}
+
+// New returns a Cluster that reads through the cache of c, and through live where a stale answer could do harm.
+func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Cluster {
+	return &Cluster{client: c, live: live, events: recorder, clock: clock, jobs: map[types.UID]*notes{}}
+}
+
+// Index adds the index that Observe lists pods by. It returns an error once the cache has started.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &corev1.Pod{}, podsOfJob, func(o client.Object) []string {
+		if ref := controllerOf(o); ref != nil {
+			return []string{ref.Name}
+		}
+		return nil
+	})
+}
+
+// controllerOf returns the reference to the TrainingJob that controls the object, or nil.
+func controllerOf(o metav1.Object) *metav1.OwnerReference {
+	ref := metav1.GetControllerOfNoCopy(o)
+	if ref == nil || ref.Kind != v1alpha1.Kind || ref.APIVersion != v1alpha1.GroupVersion.String() {
+		return nil
+	}
+	return ref
+}
+
+func isControlledBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
+	ref := controllerOf(o)
+	return ref != nil && ref.UID == job.UID
+}
+
+// note changes what is remembered of a job, and returns a copy of it.
+func (c *Cluster) note(uid types.UID, change func(*notes)) notes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.jobs[uid]
+	if n == nil {
+		n = &notes{}
+		c.jobs[uid] = n
+	}
+	if change != nil {
+		change(n)
+	}
+	return *n
+}
+
+// Forget drops what is remembered of a job that is gone.
+func (c *Cluster) Forget(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.jobs, uid)
+}

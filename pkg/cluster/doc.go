@@ -1,0 +1,12 @@
+// Package cluster is the only package that talks to Kubernetes for a job. It observes (every read, once), records (the
+// status, then Events) and acts (does what the steps say).
+//
+// Where stale reads could do harm:
+//   - Own writes: the manager's client waits until the cache has seen them (EnableReadYourWritesConsistency).
+//   - The first look at a job in this process compares it with the API server, as another leader may have written last.
+//   - A pod that ran and is not in the cache is asked for by name before it counts as lost.
+//
+// Decisions, newest first:
+//   - What the API server refused is kept in memory only. After a crash the operator asks once more, that is all.
+//   - Pods are cached without their specs: node name, conditions and container states are all that a decision needs.
+package cluster

@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+)
+
+// Record writes the plan's status, with the resourceVersion that the plan was made from, and then tells its Events.
+// It writes nothing if the status is as it was. It returns a conflict error if somebody else wrote first.
+func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.Plan) error {
+	if !equality.Semantic.DeepEqual(job.Status, p.Status) {
+		updated := job.DeepCopy()
+		updated.Status = p.Status
+		if err := c.client.Status().Update(ctx, updated); err != nil {
+			return fmt.Errorf("writing the status: %w", err)
+		}
+		c.note(job.UID, func(n *notes) { n.recorded, n.verified = c.clock.Now(), true })
+	}
+	for _, e := range p.Events {
+		c.events.Eventf(job, related(job, p), e.Type, e.Reason, e.Action, "%s", e.Message)
+	}
+	return nil
+}
+
+// related returns the pod that the plan's restarts began with, or nil. Events of one reason on one job are told apart by it.
+func related(job *v1alpha1.TrainingJob, p *plan.Plan) *corev1.Pod {
+	if len(p.Restarts) == 0 {
+		return nil
+	}
+	return &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: p.Restarts[0].Failure.Pod},
+	}
+}

@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// CacheOptions returns the options of a cache that holds jobs and their own children only, trimmed to what decisions
+// need, in one namespace, or in all if it is empty.
+func CacheOptions(namespace string) (cache.Options, error) {
+	ours, err := labels.NewRequirement(v1alpha1.LabelJobUID, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	children := labels.NewSelector().Add(*ours)
+	options := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:     {Label: children, Transform: trimPod},
+			&corev1.Service{}: {Label: children},
+		},
+	}
+	if namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	return options, nil
+}
+
+// trimPod returns a pod with only what state.PodOf reads and what finds its job.
+func trimPod(o any) (any, error) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil
+	}
+	trimmed := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			Labels:            pod.Labels,
+			OwnerReferences:   pod.OwnerReferences,
+			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
+		},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{
+			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
+			ContainerStatuses:     states(pod.Status.ContainerStatuses),
+			InitContainerStatuses: states(pod.Status.InitContainerStatuses),
+		},
+	}
+	for _, c := range pod.Status.Conditions {
+		switch c.Type {
+		case corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget:
+			trimmed.Status.Conditions = append(trimmed.Status.Conditions, c)
+		}
+	}
+	return trimmed, nil
+}
+
+func states(full []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var trimmed []corev1.ContainerStatus
+	for i := range full {
+		trimmed = append(trimmed, corev1.ContainerStatus{Name: full[i].Name, State: full[i].State})
+	}
+	return trimmed
+}
