@@ -1,0 +1,55 @@
+// Command operator runs TrainingJobs on a Kubernetes cluster.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	o := defaults()
+	cmd := &cobra.Command{
+		Use:   "operator",
+		Short: "Runs TrainingJobs: distributed training on Kubernetes",
+		Long: `Runs TrainingJobs (trainingjob.dev/v1alpha1): makes their replicas pods that find each other and, when something
+breaks, replaces one replica or restarts the whole job.
+
+It needs the CRD in manifests/crd and the permissions in manifests/base. Without --kubeconfig it uses the
+KUBECONFIG environment variable, or the pod's own service account.`,
+		Version:       version,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func run(ctx context.Context, o *options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	log := o.logger()
+	ctrl.SetLogger(log)
+	mgr, err := newManager(ctx, o)
+	if err != nil {
+		return err
+	}
+	log.Info("starting", "version", version, "namespace", o.namespace, "leaderElection", o.leaderElect)
+	return mgr.Start(ctx)
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/controller"
+)
+
+// newManager returns a manager that runs the TrainingJob controller when it is started.
+func newManager(ctx context.Context, o *options) (manager.Manager, error) {
+	restConfig, err := o.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	managerOptions, err := o.managerOptions()
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(restConfig, managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	if err := controller.Setup(ctx, mgr, o.concurrentJobs); err != nil {
+		return nil, fmt.Errorf("setting up the controller: %w", err)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
+		return nil, fmt.Errorf("adding health checks: %w", err)
+	}
+	return mgr, nil
+}
+
+func (o *options) restConfig() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	restConfig, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster: %w; set --kubeconfig or run in a pod", err)
+	}
+	restConfig.UserAgent = "trainingjob-operator/" + version
+	restConfig.QPS = -1
+	if o.qps > 0 {
+		restConfig.QPS, restConfig.Burst = o.qps, int(2*o.qps)+1
+	}
+	return restConfig, nil
+}
+
+func (o *options) managerOptions() (manager.Options, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return manager.Options{}, fmt.Errorf("registering types: %w", err)
+	}
+	cacheOptions, err := cluster.CacheOptions(o.namespace)
+	if err != nil {
+		return manager.Options{}, fmt.Errorf("configuring the cache: %w", err)
+	}
+	metrics := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
+	if o.metricsSecure {
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	yes := true
+	return manager.Options{
+		Scheme: scheme,
+		Cache:  cacheOptions,
+		Client: client.Options{Cache: &client.CacheOptions{
+			EnableReadYourWritesConsistency: &yes,
+			DisableFor:                      []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
+		}},
+		Metrics:                       metrics,
+		HealthProbeBindAddress:        o.healthAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "trainingjob-operator",
+		LeaderElectionNamespace:       o.leaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Controller:                    config.Controller{EnableWarmup: &yes},
+	}, nil
+}
+
+// cacheSynced reports ready once the caches are filled, so that a rollout waits for a replica that can take over.
+func cacheSynced(mgr manager.Manager) healthz.Checker {
+	return func(req *http.Request) error {
+		if !mgr.GetCache().WaitForCacheSync(req.Context()) {
+			return errors.New("the cache is not filled yet")
+		}
+		return nil
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+)
+
+// options are the operator's flags.
+type options struct {
+	kubeconfig              string
+	namespace               string
+	leaderElect             bool
+	leaderElectionNamespace string
+	metricsAddress          string
+	metricsSecure           bool
+	healthAddress           string
+	concurrentJobs          int
+	qps                     float32
+	logLevel                string
+	logFormat               string
+}
+
+func defaults() *options {
+	return &options{
+		metricsAddress: ":8443", metricsSecure: true, healthAddress: ":8081",
+		concurrentJobs: 16, logLevel: "info", logFormat: "json",
+	}
+}
+
+func (o *options) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "path of a kubeconfig file; empty uses KUBECONFIG or the pod's service account")
+	f.StringVar(&o.namespace, "namespace", o.namespace, "run the jobs of this namespace only; a Role there then suffices. Empty means all namespaces")
+	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "take turns with other replicas of the operator: only the leader acts")
+	f.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", o.leaderElectionNamespace, "namespace of the leader's Lease; empty means the pod's own, needed outside a cluster")
+	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
+	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
+	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
+	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256")
+	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "requests to the API server per second at most; 0 leaves the limit to the server's priority and fairness")
+	f.StringVar(&o.logLevel, "log-level", o.logLevel, "debug, info, warn or error")
+	f.StringVar(&o.logFormat, "log-format", o.logFormat, "json or text")
+}
+
+// validate returns an error that says what to write instead.
+func (o *options) validate() error {
+	var level slog.Level
+	switch {
+	case level.UnmarshalText([]byte(o.logLevel)) != nil:
+		return fmt.Errorf("--log-level %q: write debug, info, warn or error", o.logLevel)
+	case o.logFormat != "json" && o.logFormat != "text":
+		return fmt.Errorf("--log-format %q: write json or text", o.logFormat)
+	case o.concurrentJobs < 1 || o.concurrentJobs > 256:
+		return fmt.Errorf("--concurrent-jobs %d: write a number from 1 to 256", o.concurrentJobs)
+	case o.qps < 0:
+		return fmt.Errorf("--kube-api-qps %v: write 0 for no limit, or a number above it", o.qps)
+	}
+	return nil
+}
+
+func (o *options) logger() logr.Logger {
+	level := new(slog.LevelVar)
+	_ = level.UnmarshalText([]byte(o.logLevel)) // validated
+	handlerOptions := &slog.HandlerOptions{Level: level}
+	if o.logFormat == "text" {
+		return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, handlerOptions))
+	}
+	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, handlerOptions))
+}

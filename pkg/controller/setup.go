@@ -1,0 +1,55 @@
+// Package controller reconciles TrainingJobs: it watches jobs and their children, and passes each job through one
+// straight line: observe, plan, record, act.
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cluster"
+)
+
+// eventSource names the operator in the Events that it writes.
+const eventSource = "trainingjob-operator"
+
+// Setup adds the TrainingJob controller to the manager; concurrent is how many jobs are reconciled at the same time.
+// It returns an error if the manager has started or has such a controller already.
+func Setup(ctx context.Context, mgr manager.Manager, concurrent int) error {
+	if err := cluster.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("indexing pods by job: %w", err)
+	}
+	if err := crmetrics.Registry.Register(newPhases(mgr.GetClient())); err != nil {
+		return fmt.Errorf("registering the metric of phases: %w", err)
+	}
+	r := &Reconciler{
+		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}),
+		metrics: newMetrics(),
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("trainingjob").
+		For(&v1alpha1.TrainingJob{}, builder.WithPredicates(r.forgetDeleted())).
+		Owns(&corev1.Pod{}).
+		Owns(&corev1.Service{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
+		Complete(r)
+}
+
+// forgetDeleted drops what the cluster remembers of a job when it goes.
+func (r *Reconciler) forgetDeleted() predicate.Predicate {
+	return predicate.TypedFuncs[client.Object]{DeleteFunc: func(e event.DeleteEvent) bool {
+		r.cluster.Forget(e.Object.GetUID())
+		return true
+	}}
+}
