@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -30,7 +31,7 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 }
 
 // related returns the pod that the plan's restarts began with, or nil. Events of one reason on one job are told apart by it.
-func related(job *v1alpha1.TrainingJob, p *plan.Plan) *corev1.Pod {
+func related(job *v1alpha1.TrainingJob, p *plan.Plan) runtime.Object {
 	if len(p.Restarts) == 0 {
 		return nil
 	}

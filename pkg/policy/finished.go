@@ -3,15 +3,13 @@ package policy
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // finished rules because a verdict is final, whatever its pods do afterwards.
 func finished(s *state.Snapshot) (*Verdict, time.Time) {
-	if !meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionFinished) {
+	if !s.IsFinished() {
 		return nil, time.Time{}
 	}
 	return &Verdict{Ruling: Final}, Expiry(s.Job)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
@@ -102,5 +104,10 @@ func (s *Snapshot) HasSucceeded(slot Slot) bool {
 
 // HasVanished reports whether the slot's pod ran and is gone although nobody of us took it away.
 func (s *Snapshot) HasVanished(slot Slot) bool {
-	return s.Memory[slot.Role].Started.Has(slot.Index) && !s.HasSucceeded(slot) && s.Present(slot) == nil
+	return s.Present(slot) == nil && !s.IsFinished() && s.Memory[slot.Role].Started.Has(slot.Index) && !s.HasSucceeded(slot)
+}
+
+// IsFinished reports whether the job has its verdict, which is final.
+func (s *Snapshot) IsFinished() bool {
+	return meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionFinished)
 }

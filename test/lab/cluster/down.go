@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/trainingjob/operator/test/lab/process"
+)
+
+// Down ends every process of the lab in the folder, the last started first, and removes
+// the folder. It is no error if there is no lab.
+func Down(path string, out io.Writer) error {
+	dir, err := NewDir(path)
+	if err != nil {
+		return err
+	}
+	state, err := dir.readState()
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(out, "no lab in %s: nothing to end\n", dir)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if up := state.Up; up != nil && up.Alive() {
+		return fmt.Errorf("lab up (pid %d) is still starting the lab in %s; interrupt it (Ctrl-C) or wait for it", up.PID, dir)
+	}
+	if err := stopAll(state.Processes, func(p process.Process) {
+		fmt.Fprintf(out, "%s ended (pid %d)\n", p.Name, p.PID)
+	}); err != nil {
+		return err
+	}
+	if err := dir.clear(); err != nil {
+		return fmt.Errorf("removing the work folder: %w", err)
+	}
+	fmt.Fprintf(out, "the lab in %s is gone\n", dir)
+	return nil
+}
+
+// stopAll ends processes in the reverse order of their start: nothing outlives what it
+// depends on. (An API server whose etcd has gone takes over ten seconds to leave.) It
+// goes on after an error, and tells of each process that it ended.
+func stopAll(processes []process.Process, ended func(process.Process)) error {
+	var failures []error
+	for _, p := range slices.Backward(processes) {
+		if !p.Alive() {
+			continue
+		}
+		if err := p.Stop(); err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		ended(p)
+	}
+	return errors.Join(failures...)
+}

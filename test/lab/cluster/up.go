@@ -1,0 +1,162 @@
+// Package cluster makes, grows and ends a lab: a Kubernetes control plane of real
+// components with fake GPU nodes, all of it processes of this machine.
+//
+// Up, in order: folder, credentials and files; etcd, API server, controller manager,
+// scheduler, kwok, each waited for; nodes; CRDs; the operator. What is started is in
+// lab.json before it is waited for, so that Down finds it whatever happens to Up, and
+// when a step fails Up ends all that it has started but leaves the folder, with the logs.
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/trainingjob/operator/test/lab/process"
+)
+
+// Options are what the user of lab up chooses.
+type Options struct {
+	Dir   string
+	Nodes int
+	GPUs  int
+	// CRDs are files or folders with CustomResourceDefinitions.
+	CRDs []string
+	// Operator is the operator's binary; empty for a lab without one.
+	Operator     string
+	OperatorArgs []string
+	// NodeMonitorGracePeriod is how long a silent node stays Ready; 0 for Kubernetes' own.
+	NodeMonitorGracePeriod time.Duration
+}
+
+// lab is a lab in the making.
+type lab struct {
+	Options
+	dir   Dir
+	state State
+	token string
+	out   io.Writer
+	begin time.Time
+}
+
+// Up starts a lab and returns once all of it is ready. On error nothing is left running.
+func Up(ctx context.Context, options Options, out io.Writer) error {
+	if err := options.check(); err != nil {
+		return err
+	}
+	dir, err := NewDir(options.Dir)
+	if err != nil {
+		return err
+	}
+	if err := dir.prepare(); err != nil {
+		return err
+	}
+	l := &lab{Options: options, dir: dir, out: out, begin: time.Now()}
+	if err := l.up(ctx); err != nil {
+		return l.giveUp(err)
+	}
+	return nil
+}
+
+// check finds at once what would otherwise fail after a minute.
+func (o Options) check() error {
+	if o.Nodes < 0 || o.GPUs < 0 {
+		return fmt.Errorf("--nodes %d and --gpus %d must not be negative", o.Nodes, o.GPUs)
+	}
+	for _, path := range o.CRDs {
+		if _, err := readCRDs(path); err != nil {
+			return err
+		}
+	}
+	if o.Operator == "" {
+		return nil
+	}
+	if info, err := os.Stat(o.Operator); err != nil {
+		return fmt.Errorf("looking for the operator: %w", err)
+	} else if info.IsDir() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("the operator %s is not an executable file", o.Operator)
+	}
+	return nil
+}
+
+func (l *lab) up(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		l.begun, l.startControlPlane, l.createNodes, l.installCRDs, l.startOperator, l.done,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun claims the folder and fills it.
+func (l *lab) begun(context.Context) (err error) {
+	self, err := process.Self("lab up")
+	if err != nil {
+		return err
+	}
+	if l.state.Ports, err = freePorts(); err != nil {
+		return err
+	}
+	l.state.GPUs, l.state.Up = l.GPUs, &self
+	if err := l.dir.writeState(l.state); err != nil {
+		return err
+	}
+	if l.token, err = l.dir.writeCredentials(l.state.Ports); err != nil {
+		return err
+	}
+	return l.dir.writeFiles()
+}
+
+func (l *lab) startControlPlane(ctx context.Context) error {
+	ports, grace := l.state.Ports, l.NodeMonitorGracePeriod
+	for _, c := range []component{
+		etcd(l.dir, ports),
+		apiServer(l.dir, ports, l.token),
+		controllerManager(l.dir, ports, grace),
+		scheduler(l.dir, ports),
+		kwok(l.dir, ports, grace),
+	} {
+		if err := l.start(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts a component and waits until it is healthy.
+func (l *lab) start(ctx context.Context, c component) error {
+	child, err := process.Start(c.Program)
+	if err != nil {
+		return err
+	}
+	l.state.Processes = append(l.state.Processes, child.Process)
+	if err := l.dir.writeState(l.state); err != nil {
+		return err
+	}
+	if err := child.WaitHealthy(ctx, c.health); err != nil {
+		return err
+	}
+	l.say("%s is ready (pid %d)", c.Name, child.PID)
+	return nil
+}
+
+// giveUp ends what was started and returns the reason for that.
+func (l *lab) giveUp(reason error) error {
+	if len(l.state.Processes) == 0 {
+		return reason
+	}
+	l.say("giving up, ending what was started")
+	if err := stopAll(l.state.Processes, func(process.Process) {}); err != nil {
+		return fmt.Errorf("%w\n(and while giving up: %w)", reason, err)
+	}
+	return fmt.Errorf("%w\n(the logs are in %s)", reason, l.dir)
+}
+
+// say prints a line of progress with the time since the start.
+func (l *lab) say(format string, args ...any) {
+	fmt.Fprintf(l.out, "%5.1fs  %s\n", time.Since(l.begin).Seconds(), fmt.Sprintf(format, args...))
+}

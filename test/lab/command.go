@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/trainingjob/operator/test/lab/cluster"
+)
+
+func newCommand() *cobra.Command {
+	// cobra offers what is on the global set, and Kubernetes' packages put theirs there.
+	pflag.CommandLine = pflag.NewFlagSet("lab", pflag.ContinueOnError)
+	root := &cobra.Command{
+		Use:   "lab",
+		Short: "A real Kubernetes control plane with fake GPU nodes, on this machine alone",
+		Long: `lab runs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok as
+processes of this machine, with fake GPU nodes that do to pods what annotations on the
+pods say (run for so long, exit with this code, never start, never go away ...): see
+test/lab/README.md for all of them. No container runtime and no network are needed.
+
+This binary is also each of these programs itself, and kubectl:
+
+  lab kubectl get nodes
+  lab etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kwok --help`,
+		Example: `  lab up --nodes 16 --crds config/crd --operator bin/operator
+  . .lab/env && kubectl get nodes
+  lab down`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.AddCommand(upCommand(), downCommand(), addNodesCommand())
+	return root
+}
+
+func upCommand() *cobra.Command {
+	var options cluster.Options
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Start a lab and leave it running",
+		Long: `up starts the control plane, creates the nodes, installs CRDs, starts the operator,
+waits for each to be ready, and leaves all of it running in the background. Logs, the
+kubeconfig, audit.log and a file "env" to source are in the work folder. If anything
+fails, everything that was started is ended again.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return cluster.Up(command.Context(), options, command.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	dirFlag(command, &options.Dir)
+	flags.IntVar(&options.Nodes, "nodes", 16, "number of fake nodes, gpu-0 and so on")
+	flags.IntVar(&options.GPUs, "gpus", 8, "GPUs (nvidia.com/gpu) of each node")
+	flags.StringArrayVar(&options.CRDs, "crds", nil, "file or folder with CustomResourceDefinitions to install (may be repeated)")
+	flags.StringVar(&options.Operator, "operator", "", "operator binary to run; none if empty")
+	flags.StringArrayVar(&options.OperatorArgs, "operator-args", nil, "one further argument for the operator (may be repeated)")
+	flags.DurationVar(&options.NodeMonitorGracePeriod, "node-monitor-grace-period", 0,
+		"how long a node may be silent before it counts as lost; 0 means Kubernetes' own, 50s")
+	return command
+}
+
+func downCommand() *cobra.Command {
+	var dir string
+	command := &cobra.Command{
+		Use:   "down",
+		Short: "End a lab and remove its work folder",
+		Long: `down ends every process that up started, the operator first and etcd last, and removes
+the work folder with all that is in it. Where there is no lab it says so and succeeds.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return cluster.Down(dir, command.OutOrStdout())
+		},
+	}
+	dirFlag(command, &dir)
+	return command
+}
+
+func addNodesCommand() *cobra.Command {
+	var dir string
+	var count int
+	command := &cobra.Command{
+		Use:   "add-nodes",
+		Short: "Give a running lab more nodes",
+		Long:  `add-nodes creates further nodes of the lab's kind; their names continue where the last ended.`,
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return cluster.AddNodes(command.Context(), dir, count, command.OutOrStdout())
+		},
+	}
+	dirFlag(command, &dir)
+	command.Flags().IntVar(&count, "count", 1, "how many")
+	return command
+}
+
+func dirFlag(command *cobra.Command, dir *string) {
+	command.Flags().StringVar(dir, "dir", ".lab", "work folder of the lab")
+}
+
+// interruptible ends with Ctrl-C or SIGTERM, which a lab in the making answers by ending
+// what it has started.
+func interruptible() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+}

@@ -1,0 +1,66 @@
+package process
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func start(t *testing.T, script string) *Child {
+	t.Helper()
+	child, err := Start(Program{Name: "probe", Path: "/bin/sh", Args: []string{"-c", script}, Log: filepath.Join(t.TempDir(), "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = child.Stop() })
+	return child
+}
+
+func TestAProcessIsKnownByPIDAndStartTime(t *testing.T) {
+	child := start(t, "sleep 60")
+	if !child.Alive() {
+		t.Fatal("it should be alive")
+	}
+	successor := child.Process
+	successor.StartTicks++
+	if successor.Alive() {
+		t.Error("a process with the same pid and another start time is another process")
+	}
+	if err := successor.Stop(); err != nil || !child.Alive() {
+		t.Errorf("stopping a process that has gone must not touch the one that now has its pid (error %v)", err)
+	}
+	if err := child.Stop(); err != nil || child.Alive() {
+		t.Errorf("it should be gone (error %v)", err)
+	}
+}
+
+func TestStopKillsWhatIgnoresSIGTERM(t *testing.T) {
+	child := start(t, "trap '' TERM; while :; do sleep 0.1; done")
+	time.Sleep(100 * time.Millisecond) // the shell sets its trap
+	begin := time.Now()
+	if err := child.Stop(); err != nil || child.Alive() {
+		t.Errorf("it should be gone (error %v)", err)
+	}
+	if took := time.Since(begin); took < politeTime {
+		t.Errorf("it was killed after %s, before its time to leave was over", took)
+	}
+}
+
+func TestWaitHealthyTellsWhyNot(t *testing.T) {
+	ok := httptest.NewServer(http.NotFoundHandler())
+	defer ok.Close()
+	health := Health{URL: ok.URL, Within: 300 * time.Millisecond}
+
+	err := start(t, "echo cannot bind; exit 3").WaitHealthy(context.Background(), Health{URL: ok.URL, Within: time.Minute})
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "cannot bind") {
+		t.Errorf("want exit status and log, got %v", err)
+	}
+	err = start(t, "echo still thinking; sleep 60").WaitHealthy(context.Background(), health)
+	if err == nil || !strings.Contains(err.Error(), "404") || !strings.Contains(err.Error(), "still thinking") {
+		t.Errorf("want the endpoint's answer and log, got %v", err)
+	}
+}

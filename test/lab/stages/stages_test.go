@@ -1,0 +1,134 @@
+package stages_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	"sigs.k8s.io/kwok/pkg/config"
+	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
+
+	"github.com/trainingjob/operator/test/lab/stages"
+)
+
+// load reads the stages as kwok does and returns those of one kind.
+func load(t testing.TB, kind string) lifecycle.Lifecycle {
+	t.Helper()
+	stream, err := stages.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "stages.yaml")
+	if err := os.WriteFile(file, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := config.Load(context.Background(), file)
+	if err != nil {
+		t.Fatalf("kwok cannot read the stages: %v", err)
+	}
+	var ofKind []*internalversion.Stage
+	for _, object := range objects {
+		stage, ok := object.(*internalversion.Stage)
+		if !ok {
+			t.Fatalf("%T is no stage", object)
+		}
+		if stage.Spec.ResourceRef.Kind == kind {
+			ofKind = append(ofKind, stage)
+		}
+	}
+	all, err := lifecycle.NewLifecycle(ofKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func event(pod *corev1.Pod) *lifecycle.Event {
+	return &lifecycle.Event{Labels: pod.Labels, Annotations: pod.Annotations, Data: pod}
+}
+
+// pod has the phase and the annotations (without their common prefix).
+func pod(phase corev1.PodPhase, annotations ...string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n"}, Status: corev1.PodStatus{Phase: phase}}
+	for i := 0; i < len(annotations); i += 2 {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "lab.trainingjob.dev/"+annotations[i], annotations[i+1])
+	}
+	return pod
+}
+
+func deleted(pod *corev1.Pod, grace int64, ago time.Duration) *corev1.Pod {
+	pod.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(time.Duration(grace)*time.Second - ago)}
+	pod.DeletionGracePeriodSeconds = &grace
+	return pod
+}
+
+func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
+	ago := func(d time.Duration) string { return time.Now().Add(-d).Format(time.RFC3339Nano) }
+	const pending, running = corev1.PodPending, corev1.PodRunning
+	for _, test := range []struct {
+		name  string
+		pod   *corev1.Pod
+		want  string
+		delay time.Duration
+	}{
+		{"bound", pod(pending), "pod-start", 0},
+		{"kept waiting", pod(pending, "waiting", "ErrImagePull", "start-after", "3s"), "pod-wait", 0},
+		{"to start later", pod(pending, "start-after", "3s"), "pod-create", 0},
+		{"to start later, accepted", pod(pending, "start-after", "3s", "accepted-at", ago(time.Second)), "pod-start", 2 * time.Second},
+		{"to run for a while, not started", pod(pending, "run-for", "3s"), "pod-start", 0},
+		{"running for ever", pod(running, "started-at", ago(0)), "pod-rest", forEver},
+		{"running for a while", pod(running, "started-at", ago(time.Second), "run-for", "1m1s"), "pod-exit", time.Minute},
+		{"told to run for less than it has", pod(running, "started-at", ago(time.Minute), "run-for", "500ms"), "pod-exit", 0},
+		{"told to exit", pod(running, "started-at", ago(time.Minute), "exit-code", "0"), "pod-exit", 0},
+		{"succeeded", pod(corev1.PodSucceeded, "run-for", "3s"), "pod-rest", forEver},
+		{"failed", pod(corev1.PodFailed, "exit-code", "3"), "pod-rest", forEver},
+		{"deleted", deleted(pod(running, "run-for", "3s"), 30, 0), "pod-terminate", 0},
+		{"deleted before its start", deleted(pod(pending, "waiting", "X"), 30, 0), "pod-terminate", 0},
+		{"slow to terminate", deleted(pod(running, "terminate-after", "5s"), 30, 2500*time.Millisecond), "pod-terminate", 3 * time.Second},
+		{"never to terminate", deleted(pod(running, "never-terminate", "true", "exit-code", "1"), 30, 0), "pod-rest", forEver},
+		{"deleted by force, held by a finalizer", deleted(pod(running), 0, 0), "pod-rest", forEver},
+	} {
+		t.Run(test.name, func(t *testing.T) { wantStage(t, test.pod, test.want, test.delay) })
+	}
+}
+
+const forEver = 10 * 365 * 24 * time.Hour
+
+func wantStage(t *testing.T, pod *corev1.Pod, want string, wantDelay time.Duration) {
+	t.Helper()
+	matching, err := load(t, "Pod").ListAllPossible(context.Background(), event(pod))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(matching) != 1 || matching[0].Name() != want {
+		var names []string
+		for _, stage := range matching {
+			names = append(names, stage.Name())
+		}
+		t.Fatalf("stages %q match, want only %q", names, want)
+	}
+	delay, _, err := matching[0].Delay(context.Background(), event(pod), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := max(delay, 0) - wantDelay; off.Abs() > 100*time.Millisecond {
+		t.Errorf("it is played after %s, want %s", delay, wantDelay)
+	}
+}
+
+// A job of a thousand pods sends kwok, which matches them one by one, some thousand
+// events within seconds.
+func BenchmarkMatch(b *testing.B) {
+	all := load(b, "Pod")
+	running := pod(corev1.PodRunning, "started-at", time.Now().Format(time.RFC3339Nano))
+	for b.Loop() {
+		if _, err := all.Match(context.Background(), event(running)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
