@@ -52,7 +52,7 @@ func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []cor
 		{Name: v1alpha1.EnvRole, Value: strings.ToLower(string(slot.Role))},
 		{Name: v1alpha1.EnvIndex, Value: strconv.Itoa(slot.Index)},
 		{Name: v1alpha1.EnvRank, Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
-		{Name: v1alpha1.EnvReplicas, Value: strconv.Itoa(int(job.Spec.ReplicaSpecs[slot.Role].Replicas))},
+		{Name: v1alpha1.EnvReplicas, Value: strconv.Itoa(int(job.Spec.Replicas(slot.Role)))},
 		{Name: v1alpha1.EnvLeaderAddress, Value: Address(job, state.Leader(&job.Spec))},
 	}
 }

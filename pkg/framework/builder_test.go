@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -20,7 +21,7 @@ func newJob(framework v1alpha1.Framework, options ...option) *v1alpha1.TrainingJ
 		Spec: v1alpha1.TrainingJobSpec{
 			Framework:    framework,
 			ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{},
-			Recovery:     v1alpha1.Recovery{MaxRestarts: 10},
+			Recovery:     v1alpha1.Recovery{MaxRestarts: ptr.To(v1alpha1.DefaultMaxRestarts)},
 		},
 	}
 	for _, apply := range options {
@@ -32,7 +33,7 @@ func newJob(framework v1alpha1.Framework, options ...option) *v1alpha1.TrainingJ
 func replicas(role v1alpha1.Role, n int) option {
 	return func(job *v1alpha1.TrainingJob) {
 		spec := job.Spec.ReplicaSpecs[role]
-		spec.Replicas = int32(n)
+		spec.Replicas = ptr.To(int32(n))
 		spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "train"}}
 		job.Spec.ReplicaSpecs[role] = spec
 	}
@@ -79,7 +80,7 @@ func limit(role v1alpha1.Role, name corev1.ResourceName, quantity string) option
 func slots(job *v1alpha1.TrainingJob) []state.Slot {
 	var all []state.Slot
 	for _, role := range v1alpha1.Roles {
-		for i := range int(job.Spec.ReplicaSpecs[role].Replicas) {
+		for i := range int(job.Spec.Replicas(role)) {
 			all = append(all, state.Slot{Role: role, Index: i})
 		}
 	}

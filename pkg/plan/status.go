@@ -100,7 +100,7 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 	case v1alpha1.ScopeReplica:
 		role.Replace(int(order.Failure.Index))
 	case v1alpha1.ScopeRole:
-		for i := range int(s.Job.Spec.ReplicaSpecs[order.Failure.Role].Replicas) {
+		for i := range int(s.Job.Spec.Replicas(order.Failure.Role)) {
 			if !role.Succeeded.Has(i) {
 				role.Replace(i)
 			}

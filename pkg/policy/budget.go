@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -16,6 +17,10 @@ const calm = 10 * time.Minute
 // job's fault, and an evaluator must not use up what the training may need.
 func isBilled(f *v1alpha1.Failure) bool {
 	return f.Cause != v1alpha1.CauseInfrastructure && f.Role != v1alpha1.Evaluator
+}
+
+func maxRestarts(s *state.Snapshot) int32 {
+	return ptr.Deref(s.Job.Spec.Recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)
 }
 
 // GivenUp returns the failure of a slot that is left as it failed; ok is false if the slot is not.
@@ -32,7 +37,7 @@ func isGivenUp(s *state.Snapshot, f *v1alpha1.Failure) bool {
 	if f.Role != v1alpha1.Evaluator || f.Cause == v1alpha1.CauseInfrastructure {
 		return false
 	}
-	return f.Cause == v1alpha1.CauseFatal || s.Job.Status.ReplicaStatuses[f.Role].Restarts >= s.Job.Spec.Recovery.MaxRestarts
+	return f.Cause == v1alpha1.CauseFatal || s.Job.Status.ReplicaStatuses[f.Role].Restarts >= maxRestarts(s)
 }
 
 // backOff returns how long to wait before a restart: recovery.backoffSeconds, doubled for each restart since the job
@@ -42,8 +47,9 @@ func backOff(s *state.Snapshot, cause v1alpha1.Cause) time.Duration {
 	if row == 0 && cause == v1alpha1.CauseInfrastructure {
 		return 0
 	}
-	delay := time.Duration(s.Job.Spec.Recovery.BackoffSeconds) * time.Second
-	limit := time.Duration(s.Job.Spec.Recovery.MaxBackoffSeconds) * time.Second
+	recovery := &s.Job.Spec.Recovery
+	delay := time.Duration(ptr.Deref(recovery.BackoffSeconds, v1alpha1.DefaultBackoffSeconds)) * time.Second
+	limit := time.Duration(ptr.Deref(recovery.MaxBackoffSeconds, v1alpha1.DefaultMaxBackoffSeconds)) * time.Second
 	for range row {
 		if delay *= 2; delay >= limit {
 			return limit

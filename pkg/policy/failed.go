@@ -56,7 +56,7 @@ func order(s *state.Snapshot, orders []RestartOrder) Verdict {
 			billed++
 		}
 		orders[i].Message = restartMessage(s, &orders[i], billed)
-		if limit := s.Job.Spec.Recovery.MaxRestarts; billed > limit {
+		if limit := maxRestarts(s); billed > limit {
 			return fail(f, v1alpha1.ReasonMaxRestartsExceeded,
 				fmt.Sprintf("%s and recovery.maxRestarts (%d) is used up.", Describe(f), limit))
 		}
@@ -95,7 +95,7 @@ func RestartReason(cause v1alpha1.Cause) string {
 func restartMessage(s *state.Snapshot, o *RestartOrder, billed int32) string {
 	charge := "not charged"
 	if o.Billed {
-		charge = fmt.Sprintf("restart %d of %d", billed, s.Job.Spec.Recovery.MaxRestarts)
+		charge = fmt.Sprintf("restart %d of %d", billed, maxRestarts(s))
 	}
 	text := Describe(&o.Failure)
 	switch o.Scope {

@@ -18,7 +18,7 @@ func IsRunning(s *state.Snapshot, slot state.Slot) bool {
 func FirstMissing(s *state.Snapshot) (missing state.Slot, ok bool) {
 	spare := 0
 	if elastic := s.Job.Spec.Elastic; elastic != nil {
-		spare = int(s.Job.Spec.ReplicaSpecs[v1alpha1.Worker].Replicas - elastic.MinReplicas)
+		spare = int(s.Job.Spec.Replicas(v1alpha1.Worker) - elastic.MinReplicas)
 	}
 	for _, slot := range s.Slots() {
 		switch {

@@ -35,7 +35,7 @@ func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
 	case v1alpha1.Custom:
 		return false
 	case v1alpha1.TensorFlow:
-		return spec.ReplicaSpecs[v1alpha1.PS].Replicas == 0
+		return spec.Replicas(v1alpha1.PS) == 0
 	default:
 		return true
 	}
@@ -43,5 +43,5 @@ func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
 
 // hostsRendezvous reports whether the worker of that index holds the store at which an elastic job's workers meet.
 func hostsRendezvous(spec *v1alpha1.TrainingJobSpec, index int) bool {
-	return index == 0 && spec.ReplicaSpecs[v1alpha1.Master].Replicas == 0
+	return index == 0 && spec.Replicas(v1alpha1.Master) == 0
 }

@@ -54,7 +54,7 @@ func (s *Snapshot) Complete() (err error) {
 	})
 	s.slots = nil
 	for _, role := range v1alpha1.Roles {
-		for i := range int(s.Job.Spec.ReplicaSpecs[role].Replicas) {
+		for i := range int(s.Job.Spec.Replicas(role)) {
 			s.slots = append(s.slots, Slot{role, i})
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Snapshot) Slots() []Slot { return s.slots }
 
 // InRange reports whether the job still has the slot.
 func (s *Snapshot) InRange(slot Slot) bool {
-	return slot.Index < int(s.Job.Spec.ReplicaSpecs[slot.Role].Replicas)
+	return slot.Index < int(s.Job.Spec.Replicas(slot.Role))
 }
 
 // Life returns the slot's present life.

@@ -5,7 +5,7 @@ import "github.com/trainingjob/operator/apis/training/v1alpha1"
 // Leader returns the slot that leads the job: its chief, master or launcher, else worker 0.
 func Leader(spec *v1alpha1.TrainingJobSpec) Slot {
 	for _, role := range v1alpha1.Roles {
-		if role.IsLeader() && spec.ReplicaSpecs[role].Replicas > 0 {
+		if role.IsLeader() && spec.Replicas(role) > 0 {
 			return Slot{role, 0}
 		}
 	}
@@ -25,7 +25,7 @@ func Rank(spec *v1alpha1.TrainingJobSpec, slot Slot) int {
 			rank += int(spec.Elastic.MaxReplicas)
 			continue
 		}
-		rank += int(spec.ReplicaSpecs[role].Replicas)
+		rank += int(spec.Replicas(role))
 	}
 	return rank + slot.Index
 }
@@ -33,9 +33,9 @@ func Rank(spec *v1alpha1.TrainingJobSpec, slot Slot) int {
 // WorldSize returns the number of ranks in the job's collective: its leader and its workers.
 func WorldSize(spec *v1alpha1.TrainingJobSpec) int {
 	size := 0
-	for role, replicas := range spec.ReplicaSpecs {
+	for role := range spec.ReplicaSpecs {
 		if role.IsLeader() || role == v1alpha1.Worker {
-			size += int(replicas.Replicas)
+			size += int(spec.Replicas(role))
 		}
 	}
 	return size
@@ -44,8 +44,8 @@ func WorldSize(spec *v1alpha1.TrainingJobSpec) int {
 // Total returns the number of replicas of all roles.
 func Total(spec *v1alpha1.TrainingJobSpec) int {
 	total := 0
-	for _, replicas := range spec.ReplicaSpecs {
-		total += int(replicas.Replicas)
+	for role := range spec.ReplicaSpecs {
+		total += int(spec.Replicas(role))
 	}
 	return total
 }

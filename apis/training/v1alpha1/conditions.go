@@ -29,14 +29,14 @@ const (
 	ReasonJobCreated = "JobCreated"
 	// ReasonAllScheduled : every replica's pod has a node.
 	ReasonAllScheduled = "AllScheduled"
-	// ReasonPodsMissing : pods are yet to be created.
-	ReasonPodsMissing = "PodsMissing"
-	// ReasonAwaitingScheduler : the scheduler has not yet looked at a pod.
+	// ReasonAwaitingScheduler : pods are being created, or the scheduler has not yet looked at them.
 	ReasonAwaitingScheduler = "AwaitingScheduler"
 	// ReasonUnschedulable : the scheduler finds no node for a pod.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonAllReplicasRunning : all replicas (elastic: minReplicas) run.
 	ReasonAllReplicasRunning = "AllReplicasRunning"
+	// ReasonSomeReplicasRunning : the job goes on while a replica is being replaced.
+	ReasonSomeReplicasRunning = "SomeReplicasRunning"
 	// ReasonReplicasStarting : a replica does not run yet.
 	ReasonReplicasStarting = "ReplicasStarting"
 	// ReasonBackOff : the next attempt waits for nextStartTime.
@@ -85,6 +85,8 @@ const (
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonForbidden : admission (pod security, a policy, RBAC) refuses the job's pods or Service.
 	ReasonForbidden = "Forbidden"
+	// ReasonAdmissionUnavailable : an admission webhook that must be asked does not answer.
+	ReasonAdmissionUnavailable = "AdmissionUnavailable"
 	// ReasonInvalid : the API server calls the job's pods or Service invalid.
 	ReasonInvalid = "Invalid"
 	// ReasonNameConflict : somebody else owns a pod or Service with a name the job needs.
@@ -93,8 +95,13 @@ const (
 	ReasonProceeding = "Proceeding"
 )
 
-// Reasons that only Events have.
+// Reasons of Events. The others are the condition types Running, Suspended, Succeeded, Failed and Stalled, for what has become
+// true, and Unschedulable.
 const (
+	// EventRestarting : the whole job restarts.
+	EventRestarting = "Restarting"
+	// EventResumed : the job is no longer suspended.
+	EventResumed = "Resumed"
 	// EventReplicaRestarting : one replica or role is replaced, the others go on.
 	EventReplicaRestarting = "ReplicaRestarting"
 	// EventReplicaGivenUp : an evaluator failed and is not restarted; the job goes on.

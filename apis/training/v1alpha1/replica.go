@@ -34,7 +34,7 @@ type ReplicaSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
-	Replicas int32 `json:"replicas"`
+	Replicas *int32 `json:"replicas,omitempty"`
 
 	// template is the pod that runs; the operator adds host name, subdomain, labels, environment variables
 	// that the template does not set itself, and restartPolicy Never (restarts are the operator's). May change
@@ -55,6 +55,18 @@ type ReplicaSpec struct {
 	// status.replicaStatuses.
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`
+}
+
+// Replicas returns the number of replicas of a role: 0 if the job does not have the role, 1 if it does not say how many.
+func (s *TrainingJobSpec) Replicas(role Role) int32 {
+	replicas, found := s.ReplicaSpecs[role]
+	if !found {
+		return 0
+	}
+	if replicas.Replicas == nil {
+		return 1
+	}
+	return *replicas.Replicas
 }
 
 // RestartPolicy says which exits of a replica are restarted.

@@ -41,6 +41,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
@@ -87,14 +88,14 @@ func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	if elastic == nil {
 		return append(env, corev1.EnvVar{Name: "PET_NNODES", Value: strconv.Itoa(size)})
 	}
-	masters := int32(size) - job.Spec.ReplicaSpecs[v1alpha1.Worker].Replicas
+	masters := int32(size) - job.Spec.Replicas(v1alpha1.Worker)
 	nodes := fmt.Sprintf("%d:%d", elastic.MinReplicas+masters, elastic.MaxReplicas+masters)
 	return append(env,
 		corev1.EnvVar{Name: "PET_NNODES", Value: nodes},
 		corev1.EnvVar{Name: "PET_RDZV_BACKEND", Value: "c10d"},
 		corev1.EnvVar{Name: "PET_RDZV_ENDPOINT", Value: host + ":" + port},
 		corev1.EnvVar{Name: "PET_RDZV_ID", Value: fmt.Sprintf("%s-%d", job.UID, job.Status.Attempt)},
-		corev1.EnvVar{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(int(job.Spec.Recovery.MaxRestarts))},
+		corev1.EnvVar{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(int(ptr.Deref(job.Spec.Recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)))},
 	)
 }
 

@@ -106,7 +106,7 @@ func sparse(job *v1alpha1.TrainingJob) func(state.Slot) string {
 func tasks(job *v1alpha1.TrainingJob, roles ...v1alpha1.Role) map[string]any {
 	cluster := map[string]any{}
 	for _, role := range roles {
-		addresses := make([]string, job.Spec.ReplicaSpecs[role].Replicas)
+		addresses := make([]string, job.Spec.Replicas(role))
 		for i := range addresses {
 			addresses[i] = address(job, state.Slot{Role: role, Index: i})
 		}

@@ -1,0 +1,3 @@
+{{- define "gvDetails" -}}
+{{ range .SortedTypes }}{{ template "type" . }}{{ end }}
+{{- end -}}

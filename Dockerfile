@@ -1,0 +1,21 @@
+# The operator as a static binary on an empty image: make image
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+ARG TARGETOS TARGETARCH VERSION=dev
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY apis apis
+COPY pkg pkg
+COPY cmd cmd
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /operator ./cmd/operator
+
+FROM scratch
+ARG VERSION=dev
+LABEL org.opencontainers.image.title="TrainingJob operator" \
+      org.opencontainers.image.description="Runs distributed training jobs on Kubernetes" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION"
+COPY --from=build /operator /operator
+USER 65532:65532
+ENTRYPOINT ["/operator"]

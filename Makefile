@@ -1,0 +1,116 @@
+# make help says what there is. Only Go, make and bash are needed; tools come as Go modules (.ci/tools/go.mod).
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Of a lab: how many nodes with how many GPUs each, in which work folder, with the operator (on) or without (off).
+NODES    ?= 16
+GPUS     ?= 8
+LAB_DIR  ?= .lab
+OPERATOR ?= on
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+IMAGE   ?= ghcr.io/trainingjob/operator:$(VERSION)
+# What make bench hands to test/bench.
+BENCH_ARGS ?=
+
+tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
+generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md
+go_files := $(shell find apis cmd pkg -name '*.go' -not -name '*_test.go') go.mod go.sum
+demo_files := $(shell find test/demo -type f -not -name '*_test.go' 2>/dev/null)
+lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md')
+
+.PHONY: help
+help: ## show this list
+	@echo "Targets:"
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "Variables: NODES=$(NODES) GPUS=$(GPUS) LAB_DIR=$(LAB_DIR) OPERATOR=$(OPERATOR) (off: a lab without it) VERSION=$(VERSION) KUBECONFIG"
+
+##@ Code
+
+.PHONY: generate
+generate: ## regenerate deep copies, the CRD, the JSON schema for editors and docs/api.md
+	$(tool) controller-gen object paths=./apis/...
+	$(tool) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=bin/crd
+	go run ./manifests/gen bin/crd/trainingjob.dev_trainingjobs.yaml manifests
+	$(tool) crd-ref-docs --log-level=ERROR --config=.ci/crd-ref-docs/config.yaml --templates-dir=.ci/crd-ref-docs \
+	  --renderer=markdown --source-path=apis --output-path=bin/api.md
+	go run ./docs/gen bin/api.md apis/training/v1alpha1/conditions.go docs/api.md
+
+.PHONY: fmt
+fmt: ## format the Go code
+	gofmt -s -w $$(.ci/go-files)
+
+.PHONY: verify
+verify: generate ## fail if generated files, go.mod or the format of the code are not as they should be
+	.ci/verify $(generated)
+
+.PHONY: lint
+lint: ## run golangci-lint on both modules
+	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
+	cd test/lab && ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
+
+##@ Programs
+
+.PHONY: build
+build: bin/operator ## build bin/operator
+
+bin/operator: $(go_files)
+	.ci/build . ./cmd/operator $@ "-X main.version=$(VERSION)"
+
+bin/demo: $(go_files) $(demo_files)
+	.ci/build . ./test/demo $@ ""
+
+bin/lab: $(lab_files)
+	@echo "The lab is a whole Kubernetes control plane in one binary: the first compile takes about ten minutes on 2 cores."
+	.ci/build test/lab . $@ "-X k8s.io/component-base/version.gitVersion=v1.37.1"
+
+.PHONY: image
+image: ## build the container image with Docker
+	@docker version >/dev/null 2>&1 || { echo "make image needs a Docker engine, and none answers here; make build makes the same binary" >&2; exit 1; }
+	docker build --build-arg VERSION=$(VERSION) --tag $(IMAGE) .
+
+##@ Try it
+
+.PHONY: demo
+demo: bin/lab bin/operator bin/demo ## show what the operator does, on a lab of its own that ends with it
+	bin/demo --lab bin/lab --operator bin/operator --crds manifests/crd --examples examples
+
+.PHONY: lab
+lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) ## start a lab in LAB_DIR and leave it running
+	bin/lab up --dir $(LAB_DIR) --nodes $(NODES) --gpus $(GPUS) --crds manifests/crd \
+	  $(if $(filter off,$(OPERATOR)),,--operator bin/operator)
+
+.PHONY: lab-down
+lab-down: bin/lab ## end the lab in LAB_DIR and leave nothing of it
+	bin/lab down --dir $(LAB_DIR)
+
+##@ Tests
+
+.PHONY: test
+test: bin/lab bin/operator ## run every test: unit, and those that need an API server on a lab of their own
+	.ci/test
+
+.PHONY: unit
+unit: ## run the tests that need no cluster
+	go test ./...
+
+.PHONY: race
+race: ## run the tests that need no cluster with the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race ./...
+
+.PHONY: e2e
+e2e: ## run the tests that need a cluster with the operator on yours: make e2e KUBECONFIG=...
+	@test -n "$${KUBECONFIG:-}" || { echo "which cluster? Write make e2e KUBECONFIG=..., or make test for a lab" >&2; exit 1; }
+	KUBECTL="$${KUBECTL:-$(if $(wildcard bin/lab),$(CURDIR)/bin/lab kubectl,kubectl)}" \
+	  go test -count=1 -p 1 -timeout 30m -tags e2e ./test/...
+
+.PHONY: bench
+bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...
+	KUBECONFIG="$${KUBECONFIG:-$(LAB_DIR)/kubeconfig}" go run ./test/bench $(BENCH_ARGS)
+
+.PHONY: clean
+clean: ## remove what was built (make lab-down first, if a lab runs)
+	rm -rf bin

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// ignored are the fields of a template's metadata that do nothing: a job's pods are in the job's namespace,
+// and the operator knows no finalizers.
+var ignored = []string{"namespace", "finalizers"}
+
+// maxContainers is more than a pod of any training run has.
+const maxContainers int64 = 64
+
+// trim changes the pod template below root as the package comment says. It returns an error if there is none.
+func trim(root *apiextensions.JSONSchemaProps) error {
+	roles, err := property(root, "spec", "replicaSpecs")
+	if err != nil {
+		return err
+	}
+	if roles.AdditionalProperties == nil || roles.AdditionalProperties.Schema == nil {
+		return errors.New("spec.replicaSpecs is not a map")
+	}
+	role := roles.AdditionalProperties.Schema
+	template, err := property(role, "template")
+	if err != nil {
+		return err
+	}
+	description := template.Description
+	withoutDescriptions(template)
+	template.Description = description
+	boundContainers(template)
+	metadata := template.Properties["metadata"]
+	for _, field := range ignored {
+		delete(metadata.Properties, field)
+	}
+	role.Properties["template"] = *template
+	return nil
+}
+
+// property returns the schema at path. What is behind the first map is shared with the argument.
+func property(schema *apiextensions.JSONSchemaProps, path ...string) (*apiextensions.JSONSchemaProps, error) {
+	for _, name := range path {
+		next, ok := schema.Properties[name]
+		if !ok {
+			return nil, errors.New("there is no property " + name)
+		}
+		schema = &next
+	}
+	return schema, nil
+}
+
+// boundContainers leaves it to our CEL rules to ask for containers, and bounds their number, because the server
+// reckons beforehand what a rule over all of them may cost.
+func boundContainers(template *apiextensions.JSONSchemaProps) {
+	spec := template.Properties["spec"]
+	spec.Required = slices.DeleteFunc(spec.Required, func(name string) bool { return name == "containers" })
+	containers := spec.Properties["containers"]
+	containers.MaxItems = new(maxContainers)
+	spec.Properties["containers"] = containers
+	template.Properties["spec"] = spec
+}
+
+// withoutDescriptions strips schema and everything below it.
+func withoutDescriptions(schema *apiextensions.JSONSchemaProps) {
+	schema.Description = ""
+	for name, below := range schema.Properties {
+		withoutDescriptions(&below)
+		schema.Properties[name] = below
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		withoutDescriptions(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		withoutDescriptions(schema.AdditionalProperties.Schema)
+	}
+}

@@ -1,0 +1,79 @@
+// Command demo shows what the operator does: on a lab of its own it submits three of the examples, breaks replicas, and
+// tells what happened and why, one line an event. It exits with status 1 if anything came out otherwise than it should.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// patience bounds the whole demo, without the lab's start.
+const patience = 3 * time.Minute
+
+type options struct {
+	lab, operator, crds, examples string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Shows on a lab how the operator schedules, recovers and ends training jobs",
+		Args:  cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	cmd.Flags().StringVar(&o.lab, "lab", "bin/lab", "the lab's binary")
+	cmd.Flags().StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
+	cmd.Flags().StringVar(&o.crds, "crds", "manifests/crd", "file or folder with the CRD")
+	cmd.Flags().StringVar(&o.examples, "examples", "examples", "folder with the examples")
+	return cmd
+}
+
+func run(ctx context.Context, o options) (err error) {
+	dir, err := os.MkdirTemp("", "trainingjob-demo-")
+	if err != nil {
+		return fmt.Errorf("making a work folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	l := lab{binary: o.lab, dir: filepath.Join(dir, "lab")}
+	defer func() { err = errors.Join(err, l.down()) }()
+	if err := l.up(ctx, o); err != nil {
+		return err
+	}
+	playErr := play(ctx, l.kubeconfig(), o.examples)
+	if err := l.table(ctx); err != nil {
+		return errors.Join(playErr, err)
+	}
+	if playErr != nil {
+		return playErr
+	}
+	fmt.Println("\nEverything came out as it should.")
+	return nil
+}
+
+func play(ctx context.Context, kubeconfig, examples string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := newStage(ctx, kubeconfig, examples)
+	if err != nil {
+		return err
+	}
+	return s.play(ctx)
+}
