@@ -27,7 +27,7 @@ type options struct {
 func defaults() *options {
 	return &options{
 		metricsAddress: ":8443", metricsSecure: true, healthAddress: ":8081",
-		concurrentJobs: 16, logLevel: "info", logFormat: "json",
+		concurrentJobs: 64, logLevel: "info", logFormat: "json",
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,16 +43,12 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	return pod
 }
 
-// identity returns the variables that every replica gets, whatever its framework.
+// identity returns the variables that every replica gets, whatever its framework. There are only two, as each costs the API
+// server time with every write to the pod.
 func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []corev1.EnvVar {
 	return []corev1.EnvVar{
-		{Name: v1alpha1.EnvName, Value: job.Name},
 		{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)},
-		{Name: v1alpha1.EnvRole, Value: strings.ToLower(string(slot.Role))},
-		{Name: v1alpha1.EnvIndex, Value: strconv.Itoa(slot.Index)},
 		{Name: v1alpha1.EnvRank, Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
-		{Name: v1alpha1.EnvReplicas, Value: strconv.Itoa(int(job.Spec.Replicas(slot.Role)))},
-		{Name: v1alpha1.EnvLeaderAddress, Value: Address(job, state.Leader(&job.Spec))},
 	}
 }
 

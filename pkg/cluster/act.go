@@ -8,14 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
 )
 
-// parallelism is how many requests one job has under way at most.
-const parallelism = 64
+// parallelism is how many writes to children are under way at most, of all jobs together: more would only queue in the
+// API server, where the scheduler and the nodes wait as well.
+const parallelism = 32
 
 // Act takes the steps, in parallel, and stops at the first error. What the API server refuses for good becomes the
 // refusal of the job's next snapshot and is no error; everything else that fails is.
@@ -27,9 +29,10 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	group.SetLimit(parallelism)
 	for _, step := range steps {
 		group.Go(func() error {
-			if ctx.Err() != nil {
+			if c.writes.Acquire(ctx, 1) != nil {
 				return nil // another step has failed; its error says why
 			}
+			defer c.writes.Release(1)
 			return c.take(ctx, job, step)
 		})
 	}
@@ -39,12 +42,21 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step) error {
 	switch step := step.(type) {
 	case plan.CreateService:
-		return c.create(ctx, job, step.Service, &corev1.Service{})
+		_, err := c.create(ctx, job, step.Service, &corev1.Service{})
+		return err
 	case plan.CreatePod:
-		return c.create(ctx, job, step.Pod, &corev1.Pod{})
+		uid, err := c.create(ctx, job, step.Pod, &corev1.Pod{})
+		if err == nil {
+			c.await(job, uid, false)
+		}
+		return err
 	case plan.DeletePod:
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
-		return c.delete(ctx, pod, client.Preconditions{UID: &step.UID})
+		err := c.delete(ctx, pod, client.Preconditions{UID: &step.UID}, client.DisableReadYourWritesConsistency)
+		if err == nil {
+			c.await(job, step.UID, true)
+		}
+		return err
 	case plan.DeleteJob:
 		return c.delete(ctx, job.DeepCopy(), client.Preconditions{UID: &step.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	default:
@@ -52,22 +64,23 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	}
 }
 
-// create creates a child. One that exists already is as good as created if the job controls it, else a name conflict.
-func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object) error {
-	err := c.client.Create(ctx, child)
+// create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else a
+// name conflict.
+func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object) (types.UID, error) {
+	err := c.client.Create(ctx, child, client.DisableReadYourWritesConsistency)
 	if err == nil {
-		return nil
+		return child.GetUID(), nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating %T %s: %w", child, child.GetName(), err)
+		return "", fmt.Errorf("creating %T %s: %w", child, child.GetName(), err)
 	}
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
-		return fmt.Errorf("reading %T %s: %w", child, child.GetName(), client.IgnoreNotFound(err))
+		return "", fmt.Errorf("reading %T %s: %w", child, child.GetName(), client.IgnoreNotFound(err))
 	}
 	if !isControlledBy(existing, job) {
-		return &nameConflict{kind: fmt.Sprintf("%T", child), name: child.GetName()}
+		return "", &nameConflict{kind: fmt.Sprintf("%T", child), name: child.GetName()}
 	}
-	return nil
+	return existing.GetUID(), nil
 }
 
 // delete deletes the object if it still has the UID of the precondition; one that is gone or another is nothing to do.

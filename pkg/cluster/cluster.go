@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,8 @@ type Cluster struct {
 	live   client.Reader
 	events events.EventRecorder
 	clock  clock.PassiveClock
+	// writes admits the writes to children, first come first served.
+	writes *semaphore.Weighted
 
 	mu   sync.Mutex
 	jobs map[types.UID]*notes
@@ -38,11 +41,13 @@ type notes struct {
 	verified bool
 	refusal  *state.Refusal
 	refused  int
+	// awaited are the own writes to the job's pods, by UID, that the cache is to show; nil if it shows them all.
+	awaited map[types.UID]awaited
 }
 
 // New returns a Cluster that reads through the cache of c, and through live where a stale answer could do harm.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Cluster {
-	return &Cluster{client: c, live: live, events: recorder, clock: clock, jobs: map[types.UID]*notes{}}
+	return &Cluster{client: c, live: live, events: recorder, clock: clock, writes: semaphore.NewWeighted(parallelism), jobs: map[types.UID]*notes{}}
 }
 
 // Index adds the index that Observe lists pods by. It returns an error once the cache has started.

@@ -2,7 +2,8 @@
 // status, then Events) and acts (does what the steps say).
 //
 // Where stale reads could do harm:
-//   - Own writes: the manager's client waits until the cache has seen them (EnableReadYourWritesConsistency).
+//   - Own writes to the job: the manager's client waits until the cache shows them (EnableReadYourWritesConsistency).
+//     Own writes to its pods: Observe asks for another look until the cache shows them.
 //   - The first look at a job in this process compares it with the API server, as another leader may have written last.
 //   - A pod that ran and is not in the cache is asked for by name before it counts as lost.
 //

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -51,19 +52,26 @@ func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob) error {
 		return fmt.Errorf("reading the job from the API server: %w", err)
 	}
 	if live.UID != job.UID || live.ResourceVersion != job.ResourceVersion {
-		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), job.Name,
-			fmt.Errorf("the cache is at resourceVersion %s, the API server at %s", job.ResourceVersion, live.ResourceVersion))
+		return staleCache(job, fmt.Errorf("it is at resourceVersion %s, the API server at %s", job.ResourceVersion, live.ResourceVersion))
 	}
 	c.note(job.UID, func(n *notes) { n.verified = true })
 	return nil
 }
 
+// staleCache returns the conflict error that asks for another look.
+func staleCache(job *v1alpha1.TrainingJob, why error) error {
+	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), job.Name, fmt.Errorf("the cache is old: %w", why))
+}
+
 func (c *Cluster) observePods(ctx context.Context, s *state.Snapshot) error {
 	var pods corev1.PodList
 	err := c.client.List(ctx, &pods, client.InNamespace(s.Job.Namespace),
-		client.MatchingFields{podsOfJob: s.Job.Name}, client.UnsafeDisableDeepCopy)
+		client.MatchingFields{podsOfJob: s.Job.Name}, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
 	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)
+	}
+	if !c.showsOwnWrites(s.Job, pods.Items) {
+		return staleCache(s.Job, errors.New("it does not show the pods just written"))
 	}
 	for i := range pods.Items {
 		p, named := state.PodOf(s.Job.Name, &pods.Items[i])

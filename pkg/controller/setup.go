@@ -40,7 +40,7 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}, builder.WithPredicates(r.forgetDeleted())).
-		Owns(&corev1.Pod{}).
+		Watches(&corev1.Pod{}, podEvents()).
 		Owns(&corev1.Service{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)

@@ -52,8 +52,8 @@ func TestEnvironmentIsWhatTheGoldenFilesSay(t *testing.T) {
 		"a jax job has one worker":                          newJob(jax, workers(1)),
 		"a jax job names its port":                          newJob(jax, workers(2), port(worker, "jaxjob-port", 6666)),
 		"a jax job lives in another namespace":              newJob(jax, workers(2), named("vision", "resnet")),
-		"a custom job gets nothing":                         newJob(v1alpha1.Custom, master, workers(1)),
-		"a job of an unknown framework gets nothing":        newJob("Chainer", workers(1)),
+		"a custom job gets names and numbers":               newJob(v1alpha1.Custom, master, workers(1)),
+		"a job of an unknown framework is a custom job":     newJob("Chainer", workers(1)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".golden")

@@ -170,8 +170,10 @@ func TestScalingAnElasticJobChangesNoReplicaButItsWorldSize(t *testing.T) {
 		workers(9)(many)
 		after := environmentOf(many)
 		for slot, before := range environmentOf(few) {
-			delete(before, "WORLD_SIZE")
-			delete(after[slot], "WORLD_SIZE")
+			for _, size := range []string{"WORLD_SIZE", v1alpha1.EnvReplicas} {
+				delete(before, size)
+				delete(after[slot], size)
+			}
 			if diff := cmp.Diff(before, after[slot]); diff != "" {
 				t.Errorf("%s: %s (-before +after):\n%s", name, slot, diff)
 			}

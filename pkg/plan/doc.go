@@ -14,6 +14,7 @@
 // Decisions, newest first:
 //   - The pod behind status.firstFailure is kept for its log until the next incident or the clean-up; other pods of past
 //     lives are deleted.
-//   - A status in which only progress has changed (ready counts, started replicas) is written at most once a second.
+//   - A status in which only progress has changed (ready counts, started replicas) is written at most every
+//     three seconds: a hundred starting jobs must not spend on it what their pods need.
 //   - A slot that scaling takes away gets its next life at once, so that scaling out again never meets its old pod.
 package plan

@@ -12,7 +12,7 @@ import (
 )
 
 // recordEvery is the least time between two writes of a status in which only progress has changed.
-const recordEvery = time.Second
+const recordEvery = 3 * time.Second
 
 // Plan is what to do about a job, in this order: write Status, tell Events, take Steps, look again at Wake.
 type Plan struct {

@@ -56,7 +56,7 @@ func order(s *state.Snapshot, orders []RestartOrder) Verdict {
 			billed++
 		}
 		orders[i].Message = restartMessage(s, &orders[i], billed)
-		if limit := maxRestarts(s); billed > limit {
+		if limit := maxRestarts(s); orders[i].Billed && billed > limit {
 			return fail(f, v1alpha1.ReasonMaxRestartsExceeded,
 				fmt.Sprintf("%s and recovery.maxRestarts (%d) is used up.", Describe(f), limit))
 		}

@@ -48,7 +48,11 @@ func HasSucceeded(s *state.Snapshot, slot state.Slot) bool {
 }
 
 // endedByDeletion reports whether the pod was told to end before it had ended by itself: its exit code 0 then
-// says that it left in good order, not that its work is done.
+// says that it left in good order, not that its work is done. In the same second, most end because they were told to.
 func endedByDeletion(p *state.Pod) bool {
-	return !p.Deleted.IsZero() && (p.Finished.IsZero() || p.Finished.After(p.Deleted))
+	ended := p.Finished
+	if p.Exit != nil {
+		ended = p.Exit.Time
+	}
+	return !p.Deleted.IsZero() && (ended.IsZero() || !ended.Before(p.Deleted))
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,7 @@ type Pod struct {
 	Disruption Trouble
 	// Exit is the first container that ended with an exit code other than 0; nil if none did.
 	Exit *Exit
-	// Finished is when the last container ended; zero while one runs.
+	// Finished is when the last container ended; zero unless the pod has finished.
 	Finished time.Time
 	// Rejected says why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
 	Rejected Trouble
@@ -70,7 +71,7 @@ func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	p = Pod{
 		Name: pod.Name, UID: pod.UID, Slot: slot, Life: life,
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
-		Exit: firstExit(pod), Waiting: waiting(pod),
+		Exit: firstExit(pod), Finished: finished(pod), Waiting: waiting(pod),
 	}
 	if pod.DeletionTimestamp != nil {
 		p.Deleted = deletionAsked(pod)
@@ -86,11 +87,6 @@ func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 			p.Disruption = Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
 		}
 	}
-	for i := range pod.Status.ContainerStatuses {
-		if end := pod.Status.ContainerStatuses[i].State.Terminated; end != nil && end.FinishedAt.After(p.Finished) {
-			p.Finished = end.FinishedAt.Time
-		}
-	}
 	return p, true
 }
 
@@ -103,16 +99,38 @@ func deletionAsked(pod *corev1.Pod) time.Time {
 	return asked
 }
 
-func firstExit(pod *corev1.Pod) *Exit {
-	var first *Exit
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range statuses {
-			end := statuses[i].State.Terminated
-			if end == nil || end.ExitCode == 0 || (first != nil && !end.FinishedAt.Time.Before(first.Time)) {
-				continue
-			}
-			first = &Exit{Code: end.ExitCode, Reason: end.Reason, Message: end.Message, Time: end.FinishedAt.Time}
+// finished returns when the last container ended; zero unless the pod has finished.
+func finished(pod *corev1.Pod) time.Time {
+	var last time.Time
+	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		return last
+	}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if end := c.State.Terminated; end != nil && end.FinishedAt.After(last) {
+			last = end.FinishedAt.Time
 		}
+	}
+	return last
+}
+
+// firstExit returns the first container that ended with another code than 0, or nil. An init container counts only
+// once the pod has failed of it: before that it may be a side-car, which the kubelet restarts.
+func firstExit(pod *corev1.Pod) *Exit {
+	first := earliestExit(pod.Status.ContainerStatuses)
+	if first == nil && pod.Status.Phase == corev1.PodFailed {
+		first = earliestExit(pod.Status.InitContainerStatuses)
+	}
+	return first
+}
+
+func earliestExit(statuses []corev1.ContainerStatus) *Exit {
+	var first *Exit
+	for i := range statuses {
+		end := statuses[i].State.Terminated
+		if end == nil || end.ExitCode == 0 || (first != nil && !end.FinishedAt.Time.Before(first.Time)) {
+			continue
+		}
+		first = &Exit{Code: end.ExitCode, Reason: end.Reason, Message: end.Message, Time: end.FinishedAt.Time}
 	}
 	return first
 }
@@ -123,11 +141,9 @@ func waiting(pod *corev1.Pod) Trouble {
 			return Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
 		}
 	}
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range statuses {
-			if wait := statuses[i].State.Waiting; wait != nil {
-				return Trouble{Reason: wait.Reason, Message: wait.Message}
-			}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if wait := c.State.Waiting; wait != nil {
+			return Trouble{Reason: wait.Reason, Message: wait.Message}
 		}
 	}
 	return Trouble{}

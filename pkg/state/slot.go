@@ -69,5 +69,6 @@ func ParsePodName(job, name string) (slot Slot, life Life, ok bool) {
 		life.Attempt, _ = strconv.Atoi(attempt)
 		life.Replacement, _ = strconv.Atoi(replacement)
 	}
-	return slot, life, PodName(job, slot, life) == name
+	ok = slot.Role != "" && slot.Index < maxIndex && PodName(job, slot, life) == name
+	return slot, life, ok
 }

@@ -94,7 +94,7 @@ func (s *Snapshot) IsPast(p *Pod) bool {
 
 // IsStale reports whether a pod of a later life shows that the job we read is older than its pods.
 func (s *Snapshot) IsStale() bool {
-	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return s.InRange(p.Slot) && s.Life(p.Slot).Before(p.Life) })
+	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return s.Life(p.Slot).Before(p.Life) })
 }
 
 // HasSucceeded reports whether the slot is known to have succeeded.

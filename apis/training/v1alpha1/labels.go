@@ -27,7 +27,7 @@ const (
 	KubeflowLabelJobRole      = "training.kubeflow.org/job-role"
 )
 
-// Environment variables that every container of every replica gets, whatever the framework.
+// Environment variables that every container of every replica gets (attempt and rank), or every one of a Custom job.
 const (
 	// EnvAttempt is status.attempt: a fencing token for checkpoints, as it only grows.
 	EnvAttempt = "TRAININGJOB_ATTEMPT"

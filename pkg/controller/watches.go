@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// A job of many pods hears of each of them several times. What can wait is gathered, so that it is looked at once.
+const (
+	// gatherProgress is how long a pod that comes on well can wait.
+	gatherProgress = 250 * time.Millisecond
+	// gatherEnds is how long a pod that is gone can wait, with others that end at the same time.
+	gatherEnds = 10 * time.Millisecond
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// podEvents asks for a look at the job of a pod: at once if the pod breaks, a moment later if it only comes on, and
+// not at all if nothing has changed that a decision reads.
+func podEvents() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { look(e.Object, q, gatherProgress) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(e.Object, q, gatherEnds) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			was, _ := podOf(e.ObjectOld)
+			is, _ := podOf(e.ObjectNew)
+			switch {
+			case reflect.DeepEqual(was, is):
+			case is.Phase == corev1.PodFailed || is.Exit != nil || !is.Deleted.IsZero():
+				look(e.ObjectNew, q, 0)
+			default:
+				look(e.ObjectNew, q, gatherProgress)
+			}
+		},
+	}
+}
+
+func look(o client.Object, q queue, after time.Duration) {
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
+		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}}, after)
+	}
+}
+
+func podOf(o client.Object) (state.Pod, bool) {
+	pod, isPod := o.(*corev1.Pod)
+	ref := metav1.GetControllerOfNoCopy(o)
+	if !isPod || ref == nil {
+		return state.Pod{}, false
+	}
+	return state.PodOf(ref.Name, pod)
+}

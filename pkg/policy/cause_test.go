@@ -1,0 +1,160 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+var exitCodes = []int32{0, 1, 2, 93, 126, 127, 128, 130, 137, 138, 139, 143, 255}
+
+// TestExitCodes is restartPolicy x exit code -> what becomes of it: "." done, "r" restarted and charged, "F" fails the job. The replica is a
+// worker whose success nobody waits for.
+func TestExitCodes(t *testing.T) {
+	want := map[v1alpha1.RestartPolicy]string{
+		//                         0   1   2  93 126 127 128 130 137 138 139 143 255
+		v1alpha1.RestartNever:     ".  F   F   F   F   F   F   F   F   F   F   F   F",
+		v1alpha1.RestartOnFailure: ".  r   r   F   F   F   r   r   r   r   r   r   r",
+		v1alpha1.RestartAlways:    "r  r   r   F   F   F   r   r   r   r   r   r   r",
+		v1alpha1.RestartExitCode:  ".  F   F   F   F   F   F   r   r   r   F   r   F",
+	}
+	for restartPolicy, row := range want {
+		job := builder.Job("j", builder.Workers(2), builder.Policy(restartPolicy, v1alpha1.Worker))
+		var got []string
+		for _, code := range exitCodes {
+			got = append(got, outcome(job, code))
+		}
+		if diff := cmp.Diff(strings.Fields(row), got); diff != "" {
+			t.Errorf("restartPolicy %s, exit codes %v (-want +got):\n%s", restartPolicy, exitCodes, diff)
+		}
+	}
+}
+
+func outcome(job *v1alpha1.TrainingJob, code int32) string {
+	end := builder.Failed("worker", 1, builder.Exit(code))
+	if code == 0 {
+		end = builder.Succeeded("worker", 1)
+	}
+	switch got := judge(builder.Snapshot(job, builder.Running("worker", 0), end)); {
+	case got.Ruling == policy.Continue:
+		return "."
+	case cmp.Equal(got, restart(5*second, "worker-1 Retryable Replica billed")):
+		return "r"
+	case cmp.Equal(got, fatal):
+		return "F"
+	default:
+		return got.Reason
+	}
+}
+
+func TestAPodThatWasLostIsRestartedUnderEveryPolicyAndNotCharged(t *testing.T) {
+	lostPods := map[string]builder.SnapshotOption{
+		"deleted while it ran":                   builder.Deleted("worker", 1),
+		"deleted, and ended with 143":            builder.Failed("worker", 1, builder.Exit(143), builder.DeletedAt(20*second)),
+		"deleted, and ended with a fatal code":   builder.Failed("worker", 1, builder.Exit(127), builder.DeletedAt(20*second)),
+		"deleted, and ended in the same second":  builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(20*second)),
+		"gone":                                   builder.Gone("worker", 1),
+		"preempted":                              builder.Failed("worker", 1, builder.Exit(137), builder.Disrupted("PreemptionByScheduler", 29*second)),
+		"evicted through the API":                builder.Deleted("worker", 1, builder.Disrupted("EvictionByEvictionAPI", 29*second)),
+		"evicted by the kubelet, no container":   builder.Failed("worker", 1, builder.Rejected("Evicted", "The node was low on resource: memory.")),
+		"turned away by the kubelet":             builder.Failed("worker", 1, builder.Rejected("UnexpectedAdmissionError", "no healthy devices")),
+		"failed with the deletion of its node":   builder.Failed("worker", 1, builder.Disrupted("DeletionByPodGC", 29*second)),
+		"terminated by the kubelet for its node": builder.Failed("worker", 1, builder.Exit(137), builder.Disrupted("TerminationByKubelet", 29*second)),
+	}
+	for how, pod := range lostPods {
+		for _, p := range []v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode} {
+			job := builder.Job("j", builder.Workers(2), builder.Policy(p, v1alpha1.Worker), builder.MaxRestarts(0))
+			got := judge(builder.Snapshot(job, builder.Running("worker", 0), pod))
+			if diff := cmp.Diff(lost(0, "worker-1 Infrastructure Replica free"), got); diff != "" {
+				t.Errorf("%s, restartPolicy %s (-want +got):\n%s", how, p, diff)
+			}
+		}
+	}
+}
+
+func TestCauses(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2))
+	own := restart(5*second, "worker-1 Retryable Replica billed")
+	twoContainers := builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: "logs", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+	})
+	check(t, []judgeCase{
+		{"out of memory is the job's own failure", job,
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))), own},
+		{"the pod's own deadline is the job's own failure", job,
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", ""))), own},
+		{"a pod that failed before it was told to end failed by itself", job,
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(30*second))), own},
+		{"one container has failed while another still runs", job,
+			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Exit(1), twoContainers)), own},
+		{"one container is done, another still runs, and the pod is deleted from outside", job,
+			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Exit(0), builder.At(20*second), twoContainers, builder.DeletedAt(30*second))),
+			lost(0, "worker-1 Infrastructure Replica free")},
+		{"one container has failed, another still runs, and then the pod is deleted from outside", job,
+			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Exit(127), builder.At(20*second), twoContainers, builder.DeletedAt(30*second))), fatal},
+		{"a pod that is deleted before it ran has lost nothing", job,
+			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.DeletedAt(30*second))), judged{}},
+		{"a pod that never ran and is gone has lost nothing", job, seen(builder.Running("worker", 0)), judged{}},
+		{"a pod that waits for its image is no failure", job,
+			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Waiting("ImagePullBackOff", "no such image"))), judged{}},
+		{"failures of past lives are over", builder.Job("j", builder.Workers(2), builder.Attempt(1)),
+			seen(builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 3))), judged{}},
+		{"failures of replicas that scaling took away are over", builder.Job("j", builder.Workers(2), builder.Elastic(1, 4)),
+			seen(builder.Running("worker", 0), builder.Failed("worker", 3, builder.Exit(127))), judged{}},
+	})
+}
+
+// fails is the failure behind a verdict.
+func fails(t *testing.T, options ...builder.SnapshotOption) (*v1alpha1.Failure, string) {
+	t.Helper()
+	v, _ := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), options...))
+	if v.Failure == nil {
+		t.Fatal("no failure")
+	}
+	return v.Failure, v.Message
+}
+
+func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
+	ptr := func(n int32) *int32 { return &n }
+	got, message := fails(t, builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "killed"), builder.On("gpu-3")))
+	want := &v1alpha1.Failure{
+		Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-1", Node: "gpu-3",
+		ExitCode: ptr(137), Signal: ptr(9), Reason: "OOMKilled", Message: "killed", Time: builder.Time(30 * time.Second),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("failure (-want +got):\n%s", diff)
+	}
+	if want := "worker-1 on gpu-3 exited with code 137 (OOMKilled: killed): the whole job restarts as attempt 1, restart 1 of 10."; message != want {
+		t.Errorf("message %q, want %q", message, want)
+	}
+	got, message = fails(t, builder.Gone("worker", 0))
+	want = &v1alpha1.Failure{
+		Role: v1alpha1.Worker, Cause: v1alpha1.CauseInfrastructure, Pod: "j-worker-0", Reason: "Vanished",
+		Message: "its pod is gone without a trace", Time: builder.Time(time.Minute),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("failure (-want +got):\n%s", diff)
+	}
+	if want := "worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, not charged."; message != want {
+		t.Errorf("message %q, want %q", message, want)
+	}
+}
+
+func TestALongTerminationMessageKeepsItsEndAndWholeCharacters(t *testing.T) {
+	for _, filler := range []string{"x", "é", "世", "🙂"} {
+		got, _ := fails(t, builder.Failed("worker", 1, builder.ExitSaying(1, "Error", strings.Repeat(filler, 4000)+"the end")))
+		if len(got.Message) > 1024 || len(got.Message) < 1020 || !utf8.ValidString(got.Message) || !strings.HasSuffix(got.Message, "the end") {
+			t.Errorf("a message of %q became %d bytes, valid: %t, ending in %q",
+				filler, len(got.Message), utf8.ValidString(got.Message), got.Message[len(got.Message)-7:])
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// judged is a verdict as the tables write it: no sentences, each restart in one line.
+type judged struct {
+	Ruling   policy.Ruling
+	Reason   string
+	Restarts []string
+	// Wait is how long the next life has to wait.
+	Wait time.Duration
+	// Wake is when to judge again, after Epoch; zero for never.
+	Wake time.Duration
+}
+
+func judge(s *state.Snapshot) judged {
+	v, wake := policy.Judge(s)
+	got := judged{Ruling: v.Ruling, Reason: v.Reason}
+	for i := range v.Restarts {
+		got.Restarts = append(got.Restarts, line(&v.Restarts[i]))
+	}
+	if v.Ruling == policy.Restart {
+		got.Wait = v.NextStart.Sub(s.Now)
+	}
+	if !wake.IsZero() {
+		got.Wake = wake.Sub(builder.Epoch)
+	}
+	return got
+}
+
+// line is "worker-1 Retryable Job billed".
+func line(o *policy.RestartOrder) string {
+	charge := "free"
+	if o.Billed {
+		charge = "billed"
+	}
+	slot := state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)}
+	return fmt.Sprintf("%s %s %s %s", slot, o.Failure.Cause, o.Scope, charge)
+}
+
+type judgeCase struct {
+	name string
+	job  *v1alpha1.TrainingJob
+	seen []builder.SnapshotOption
+	want judged
+}
+
+func check(t *testing.T, cases []judgeCase) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Helper()
+			if diff := cmp.Diff(c.want, judge(builder.Snapshot(c.job, c.seen...))); diff != "" {
+				t.Errorf("wrong verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// seen makes the cases shorter to write.
+func seen(options ...builder.SnapshotOption) []builder.SnapshotOption { return options }
+
+var (
+	pytorch    = builder.Framework(v1alpha1.PyTorch)
+	tensorflow = builder.Framework(v1alpha1.TensorFlow)
+	jax        = builder.Framework(v1alpha1.JAX)
+	restart    = func(wait time.Duration, orders ...string) judged {
+		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaFailed, Restarts: orders, Wait: wait}
+	}
+	lost = func(wait time.Duration, orders ...string) judged {
+		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaLost, Restarts: orders, Wait: wait}
+	}
+	fatal  = judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonFatalExit}
+	spent  = judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonMaxRestartsExceeded}
+	leader = judged{Ruling: policy.Succeed, Reason: v1alpha1.ReasonLeaderSucceeded}
+	all    = judged{Ruling: policy.Succeed, Reason: v1alpha1.ReasonAllWorkersSucceeded}
+)
+
+const second = time.Second
+
+func TestFinished(t *testing.T) {
+	finished := builder.Condition(v1alpha1.ConditionFinished, true, v1alpha1.ReasonLeaderSucceeded, 0)
+	completed := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.CompletionTime = builder.TimePtr(10 * second) })
+	final := judged{Ruling: policy.Final}
+	check(t, []judgeCase{
+		{"a verdict is final, whatever fails afterwards",
+			builder.Job("j", builder.Workers(2), finished), seen(builder.Failed("worker", 1, builder.Exit(1))), final},
+		{"a verdict is final, whatever spec.suspend says",
+			builder.Job("j", builder.Workers(2), finished, builder.Suspended()), nil, final},
+		{"a verdict is final, although the deadline passes",
+			builder.Job("j", builder.Workers(1), finished, builder.StartedAt(0), builder.Deadline(5)), nil, final},
+		{"a finished job with a time to live is looked at again when it is over",
+			builder.Job("j", builder.Workers(1), finished, completed, builder.TTL(600)), nil,
+			judged{Ruling: policy.Final, Wake: 610 * second}},
+		{"a time to live of 0 is over at once",
+			builder.Job("j", builder.Workers(1), finished, completed, builder.TTL(0)), nil,
+			judged{Ruling: policy.Final, Wake: 10 * second}},
+		{"a job that has not finished is judged", builder.Job("j", builder.Workers(1)), nil, judged{}},
+	})
+}
+
+func TestSuspended(t *testing.T) {
+	resting := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
+	suspend := judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonSuspended}
+	ending := judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonFormerPodsEnding}
+	check(t, []judgeCase{
+		{"the user suspends a job that runs",
+			builder.Job("j", builder.Workers(1), builder.Suspended()), seen(builder.Running("worker", 0)), suspend},
+		{"a pod that the suspension deletes is no failure",
+			builder.Job("j", builder.Workers(1), builder.Suspended(), resting),
+			seen(builder.Failed("worker", 0, builder.Exit(143), builder.DeletedAt(20*second))), suspend},
+		{"a job suspended when its leader has succeeded rests",
+			builder.Job("j", builder.Workers(1), builder.Suspended()), seen(builder.Succeeded("worker", 0)), suspend},
+		{"a suspended job has no deadline",
+			builder.Job("j", builder.Workers(1), builder.Suspended(), builder.StartedAt(0), builder.Deadline(5)), nil, suspend},
+		{"it resumes only when the pods of before are gone",
+			builder.Job("j", builder.Workers(2), resting), seen(builder.Deleted("worker", 1)), ending},
+		{"a failed pod of before is deleted too",
+			builder.Job("j", builder.Workers(2), resting), seen(builder.Failed("worker", 1, builder.Exit(1))), ending},
+		{"a pod that succeeded before stays and does not hold the job up",
+			builder.Job("j", builder.Workers(2), resting), seen(builder.Succeeded("worker", 1)), judged{}},
+		{"it resumes when the pods are gone", builder.Job("j", builder.Workers(2), resting), nil, judged{}},
+	})
+}
+
+func TestExpired(t *testing.T) {
+	expired := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonDeadlineExceeded}
+	rested := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.SuspendedSeconds = 30 })
+	check(t, []judgeCase{
+		{"before the deadline the job is looked at again at the deadline",
+			builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Deadline(90)), nil, judged{Wake: 90 * second}},
+		{"at the deadline the job has failed",
+			builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Deadline(60)), nil, expired},
+		{"a failure does not put the deadline off",
+			builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Deadline(60)),
+			seen(builder.Failed("worker", 0, builder.Exit(1))), expired},
+		{"success at the deadline is success",
+			builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Deadline(60)), seen(builder.Succeeded("worker", 0)), leader},
+		{"time in suspension does not count",
+			builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Deadline(60), rested), nil, judged{Wake: 90 * second}},
+		{"time in the suspension that is just ending does not count",
+			builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Deadline(60), rested,
+				builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 40*second)), nil, judged{Wake: 110 * second}},
+		{"a job that has not started has no deadline",
+			builder.Job("j", builder.Workers(1), builder.Deadline(1)), nil, judged{}},
+	})
+}
+
+func TestLate(t *testing.T) {
+	late := func(orders ...string) judged {
+		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonStartupDeadline, Restarts: orders, Wait: 5 * second}
+	}
+	base := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append([]builder.JobOption{
+			builder.Workers(2), builder.StartedAt(0), builder.StartupDeadline(60)}, options...)...)
+	}
+	next := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = builder.TimePtr(30 * second) })
+	check(t, []judgeCase{
+		{"a job whose replicas do not run in time restarts as a whole, charged",
+			base(), seen(builder.Running("worker", 0), builder.Pending("worker", 1)), late("worker-1 Startup Job billed")},
+		{"the lowest rank that is missing is named",
+			base(), seen(builder.Running("worker", 1)), late("worker-0 Startup Job billed")},
+		{"before the deadline the job is looked at again at the deadline",
+			base(), seen(builder.Running("worker", 0), builder.Now(20*second)), judged{Wake: 60 * second}},
+		{"the deadline of a later attempt counts from the end of its back-off",
+			base(next), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
+		{"the deadline after a suspension counts from its end",
+			base(builder.Condition(v1alpha1.ConditionSuspended, false, v1alpha1.ReasonResumed, 50*second)),
+			seen(builder.Running("worker", 0)), judged{Wake: 110 * second}},
+		{"a job that runs is not late when it loses a replica",
+			base(builder.Condition(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, 10*second)),
+			seen(builder.Running("worker", 0)), judged{}},
+		{"an elastic job is on time with minReplicas workers",
+			base(builder.Elastic(1, 4)), seen(builder.Running("worker", 0)), judged{Wake: 60 * second}},
+		{"being late beyond the budget fails the job",
+			base(builder.MaxRestarts(0)), nil, spent},
+		{"a replica that fails before the deadline has failed, not been late",
+			base(pytorch), seen(builder.Failed("worker", 0, builder.Exit(1))), restart(5*second, "worker-0 Retryable Job billed")},
+	})
+}

@@ -1,0 +1,69 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+func TestSucceeded(t *testing.T) {
+	always := func(roles ...v1alpha1.Role) builder.JobOption {
+		return builder.Policy(v1alpha1.RestartAlways, roles...)
+	}
+	remembered := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "0"})
+	check(t, []judgeCase{
+		{"worker 0 leads a job without chief, master or launcher",
+			builder.Job("j", builder.Workers(2)), seen(builder.Succeeded("worker", 0), builder.Running("worker", 1)), leader},
+		{"another worker's success is not the job's",
+			builder.Job("j", builder.Workers(2)), seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), judged{}},
+		{"the chief leads",
+			builder.Job("j", tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(1), builder.PS(1)),
+			seen(builder.Succeeded("chief", 0), builder.Running("worker", 0), builder.Running("ps", 0)), leader},
+		{"the master leads",
+			builder.Job("j", pytorch, builder.Leader(v1alpha1.Master), builder.Workers(1)), seen(builder.Succeeded("master", 0)), leader},
+		{"the launcher leads",
+			builder.Job("j", builder.Leader(v1alpha1.Launcher), builder.Workers(1)), seen(builder.Succeeded("launcher", 0)), leader},
+		{"with a chief, worker 0's success is not the job's",
+			builder.Job("j", tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(1)),
+			seen(builder.Running("chief", 0), builder.Succeeded("worker", 0)), judged{}},
+		{"all workers: one is missing",
+			builder.Job("j", builder.AllWorkers(), builder.Workers(2)),
+			seen(builder.Succeeded("worker", 0), builder.Running("worker", 1)), judged{}},
+		{"all workers: all have succeeded, parameter servers and evaluators are not asked",
+			builder.Job("j", tensorflow, builder.AllWorkers(), builder.Workers(2), builder.PS(1), builder.Evaluators(1)),
+			seen(builder.Succeeded("worker", 0), builder.Succeeded("worker", 1), builder.Running("ps", 0), builder.Running("evaluator", 0)), all},
+		{"all workers: the chief is one of them",
+			builder.Job("j", tensorflow, builder.AllWorkers(), builder.Leader(v1alpha1.Chief), builder.Workers(1)),
+			seen(builder.Running("chief", 0), builder.Succeeded("worker", 0)), judged{}},
+		{"success that the status remembers counts although the pod is gone",
+			builder.Job("j", builder.Workers(1), remembered), nil, leader},
+		{"success wins over a failure seen at the same time",
+			builder.Job("j", pytorch, builder.Workers(2)),
+			seen(builder.Succeeded("worker", 0), builder.Failed("worker", 1, builder.Exit(1))), leader},
+		{"success of a past life is none",
+			builder.Job("j", builder.Workers(1), builder.Attempt(1)), seen(builder.Succeeded("worker", 0, builder.Life(0, 0))), judged{}},
+		{"exit code 0 after the pod was told to end is a loss, not success",
+			builder.Job("j", builder.Workers(1)),
+			seen(builder.Succeeded("worker", 0, builder.At(30*second), builder.DeletedAt(20*second))),
+			lost(0, "worker-0 Infrastructure Replica free")},
+		{"exit code 0 before the pod was told to end is success",
+			builder.Job("j", builder.Workers(1)),
+			seen(builder.Succeeded("worker", 0, builder.At(20*second), builder.DeletedAt(30*second))), leader},
+		{"exit code 0 in the second in which the pod was told to end is a loss: to run again can be mended, a false success cannot",
+			builder.Job("j", builder.Workers(1)),
+			seen(builder.Succeeded("worker", 0, builder.At(20*second), builder.DeletedAt(20*second))),
+			lost(0, "worker-0 Infrastructure Replica free")},
+		{"Always does not restart the leader, for whose success the job waits",
+			builder.Job("j", always(v1alpha1.Worker), builder.Workers(1)), seen(builder.Succeeded("worker", 0)), leader},
+		{"Always restarts a worker whose success nobody waits for",
+			builder.Job("j", always(v1alpha1.Worker), builder.Workers(2)),
+			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), restart(5*second, "worker-1 Retryable Replica billed")},
+		{"Always does not restart a worker when the job waits for all",
+			builder.Job("j", always(v1alpha1.Worker), builder.AllWorkers(), builder.Workers(2)),
+			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), judged{}},
+		{"Always restarts a parameter server that exits with code 0",
+			builder.Job("j", tensorflow, always(v1alpha1.PS), builder.Workers(1), builder.PS(1)),
+			seen(builder.Running("worker", 0), builder.Succeeded("ps", 0)), restart(5*second, "ps-0 Retryable Job billed")},
+	})
+}

@@ -1,0 +1,102 @@
+package state_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+const second = time.Second
+
+func at(d time.Duration) time.Time { return builder.Epoch.Add(d) }
+
+func ended(name string, code int32, when time.Duration) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: code, Reason: "Error", Message: name, FinishedAt: builder.Time(when)}}}
+}
+
+func runs(name string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+}
+
+func containers(all ...corev1.ContainerStatus) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) { pod.Status.ContainerStatuses = all })
+}
+
+func initContainers(all ...corev1.ContainerStatus) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) { pod.Status.InitContainerStatuses = all })
+}
+
+// sidecar makes the named init container one that the kubelet restarts by itself.
+func sidecar(name string) builder.PodOption {
+	always := corev1.ContainerRestartPolicyAlways
+	return builder.Edit(func(pod *corev1.Pod) {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: name, RestartPolicy: &always})
+	})
+}
+
+func TestPodOf(t *testing.T) {
+	exit := func(name string, code int32, when time.Duration) *state.Exit {
+		return &state.Exit{Code: code, Reason: "Error", Message: name, Time: at(when)}
+	}
+	cases := []struct {
+		name    string
+		phase   corev1.PodPhase
+		options []builder.PodOption
+		want    state.Pod
+	}{
+		{"a pod that waits for a node", corev1.PodPending, []builder.PodOption{builder.Unschedulable("0/3 nodes fit")},
+			state.Pod{Waiting: state.Trouble{Reason: "Unschedulable", Message: "0/3 nodes fit", Time: at(0)}}},
+		{"a pod that waits for its image", corev1.PodPending, []builder.PodOption{builder.Waiting("ErrImagePull", "denied")},
+			state.Pod{Node: "node-1", Waiting: state.Trouble{Reason: "ErrImagePull", Message: "denied"}}},
+		{"a pod that runs", corev1.PodRunning, []builder.PodOption{builder.Ready(), containers(runs("main"))},
+			state.Pod{Node: "n", Ready: true}},
+		{"a pod that succeeded", corev1.PodSucceeded, []builder.PodOption{builder.Exit(0), builder.At(9 * second)},
+			state.Pod{Node: "n", Finished: at(9 * second)}},
+		{"the first container that failed is why the pod failed", corev1.PodFailed,
+			[]builder.PodOption{containers(ended("a", 0, 1*second), ended("b", 143, 5*second), ended("c", 1, 3*second))},
+			state.Pod{Node: "n", Exit: exit("c", 1, 3*second), Finished: at(5 * second)}},
+		{"a container has failed, another still runs", corev1.PodRunning, []builder.PodOption{containers(ended("a", 1, 3*second), runs("b"))},
+			state.Pod{Node: "n", Exit: exit("a", 1, 3*second)}},
+		{"a container is done, another still runs", corev1.PodRunning, []builder.PodOption{containers(ended("a", 0, 3*second), runs("b"))},
+			state.Pod{Node: "n"}},
+		{"an init container failed", corev1.PodFailed, []builder.PodOption{initContainers(ended("setup", 2, 3*second)),
+			containers(corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}})},
+			state.Pod{Node: "n", Exit: exit("setup", 2, 3*second), Finished: at(3 * second), Waiting: state.Trouble{Reason: "PodInitializing"}}},
+		{"a side-car that the kubelet restarts is no failure", corev1.PodRunning,
+			[]builder.PodOption{sidecar("proxy"), initContainers(ended("proxy", 1, 3*second)), containers(runs("main"))}, state.Pod{Node: "n"}},
+		{"evicted before a container ran", corev1.PodFailed, []builder.PodOption{builder.Rejected("Evicted", "low on memory")},
+			state.Pod{Node: "n", Rejected: state.Trouble{Reason: "Evicted", Message: "low on memory"}}},
+		{"a reason is no rejection unless the pod failed", corev1.PodRunning, []builder.PodOption{builder.Rejected("NodeLost", "")},
+			state.Pod{Node: "n"}},
+		{"deletion was asked for the grace period before its timestamp", corev1.PodRunning, []builder.PodOption{builder.DeletedAt(7 * second)},
+			state.Pod{Node: "n", Deleted: at(7 * second)}},
+		{"preempted", corev1.PodRunning, []builder.PodOption{builder.Disrupted("PreemptionByScheduler", 4*second)},
+			state.Pod{Node: "n", Disruption: state.Trouble{Reason: "PreemptionByScheduler", Message: "Taken away.", Time: at(4 * second)}}},
+	}
+	job, slot, life := builder.Job("j", builder.Workers(2)), state.Slot{Role: v1alpha1.Worker, Index: 1}, state.Life{Attempt: 2, Replacement: 1}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if c.phase != corev1.PodPending {
+				c.options = append(c.options, builder.On("n"))
+			}
+			c.want.Name, c.want.UID, c.want.Slot, c.want.Life, c.want.Phase = "j-worker-1-a2r1", "uid-j-worker-1-a2r1", slot, life, c.phase
+			got, ok := state.PodOf("j", builder.Pod(job, slot, life, c.phase, c.options...))
+			if diff := cmp.Diff(c.want, got); !ok || diff != "" {
+				t.Errorf("is ours: %t (-want +got):\n%s", ok, diff)
+			}
+		})
+	}
+}
+
+func TestAPodOfAnotherNameIsNotOurs(t *testing.T) {
+	if _, ok := state.PodOf("j", &corev1.Pod{}); ok {
+		t.Error("a pod without a name is taken for the job's")
+	}
+}

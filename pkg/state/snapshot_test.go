@@ -1,0 +1,117 @@
+package state_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+func TestASnapshotKnowsEachPodsPlaceInTime(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.Attempt(1), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "0:2"}))
+	s := builder.Snapshot(job, builder.Running("worker", 1), builder.Running("worker", 3), builder.Failed("worker", 0, builder.Life(0, 9)), builder.Running("worker", 0))
+	var got []string
+	for i := range s.Pods {
+		got = append(got, fmt.Sprintf("%s past %t", s.Pods[i].Name, s.IsPast(&s.Pods[i])))
+	}
+	want := []string{"j-worker-0-a0r9 past true", "j-worker-0-a1r2 past false", "j-worker-1-a1r0 past false", "j-worker-3-a1r0 past true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+	if p := s.Present(state.Slot{Role: v1alpha1.Worker}); p == nil || p.Name != "j-worker-0-a1r2" || s.IsStale() {
+		t.Errorf("present pod of worker-0: %v, stale %t", p, s.IsStale())
+	}
+}
+
+func TestAPodFromTheFutureShowsThatTheJobIsStale(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.Elastic(1, 4), builder.Attempt(1))
+	cases := map[string]struct {
+		pod  builder.SnapshotOption
+		want bool
+	}{
+		"of the present":                       {builder.Running("worker", 0), false},
+		"of an earlier attempt":                {builder.Running("worker", 0, builder.Life(0, 7)), false},
+		"of a later attempt":                   {builder.Running("worker", 0, builder.Life(2, 0)), true},
+		"of a later replacement":               {builder.Running("worker", 0, builder.Life(1, 1)), true},
+		"of a replica the stale job lacks yet": {builder.Running("worker", 3, builder.Life(1, 1)), true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := builder.Snapshot(job, c.pod).IsStale(); got != c.want {
+				t.Errorf("stale %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+func TestVanished(t *testing.T) {
+	worker := state.Slot{Role: v1alpha1.Worker, Index: 1}
+	job := builder.Job("j", builder.Workers(2))
+	finished := builder.Job("j", builder.Workers(2), builder.Condition(v1alpha1.ConditionFinished, true, "", 0))
+	done := builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "1"}))
+	cases := []struct {
+		name string
+		s    *state.Snapshot
+		want bool
+	}{
+		{"a pod that never ran has not vanished", builder.Snapshot(job), false},
+		{"one that ran and is gone has", builder.Snapshot(job, builder.Gone("worker", 1)), true},
+		{"one that is there has not", builder.Snapshot(job, builder.Gone("worker", 1), builder.Failed("worker", 1)), false},
+		{"one that succeeded may go", builder.Snapshot(done, builder.Gone("worker", 1)), false},
+		{"one of a finished job may go", builder.Snapshot(finished, builder.Gone("worker", 1)), false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.s.HasVanished(worker); got != c.want {
+				t.Errorf("vanished %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAStatusThatSomebodyElseWroteIsAnErrorThatNamesTheField(t *testing.T) {
+	for field, was := range map[string]v1alpha1.ReplicaStatus{
+		"startedIndexes": {StartedIndexes: "x"}, "succeededIndexes": {SucceededIndexes: "3-1"}, "replacements": {Replacements: "1"},
+	} {
+		s := &state.Snapshot{Job: builder.Job("j", builder.Workers(1), builder.Remember(v1alpha1.Worker, was))}
+		if err := s.Complete(); err == nil || !strings.Contains(err.Error(), "reading "+field+" of Worker") {
+			t.Errorf("%s: error %v", field, err)
+		}
+	}
+}
+
+func BenchmarkPodOf(b *testing.B) {
+	job := builder.Job("j", builder.Workers(1))
+	pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{Attempt: 1}, corev1.PodRunning, builder.Ready(), builder.Exit(0))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := state.PodOf("j", pod); !ok {
+			b.Fatal("not ours")
+		}
+	}
+}
+
+func BenchmarkComplete(b *testing.B) {
+	for _, n := range []int{512, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			job := builder.Job("j", builder.Workers(n), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{StartedIndexes: fmt.Sprintf("0-%d", n-1)}))
+			var pods []builder.SnapshotOption
+			for i := range n {
+				pods = append(pods, builder.Running("worker", i))
+			}
+			s := builder.Snapshot(job, pods...)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.Complete(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

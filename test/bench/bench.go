@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+const (
+	// benchLabel marks everything that the bench makes.
+	benchLabel = "bench.trainingjob.dev/made"
+	// patience bounds one measurement.
+	patience = 5 * time.Minute
+)
+
+// bench makes pods and watches them come to run.
+type bench struct {
+	options
+	client client.WithWatch
+}
+
+// result is one measurement.
+type result struct {
+	// rate is in pods per second.
+	rate float64
+	// operator is what the operator spent; nil if unknown.
+	operator *spending
+}
+
+func newBench(o options) (*bench, error) {
+	if o.kubeconfig == "" {
+		return nil, errors.New("no cluster: set --kubeconfig or KUBECONFIG, for example after make lab NODES=160")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return &bench{options: o, client: c}, nil
+}
+
+// measure makes the shape's pods in one way, waits until all run, and cleans up.
+func (b *bench) measure(ctx context.Context, m maker, s shape) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	running, err := b.watchRunning(ctx)
+	if err != nil {
+		return result{}, fmt.Errorf("watching pods: %w", err)
+	}
+	defer running.Stop()
+	before, err := b.spent(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	start := time.Now()
+	if err := m.make(ctx, b, s); err != nil {
+		return result{}, fmt.Errorf("submitting: %w", err)
+	}
+	if err := awaitRunning(ctx, running, s.jobs*s.pods); err != nil {
+		return result{}, err
+	}
+	r := result{rate: float64(s.jobs*s.pods) / time.Since(start).Seconds()}
+	if before != nil && m.isOurs {
+		after, err := b.spentWhenQuiet(ctx)
+		if err != nil {
+			return result{}, err
+		}
+		r.operator = after.since(before)
+	}
+	return r, b.cleanUp(ctx, m)
+}
+
+// watchRunning watches pods that come to run; it goes on when the API server ends a watch.
+func (b *bench) watchRunning(ctx context.Context) (watch.Interface, error) {
+	made := []client.ListOption{client.InNamespace(b.namespace), client.MatchingLabels{benchLabel: "pod"},
+		client.MatchingFields{"status.phase": string(corev1.PodRunning)}}
+	now := podMetadata()
+	if err := b.client.List(ctx, now, made...); err != nil {
+		return nil, err
+	}
+	return watchtools.NewRetryWatcherWithContext(ctx, now.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return b.client.Watch(ctx, podMetadata(), append(made, &client.ListOptions{Raw: &o})...)
+		},
+	})
+}
+
+// awaitRunning waits until so many different pods have come to run.
+func awaitRunning(ctx context.Context, running watch.Interface, pods int) error {
+	seen := map[string]bool{}
+	for len(seen) < pods {
+		select {
+		case e, open := <-running.ResultChan():
+			if !open {
+				return errors.New("the API server ended the watch")
+			}
+			switch e.Type {
+			case watch.Error:
+				return fmt.Errorf("watching pods: %w", apierrors.FromObject(e.Object))
+			case watch.Added:
+				if pod, ok := e.Object.(metav1.Object); ok {
+					seen[string(pod.GetUID())] = true
+				}
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d pods run: %w", len(seen), pods, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// cleanUp deletes what the maker made and waits until no pod is left.
+func (b *bench) cleanUp(ctx context.Context, m maker) error {
+	err := b.client.DeleteAllOf(ctx, m.kind, client.InNamespace(b.namespace), client.MatchingLabels{benchLabel: "pod"},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil {
+		return fmt.Errorf("cleaning up: %w", err)
+	}
+	return wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		left := podMetadata()
+		err := b.client.List(ctx, left, client.InNamespace(b.namespace), client.MatchingLabels{benchLabel: "pod"}, client.Limit(1))
+		return len(left.Items) == 0, err
+	})
+}
+
+func podMetadata() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "PodList"})
+	return list
+}

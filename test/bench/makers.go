@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// byHandParallel is how many requests are under way when pods are made by hand.
+const byHandParallel = 32
+
+// maker is one way to make pods.
+type maker struct {
+	name string
+	// make submits what makes the pods.
+	make func(context.Context, *bench, shape) error
+	// kind is what it submits, to be deleted afterwards.
+	kind client.Object
+	// isOurs says whether the operator takes part, so that its requests count.
+	isOurs bool
+}
+
+// allMakers are measured in this order; the first is the limit.
+var allMakers = []maker{
+	{name: "by hand", make: byHand, kind: &corev1.Pod{}},
+	{name: "TrainingJob", make: trainingJobs, kind: &v1alpha1.TrainingJob{}, isOurs: true},
+	{name: "batch/v1 Job", make: batchJobs, kind: &batchv1.Job{}},
+}
+
+func byHand(ctx context.Context, b *bench, s shape) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(byHandParallel)
+	for i := range s.jobs * s.pods {
+		group.Go(func() error {
+			template := b.template()
+			return b.client.Create(ctx, &corev1.Pod{ObjectMeta: b.meta("hand", i), Spec: template.Spec})
+		})
+	}
+	return group.Wait()
+}
+
+func trainingJobs(ctx context.Context, b *bench, s shape) error {
+	return eachJob(s, func(i int) error {
+		return b.client.Create(ctx, &v1alpha1.TrainingJob{ObjectMeta: b.meta("train", i), Spec: v1alpha1.TrainingJobSpec{
+			Framework: v1alpha1.PyTorch,
+			ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{
+				v1alpha1.Worker: {Replicas: ptr.To(int32(s.pods)), Template: b.template()},
+			},
+		}})
+	})
+}
+
+func batchJobs(ctx context.Context, b *bench, s shape) error {
+	return eachJob(s, func(i int) error {
+		return b.client.Create(ctx, &batchv1.Job{ObjectMeta: b.meta("batch", i), Spec: batchv1.JobSpec{
+			Completions: ptr.To(int32(s.pods)), Parallelism: ptr.To(int32(s.pods)),
+			CompletionMode: ptr.To(batchv1.IndexedCompletion), Template: b.template(),
+		}})
+	})
+}
+
+func eachJob(s shape, submit func(int) error) error {
+	var group errgroup.Group
+	group.SetLimit(byHandParallel)
+	for i := range s.jobs {
+		group.Go(func() error { return submit(i) })
+	}
+	return group.Wait()
+}
+
+func (b *bench) meta(kind string, i int) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: b.namespace, Name: fmt.Sprintf("bench-%s-%d", kind, i), Labels: map[string]string{benchLabel: "pod"}}
+}
+
+func (b *bench) template() corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{benchLabel: "pod"}},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			TerminationGracePeriodSeconds: ptr.To(int64(1)),
+			Containers:                    []corev1.Container{{Name: "main", Image: b.image}},
+		},
+	}
+}

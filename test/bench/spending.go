@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// quiet is how long the operator must have sent no request to count as done.
+const quiet = 2 * time.Second
+
+// spending is what the operator has used, by its own metrics.
+type spending struct {
+	requests float64
+	// cpu is in seconds, memory (resident) in bytes.
+	cpu, memory float64
+}
+
+func (s *spending) since(before *spending) *spending {
+	return &spending{requests: s.requests - before.requests, cpu: s.cpu - before.cpu, memory: s.memory}
+}
+
+// spent reads the operator's metrics; it returns nil if their URL is not known.
+func (b *bench) spent(ctx context.Context) (*spending, error) {
+	if b.metrics == "" {
+		return nil, nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.metrics, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics: %w", err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("reading the operator's metrics: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading the operator's metrics: %w", err)
+	}
+	return &spending{
+		requests: sum(families["rest_client_requests_total"]),
+		cpu:      sum(families["process_cpu_seconds_total"]),
+		memory:   sum(families["process_resident_memory_bytes"]),
+	}, nil
+}
+
+// spentWhenQuiet reads the operator's metrics once it sends no more requests.
+func (b *bench) spentWhenQuiet(ctx context.Context) (*spending, error) {
+	last, err := b.spent(ctx)
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(quiet):
+		}
+		var now *spending
+		if now, err = b.spent(ctx); err == nil && now.requests == last.requests {
+			return now, nil
+		}
+		last = now
+	}
+	return nil, err
+}
+
+func sum(family *dto.MetricFamily) float64 {
+	total := 0.0
+	for _, m := range family.GetMetric() {
+		total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	}
+	return total
+}
