@@ -19,11 +19,18 @@ import (
 // API server, where the scheduler and the nodes wait as well.
 const parallelism = 32
 
-// Act takes the steps, in parallel, and stops at the first error. What the API server refuses for good becomes the
+// Act takes the steps and stops at the first error: a missing Service is created first, as without it the pods would not find
+// each other, and then everything else in parallel. What the API server refuses for good becomes the
 // refusal of the job's next snapshot and is no error; everything else that fails is.
 func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error {
 	if len(steps) == 0 {
 		return nil
+	}
+	if _, isService := steps[0].(plan.CreateService); isService {
+		if err := c.take(ctx, job, steps[0]); err != nil {
+			return c.settle(job, err)
+		}
+		steps = steps[1:]
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelism)
@@ -45,7 +52,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 		_, err := c.create(ctx, job, step.Service, &corev1.Service{})
 		return err
 	case plan.CreatePod:
-		uid, err := c.create(ctx, job, step.Pod, &corev1.Pod{})
+		uid, err := c.create(ctx, job, step.Pod, &corev1.Pod{}, client.DisableReadYourWritesConsistency)
 		if err == nil {
 			c.await(job, uid, false)
 		}
@@ -66,8 +73,8 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 
 // create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else a
 // name conflict.
-func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object) (types.UID, error) {
-	err := c.client.Create(ctx, child, client.DisableReadYourWritesConsistency)
+func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object, options ...client.CreateOption) (types.UID, error) {
+	err := c.client.Create(ctx, child, options...)
 	if err == nil {
 		return child.GetUID(), nil
 	}

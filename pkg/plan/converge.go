@@ -61,7 +61,8 @@ func isKept(s *state.Snapshot, p *state.Pod) bool {
 	return !p.CanRun() && s.Job.Status.FirstFailure != nil && s.Job.Status.FirstFailure.Pod == p.Name
 }
 
-// createMissing returns the steps that create the Service and the pods of present lives that are missing and may begin.
+// createMissing returns the steps that create the Service and the pods of present lives that are missing and may begin. The
+// Service comes first: without it the pods would not find each other.
 func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
 	if s.Refusal != nil && s.Now.Before(s.Refusal.Retry) {
 		return nil, s.Refusal.Retry
@@ -75,15 +76,19 @@ func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
 	if !attemptMayBegin(s) {
 		return steps, time.Time{}
 	}
-	missing := missingSlots(s)
+	return append(steps, createPods(s, missingSlots(s))...), time.Time{}
+}
+
+func createPods(s *state.Snapshot, missing []state.Slot) []Step {
 	if len(missing) == 0 {
-		return steps, time.Time{}
+		return nil
 	}
+	var steps []Step
 	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
 	for _, slot := range missing {
 		steps = append(steps, CreatePod{build.Pod(s.Job, slot, s.Life(slot), environment(slot))})
 	}
-	return steps, time.Time{}
+	return steps
 }
 
 // attemptMayBegin is the fence around an attempt: no pod of an earlier attempt, or of an earlier job of the same name, can still run.
