@@ -82,7 +82,7 @@ func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, 
 		return "", fmt.Errorf("creating %T %s: %w", child, child.GetName(), err)
 	}
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
-		return "", fmt.Errorf("reading %T %s: %w", child, child.GetName(), client.IgnoreNotFound(err))
+		return "", fmt.Errorf("reading %T %s, which exists already: %w", child, child.GetName(), err)
 	}
 	if !isControlledBy(existing, job) {
 		return "", &nameConflict{kind: fmt.Sprintf("%T", child), name: child.GetName()}

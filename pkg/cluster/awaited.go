@@ -9,8 +9,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// awaitAtMost is how long the cache may take to show an own write, before the job is looked at all the same: a pod
-// that was created and removed again between two looks never shows.
+// awaitAtMost is how long the cache may take to show an own write, before the job is compared with the API
+// server: a pod that was created and removed again between two looks never shows.
 const awaitAtMost = 5 * time.Second
 
 // awaited is an own write to a pod that the cache is to show.
@@ -48,8 +48,9 @@ func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) b
 			if write.deleted {
 				shown = pod == nil || !pod.DeletionTimestamp.IsZero()
 			}
-			if shown || now.After(write.until) {
+			if expired := now.After(write.until); shown || expired {
 				delete(n.awaited, uid)
+				n.verified = n.verified && !expired
 			}
 		}
 		if len(n.awaited) == 0 {

@@ -2,13 +2,11 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -22,14 +20,16 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if err := c.client.Get(ctx, key, s.Job); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if err := c.verify(ctx, s.Job); err != nil {
+	pods, err := c.listPods(ctx, s.Job)
+	if err != nil {
 		return nil, err
 	}
-	if err := c.observePods(ctx, s); err != nil {
+	if err := c.verify(ctx, s.Job, pods); err != nil {
 		return nil, err
 	}
+	addPods(s, pods)
 	var service corev1.Service
-	if err := c.client.Get(ctx, key, &service); client.IgnoreNotFound(err) != nil {
+	if err = c.client.Get(ctx, key, &service); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading the Service: %w", err)
 	}
 	s.HasService = isControlledBy(&service, s.Job)
@@ -42,47 +42,31 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	return s, c.confirmVanished(ctx, s)
 }
 
-// verify compares a job that this process sees for the first time with the API server.
-func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob) error {
-	if c.note(job.UID, nil).verified || job.Status.ObservedGeneration == 0 {
-		return nil
-	}
-	var live v1alpha1.TrainingJob
-	if err := c.live.Get(ctx, client.ObjectKeyFromObject(job), &live); err != nil {
-		return fmt.Errorf("reading the job from the API server: %w", err)
-	}
-	if live.UID != job.UID || live.ResourceVersion != job.ResourceVersion {
-		return staleCache(job, fmt.Errorf("it is at resourceVersion %s, the API server at %s", job.ResourceVersion, live.ResourceVersion))
-	}
-	c.note(job.UID, func(n *notes) { n.verified = true })
-	return nil
-}
-
-// staleCache returns the conflict error that asks for another look.
-func staleCache(job *v1alpha1.TrainingJob, why error) error {
-	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), job.Name, fmt.Errorf("the cache is old: %w", why))
-}
-
-func (c *Cluster) observePods(ctx context.Context, s *state.Snapshot) error {
+// listPods returns the cached pods of the job and of former jobs of its name. It returns a conflict error while the cache does
+// not show the job's own writes.
+func (c *Cluster) listPods(ctx context.Context, job *v1alpha1.TrainingJob) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	err := c.client.List(ctx, &pods, client.InNamespace(s.Job.Namespace),
-		client.MatchingFields{podsOfJob: s.Job.Name}, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+	err := c.client.List(ctx, &pods, client.InNamespace(job.Namespace),
+		client.MatchingFields{podsOfJob: job.Name}, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
 	if err != nil {
-		return fmt.Errorf("listing pods: %w", err)
+		return nil, fmt.Errorf("listing pods: %w", err)
 	}
-	if !c.showsOwnWrites(s.Job, pods.Items) {
-		return staleCache(s.Job, errors.New("it does not show the pods just written"))
+	if !c.showsOwnWrites(job, pods.Items) {
+		return nil, staleCache(job, "it does not show the pods just written")
 	}
-	for i := range pods.Items {
-		p, named := state.PodOf(s.Job.Name, &pods.Items[i])
+	return pods.Items, nil
+}
+
+func addPods(s *state.Snapshot, pods []corev1.Pod) {
+	for i := range pods {
+		p, named := state.PodOf(s.Job.Name, &pods[i])
 		switch {
-		case !isControlledBy(&pods.Items[i], s.Job):
+		case !isControlledBy(&pods[i], s.Job):
 			s.FormerJobPods++
 		case named:
 			s.Pods = append(s.Pods, p)
 		}
 	}
-	return nil
 }
 
 // confirmVanished asks the API server for every pod that ran and is not in the cache, and puts those that exist after all

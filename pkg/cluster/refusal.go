@@ -30,6 +30,9 @@ func (c *Cluster) settle(job *v1alpha1.TrainingJob, err error) error {
 		return err
 	}
 	c.note(job.UID, func(n *notes) {
+		if reason == "" && n.refusal != nil && c.clock.Now().Before(n.refusal.Retry) {
+			return // what was refused was not tried again
+		}
 		if reason == "" {
 			n.refusal, n.refused = nil, 0
 			return
@@ -54,6 +57,8 @@ func refusalReason(err error) string {
 	case apierrors.IsForbidden(err):
 		return v1alpha1.ReasonForbidden
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return v1alpha1.ReasonInvalid
+	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "request is too large"): // etcd's own limit
 		return v1alpha1.ReasonInvalid
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "webhook"):
 		return v1alpha1.ReasonAdmissionUnavailable

@@ -100,7 +100,7 @@ func (c conditions) setScheduled() {
 			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(slot.String()+": "+p.Waiting.Message))
 			return
 		}
-		waits = waits || (!policy.HasSucceeded(c.s, slot) && (p == nil || !p.Scheduled()))
+		waits = waits || (!policy.HasSucceeded(c.s, slot) && !c.s.IsDone(slot) && (p == nil || !p.Scheduled()))
 	}
 	switch {
 	case !waits:

@@ -111,7 +111,7 @@ func missingSlots(s *state.Snapshot) []state.Slot {
 	}
 	var missing []state.Slot
 	for _, slot := range s.Slots() {
-		if s.Present(slot) == nil && !s.HasSucceeded(slot) && !fenced[slot] {
+		if s.Present(slot) == nil && !s.IsDone(slot) && !fenced[slot] {
 			missing = append(missing, slot)
 		}
 	}

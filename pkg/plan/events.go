@@ -59,7 +59,11 @@ func events(s *state.Snapshot, p *Plan) []Event {
 	if c := unschedulable(next); c != "" && unschedulable(was) == "" {
 		list = append(list, Event{corev1.EventTypeWarning, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonUnschedulable, c})
 	}
-	return append(list, givenUp(s)...)
+	list = append(list, givenUp(s)...)
+	for i := range list {
+		list[i].Message = clip(list[i].Message) // the API server refuses an Event with a longer note
+	}
+	return list
 }
 
 func restartEvent(orders []policy.RestartOrder) Event {
@@ -83,10 +87,10 @@ func restartEvent(orders []policy.RestartOrder) Event {
 
 // givenUp tells of evaluators that failed for good while the job goes on.
 func givenUp(s *state.Snapshot) []Event {
+	if s.IsFinished() {
+		return nil
+	}
 	for _, slot := range s.Slots() {
-		if s.Job.Status.ReplicaStatuses[slot.Role].Failed > 0 {
-			continue
-		}
 		if f, up := policy.GivenUp(s, slot); up {
 			return []Event{{corev1.EventTypeWarning, v1alpha1.EventReplicaGivenUp, string(f.Cause), policy.Describe(f) + " and is not restarted; the job goes on."}}
 		}

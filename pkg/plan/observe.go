@@ -1,6 +1,8 @@
 package plan
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/policy"
@@ -10,7 +12,7 @@ import (
 // observe returns the replica statuses with the numbers of pods as they are now, and the counters as they were.
 func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
 	statuses := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
-	for role := range s.Job.Spec.ReplicaSpecs {
+	for role := range s.Memory {
 		statuses[role] = v1alpha1.ReplicaStatus{
 			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
 			RestartScope: policy.ScopeOf(&s.Job.Spec, role, 1),
@@ -26,13 +28,13 @@ func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
 		if p.CanRun() {
 			status.Active++
 		}
-		if p.Ready && s.Present(p.Slot) == p {
+		if p.Ready && p.Deleted.IsZero() && s.Present(p.Slot) == p {
 			status.Ready++
 		}
 		statuses[p.Slot.Role] = status
 	}
 	for _, slot := range s.Slots() {
-		if s.Present(slot) != nil && policy.IsBroken(s, slot) {
+		if p := s.Present(slot); p != nil && (policy.IsBroken(s, slot) || p.Phase == corev1.PodFailed) {
 			status := statuses[slot.Role]
 			status.Failed++
 			statuses[slot.Role] = status

@@ -68,7 +68,16 @@ func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 			return true
 		}
 	}
-	return was.ObservedGeneration != next.ObservedGeneration || changesLives(was, next)
+	return was.ObservedGeneration != next.ObservedGeneration || reasonToWait(was) != reasonToWait(next) || changesLives(was, next)
+}
+
+// reasonToWait returns why the job does not run: a user who waits for it should not wait for the reason as well.
+func reasonToWait(status *v1alpha1.TrainingJobStatus) string {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRunning)
+	if c == nil || c.Status == "True" {
+		return ""
+	}
+	return c.Reason
 }
 
 // changed reports whether the condition has become true or ceased to be.

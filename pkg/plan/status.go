@@ -41,6 +41,12 @@ func remember(s *state.Snapshot, memory state.Memory) {
 		if policy.HasSucceeded(s, slot) {
 			memory[slot.Role].Succeeded.Add(slot.Index)
 		}
+		if _, givenUp := policy.GivenUp(s, slot); givenUp {
+			memory[slot.Role].GivenUp.Add(slot.Index)
+		}
+	}
+	for role, m := range memory {
+		m.Started.Truncate(int(s.Job.Spec.Replicas(role)))
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -70,6 +76,9 @@ func apply(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Mem
 	if v.Failure != nil {
 		next.FirstFailure = v.Failure
 	}
+	if v.Ruling != policy.Suspend && meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionSuspended) {
+		resume(s, memory)
+	}
 	switch v.Ruling {
 	case policy.Suspend:
 		forgetStarts(memory)
@@ -80,6 +89,19 @@ func apply(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Mem
 		for i := range v.Restarts {
 			count(next, &v.Restarts[i])
 			beginLives(s, next, memory, &v.Restarts[i])
+		}
+	}
+}
+
+// resume gives each replica its next life: whoever still sees a pod that the suspension ended, or still reads a suspended
+// job, then cannot take the pods of before for those of after it. A job that never started has no pods of before.
+func resume(s *state.Snapshot, memory state.Memory) {
+	if s.Job.Status.StartTime == nil {
+		return
+	}
+	for _, slot := range s.Slots() {
+		if m := memory[slot.Role]; !m.Succeeded.Has(slot.Index) {
+			m.Replace(slot.Index)
 		}
 	}
 }
@@ -109,7 +131,7 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 		next.Attempt++
 		forgetStarts(memory)
 		for _, m := range memory {
-			m.Replacements = state.Counts{}
+			m.Replacements, m.GivenUp = state.Counts{}, state.IndexSet{}
 			if policy.IsCollective(&s.Job.Spec) {
 				m.Succeeded = state.IndexSet{}
 			}
@@ -128,6 +150,7 @@ func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 		status := next.ReplicaStatuses[role]
 		status.StartedIndexes = m.Started.String()
 		status.SucceededIndexes = m.Succeeded.String()
+		status.GivenUpIndexes = m.GivenUp.String()
 		status.Replacements = m.Replacements.String()
 		status.Succeeded = int32(m.Succeeded.Len())
 		next.ReplicaStatuses[role] = status

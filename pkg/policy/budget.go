@@ -23,7 +23,7 @@ func maxRestarts(s *state.Snapshot) int32 {
 	return ptr.Deref(s.Job.Spec.Recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)
 }
 
-// GivenUp returns the failure of a slot that is left as it failed; ok is false if the slot is not.
+// GivenUp returns the failure of a slot that is to be left as it failed from now on; ok is false if the slot is not.
 func GivenUp(s *state.Snapshot, slot state.Slot) (f *v1alpha1.Failure, ok bool) {
 	if slot.Role != v1alpha1.Evaluator || !IsBroken(s, slot) {
 		return nil, false

@@ -18,7 +18,7 @@ const maxMessage = 1024
 // IsBroken reports whether the slot's present life has ended without success. A pod that is deleted before it ran has lost
 // nothing: it is made again in the same life.
 func IsBroken(s *state.Snapshot, slot state.Slot) bool {
-	if HasSucceeded(s, slot) {
+	if HasSucceeded(s, slot) || s.IsDone(slot) {
 		return false
 	}
 	p := s.Present(slot)

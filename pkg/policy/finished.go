@@ -12,7 +12,11 @@ func finished(s *state.Snapshot) (*Verdict, time.Time) {
 	if !s.IsFinished() {
 		return nil, time.Time{}
 	}
-	return &Verdict{Ruling: Final}, Expiry(s.Job)
+	expiry := Expiry(s.Job)
+	if !s.Now.Before(expiry) {
+		expiry = time.Time{}
+	}
+	return &Verdict{Ruling: Final}, expiry
 }
 
 // Expiry returns when a finished job is to be deleted; zero for never.

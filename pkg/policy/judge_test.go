@@ -105,7 +105,7 @@ func TestFinished(t *testing.T) {
 			judged{Ruling: policy.Final, Wake: 610 * second}},
 		{"a time to live of 0 is over at once",
 			builder.Job("j", builder.Workers(1), finished, completed, builder.TTL(0)), nil,
-			judged{Ruling: policy.Final, Wake: 10 * second}},
+			final},
 		{"a job that has not finished is judged", builder.Job("j", builder.Workers(1)), nil, judged{}},
 	})
 }

@@ -14,7 +14,8 @@ import (
 // late rules because an attempt whose replicas do not all run in time has failed to start.
 func late(s *state.Snapshot) (*Verdict, time.Time) {
 	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
-	if limit == nil || s.Job.Status.StartTime == nil || meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning) {
+	is := func(condition string) bool { return meta.IsStatusConditionTrue(s.Job.Status.Conditions, condition) }
+	if limit == nil || s.Job.Status.StartTime == nil || is(v1alpha1.ConditionRunning) || is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
 	}
 	deadline := attemptStart(s.Job).Add(time.Duration(*limit) * time.Second)

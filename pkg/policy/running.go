@@ -33,7 +33,7 @@ func FirstMissing(s *state.Snapshot) (missing state.Slot, ok bool) {
 }
 
 func isUp(s *state.Snapshot, slot state.Slot) bool {
-	if IsRunning(s, slot) || HasSucceeded(s, slot) {
+	if IsRunning(s, slot) || HasSucceeded(s, slot) || s.IsDone(slot) {
 		return true
 	}
 	_, givenUp := GivenUp(s, slot)

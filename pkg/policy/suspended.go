@@ -27,5 +27,8 @@ func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	}
 }
 
-// EndsWithSuspension reports whether suspension deletes the pod: every one but those whose success counts and whose logs are kept.
-func EndsWithSuspension(p state.Pod) bool { return p.Phase != corev1.PodSucceeded }
+// EndsWithSuspension reports whether suspension ends the pod: every one but those whose success counts and whose logs are kept.
+// A pod that left with exit code 0 because it was told to is not one of these.
+func EndsWithSuspension(p state.Pod) bool {
+	return p.Phase != corev1.PodSucceeded || endedByDeletion(&p)
+}

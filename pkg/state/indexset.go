@@ -28,6 +28,13 @@ func (s *IndexSet) Remove(i int) {
 	}
 }
 
+// Truncate takes every index from n on out of the set.
+func (s *IndexSet) Truncate(n int) {
+	for i := n; i < len(s.words)*64; i++ {
+		s.Remove(i)
+	}
+}
+
 // Has reports whether i is in the set.
 func (s *IndexSet) Has(i int) bool {
 	return i/64 < len(s.words) && s.words[i/64]&(1<<(i%64)) != 0

@@ -17,14 +17,19 @@ type Memory map[v1alpha1.Role]*RoleMemory
 type RoleMemory struct {
 	Started      IndexSet
 	Succeeded    IndexSet
+	GivenUp      IndexSet
 	Replacements Counts
 }
 
-// ReadMemory decodes the memory of a status, with an entry for each role in the spec.
+// ReadMemory decodes the memory of a status, with an entry for each role that the spec has or the status remembers.
 // It returns an error if somebody else wrote a text into the status that the operator does not write.
 func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 	memory := Memory{}
-	for role := range job.Spec.ReplicaSpecs {
+	for _, role := range v1alpha1.Roles {
+		_, remembered := job.Status.ReplicaStatuses[role]
+		if _, wanted := job.Spec.ReplicaSpecs[role]; !wanted && !remembered {
+			continue
+		}
 		status := job.Status.ReplicaStatuses[role]
 		m := &RoleMemory{}
 		var err error
@@ -33,6 +38,9 @@ func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 		}
 		if m.Succeeded, err = ParseIndexSet(status.SucceededIndexes); err != nil {
 			return nil, fmt.Errorf("reading succeededIndexes of %s: %w", role, err)
+		}
+		if m.GivenUp, err = ParseIndexSet(status.GivenUpIndexes); err != nil {
+			return nil, fmt.Errorf("reading givenUpIndexes of %s: %w", role, err)
 		}
 		if m.Replacements, err = ParseCounts(status.Replacements); err != nil {
 			return nil, fmt.Errorf("reading replacements of %s: %w", role, err)
@@ -49,6 +57,7 @@ func (m Memory) Clone() Memory {
 		clone[role] = &RoleMemory{
 			Started:      IndexSet{slices.Clone(r.Started.words)},
 			Succeeded:    IndexSet{slices.Clone(r.Succeeded.words)},
+			GivenUp:      IndexSet{slices.Clone(r.GivenUp.words)},
 			Replacements: maps.Clone(r.Replacements),
 		}
 	}

@@ -1,5 +1,3 @@
-//go:build rapid
-
 package state_test
 
 import (

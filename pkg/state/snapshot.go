@@ -102,9 +102,14 @@ func (s *Snapshot) HasSucceeded(slot Slot) bool {
 	return s.Memory[slot.Role].Succeeded.Has(slot.Index)
 }
 
+// IsDone reports whether the slot never runs again in this attempt: it has succeeded or was given up.
+func (s *Snapshot) IsDone(slot Slot) bool {
+	return s.HasSucceeded(slot) || s.Memory[slot.Role].GivenUp.Has(slot.Index)
+}
+
 // HasVanished reports whether the slot's pod ran and is gone although nobody of us took it away.
 func (s *Snapshot) HasVanished(slot Slot) bool {
-	return s.Present(slot) == nil && !s.IsFinished() && s.Memory[slot.Role].Started.Has(slot.Index) && !s.HasSucceeded(slot)
+	return s.Present(slot) == nil && !s.IsFinished() && s.Memory[slot.Role].Started.Has(slot.Index) && !s.IsDone(slot)
 }
 
 // IsFinished reports whether the job has its verdict, which is final.

@@ -106,6 +106,10 @@ type ReplicaStatus struct {
 	// +kubebuilder:validation:MaxLength=65536
 	// +optional
 	SucceededIndexes string `json:"succeededIndexes,omitempty"`
+	// givenUpIndexes are the evaluators that failed for good in this attempt; they are not run again: "0-3,5".
+	// +kubebuilder:validation:MaxLength=65536
+	// +optional
+	GivenUpIndexes string `json:"givenUpIndexes,omitempty"`
 	// replacements says how often each replica was replaced in this attempt: "0-3:1,5:2"; 0 is left out.
 	// +kubebuilder:validation:MaxLength=131072
 	// +optional

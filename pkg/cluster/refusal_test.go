@@ -1,0 +1,159 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+var pods = schema.GroupResource{Resource: "pods"}
+
+func TestErrorsThatOnlySomebodyElseCanMend(t *testing.T) {
+	cases := []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"no error", nil, ""},
+		{"a quota is used up", apierrors.NewForbidden(pods, "j", errors.New("exceeded quota: team-a, requested: pods=1")), v1alpha1.ReasonQuotaExceeded},
+		{"pod security or RBAC forbids", apierrors.NewForbidden(pods, "j", errors.New("violates PodSecurity")), v1alpha1.ReasonForbidden},
+		{"the pod is invalid", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "j", nil), v1alpha1.ReasonInvalid},
+		{"the request is bad", apierrors.NewBadRequest("strict decoding"), v1alpha1.ReasonInvalid},
+		{"the pod is too large", apierrors.NewRequestEntityTooLargeError("limit is 3145728"), v1alpha1.ReasonInvalid},
+		{"etcd finds the pod too large", apierrors.NewInternalError(errors.New("etcdserver: request is too large")), v1alpha1.ReasonInvalid},
+		{"a webhook does not answer", apierrors.NewInternalError(errors.New(`failed calling webhook "x"`)), v1alpha1.ReasonAdmissionUnavailable},
+		{"somebody else owns the name", &nameConflict{kind: "*v1.Pod", name: "j-worker-0"}, v1alpha1.ReasonNameConflict},
+		{"a conflict will pass", apierrors.NewConflict(pods, "j", errors.New("the object has been modified")), ""},
+		{"throttling will pass", apierrors.NewTooManyRequests("slow down", 1), ""},
+		{"a time-out will pass", apierrors.NewServerTimeout(pods, "create", 1), ""},
+		{"an internal error will pass", apierrors.NewInternalError(errors.New("leader changed")), ""},
+		{"a broken connection will pass", errors.New("connection refused"), ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			err := c.err
+			if err != nil {
+				err = fmt.Errorf("creating a pod: %w", err)
+			}
+			if got := refusalReason(err); got != c.want {
+				t.Errorf("reason %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheRefusalIsToldInTheServersOwnWords(t *testing.T) {
+	err := fmt.Errorf("creating *v1.Pod j-worker-0: %w", apierrors.NewForbidden(pods, "j-worker-0", errors.New("exceeded quota: team-a")))
+	if diff := cmp.Diff(`pods "j-worker-0" is forbidden: exceeded quota: team-a`, refusalMessage(err)); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+	conflict := &nameConflict{kind: "*v1.Service", name: "j"}
+	if diff := cmp.Diff("Service j exists and belongs to somebody else: delete it, or give the job another name", refusalMessage(conflict)); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+}
+
+// refusing returns a cluster that has no server, and what it would note of a job.
+func refusing() (*Cluster, *testclock.FakePassiveClock) {
+	clock := testclock.NewFakePassiveClock(builder.Epoch)
+	return New(nil, nil, nil, clock), clock
+}
+
+func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
+	c, clock := refusing()
+	job := builder.Job("j", builder.Workers(1))
+	refused := apierrors.NewForbidden(pods, "j", errors.New("no"))
+	var waits []time.Duration
+	tries := 0
+	for clock.Since(builder.Epoch) <= 10*time.Minute {
+		if tries++; c.settle(job, refused) != nil {
+			t.Fatal("a refusal is returned as an error: it would be retried at once")
+		}
+		retry := c.note(job.UID, nil).refusal.Retry
+		waits = append(waits, retry.Sub(clock.Now())/time.Second)
+		clock.SetTime(retry)
+	}
+	if diff := cmp.Diff([]time.Duration{1, 2, 4, 8, 16, 32, 64, 75, 75, 75, 75, 75, 75, 75}, waits); diff != "" || tries > 15 {
+		t.Errorf("%d tries, seconds between them (-want +got):\n%s", tries, diff)
+	}
+	for range 100 {
+		_ = c.settle(job, refused)
+	}
+	if wait := c.note(job.UID, nil).refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
+		t.Errorf("after 100 refusals the wait is %v, want %v", wait, retryAtMost)
+	}
+}
+
+func TestASuccessEndsTheRefusalAndAPassingErrorDoesNot(t *testing.T) {
+	c, clock := refusing()
+	job := builder.Job("j", builder.Workers(1))
+	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
+	passing := errors.New("connection refused")
+	if err := c.settle(job, passing); !errors.Is(err, passing) || c.note(job.UID, nil).refusal == nil {
+		t.Errorf("a passing error gives %v and the refusal is %v", err, c.note(job.UID, nil).refusal)
+	}
+	if err := c.settle(job, nil); err != nil || c.note(job.UID, nil).refusal == nil {
+		t.Errorf("a success before it is time to try again gives %v and ends the refusal", err)
+	}
+	clock.SetTime(c.note(job.UID, nil).refusal.Retry)
+	if err := c.settle(job, nil); err != nil || c.note(job.UID, nil).refusal != nil || c.note(job.UID, nil).refused != 0 {
+		t.Errorf("a success gives %v and the refusal is %v", err, c.note(job.UID, nil).refusal)
+	}
+}
+
+func TestNoStepsAreNoSuccess(t *testing.T) {
+	c, _ := refusing()
+	job := builder.Job("j", builder.Workers(1))
+	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
+	if err := c.Act(context.Background(), job, nil); err != nil || c.note(job.UID, nil).refusal == nil {
+		t.Errorf("doing nothing gives %v and the refusal is %v", err, c.note(job.UID, nil).refusal)
+	}
+}
+
+func TestAJobThatIsGoneIsForgotten(t *testing.T) {
+	c, _ := refusing()
+	job := builder.Job("j", builder.Workers(1))
+	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
+	c.Forget(job.UID)
+	if len(c.jobs) > 0 {
+		t.Errorf("%d jobs are remembered", len(c.jobs))
+	}
+}
+
+func TestWhoControlsAnObject(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1))
+	yes := true
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		"the job":                    {func(*corev1.Pod) {}, true},
+		"nobody":                     {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
+		"a former job of that name":  {func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }, false},
+		"another kind":               {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Job" }, false},
+		"another group":              {func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "batch/v1" }, false},
+		"an owner, not a controller": {func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil }, false},
+		"the job beside another owner": {func(p *corev1.Pod) {
+			p.OwnerReferences = append(p.OwnerReferences, p.OwnerReferences[0])
+			p.OwnerReferences[1].Controller, p.OwnerReferences[1].UID = nil, "other"
+		}, true},
+	} {
+		pod := controlled(job)
+		pod.OwnerReferences[0].Controller = &yes
+		c.change(pod)
+		if got := isControlledBy(pod, job); got != c.want {
+			t.Errorf("controlled by %s: %t, want %t", name, got, c.want)
+		}
+	}
+}

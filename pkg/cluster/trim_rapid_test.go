@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+var word = rapid.SampledFrom([]string{"", "Error", "OOMKilled", "Evicted", "Unschedulable", "ImagePullBackOff"})
+
+var when = rapid.Map(rapid.IntRange(0, 100), func(n int) metav1.Time { return builder.Time(time.Duration(n) * time.Second) })
+
+var container = rapid.Custom(func(t *rapid.T) corev1.ContainerStatus {
+	status := corev1.ContainerStatus{Name: "c", Image: "i", RestartCount: 3, Ready: true}
+	switch rapid.IntRange(0, 3).Draw(t, "state") {
+	case 0:
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: word.Draw(t, "reason"), Message: word.Draw(t, "message")}
+	case 1:
+		status.State.Running = &corev1.ContainerStateRunning{StartedAt: when.Draw(t, "started")}
+	case 2:
+		status.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: rapid.Int32Range(0, 255).Draw(t, "code"),
+			Reason: word.Draw(t, "reason"), Message: word.Draw(t, "message"), FinishedAt: when.Draw(t, "finished")}
+	}
+	return status
+})
+
+var condition = rapid.Custom(func(t *rapid.T) corev1.PodCondition {
+	return corev1.PodCondition{
+		Type: rapid.SampledFrom([]corev1.PodConditionType{corev1.PodReady, corev1.PodScheduled, corev1.DisruptionTarget, corev1.PodInitialized,
+			corev1.ContainersReady, corev1.PodReadyToStartContainers}).Draw(t, "type"),
+		Status: rapid.SampledFrom([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}).Draw(t, "status"),
+		Reason: word.Draw(t, "reason"), Message: word.Draw(t, "message"), LastTransitionTime: when.Draw(t, "time"),
+	}
+})
+
+var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
+	always := corev1.ContainerRestartPolicyAlways
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: rapid.SampledFrom([]string{"j-worker-0", "j-ps-3-a1r2", "x"}).Draw(t, "name"),
+			UID: types.UID(word.Draw(t, "uid")), Annotations: map[string]string{"a": "b"}},
+		Spec: corev1.PodSpec{NodeName: word.Draw(t, "node"), Containers: []corev1.Container{{Name: "c"}},
+			InitContainers: []corev1.Container{{Name: "c", RestartPolicy: &always}}},
+		Status: corev1.PodStatus{
+			Phase:  rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown}).Draw(t, "phase"),
+			Reason: word.Draw(t, "reason"), Message: word.Draw(t, "message"), PodIP: "10.0.0.1",
+			ContainerStatuses:     rapid.SliceOfN(container, 0, 3).Draw(t, "containers"),
+			InitContainerStatuses: rapid.SliceOfN(container, 0, 2).Draw(t, "initContainers"),
+			Conditions:            rapid.SliceOfN(condition, 0, 5).Draw(t, "conditions"),
+		},
+	}
+	if rapid.Bool().Draw(t, "deleted") {
+		at := when.Draw(t, "deletion")
+		pod.DeletionTimestamp = &at
+		if rapid.Bool().Draw(t, "grace") {
+			grace := rapid.Int64Range(0, 600).Draw(t, "seconds")
+			pod.DeletionGracePeriodSeconds = &grace
+		}
+	}
+	return pod
+})
+
+// What the cache throws away changes no decision.
+func TestATrimmedPodTellsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		full := fullPod.Draw(t, "pod")
+		want, ours := state.PodOf("j", full)
+		got, still := state.PodOf("j", trimmed(t, full))
+		if diff := cmp.Diff(want, got); diff != "" || ours != still {
+			t.Fatalf("ours %t and trimmed %t (-full +trimmed):\n%s", ours, still, diff)
+		}
+	})
+}

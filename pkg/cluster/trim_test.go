@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// controlled returns a full pod of the job, as built.
+func controlled(job *v1alpha1.TrainingJob) *corev1.Pod {
+	return build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, []corev1.EnvVar{{Name: "TOKEN", Value: "secret"}})
+}
+
+func trimmed(t interface{ Fatal(...any) }, pod *corev1.Pod) *corev1.Pod {
+	o, err := trimPod(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.(*corev1.Pod)
+}
+
+func TestATrimmedPodIsSmallAndStillTheJobs(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1))
+	full := controlled(job)
+	full.UID, full.ResourceVersion, full.Spec.NodeName = "u", "7", "n"
+	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
+	full.Annotations = map[string]string{"note": "long"}
+	got := trimmed(t, full)
+	want := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: full.Name, Namespace: full.Namespace, UID: "u", ResourceVersion: "7",
+			Labels: full.Labels, OwnerReferences: full.OwnerReferences},
+		Spec: corev1.PodSpec{NodeName: "n"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("trimmed pod (-want +got):\n%s", diff)
+	}
+	if !isControlledBy(got, job) {
+		t.Error("the trimmed pod is not the job's any more")
+	}
+}
+
+func TestWhatIsNoPodIsLeftAlone(t *testing.T) {
+	for _, o := range []any{&corev1.Service{}, cache.DeletedFinalStateUnknown{Key: "k"}, nil} {
+		if got, err := trimPod(o); err != nil || !cmp.Equal(o, got) {
+			t.Errorf("%v became %v, %v", o, got, err)
+		}
+	}
+}
+
+func TestTheCacheHoldsOnlyTheJobsOwnChildren(t *testing.T) {
+	for _, namespace := range []string{"", "team-a"} {
+		options, err := CacheOptions(namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for o, by := range options.ByObject {
+			ours, foreign := map[string]string{v1alpha1.LabelJobUID: "u"}, map[string]string{"app": "x"}
+			if !by.Label.Matches(labelSet(ours)) || by.Label.Matches(labelSet(foreign)) {
+				t.Errorf("%T: the cache selects %s", o, by.Label)
+			}
+		}
+		if _, restricted := options.DefaultNamespaces[namespace]; restricted != (namespace != "") || len(options.DefaultNamespaces) > 1 {
+			t.Errorf("namespace %q: the cache watches %v", namespace, options.DefaultNamespaces)
+		}
+	}
+}
+
+type labelSet map[string]string
+
+func (l labelSet) Has(label string) bool              { return l[label] != "" }
+func (l labelSet) Get(label string) string            { return l[label] }
+func (l labelSet) Lookup(label string) (string, bool) { v, ok := l[label]; return v, ok }

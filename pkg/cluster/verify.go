@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// verify compares a job that this process sees for the first time, and its pods, with the API server: another leader may have
+// written last. A job whose status was never written has no pods, and its first status write fails if it is old.
+func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached []corev1.Pod) error {
+	if c.note(job.UID, nil).verified || job.Status.ObservedGeneration == 0 {
+		return nil
+	}
+	var live v1alpha1.TrainingJob
+	if err := c.live.Get(ctx, client.ObjectKeyFromObject(job), &live); err != nil {
+		return fmt.Errorf("reading the job from the API server: %w", err)
+	}
+	if live.UID != job.UID || live.ResourceVersion != job.ResourceVersion {
+		return staleCache(job, fmt.Sprintf("it is at resourceVersion %s, the API server at %s", job.ResourceVersion, live.ResourceVersion))
+	}
+	pods := &metav1.PartialObjectMetadataList{}
+	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	if err := c.live.List(ctx, pods, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(job.UID)}); err != nil {
+		return fmt.Errorf("listing the pods from the API server: %w", err)
+	}
+	seen := make(map[types.UID]bool, len(cached))
+	for i := range cached {
+		seen[cached[i].UID] = true
+	}
+	for i := range pods.Items {
+		if !seen[pods.Items[i].UID] {
+			return staleCache(job, "it does not show pod "+pods.Items[i].Name)
+		}
+	}
+	c.note(job.UID, func(n *notes) { n.verified = true })
+	return nil
+}
+
+// staleCache returns the conflict error that asks for another look.
+func staleCache(job *v1alpha1.TrainingJob, why string) error {
+	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), job.Name, errors.New("the cache is old: "+why))
+}

@@ -1,0 +1,101 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+const (
+	normal  = corev1.EventTypeNormal
+	warning = corev1.EventTypeWarning
+)
+
+func TestEvents(t *testing.T) {
+	runs := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("evaluator", 0))
+	options := func(more ...builder.JobOption) []builder.JobOption {
+		return append([]builder.JobOption{builder.Workers(2), builder.Evaluators(1)}, more...)
+	}
+	fresh := builder.Job("j", options()...)
+	pending := takenOn(t, options()...)
+	running := underWay(t, takenOn(t, options()...), runs...)
+	collective := underWay(t, takenOn(t, options(pytorch)...), runs...)
+	suspend := running.DeepCopy()
+	suspend.Spec.Suspend = true
+	resumed := after(t, builder.Snapshot(suspend, runs...))
+	resumed.Spec.Suspend = false
+	setsRank := builder.Job("j", pytorch, builder.Workers(2), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+		template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "WORLD_SIZE", Value: "8"}, {Name: "RANK", Value: "0"}}
+	}))
+	cases := []struct {
+		name string
+		job  *v1alpha1.TrainingJob
+		pods []builder.SnapshotOption
+		want []plan.Event
+	}{
+		{"a new job has none", fresh, nil, nil},
+		{"a job at rest has none", running, runs, nil},
+		{"variables that the template sets itself are told once", setsRank, nil, []plan.Event{{warning, "EnvConflict", "Worker",
+			"the template of Worker sets RANK, WORLD_SIZE itself; its value is used instead of the operator's"}}},
+		{"the job runs", pending, runs, []plan.Event{{normal, "Running", "AllReplicasRunning", "AllReplicasRunning: All replicas run."}}},
+		{"a pod fits nowhere", pending, seen(builder.Pending("worker", 1, builder.Unschedulable("0/3 nodes have 8 GPUs"))),
+			[]plan.Event{{warning, "Unschedulable", "Unschedulable", "worker-1: 0/3 nodes have 8 GPUs"}}},
+		{"the API server refuses", pending, seen(builder.Refused(v1alpha1.ReasonForbidden, "no", 90*second)),
+			[]plan.Event{{warning, "Stalled", "Forbidden", "Forbidden: no"}}},
+		{"the whole job restarts", collective, seen(runs[0], builder.Failed("worker", 1, builder.Exit(1)), runs[2]),
+			[]plan.Event{{warning, "Restarting", "Job", "worker-1 on node-worker-1 exited with code 1 (Error): the whole job restarts as attempt 1, restart 1 of 10."}}},
+		{"two replicas are replaced: one Event", running,
+			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Failed("worker", 1, builder.Exit(1)), runs[2]),
+			[]plan.Event{{warning, "ReplicaRestarting", "Replica",
+				"worker-0 on node-worker-0 exited with code 1 (Error): only this replica is replaced, restart 1 of 10. Likewise worker-1."}}},
+		{"an evaluator is given up", running, seen(runs[0], runs[1], builder.Failed("evaluator", 0, builder.Exit(127))),
+			[]plan.Event{{warning, "ReplicaGivenUp", "Fatal", "evaluator-0 on node-evaluator-0 exited with code 127 (Error) and is not restarted; the job goes on."}}},
+		{"the user suspends", suspend, runs, []plan.Event{{normal, "Suspended", "SuspendedBySpec",
+			"SuspendedBySpec: The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}}},
+		{"the user resumes", resumed, nil, []plan.Event{{normal, "Resumed", "Resumed", "The job is no longer suspended."}}},
+		{"the job succeeds", running, seen(builder.Succeeded("worker", 0), runs[1], runs[2]),
+			[]plan.Event{{normal, "Succeeded", "LeaderSucceeded", "LeaderSucceeded: worker-0 leads the job and exited with code 0."}}},
+		{"the job fails: Stalled is not told beside Failed", running, seen(runs[0], builder.Failed("worker", 1, builder.Exit(126)), runs[2]),
+			[]plan.Event{{warning, "Failed", "FatalExit",
+				"FatalExit: worker-1 on node-worker-1 exited with code 126 (Error), which restartPolicy OnFailure takes for permanent."}}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := builder.Snapshot(c.job, c.pods...)
+			if diff := cmp.Diff(c.want, plan.Make(s).Events); diff != "" {
+				t.Errorf("Events (-want +got):\n%s", diff)
+			}
+			again := builder.Snapshot(after(t, s), append(c.pods, builder.Recorded(time.Minute))...)
+			if len(c.want) > 0 && cmp.Equal(c.want, plan.Make(again).Events) {
+				t.Errorf("they are told again when the status has been written: %v", c.want)
+			}
+		})
+	}
+}
+
+func TestManyReplacedReplicasAreToldInOneShortEvent(t *testing.T) {
+	var pods []builder.SnapshotOption
+	for i := range 9 {
+		pods = append(pods, builder.Failed("worker", i, builder.Exit(1)))
+	}
+	want := "worker-0 on node-worker-0 exited with code 1 (Error): only this replica is replaced, restart 1 of 10." +
+		" Likewise worker-1, worker-2, worker-3, worker-4, 4 more."
+	got := plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(9)), pods...)).Events
+	if diff := cmp.Diff([]plan.Event{{warning, "ReplicaRestarting", "Replica", want}}, got); diff != "" {
+		t.Errorf("Events (-want +got):\n%s", diff)
+	}
+}
+
+// What an evaluator does after the verdict is no news of a job that goes on.
+func TestAFinishedJobGivesNobodyUp(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.Evaluators(1), builder.Clean(v1alpha1.CleanNone), finished(v1alpha1.ReasonLeaderSucceeded))
+	if got := plan.Make(builder.Snapshot(job, builder.Failed("evaluator", 0, builder.Exit(127)))).Events; len(got) > 0 {
+		t.Errorf("Events %v", got)
+	}
+}

@@ -1,0 +1,256 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+const uidSelector = "trainingjob.dev/job-uid=uid-j,trainingjob.dev/role="
+
+func TestTheStatusOfANewJob(t *testing.T) {
+	got := plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(2), builder.PS(1)), builder.NoService())).Status
+	want := v1alpha1.TrainingJobStatus{
+		ObservedGeneration: 1, Phase: v1alpha1.PhaseCreated, Ready: "0/3", StartTime: builder.TimePtr(time.Minute),
+		Reason: v1alpha1.ReasonReplicasStarting, Message: "Waiting for all replicas to run.",
+		ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{
+			v1alpha1.Worker: {RestartScope: v1alpha1.ScopeReplica, Selector: uidSelector + "worker"},
+			v1alpha1.PS:     {RestartScope: v1alpha1.ScopeJob, Selector: uidSelector + "ps"},
+		},
+		Conditions: []metav1.Condition{
+			{Type: v1alpha1.ConditionCreated, Status: "True", ObservedGeneration: 1, LastTransitionTime: builder.Time(time.Minute),
+				Reason: v1alpha1.ReasonJobCreated, Message: "The operator has taken the job on."},
+			{Type: v1alpha1.ConditionRunning, Status: "False", ObservedGeneration: 1, LastTransitionTime: builder.Time(time.Minute),
+				Reason: v1alpha1.ReasonReplicasStarting, Message: "Waiting for all replicas to run."},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheStatusOfAJobThatRuns(t *testing.T) {
+	job := takenOn(t, builder.Workers(2), builder.PS(1))
+	got := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("ps", 0))).Status
+	want := map[v1alpha1.Role]v1alpha1.ReplicaStatus{
+		v1alpha1.Worker: {Active: 2, Ready: 2, RestartScope: v1alpha1.ScopeReplica, Selector: uidSelector + "worker", StartedIndexes: "0-1"},
+		v1alpha1.PS:     {Active: 1, Ready: 1, RestartScope: v1alpha1.ScopeJob, Selector: uidSelector + "ps", StartedIndexes: "0"},
+	}
+	if diff := cmp.Diff(want, got.ReplicaStatuses); diff != "" || got.Phase != v1alpha1.PhaseRunning || got.Ready != "3/3" {
+		t.Errorf("phase %s, ready %s, replicas (-want +got):\n%s", got.Phase, got.Ready, diff)
+	}
+	if diff := cmp.Diff(builder.TimePtr(time.Minute), got.RunningTime); diff != "" {
+		t.Errorf("running since (-want +got):\n%s", diff)
+	}
+}
+
+// counted is the part of a status that an incident changes.
+type counted struct {
+	Phase                                        v1alpha1.Phase
+	Attempt, Restarts, Billed, InARow            int32
+	RoleRestarts                                 int32
+	Started, Succeeded, Replaced, ScopeOfFailure string
+	Next                                         time.Duration
+}
+
+func countedIn(status *v1alpha1.TrainingJobStatus) counted {
+	worker := status.ReplicaStatuses[v1alpha1.Worker]
+	c := counted{status.Phase, status.Attempt, status.Restarts, status.BilledRestarts, status.ConsecutiveRestarts, worker.Restarts,
+		worker.StartedIndexes, worker.SucceededIndexes, worker.Replacements, string(worker.RestartScope), 0}
+	if status.NextStartTime != nil {
+		c.Next = status.NextStartTime.Sub(builder.Epoch)
+	}
+	return c
+}
+
+func TestAnIncidentIsWrittenInOneStatus(t *testing.T) {
+	cases := []struct {
+		name    string
+		options []builder.JobOption
+		seen    []builder.SnapshotOption
+		want    counted
+	}{
+		{"a whole-job restart begins another attempt and forgets what ran",
+			[]builder.JobOption{pytorch}, seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Running("worker", 2)),
+			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "", "", "Job", 65 * second}},
+		{"in a collective it forgets what succeeded too", []builder.JobOption{pytorch},
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Succeeded("worker", 2)),
+			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "", "", "Job", 65 * second}},
+		{"otherwise what has succeeded never runs again", []builder.JobOption{builder.Scope(v1alpha1.ScopeJob, v1alpha1.Worker)},
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Succeeded("worker", 2)),
+			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "2", "", "Job", 65 * second}},
+		{"replacing a replica gives it another life and leaves the others", nil,
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Running("worker", 2)),
+			counted{v1alpha1.PhaseRunning, 0, 1, 1, 1, 1, "0,2", "", "1:1", "Replica", 65 * second}},
+		{"a lost replica is replaced at once and not charged", nil,
+			seen(builder.Running("worker", 0), builder.Deleted("worker", 1), builder.Running("worker", 2)),
+			counted{v1alpha1.PhaseRunning, 0, 1, 0, 1, 1, "0,2", "", "1:1", "Replica", 60 * second}},
+		{"replacing a role counts once", []builder.JobOption{builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1))),
+			counted{v1alpha1.PhaseRunning, 0, 1, 1, 1, 1, "", "", "0-2:1", "Role", 65 * second}},
+		{"two replicas at once count twice", nil,
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1))),
+			counted{v1alpha1.PhaseRunning, 0, 2, 2, 1, 2, "0", "", "1-2:1", "Replica", 65 * second}},
+	}
+	running := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2))
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			job := underWay(t, takenOn(t, append(c.options, builder.Workers(3))...), running...)
+			got := plan.Make(builder.Snapshot(job, c.seen...)).Status
+			if diff := cmp.Diff(c.want, countedIn(&got)); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConditionsTellTheStoryOfTheJob(t *testing.T) {
+	job := takenOn(t, pytorch, builder.Workers(2))
+	tell := func(what string, want []string, pods ...builder.SnapshotOption) {
+		t.Helper()
+		job = after(t, builder.Snapshot(job, pods...))
+		if diff := cmp.Diff(want, truths(&job.Status)); diff != "" {
+			t.Errorf("%s: True are (-want +got):\n%s", what, diff)
+		}
+	}
+	tell("pods wait for a node", []string{"Created"}, builder.Pending("worker", 0), builder.Pending("worker", 1))
+	tell("all have one", []string{"Created", "Scheduled"}, builder.Running("worker", 0), builder.Pending("worker", 1, builder.On("n")))
+	tell("all run", []string{"Created", "Scheduled", "Running"}, builder.Running("worker", 0), builder.Running("worker", 1))
+	tell("one fails", []string{"Created", "Restarting"}, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
+	tell("the new attempt starts", []string{"Created", "Restarting"}, builder.Running("worker", 0))
+	tell("the new attempt runs", []string{"Created", "Scheduled", "Running"}, builder.Running("worker", 0), builder.Running("worker", 1))
+	job.Spec.Suspend = true
+	tell("the user suspends", []string{"Created", "Suspended"}, builder.Running("worker", 0), builder.Running("worker", 1))
+	job.Spec.Suspend = false
+	tell("the user resumes, pods are ending", []string{"Created", "Suspended"}, builder.Deleted("worker", 0))
+	tell("they are gone", []string{"Created"})
+	tell("worker 0 exits with code 0", []string{"Created", "Succeeded", "Finished"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
+}
+
+func TestAFailedJobIsFinishedAndStalled(t *testing.T) {
+	job := takenOn(t, builder.Workers(2), builder.MaxRestarts(0))
+	got := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3)))).Status
+	if diff := cmp.Diff([]string{"Created", "Failed", "Finished", "Stalled"}, truths(&got)); diff != "" {
+		t.Errorf("True are (-want +got):\n%s", diff)
+	}
+	if got.FirstFailure == nil || got.FirstFailure.Pod != "j-worker-1" || got.Restarts != 0 || got.Duration != "1m0s" {
+		t.Errorf("first failure %v, %d restarts, duration %s", got.FirstFailure, got.Restarts, got.Duration)
+	}
+}
+
+func TestARefusalStallsTheJobUntilItsPodsAreThere(t *testing.T) {
+	job := takenOn(t, builder.Workers(1))
+	refused := builder.Refused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", 90*second)
+	stalled := after(t, builder.Snapshot(job, refused))
+	if stalled.Status.Reason != v1alpha1.ReasonQuotaExceeded || stalled.Status.Message != "exceeded quota: team-a" {
+		t.Errorf("the job says %s: %s", stalled.Status.Reason, stalled.Status.Message)
+	}
+	proceeds := after(t, builder.Snapshot(stalled, builder.Pending("worker", 0)))
+	if diff := cmp.Diff([]string{"Created"}, truths(&proceeds.Status)); diff != "" {
+		t.Errorf("True are (-want +got):\n%s", diff)
+	}
+}
+
+func TestTimeInSuspensionIsAddedUp(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionSuspended, true, "", 10*second),
+		builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.SuspendedSeconds = 7 }))
+	if got := plan.Make(builder.Snapshot(job)).Status.SuspendedSeconds; got != 57 {
+		t.Errorf("%d seconds in suspension, want 57", got)
+	}
+}
+
+func TestAJobThatBeginsSuspendedHasNotStarted(t *testing.T) {
+	job := takenOn(t, builder.Workers(1), builder.Suspended())
+	if job.Status.StartTime != nil || job.Status.Phase != v1alpha1.PhaseSuspended {
+		t.Errorf("phase %s, started %v", job.Status.Phase, job.Status.StartTime)
+	}
+	job.Spec.Suspend = false
+	if got := plan.Make(builder.Snapshot(job, builder.Now(time.Hour))).Status; got.SuspendedSeconds != 0 || !got.StartTime.Equal(builder.TimePtr(time.Hour)) {
+		t.Errorf("started %v, %d seconds in suspension", got.StartTime, got.SuspendedSeconds)
+	}
+}
+
+// A job of 10,000 replicas that were restarted 1,000 times, each of the scattered ones for itself, fits into 64 KiB.
+func TestTheStatusStaysSmall(t *testing.T) {
+	var replaced, started []string
+	for i := range 1000 {
+		replaced = append(replaced, fmt.Sprintf("%d:1", i*9))
+		started = append(started, fmt.Sprintf("%d-%d", i*9+1, i*9+8))
+	}
+	message := strings.Repeat("é", 2000)
+	job := builder.Job("j", builder.Workers(10_000), builder.StartedAt(0), builder.MaxRestarts(10_000), builder.Remember(v1alpha1.Worker,
+		v1alpha1.ReplicaStatus{Restarts: 1000, Replacements: strings.Join(replaced, ","), StartedIndexes: strings.Join(started, ","), SucceededIndexes: "1"}))
+	got := plan.Make(builder.Snapshot(job, builder.Failed("worker", 9990, builder.ExitSaying(1, "Error", message)),
+		builder.Pending("worker", 2, builder.Unschedulable(message)))).Status
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > 64<<10 {
+		t.Errorf("the status has %d bytes", len(text))
+	}
+}
+
+func TestMessagesFitTheirFields(t *testing.T) {
+	long := strings.Repeat("世", 5000)
+	job := takenOn(t, builder.Workers(2), builder.Policy(v1alpha1.RestartNever, v1alpha1.Worker))
+	for name, pods := range map[string][]builder.SnapshotOption{
+		"unschedulable":   seen(builder.Pending("worker", 0, builder.Unschedulable(long))),
+		"image":           seen(builder.Pending("worker", 0, builder.Waiting("ImagePullBackOff", long))),
+		"refused":         seen(builder.Refused(v1alpha1.ReasonForbidden, long, 90*second)),
+		"fatal exit":      seen(builder.Failed("worker", 0, builder.ExitSaying(1, "Error", long))),
+		"lost":            seen(builder.Failed("worker", 0, builder.Rejected("Evicted", long))),
+		"out of attempts": seen(builder.Failed("worker", 0, builder.Rejected("DeadlineExceeded", long))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plan.Make(builder.Snapshot(job, pods...))
+			if n := len([]rune(p.Status.Message)); n > 1024 || p.Status.Message == "" {
+				t.Errorf("status.message has %d characters", n)
+			}
+			for _, c := range p.Status.Conditions {
+				if n := len([]rune(c.Message)); n > 32768 {
+					t.Errorf("the message of %s has %d characters", c.Type, n)
+				}
+			}
+			for _, e := range p.Events {
+				if len(e.Message) > 1024 { // the API server refuses an Event with a longer note
+					t.Errorf("Event %s has a note of %d bytes", e.Reason, len(e.Message))
+				}
+			}
+		})
+	}
+}
+
+// An evaluator that failed for good stays so, whatever becomes of its pod: a permanent exit code is never restarted.
+func TestAnEvaluatorThatWasGivenUpStaysSoWhenItsPodIsCollected(t *testing.T) {
+	worker := builder.Running("worker", 0)
+	job := underWay(t, takenOn(t, pytorch, builder.Workers(1), builder.Evaluators(1)), worker, builder.Running("evaluator", 0))
+	job = after(t, builder.Snapshot(job, worker, builder.Failed("evaluator", 0, builder.Exit(127))))
+	got := plan.Make(builder.Snapshot(job, worker, builder.Now(time.Hour)))
+	if got.Status.Restarts != 0 || len(got.Restarts) > 0 {
+		t.Errorf("it is restarted: %v", got.Restarts)
+	}
+}
+
+// A worker that scaling took away after its pod had gone is not missed when scaling brings it back.
+func TestAScaledInReplicaIsNotMissed(t *testing.T) {
+	two := seen(builder.Running("worker", 0), builder.Running("worker", 1))
+	job := underWay(t, takenOn(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), append(two, builder.Running("worker", 2))...)
+	builder.Workers(2)(job)
+	job = after(t, builder.Snapshot(job, two...))
+	builder.Workers(3)(job)
+	got := plan.Make(builder.Snapshot(job, two...))
+	if diff := cmp.Diff([]string{"create j-worker-2"}, lines(got.Steps), cmpopts.EquateEmpty()); diff != "" || got.Status.Restarts != 0 {
+		t.Errorf("%d restarts, steps (-want +got):\n%s", got.Status.Restarts, diff)
+	}
+}

@@ -1,0 +1,149 @@
+//go:build e2e
+
+package api_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// grants says by resource ("group/resource" or a path) which verbs are granted.
+type grants map[string][]string
+
+// What the operator may do with jobs and their children, where it watches: everywhere, or in one namespace.
+var onJobs = grants{
+	"trainingjob.dev/trainingjobs":            {"delete", "get", "list", "watch"},
+	"trainingjob.dev/trainingjobs/status":     {"update"},
+	"trainingjob.dev/trainingjobs/finalizers": {"update"},
+	"/pods":                {"create", "delete", "get", "list", "watch"},
+	"/services":            {"create", "get", "list", "watch"},
+	"events.k8s.io/events": {"create", "patch"},
+}
+
+// What it may do in its own namespace.
+var atHome = grants{
+	"coordination.k8s.io/leases": {"create", "get", "update"},
+	"/events":                    {"create"},
+}
+
+// What it may ask about those who read its metrics.
+var onCallers = grants{
+	"authentication.k8s.io/tokenreviews":        {"create"},
+	"authorization.k8s.io/subjectaccessreviews": {"create"},
+}
+
+func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
+	for name, c := range map[string]struct {
+		folder string
+		want   map[string]grants // by kind and name of the role
+	}{
+		"in the whole cluster": {base, map[string]grants{
+			"ClusterRole trainingjob-operator":     onJobs,
+			"ClusterRole trainingjob-metrics-auth": onCallers,
+			"Role trainingjob-leader-election":     atHome,
+		}},
+		"in one namespace": {singleNamespace, map[string]grants{
+			"Role trainingjob-operator":            onJobs,
+			"ClusterRole trainingjob-metrics-auth": onCallers,
+			"Role trainingjob-leader-election":     atHome,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, granted(t, rendered(t, c.folder))); diff != "" {
+				t.Errorf("what the operator may do (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoRoleHasAWildcardOrSeesSecretsAndConfigMaps(t *testing.T) {
+	for _, folder := range []string{base, singleNamespace} {
+		for _, object := range rendered(t, folder) {
+			for _, rule := range rules(t, object) {
+				for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs) {
+					if slices.Contains([]string{"*", "secrets", "configmaps", "escalate", "bind", "impersonate"}, word) {
+						t.Errorf("%s %s has %s", object.GetKind(), object.GetName(), word)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestWhoeverEditsANamespaceMayEditAndScaleItsJobs(t *testing.T) {
+	objects := rendered(t, base)
+	edit := find[rbacv1.ClusterRole](t, objects, "ClusterRole", "trainingjob-edit")
+	view := find[rbacv1.ClusterRole](t, objects, "ClusterRole", "trainingjob-view")
+	for role, labels := range map[*rbacv1.ClusterRole][]string{
+		edit: {"aggregate-to-edit", "aggregate-to-admin"},
+		view: {"aggregate-to-view", "aggregate-to-edit", "aggregate-to-admin"},
+	} {
+		for _, label := range labels {
+			if role.Labels["rbac.authorization.k8s.io/"+label] != "true" {
+				t.Errorf("%s has no label %s", role.Name, label)
+			}
+		}
+	}
+	want := grants{
+		"trainingjob.dev/trainingjobs":        {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+		"trainingjob.dev/trainingjobs/scale":  {"get", "patch", "update"},
+		"trainingjob.dev/trainingjobs/status": {"get"},
+	}
+	if diff := cmp.Diff(want, flat(edit.Rules)); diff != "" {
+		t.Errorf("trainingjob-edit (-want +got):\n%s", diff)
+	}
+	want = grants{
+		"trainingjob.dev/trainingjobs":        {"get", "list", "watch"},
+		"trainingjob.dev/trainingjobs/scale":  {"get"},
+		"trainingjob.dev/trainingjobs/status": {"get"},
+	}
+	if diff := cmp.Diff(want, flat(view.Rules)); diff != "" {
+		t.Errorf("trainingjob-view (-want +got):\n%s", diff)
+	}
+}
+
+// granted follows every binding of the operator's service account to its role.
+func granted(t *testing.T, objects []*unstructured.Unstructured) map[string]grants {
+	t.Helper()
+	all := map[string]grants{}
+	for _, object := range objects {
+		if kind := object.GetKind(); kind != "ClusterRoleBinding" && kind != "RoleBinding" {
+			continue
+		}
+		// Both kinds have the same fields.
+		binding := find[rbacv1.RoleBinding](t, []*unstructured.Unstructured{object}, object.GetKind(), object.GetName())
+		for _, subject := range binding.Subjects {
+			if subject.Name != operatorName {
+				t.Errorf("%s is bound to %s", binding.Name, subject.Name)
+			}
+		}
+		role := find[rbacv1.ClusterRole](t, objects, binding.RoleRef.Kind, binding.RoleRef.Name)
+		all[binding.RoleRef.Kind+" "+role.Name] = flat(role.Rules)
+	}
+	return all
+}
+
+// rules returns those of object, if it is a role.
+func rules(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRule {
+	t.Helper()
+	if kind := object.GetKind(); kind != "ClusterRole" && kind != "Role" {
+		return nil
+	}
+	return find[rbacv1.ClusterRole](t, []*unstructured.Unstructured{object}, object.GetKind(), object.GetName()).Rules
+}
+
+func flat(rules []rbacv1.PolicyRule) grants {
+	flat := grants{}
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				flat[group+"/"+resource] = slices.Sorted(slices.Values(rule.Verbs))
+			}
+		}
+	}
+	return flat
+}

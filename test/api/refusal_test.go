@@ -1,0 +1,170 @@
+//go:build e2e
+
+package api_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// newJobs says for changes of the good job which sentence refuses it. None: it is accepted.
+var newJobs = []struct{ name, change, refusal string }{
+	{"a job as it should be", `{}`, ""},
+	{
+		"negative replicas", `spec: {replicaSpecs: {Worker: {replicas: -1}}}`,
+		"spec.replicaSpecs.Worker.replicas in body should be greater than or equal to 0",
+	},
+	{
+		"a million replicas", `spec: {replicaSpecs: {Worker: {replicas: 1000000}}}`,
+		"spec.replicaSpecs.Worker.replicas in body should be less than or equal to 10000",
+	},
+	{"10,000 replicas in all roles together", `spec: {replicaSpecs: {Worker: {replicas: 9999}, PS: {replicas: 1, template: POD}}}`, ""},
+	{
+		"10,001 replicas in all roles together", `spec: {replicaSpecs: {Worker: {replicas: 10000}, PS: {replicas: 1, template: POD}}}`,
+		"a job has at most 10000 replicas in all roles together",
+	},
+	{
+		"a name of 64 characters", `metadata: {name: ` + strings.Repeat("a", 64) + `}`,
+		"metadata.name is too long: each replica gets the host name <name>-<role>-<index>, which must fit the 63 characters of a DNS label; write a shorter name",
+	},
+	{"a name that just leaves room for role and index", `metadata: {name: ` + strings.Repeat("a", 54) + `}`, ""},
+	{
+		"a name that leaves no room for the index of 10 workers", `{metadata: {name: ` + strings.Repeat("a", 55) + `}, spec: {replicaSpecs: {Worker: {replicas: 10}}}}`,
+		"metadata.name is too long",
+	},
+	{
+		"a name that leaves no room for the workers it may be scaled to",
+		`{metadata: {name: ` + strings.Repeat("a", 53) + `}, spec: {elastic: {minReplicas: 1, maxReplicas: 1000}}}`,
+		"metadata.name is too long",
+	},
+	{
+		"a name that begins with a digit", `metadata: {name: 3d}`,
+		"metadata.name becomes the name of a Service and part of host names: write lower-case letters, digits and '-', beginning with a letter",
+	},
+	{"a name with a dot", `metadata: {name: a.b}`, "metadata.name becomes the name of a Service"},
+	{"no framework", `spec: {framework: null}`, "spec.framework: Required value"},
+	{
+		"an unknown framework", `spec: {framework: Caffe}`,
+		`spec.framework: Unsupported value: "Caffe": supported values: "TensorFlow", "PyTorch", "JAX", "Custom"`,
+	},
+	{
+		"an unknown role", `spec: {replicaSpecs: {Boss: {template: POD}}}`,
+		"unknown role: write Chief, Master, Launcher, PS, Worker or Evaluator",
+	},
+	{"no roles", `spec: {replicaSpecs: null}`, "spec.replicaSpecs: Required value"},
+	{
+		"parameter servers with PyTorch", `spec: {framework: PyTorch, replicaSpecs: {PS: {template: POD}}}`,
+		"a PyTorch job has the roles Master, Worker and Evaluator; write framework: TensorFlow or framework: Custom for parameter servers, a Chief or a Launcher",
+	},
+	{
+		"a chief with PyTorch", `spec: {framework: PyTorch, replicaSpecs: {Chief: {template: POD}}}`,
+		"a PyTorch job has the roles Master, Worker and Evaluator",
+	},
+	{
+		"a master with TensorFlow", `spec: {replicaSpecs: {Master: {template: POD}}}`,
+		"a TensorFlow job has the roles Chief, PS, Worker and Evaluator; write Chief instead of Master",
+	},
+	{
+		"a chief with JAX", `spec: {framework: JAX, replicaSpecs: {Chief: {template: POD}}}`,
+		"a JAX job has the roles Worker and Evaluator; worker 0 is its coordinator",
+	},
+	{"a launcher with Custom", `spec: {framework: Custom, replicaSpecs: {Launcher: {template: POD}}}`, ""},
+	{
+		"a role without a template", `spec: {replicaSpecs: {Worker: {template: null}}}`,
+		"spec.replicaSpecs.Worker.template: Required value",
+	},
+	{
+		"a template without a pod", `spec: {replicaSpecs: {Worker: {template: {spec: null}}}}`,
+		"template.spec.containers is missing: write at least one container with name and image",
+	},
+	{
+		"a pod without containers", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: null}}}}}`,
+		"template.spec.containers is missing: write at least one container with name and image",
+	},
+	{
+		"an empty list of containers", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: []}}}}}`,
+		"template.spec.containers is missing: write at least one container with name and image",
+	},
+	{
+		"a container without an image", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main}]}}}}}`,
+		"a container has no image: write template.spec.containers[].image",
+	},
+	{
+		"two leaders", `spec: {framework: Custom, replicaSpecs: {Master: {template: POD}, Chief: {template: POD}}}`,
+		"a job has one leader: write only one of Chief, Master and Launcher",
+	},
+	{
+		"two chiefs", `spec: {replicaSpecs: {Chief: {replicas: 2, template: POD}}}`,
+		"a job has one leader: write replicas: 1 for Chief, Master or Launcher",
+	},
+	{
+		"neither a worker nor a leader", `spec: {replicaSpecs: {Worker: null, PS: {template: POD}}}`,
+		"no replica can decide the job: write a Worker, Chief, Master or Launcher with at least 1 replica",
+	},
+	{
+		"no worker left", `spec: {replicaSpecs: {Worker: {replicas: 0}}}`,
+		"no replica can decide the job",
+	},
+	{
+		"elastic bounds the wrong way round", `spec: {elastic: {minReplicas: 5, maxReplicas: 3}}`,
+		"elastic.minReplicas must not be above elastic.maxReplicas",
+	},
+	{
+		"fewer workers than the elastic bounds", `spec: {elastic: {minReplicas: 5, maxReplicas: 8}}`,
+		"an elastic job needs replicaSpecs.Worker.replicas between elastic.minReplicas and elastic.maxReplicas",
+	},
+	{
+		"elastic without workers", `spec: {elastic: {minReplicas: 1, maxReplicas: 8}, replicaSpecs: {Worker: null, Chief: {template: POD}}}`,
+		"an elastic job needs replicaSpecs.Worker.replicas between elastic.minReplicas and elastic.maxReplicas",
+	},
+	{
+		"an elastic JAX job", `spec: {framework: JAX, elastic: {minReplicas: 1, maxReplicas: 8}}`,
+		"a JAX job cannot be elastic: its number of processes is fixed; leave elastic out",
+	},
+	{
+		"a back-off above its maximum", `spec: {recovery: {backoffSeconds: 400}}`,
+		"recovery.backoffSeconds must not be above recovery.maxBackoffSeconds",
+	},
+	{"an unknown restart policy", `spec: {replicaSpecs: {Worker: {restartPolicy: Sometimes}}}`, `supported values: "Never", "OnFailure", "Always", "ExitCode"`},
+	{"an unknown field", `spec: {replicas: 3}`, `unknown field "spec.replicas"`},
+	{"an unknown field of a pod", `spec: {replicaSpecs: {Worker: {template: {spec: {contaners: []}}}}}`, `unknown field "spec.replicaSpecs.Worker.template.spec.contaners"`},
+	{
+		"a pod of another namespace", `spec: {replicaSpecs: {Worker: {template: {metadata: {namespace: kube-system}}}}}`,
+		`unknown field "spec.replicaSpecs.Worker.template.metadata.namespace"`,
+	},
+}
+
+func TestABadJobIsRefusedWithASentenceThatSaysWhatToWrite(t *testing.T) {
+	for _, c := range newJobs {
+		t.Run(c.name, func(t *testing.T) {
+			err := admin.Create(t.Context(), job(t, "default", c.change), client.DryRunAll)
+			expectRefusal(t, err, c.refusal)
+		})
+	}
+}
+
+func TestEveryExampleIsAccepted(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples found: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(text), "# ") {
+				t.Error("the example does not say in a comment what it shows")
+			}
+			example := &unstructured.Unstructured{Object: parse(t, string(text))}
+			example.SetNamespace("default")
+			expectRefusal(t, admin.Create(t.Context(), example, client.DryRunAll), "")
+		})
+	}
+}

@@ -1,0 +1,104 @@
+//go:build e2e
+
+package api_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	elasticJob   = `spec: {elastic: {minReplicas: 2, maxReplicas: 8}}`
+	suspendedJob = `spec: {suspend: true}`
+	otherImage   = `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: other}]}}}}}`
+)
+
+// changes says for a job (the good one, changed by from) and a change of it which sentence refuses it.
+var changes = []struct{ name, from, change, refusal string }{
+	{"suspending a job", `{}`, suspendedJob, ""},
+	{"resuming a job", suspendedJob, `spec: {suspend: false}`, ""},
+	{"changing a deadline", `{}`, `spec: {runPolicy: {activeDeadlineSeconds: 60}}`, ""},
+	{
+		"scaling a fixed job", `{}`, `spec: {replicaSpecs: {Worker: {replicas: 5}}}`,
+		"replicas of a job that runs may change only for the Worker role of an elastic job: set elastic (minReplicas, maxReplicas) when creating the job, or suspend: true before scaling",
+	},
+	{"scaling a fixed job while it is suspended", suspendedJob, `spec: {replicaSpecs: {Worker: {replicas: 5}}}`, ""},
+	{"scaling an elastic job", elasticJob, `spec: {replicaSpecs: {Worker: {replicas: 8}}}`, ""},
+	{
+		"scaling an elastic job beyond its bounds", elasticJob, `spec: {replicaSpecs: {Worker: {replicas: 9}}}`,
+		"an elastic job needs replicaSpecs.Worker.replicas between elastic.minReplicas and elastic.maxReplicas",
+	},
+	{
+		"changing a template while the job runs", `{}`, otherImage,
+		"pod templates may change only while the job is suspended: set suspend: true first",
+	},
+	{"changing a template while the job is suspended", suspendedJob, otherImage, ""},
+	{"changing a template and resuming at once", suspendedJob, `spec: {suspend: false, replicaSpecs: {Worker: {template: {metadata: {labels: {a: b}}}}}}`, ""},
+	{"changing the framework", suspendedJob, `spec: {framework: Custom}`, "framework cannot change: create another job"},
+	{"changing managedBy", `{}`, `spec: {managedBy: example.com/other}`, "managedBy cannot change: create another job"},
+	{"taking managedBy away", `{}`, `spec: {managedBy: null}`, "managedBy cannot change: create another job"},
+	{
+		"adding a role while the job runs", `{}`, `spec: {replicaSpecs: {PS: {template: POD}}}`,
+		"roles may be added or removed only while the job is suspended: set suspend: true first",
+	},
+	{"adding a role while the job is suspended", suspendedJob, `spec: {replicaSpecs: {PS: {template: POD}}}`, ""},
+	{
+		"making a job elastic while it runs", `{}`, elasticJob,
+		"elastic may change only while the job is suspended: set suspend: true first",
+	},
+	{
+		"removing a role while the job runs", `spec: {replicaSpecs: {PS: {template: POD}}}`, `spec: {replicaSpecs: {PS: null}}`,
+		"roles may be added or removed only while the job is suspended: set suspend: true first",
+	},
+}
+
+func TestAJobThatRunsCanChangeOnlyAsFarAsItCanFollow(t *testing.T) {
+	ns := namespace(t, nil)
+	for _, c := range changes {
+		t.Run(c.name, func(t *testing.T) {
+			existing := job(t, ns, c.from)
+			create(t, existing)
+			patch, err := json.Marshal(parse(t, c.change))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = admin.Patch(t.Context(), existing, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
+			expectRefusal(t, err, c.refusal)
+		})
+	}
+}
+
+func TestTheScaleSubresourceScalesTheWorkersOfAnElasticJobOnly(t *testing.T) {
+	ns := namespace(t, nil)
+	for _, c := range []struct {
+		name, from string
+		replicas   int32
+		refusal    string
+	}{
+		{"an elastic job", elasticJob, 8, ""},
+		{"an elastic job beyond its bounds", elasticJob, 9, "an elastic job needs replicaSpecs.Worker.replicas between"},
+		{"a fixed job", `{}`, 5, "replicas of a job that runs may change only for the Worker role of an elastic job"},
+		{"a fixed job that is suspended", suspendedJob, 5, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			existing := typed(t, job(t, ns, c.from))
+			create(t, existing)
+			scale := &autoscalingv1.Scale{}
+			if err := admin.SubResource("scale").Get(t.Context(), existing, scale); err != nil {
+				t.Fatal(err)
+			}
+			if scale.Spec.Replicas != 4 {
+				t.Errorf("the scale shows %d replicas, want 4", scale.Spec.Replicas)
+			}
+			scale.Spec.Replicas = c.replicas
+			err := admin.SubResource("scale").Update(t.Context(), existing, client.WithSubResourceBody(scale), &client.SubResourceUpdateOptions{
+				UpdateOptions: client.UpdateOptions{DryRun: []string{"All"}},
+			})
+			expectRefusal(t, err, c.refusal)
+		})
+	}
+}

@@ -1,0 +1,211 @@
+package builder
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// JobOption changes a job.
+type JobOption func(*v1alpha1.TrainingJob)
+
+// Job returns a job of that name in namespace team-a, as the API server would store it: a Custom job unless an
+// option says otherwise, with the schema's defaults.
+func Job(name string, options ...JobOption) *v1alpha1.TrainingJob {
+	job := &v1alpha1.TrainingJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "team-a", UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: Time(0),
+		},
+		Spec: v1alpha1.TrainingJobSpec{
+			Framework: v1alpha1.Custom, ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{},
+		},
+	}
+	for _, apply := range options {
+		apply(job)
+	}
+	applyDefaults(&job.Spec)
+	return job
+}
+
+// applyDefaults is the one place that repeats the defaults of the CRD's schema; a test holds it against the schema.
+func applyDefaults(spec *v1alpha1.TrainingJobSpec) {
+	recovery := &spec.Recovery
+	recovery.MaxRestarts = cmp.Or(recovery.MaxRestarts, ptr.To[int32](10))
+	recovery.BackoffSeconds = cmp.Or(recovery.BackoffSeconds, ptr.To[int32](5))
+	recovery.MaxBackoffSeconds = cmp.Or(recovery.MaxBackoffSeconds, ptr.To[int32](300))
+	if spec.SuccessPolicy == "" {
+		spec.SuccessPolicy = v1alpha1.SuccessLeader
+	}
+	if spec.RunPolicy.CleanPodPolicy == "" {
+		spec.RunPolicy.CleanPodPolicy = v1alpha1.CleanRunning
+	}
+	for role, replicas := range spec.ReplicaSpecs {
+		replicas.Replicas = cmp.Or(replicas.Replicas, ptr.To[int32](1))
+		if replicas.RestartPolicy == "" {
+			replicas.RestartPolicy = v1alpha1.RestartOnFailure
+		}
+		spec.ReplicaSpecs[role] = replicas
+	}
+}
+
+// Role returns the role that is written in lower case, as in host names; it panics if there is none.
+func Role(name string) v1alpha1.Role {
+	for _, role := range v1alpha1.Roles {
+		if strings.EqualFold(string(role), name) {
+			return role
+		}
+	}
+	panic(fmt.Sprintf("no role is called %q", name))
+}
+
+// Framework sets the framework.
+func Framework(f v1alpha1.Framework) JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.Framework = f }
+}
+
+// Replicas gives the job n replicas of a role, each with one container named main.
+func Replicas(role v1alpha1.Role, n int) JobOption {
+	return edit(role, func(replicas *v1alpha1.ReplicaSpec) {
+		replicas.Replicas = ptr.To(int32(n))
+		if len(replicas.Template.Spec.Containers) == 0 {
+			replicas.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "train"}}
+		}
+	})
+}
+
+// Workers gives the job n workers.
+func Workers(n int) JobOption { return Replicas(v1alpha1.Worker, n) }
+
+// PS gives the job n parameter servers.
+func PS(n int) JobOption { return Replicas(v1alpha1.PS, n) }
+
+// Evaluators gives the job n evaluators.
+func Evaluators(n int) JobOption { return Replicas(v1alpha1.Evaluator, n) }
+
+// Leader gives the job a Chief, Master or Launcher.
+func Leader(role v1alpha1.Role) JobOption { return Replicas(role, 1) }
+
+// Policy sets the restart policy of the roles.
+func Policy(policy v1alpha1.RestartPolicy, roles ...v1alpha1.Role) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		for _, role := range roles {
+			edit(role, func(replicas *v1alpha1.ReplicaSpec) { replicas.RestartPolicy = policy })(job)
+		}
+	}
+}
+
+// Scope sets the restart scope of the roles.
+func Scope(scope v1alpha1.RestartScope, roles ...v1alpha1.Role) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		for _, role := range roles {
+			edit(role, func(replicas *v1alpha1.ReplicaSpec) { replicas.RestartScope = scope })(job)
+		}
+	}
+}
+
+// Template changes the pod template of a role.
+func Template(role v1alpha1.Role, change func(*corev1.PodTemplateSpec)) JobOption {
+	return edit(role, func(replicas *v1alpha1.ReplicaSpec) { change(&replicas.Template) })
+}
+
+func edit(role v1alpha1.Role, change func(*v1alpha1.ReplicaSpec)) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		replicas := job.Spec.ReplicaSpecs[role]
+		change(&replicas)
+		job.Spec.ReplicaSpecs[role] = replicas
+	}
+}
+
+// Elastic lets the number of workers change within bounds.
+func Elastic(least, most int) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		job.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: int32(least), MaxReplicas: int32(most)}
+	}
+}
+
+// AllWorkers makes success that of all workers.
+func AllWorkers() JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers }
+}
+
+// Suspended sets spec.suspend.
+func Suspended() JobOption { return func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = true } }
+
+// MaxRestarts sets recovery.maxRestarts.
+func MaxRestarts(n int) JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.Recovery.MaxRestarts = ptr.To(int32(n)) }
+}
+
+// BackOff sets recovery.backoffSeconds and recovery.maxBackoffSeconds.
+func BackOff(seconds, most int) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		job.Spec.Recovery.BackoffSeconds, job.Spec.Recovery.MaxBackoffSeconds = ptr.To(int32(seconds)), ptr.To(int32(most))
+	}
+}
+
+// Clean sets runPolicy.cleanPodPolicy.
+func Clean(policy v1alpha1.CleanPodPolicy) JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.CleanPodPolicy = policy }
+}
+
+// TTL sets runPolicy.ttlSecondsAfterFinished.
+func TTL(seconds int32) JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.TTLSecondsAfterFinished = &seconds }
+}
+
+// Deadline sets runPolicy.activeDeadlineSeconds.
+func Deadline(seconds int64) JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.ActiveDeadlineSeconds = &seconds }
+}
+
+// StartupDeadline sets runPolicy.startupDeadlineSeconds.
+func StartupDeadline(seconds int64) JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.StartupDeadlineSeconds = &seconds }
+}
+
+// Status changes the status.
+func Status(change func(*v1alpha1.TrainingJobStatus)) JobOption {
+	return func(job *v1alpha1.TrainingJob) { change(&job.Status) }
+}
+
+// Attempt sets status.attempt.
+func Attempt(n int32) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) { status.Attempt = n })
+}
+
+// Remember sets the status of a role.
+func Remember(role v1alpha1.Role, was v1alpha1.ReplicaStatus) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) {
+		if status.ReplicaStatuses == nil {
+			status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
+		}
+		status.ReplicaStatuses[role] = was
+	})
+}
+
+// StartedAt says that the job was taken on and started d after Epoch.
+func StartedAt(d time.Duration) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		job.Status.StartTime = TimePtr(d)
+		Condition(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, d)(job)
+	}
+}
+
+// Condition adds a condition that came d after Epoch.
+func Condition(kind string, is bool, reason string, d time.Duration) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) {
+		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: Time(d)}
+		if is {
+			condition.Status = metav1.ConditionTrue
+		}
+		status.Conditions = append(status.Conditions, condition)
+	})
+}

@@ -1,0 +1,127 @@
+package builder
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// grace is the pods' deletionGracePeriodSeconds.
+const grace = 30
+
+// PodOption changes a pod of a job.
+type PodOption func(*draft)
+
+// draft is a pod in the making: its options may come in any order.
+type draft struct {
+	slot state.Slot
+	life state.Life
+	at   time.Duration
+	exit *corev1.ContainerStateTerminated
+	edit []func(*corev1.Pod)
+}
+
+// Pod returns a pod of one life of a slot as the API server shows it, on node node-<index> once it has started.
+func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, phase corev1.PodPhase, options ...PodOption) *corev1.Pod {
+	d := &draft{slot: slot, life: life}
+	for _, apply := range options {
+		apply(d)
+	}
+	name := state.PodName(job.Name, d.slot, d.life)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: job.Namespace, UID: types.UID("uid-" + name)},
+		Status:     corev1.PodStatus{Phase: phase},
+	}
+	if phase != corev1.PodPending {
+		pod.Spec.NodeName = "node-" + slot.String()
+	}
+	if d.exit != nil {
+		d.exit.FinishedAt = Time(d.at)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Terminated: d.exit}}}
+	}
+	for _, change := range d.edit {
+		change(pod)
+	}
+	return pod
+}
+
+// Exit says that the pod's container ended with the code: reason Completed for 0, else Error.
+func Exit(code int32) PodOption {
+	return func(d *draft) {
+		d.exit = &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error"}
+		if code == 0 {
+			d.exit.Reason = "Completed"
+		}
+	}
+}
+
+// ExitSaying says that the pod's container ended with the code, and Kubernetes' and the program's words for it.
+func ExitSaying(code int32, reason, message string) PodOption {
+	return func(d *draft) {
+		d.exit = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message}
+	}
+}
+
+// At sets the time, after Epoch, at which the pod's container ended.
+func At(at time.Duration) PodOption { return func(d *draft) { d.at = at } }
+
+// Life makes the pod one of another life than the present.
+func Life(attempt, replacement int) PodOption {
+	return func(d *draft) { d.life = state.Life{Attempt: attempt, Replacement: replacement} }
+}
+
+// DeletedAt says that somebody asked for the pod's deletion at that time after Epoch.
+func DeletedAt(at time.Duration) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		seconds, until := int64(grace), Time(at+grace*time.Second)
+		pod.DeletionGracePeriodSeconds, pod.DeletionTimestamp = &seconds, &until
+	})
+}
+
+// Ready says that the pod is ready.
+func Ready() PodOption { return withCondition(corev1.PodReady, corev1.ConditionTrue, "", "", 0) }
+
+// Disrupted says that Kubernetes is taking the pod away: PreemptionByScheduler, EvictionByEvictionAPI, ...
+func Disrupted(reason string, at time.Duration) PodOption {
+	return withCondition(corev1.DisruptionTarget, corev1.ConditionTrue, reason, "Taken away.", at)
+}
+
+// Unschedulable says that the scheduler finds no node for the pod.
+func Unschedulable(message string) PodOption {
+	return withCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, message, 0)
+}
+
+func withCondition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string, at time.Duration) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Status.Conditions = append(pod.Status.Conditions,
+			corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: Time(at)})
+	})
+}
+
+// Rejected says why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
+func Rejected(reason, message string) PodOption {
+	return Edit(func(pod *corev1.Pod) { pod.Status.Reason, pod.Status.Message = reason, message })
+}
+
+// Waiting says why the pod's container does not run yet.
+func Waiting(reason, message string) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Spec.NodeName = "node-1"
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+		}}
+	})
+}
+
+// On puts the pod on a node; "" takes it off.
+func On(node string) PodOption { return Edit(func(pod *corev1.Pod) { pod.Spec.NodeName = node }) }
+
+// Edit changes the pod as the API server shows it.
+func Edit(change func(*corev1.Pod)) PodOption {
+	return func(d *draft) { d.edit = append(d.edit, change) }
+}

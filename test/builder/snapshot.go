@@ -1,0 +1,111 @@
+package builder
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// SnapshotOption changes a snapshot before it is complete.
+type SnapshotOption func(*state.Snapshot)
+
+// Snapshot returns the complete snapshot of a copy of the job, with its Service there. It panics if the job's status
+// cannot be decoded.
+func Snapshot(job *v1alpha1.TrainingJob, options ...SnapshotOption) *state.Snapshot {
+	s := &state.Snapshot{Now: Epoch.Add(time.Minute), Job: job.DeepCopy(), HasService: true}
+	for _, apply := range options {
+		apply(s)
+	}
+	if err := s.Complete(); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Now sets the clock to d after Epoch.
+func Now(d time.Duration) SnapshotOption {
+	return func(s *state.Snapshot) { s.Now = Epoch.Add(d) }
+}
+
+// NoService says that the job's Service is missing.
+func NoService() SnapshotOption { return func(s *state.Snapshot) { s.HasService = false } }
+
+// FormerJobPods sets the number of pods of an earlier job of the same name.
+func FormerJobPods(n int) SnapshotOption { return func(s *state.Snapshot) { s.FormerJobPods = n } }
+
+// Refused says why the API server would not take a child, and how long after Epoch to try again.
+func Refused(reason, message string, retry time.Duration) SnapshotOption {
+	return func(s *state.Snapshot) {
+		s.Refusal = &state.Refusal{Reason: reason, Message: message, Retry: Epoch.Add(retry)}
+	}
+}
+
+// Recorded says that this process last wrote the status d after Epoch.
+func Recorded(d time.Duration) SnapshotOption {
+	return func(s *state.Snapshot) { s.Recorded = Epoch.Add(d) }
+}
+
+// Pending adds a pod that does not run yet.
+func Pending(role string, index int, options ...PodOption) SnapshotOption {
+	return pod(role, index, corev1.PodPending, options)
+}
+
+// Running adds a pod that runs and is ready.
+func Running(role string, index int, options ...PodOption) SnapshotOption {
+	return pod(role, index, corev1.PodRunning, append([]PodOption{Ready()}, options...))
+}
+
+// Succeeded adds a pod that has exited with code 0, at Epoch + 30 s unless At says otherwise.
+func Succeeded(role string, index int, options ...PodOption) SnapshotOption {
+	return pod(role, index, corev1.PodSucceeded, append([]PodOption{At(30 * time.Second), Exit(0)}, options...))
+}
+
+// Failed adds a pod that has failed, at Epoch + 30 s unless At says otherwise. Exit says with which code its container
+// ended; without it no container has.
+func Failed(role string, index int, options ...PodOption) SnapshotOption {
+	return pod(role, index, corev1.PodFailed, append([]PodOption{At(30 * time.Second)}, options...))
+}
+
+// Deleted adds a pod that runs and was told to end, at Epoch + 30 s unless At says otherwise.
+func Deleted(role string, index int, options ...PodOption) SnapshotOption {
+	return pod(role, index, corev1.PodRunning, append([]PodOption{DeletedAt(30 * time.Second)}, options...))
+}
+
+// Gone says that the slot's present pod ran, according to the status, and is there no more.
+func Gone(role string, index int) SnapshotOption {
+	return func(s *state.Snapshot) {
+		memory, err := state.ReadMemory(s.Job)
+		if err != nil {
+			panic(err)
+		}
+		memory[Role(role)].Started.Add(index)
+		was := s.Job.Status.ReplicaStatuses[Role(role)]
+		was.StartedIndexes = memory[Role(role)].Started.String()
+		Remember(Role(role), was)(s.Job)
+	}
+}
+
+// pod adds a pod of the slot's present life, unless an option gives it another name.
+func pod(role string, index int, phase corev1.PodPhase, options []PodOption) SnapshotOption {
+	return func(s *state.Snapshot) {
+		memory, err := state.ReadMemory(s.Job)
+		if err != nil {
+			panic(err)
+		}
+		slot := state.Slot{Role: Role(role), Index: index}
+		life := state.Life{Attempt: int(s.Job.Status.Attempt)}
+		if m := memory[slot.Role]; m != nil {
+			life.Replacement = m.Replacements[index]
+		}
+		full := Pod(s.Job, slot, life, phase, options...)
+		p, ok := state.PodOf(s.Job.Name, full)
+		if !ok {
+			panic(fmt.Sprintf("pod name %q is none of ours", full.Name))
+		}
+		s.Pods = append(s.Pods, p)
+	}
+}

@@ -1,0 +1,128 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// labOperator returns the lab's operator.
+func labOperator() int {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join(labDir(), "lab.json"))
+	Expect(err).NotTo(HaveOccurred())
+	var lab struct {
+		Processes []struct {
+			Name string
+			PID  int
+		}
+	}
+	Expect(json.Unmarshal(text, &lab)).To(Succeed())
+	for _, process := range lab.Processes {
+		if process.Name == "operator" {
+			return process.PID
+		}
+	}
+	Fail("the lab runs no operator: start it with one")
+	return 0
+}
+
+// freeze stops the lab's operator until the spec ends. It then wakes with stale caches, beside everything that happened.
+func freeze(pid int) {
+	GinkgoHelper()
+	Expect(syscall.Kill(pid, syscall.SIGSTOP)).To(Succeed())
+	DeferCleanup(func() { Expect(syscall.Kill(pid, syscall.SIGCONT)).To(Succeed()) })
+}
+
+// startOperator starts another process of the same program, for this spec's namespace only, and returns what kills it.
+func startOperator(like int) (kill func()) {
+	GinkgoHelper()
+	operator := exec.Command(fmt.Sprintf("/proc/%d/exe", like), "--kubeconfig", os.Getenv("KUBECONFIG"), "--namespace", here.namespace,
+		"--metrics-bind-address=0", "--health-probe-bind-address=0")
+	operator.Stderr = GinkgoWriter
+	Expect(operator.Start()).To(Succeed())
+	kill = func() {
+		_ = operator.Process.Kill() // it may have been killed before
+		_ = operator.Wait()
+	}
+	DeferCleanup(kill)
+	return kill
+}
+
+var _ = Describe("The operator", Serial, Label("lab"), func() {
+	It("may be killed at any moment: every failure is counted once, and the jobs succeed", func() {
+		pid := labOperator()
+		freeze(pid)
+		replaced := submit(tensorflow("replaced", maxRestarts(100), chief(), ps(1), workers(4)))
+		restarted := submit(pytorch("restarted", maxRestarts(100), master(), workers(3)))
+		kill := startOperator(pid)
+		replaced.runs(0, 0)
+		restarted.runs(0, 0)
+		const rounds = 8
+		for round := range int32(rounds) {
+			replaced.exits(137, fmt.Sprintf("worker-%d", round%4))
+			restarted.exits(137, fmt.Sprintf("worker-%d", round%3))
+			time.Sleep(time.Duration(round) * 15 * time.Millisecond) // the moment of the kill: another one each time
+			kill()
+			kill = startOperator(pid)
+			replaced.runs(0, round+1)
+			restarted.runs(round+1, round+1)
+		}
+		replaced.exits(0, "chief-0")
+		restarted.exits(0, "master-0")
+		kill()
+		startOperator(pid)
+		for _, j := range []*submitted{replaced, restarted} {
+			v := j.succeeds()
+			v.is("every failure was counted once", v.job.Status.Restarts == rounds && v.job.Status.BilledRestarts == rounds)
+		}
+	})
+
+	It("counts once a pod that vanished while no operator ran", func() {
+		pid := labOperator()
+		freeze(pid)
+		kill := startOperator(pid)
+		j := submit(everyRole(maxRestarts(0)))
+		before := j.runs(0, 0)
+		j.becomes("it is known that all have started", func(v *view) bool { return v.job.Status.ReplicaStatuses[v1alpha1.Worker].StartedIndexes == "0-2" })
+		kill()
+		Expect(kube.Delete(here.ctx, j.pod("worker-1"), client.GracePeriodSeconds(0))).To(Succeed())
+		Eventually(func() *corev1.Pod { v := j.look(); return v.pod("worker-1") }).Should(BeNil())
+		startOperator(pid)
+		v := j.runs(0, 1)
+		onlyReplaced("worker-1", before, v)
+		notCharged(v)
+		Expect(v.job.Status.FirstFailure.Reason).To(Equal("Vanished"))
+	})
+
+	It("may be two: one frozen that wakes with stale caches does no harm", func() {
+		pid := labOperator()
+		j := submit(pytorch("p", maxRestarts(100), workers(4)))
+		j.runs(0, 0)
+		freeze(pid)
+		kill := startOperator(pid)
+		j.exits(137, "worker-1")
+		j.runs(1, 1)
+		j.exits(143, "worker-2", "worker-3")
+		j.runs(2, 2)
+		kill()
+		j.exits(137, "worker-0")
+		startOperator(pid)
+		Expect(syscall.Kill(pid, syscall.SIGCONT)).To(Succeed())
+		j.runs(3, 3)
+		j.stays("nothing is counted twice", func(v *view) bool { return v.job.Status.Restarts == 3 && v.job.Status.Phase == v1alpha1.PhaseRunning })
+	})
+})

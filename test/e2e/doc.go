@@ -1,0 +1,23 @@
+// Package e2e holds the specs of the operator as its users see it: they submit TrainingJobs to a real API server, break
+// them, and read status, pods and Events.
+//
+// The suite runs on any cluster with the operator and fake GPU nodes; it uses the Kubernetes API alone:
+//
+//	go test -tags e2e ./test/e2e                                  with KUBECONFIG of a running lab (make lab)
+//	go test -tags e2e ./test/e2e --ginkgo.label-filter='!lab'     on kind (kind/README.md says how to make one)
+//
+// Specs labelled lab need LAB_DIR too (the lab's work folder; by default the folder of KUBECONFIG): they read the audit log,
+// or stop and kill the operator's process. No spec is skipped: what cannot run fails and says why.
+//
+// Each spec has a namespace of its own, so that they may run side by side (ginkgo -p); those that need the cluster's
+// GPUs or its operator for themselves are Serial. What pods do is told to the fake nodes by the annotations
+// lab.trainingjob.dev/*, described in test/lab/README.md.
+//
+//	builder    job_builder_test.go   the job as a sentence
+//	submitted  submitted_test.go     what is done to a job that the server has
+//	view       view_test.go          what can be seen of it; printed by every expectation that fails
+//	history    history_test.go       every version of jobs and pods, from the watch stream
+//	ledger     invariants_test.go    what must hold of that history, whatever the spec is about
+//
+// A number such as #2124 in a spec's name is the issue of kubeflow/trainer in which a user met the contrary.
+package e2e

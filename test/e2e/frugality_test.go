@@ -1,0 +1,45 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("Requests to the API server", Serial, Label("lab"), func() {
+	It("of the operator are 16 at most for a job of 8 replicas from submission to success, Events included", func() {
+		before := len(operatorRequests())
+		j := submit(pytorch("p", workers(8, doing("run-for", "2s"))))
+		j.succeeds()
+		isQuiet()
+		requests := operatorRequests()[before:]
+		AddReportEntry("requests", summary(requests))
+		Expect(len(requests)).To(BeNumerically("<=", 16), "\n%s", summary(requests))
+	})
+
+	It("of the operator are none while five jobs run and nothing happens", func() {
+		for i := range 5 {
+			submit(pytorch(fmt.Sprintf("p%d", i), workers(4))).runs(0, 0)
+		}
+		isQuiet()
+		before := len(operatorRequests())
+		Consistently(func() string { return summary(operatorRequests()[before:]) }).
+			WithTimeout(10 * time.Second).WithPolling(time.Second).Should(BeEmpty())
+	})
+})
+
+// isQuiet waits until the operator has asked nothing for two seconds.
+func isQuiet() {
+	GinkgoHelper()
+	last, since := -1, time.Now()
+	Eventually(func() time.Duration {
+		if now := len(operatorRequests()); now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since)
+	}).WithPolling(200*time.Millisecond).Should(BeNumerically(">", 2*time.Second), "the operator does not come to rest")
+}

@@ -1,0 +1,152 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// observation is one version of a job or a pod. Both kinds live in one etcd, so revisions order them.
+type observation struct {
+	revision uint64
+	event    watch.EventType
+	job      *v1alpha1.TrainingJob
+	pod      *corev1.Pod
+}
+
+// history is every version of every job and pod of a namespace, from the watch stream.
+type history struct {
+	stop    context.CancelFunc
+	streams sync.WaitGroup
+
+	mu   sync.Mutex
+	seen []observation
+	lost []string
+}
+
+// watchHistory begins the history of a namespace that is still empty.
+func watchHistory(namespace string) *history {
+	ctx, stop := context.WithCancel(context.Background())
+	h := &history{stop: stop}
+	for _, list := range []client.ObjectList{&v1alpha1.TrainingJobList{}, &corev1.PodList{}} {
+		Expect(kube.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		stream, err := kube.Watch(ctx, list, client.InNamespace(namespace),
+			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
+		Expect(err).NotTo(HaveOccurred())
+		h.streams.Go(func() { h.follow(ctx, stream) })
+	}
+	DeferCleanup(stop)
+	return h
+}
+
+func (h *history) follow(ctx context.Context, stream watch.Interface) {
+	for event := range stream.ResultChan() {
+		if ctx.Err() != nil {
+			return
+		}
+		h.add(event)
+	}
+	if ctx.Err() == nil {
+		h.lose("the API server ended the watch")
+	}
+}
+
+func (h *history) add(event watch.Event) {
+	o := observation{event: event.Type}
+	var version string
+	switch object := event.Object.(type) {
+	case *v1alpha1.TrainingJob:
+		o.job, version = object, object.ResourceVersion
+	case *corev1.Pod:
+		o.pod, version = object, object.ResourceVersion
+	default:
+		h.lose(fmt.Sprintf("the watch brought %T: %v", event.Object, event.Object))
+		return
+	}
+	var err error
+	if o.revision, err = strconv.ParseUint(version, 10, 64); err != nil {
+		h.lose(err.Error())
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = append(h.seen, o)
+}
+
+func (h *history) lose(why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lost = append(h.lost, why)
+}
+
+// sorted returns what was seen so far, in the order in which it happened.
+func (h *history) sorted() []observation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := slices.Clone(h.seen)
+	slices.SortStableFunc(seen, func(a, b observation) int {
+		if a.revision < b.revision {
+			return -1
+		}
+		return 1
+	})
+	return seen
+}
+
+// end ends the history and returns it. A history with gaps proves nothing, so it fails the spec.
+func (h *history) end() []observation {
+	h.stop()
+	h.streams.Wait()
+	Expect(h.lost).To(BeEmpty(), "the history has gaps")
+	return h.sorted()
+}
+
+// versions returns every version of the job of that name so far.
+func (h *history) versions(name string) []*v1alpha1.TrainingJob {
+	var found []*v1alpha1.TrainingJob
+	for _, o := range h.sorted() {
+		if o.job != nil && o.job.Name == name {
+			found = append(found, o.job)
+		}
+	}
+	return found
+}
+
+// running returns the names of the job's pods that ran at the revision.
+func (h *history) running(job string, revision string) []string {
+	at, err := strconv.ParseUint(revision, 10, 64)
+	Expect(err).NotTo(HaveOccurred())
+	phases := map[string]corev1.PodPhase{}
+	for _, o := range h.sorted() {
+		if o.pod != nil && o.revision <= at && o.pod.Labels[v1alpha1.LabelJobName] == job {
+			phases[o.pod.Name] = o.pod.Status.Phase
+		}
+	}
+	maps.DeleteFunc(phases, func(_ string, phase corev1.PodPhase) bool { return phase != corev1.PodRunning })
+	return slices.Sorted(maps.Keys(phases))
+}
+
+// created returns the pods created so far, as they were then.
+func (h *history) created() []*corev1.Pod {
+	var found []*corev1.Pod
+	for _, o := range h.sorted() {
+		if o.pod != nil && o.event == watch.Added {
+			found = append(found, o.pod)
+		}
+	}
+	return found
+}

@@ -1,0 +1,141 @@
+//go:build e2e
+
+package e2e
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// obey is the prefix of the annotations that fake nodes obey.
+const obey = "lab.trainingjob.dev/"
+
+type jobOption func(*v1alpha1.TrainingJob)
+
+type replicaOption func(*v1alpha1.ReplicaSpec)
+
+func tensorflow(name string, options ...jobOption) *v1alpha1.TrainingJob {
+	return job(name, v1alpha1.TensorFlow, options...)
+}
+
+func pytorch(name string, options ...jobOption) *v1alpha1.TrainingJob {
+	return job(name, v1alpha1.PyTorch, options...)
+}
+
+func jax(name string, options ...jobOption) *v1alpha1.TrainingJob {
+	return job(name, v1alpha1.JAX, options...)
+}
+
+func custom(name string, options ...jobOption) *v1alpha1.TrainingJob {
+	return job(name, v1alpha1.Custom, options...)
+}
+
+// job returns a job that restarts without back-off, unless an option says otherwise.
+func job(name string, framework v1alpha1.Framework, options ...jobOption) *v1alpha1.TrainingJob {
+	j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: here.namespace}}
+	j.Spec.Framework = framework
+	j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
+	backOff(0)(j)
+	for _, option := range options {
+		option(j)
+	}
+	return j
+}
+
+func chief(options ...replicaOption) jobOption { return replicas(v1alpha1.Chief, 1, options) }
+
+func master(options ...replicaOption) jobOption { return replicas(v1alpha1.Master, 1, options) }
+
+func evaluator(options ...replicaOption) jobOption { return replicas(v1alpha1.Evaluator, 1, options) }
+
+func workers(n int32, options ...replicaOption) jobOption {
+	return replicas(v1alpha1.Worker, n, options)
+}
+
+func ps(n int32, options ...replicaOption) jobOption { return replicas(v1alpha1.PS, n, options) }
+
+func replicas(role v1alpha1.Role, n int32, options []replicaOption) jobOption {
+	return func(j *v1alpha1.TrainingJob) {
+		spec := v1alpha1.ReplicaSpec{Replicas: &n}
+		spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "example.test/train:1"}}
+		for _, option := range options {
+			option(&spec)
+		}
+		j.Spec.ReplicaSpecs[role] = spec
+	}
+}
+
+func allWorkers(j *v1alpha1.TrainingJob) { j.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers }
+
+func suspended(j *v1alpha1.TrainingJob) { j.Spec.Suspend = true }
+
+func cleaning(policy v1alpha1.CleanPodPolicy) jobOption {
+	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.CleanPodPolicy = policy }
+}
+
+func timeToLive(seconds int32) jobOption {
+	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.TTLSecondsAfterFinished = &seconds }
+}
+
+func activeDeadline(seconds int64) jobOption {
+	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.ActiveDeadlineSeconds = &seconds }
+}
+
+func startupDeadline(seconds int64) jobOption {
+	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.StartupDeadlineSeconds = &seconds }
+}
+
+func maxRestarts(n int32) jobOption {
+	return func(j *v1alpha1.TrainingJob) { j.Spec.Recovery.MaxRestarts = &n }
+}
+
+func backOff(seconds int32) jobOption {
+	return func(j *v1alpha1.TrainingJob) {
+		j.Spec.Recovery.BackoffSeconds, j.Spec.Recovery.MaxBackoffSeconds = &seconds, ptr.To(max(seconds, 1))
+	}
+}
+
+func elastic(least, most int32) jobOption {
+	return func(j *v1alpha1.TrainingJob) {
+		j.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: least, MaxReplicas: most}
+	}
+}
+
+func managedBy(controller string) jobOption {
+	return func(j *v1alpha1.TrainingJob) { j.Spec.ManagedBy = controller }
+}
+
+func restarting(policy v1alpha1.RestartPolicy) replicaOption {
+	return func(r *v1alpha1.ReplicaSpec) { r.RestartPolicy = policy }
+}
+
+func scope(scope v1alpha1.RestartScope) replicaOption {
+	return func(r *v1alpha1.ReplicaSpec) { r.RestartScope = scope }
+}
+
+// doing makes fake nodes treat every pod of the role so, in every life: doing("run-for", "1s").
+func doing(what, value string) replicaOption {
+	return func(r *v1alpha1.ReplicaSpec) {
+		if r.Template.Annotations == nil {
+			r.Template.Annotations = map[string]string{}
+		}
+		r.Template.Annotations[obey+what] = value
+	}
+}
+
+func setting(name, value string) replicaOption {
+	return func(r *v1alpha1.ReplicaSpec) {
+		c := &r.Template.Spec.Containers[0]
+		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+}
+
+func limited(to corev1.ResourceName, quantity int64) replicaOption {
+	return func(r *v1alpha1.ReplicaSpec) {
+		r.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{to: *resource.NewQuantity(quantity, resource.DecimalSI)}
+	}
+}

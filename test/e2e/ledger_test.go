@@ -1,0 +1,120 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// TestLedger shows that the ledger notices: each history breaks one sentence, and the first breaks none.
+func TestLedger(t *testing.T) {
+	here = &place{namespace: "e2e"}
+	running := func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
+	failed := func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+	restarted := func(s *v1alpha1.TrainingJobStatus) { s.Attempt, s.Restarts = 1, 1 }
+	for name, c := range map[string]struct {
+		history []observation
+		want    string
+	}{
+		"a restart after the failed pod's end": {tale(version(), pod("p-worker-0", running), pod("p-worker-0", failed), version(restarted), pod("p-worker-0-a1r0")), ""},
+		"an attempt beside the former":         {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-1-a1r0")), "3 fence"},
+		"two pods of a slot":                   {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-0-a1r0")), "2 uniqueness"},
+		"a pod of a slot beyond the replicas":  {tale(version(), pod("p-worker-9")), "5 bounds"},
+		"a name that nobody gives":             {tale(version(), pod("p-worker-x")), "1 identity"},
+		"a pod before its attempt is counted":  {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
+		"a count that falls":                   {tale(version(restarted), version()), "9 monotone"},
+		"a pod after the end":                  {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},
+		"a verdict withdrawn":                  {tale(version(finished), version()), "10 final"},
+		"a phase that is not what holds":       {tale(version(func(s *v1alpha1.TrainingJobStatus) { s.Phase = v1alpha1.PhaseRunning })), "11 phase"},
+		"a pod before nextStartTime":           {tale(version(later), pod("p-worker-0")), "14 back-off"},
+		"another host name in the next life": {tale(version(), pod("p-worker-0", failed), version(restarted),
+			pod("p-worker-0-a1r0", func(p *corev1.Pod) { p.Spec.Hostname = "other" })), "15 rendezvous"},
+		"two ranks alike":              {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "0" })), "15 rendezvous"},
+		"another world in one attempt": {tale(version(), pod("p-worker-0", world("2")), pod("p-worker-1", world("3"))), "15 rendezvous"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := strings.Join(violations(c.history), "\n")
+			if (c.want == "" && broken != "") || !strings.Contains(broken, c.want) {
+				t.Errorf("want %q broken, found:\n%s", c.want, broken)
+			}
+		})
+	}
+}
+
+func world(size string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: "WORLD_SIZE", Value: size})
+	}
+}
+
+func finished(s *v1alpha1.TrainingJobStatus) {
+	for _, condition := range []string{v1alpha1.ConditionSucceeded, v1alpha1.ConditionFinished} {
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue})
+	}
+	s.Phase, s.CompletionTime = v1alpha1.PhaseSucceeded, &metav1.Time{Time: morning.Time}
+}
+
+var morning = metav1.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
+
+func later(s *v1alpha1.TrainingJobStatus) {
+	next := metav1.NewTime(morning.Add(time.Second))
+	s.NextStartTime = &next
+}
+
+// tale puts what happened in order, after the job's submission.
+func tale(happened ...observation) []observation {
+	story := []observation{{event: watch.Added, job: pytorch("p", workers(2))}}
+	story[0].job.UID = "the-job"
+	seen := map[string]bool{}
+	for i, o := range happened {
+		o.revision, o.event = uint64(i+1), watch.Modified
+		if o.pod != nil && !seen[o.pod.Name] {
+			seen[o.pod.Name], o.event = true, watch.Added
+		}
+		story = append(story, o)
+	}
+	return story
+}
+
+// version is a version of the job, created and no more unless told otherwise.
+func version(how ...func(*v1alpha1.TrainingJobStatus)) observation {
+	j := pytorch("p", workers(2))
+	j.UID, j.Status.Phase = "the-job", v1alpha1.PhasePending
+	for _, change := range how {
+		change(&j.Status)
+	}
+	return observation{job: j}
+}
+
+// pod is a version of a pod as the operator makes it, unless told otherwise.
+func pod(name string, how ...func(*corev1.Pod)) observation {
+	is, _ := lifeOf("p", name)
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: morning}}
+	p.UID = types.UID(name)
+	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(version().job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+	index, attempt := strconv.Itoa(is.index), strconv.Itoa(is.attempt)
+	p.Labels = map[string]string{
+		v1alpha1.LabelJobName: "p", v1alpha1.LabelJobUID: "the-job", v1alpha1.LabelRole: is.role, v1alpha1.LabelIndex: index,
+		v1alpha1.LabelRank: index, v1alpha1.LabelAttempt: attempt, v1alpha1.LabelLife: fmt.Sprintf("%d-%d", is.attempt, is.replacement),
+		v1alpha1.KubeflowLabelJobName: "p", v1alpha1.KubeflowLabelReplicaType: is.role, v1alpha1.KubeflowLabelReplicaIndex: index,
+	}
+	p.Spec = corev1.PodSpec{Hostname: "p-" + is.slot(), Subdomain: "p", RestartPolicy: corev1.RestartPolicyNever,
+		Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: v1alpha1.EnvRank, Value: index}}}}}
+	p.Status.Phase = corev1.PodPending
+	for _, change := range how {
+		change(p)
+	}
+	return observation{pod: p}
+}

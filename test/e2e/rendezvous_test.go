@@ -1,0 +1,139 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// dnsName returns the name under which the pod's Service publishes it.
+func dnsName(pod *corev1.Pod) string {
+	return pod.Spec.Hostname + "." + pod.Spec.Subdomain + "." + pod.Namespace + ".svc"
+}
+
+var _ = Describe("Rendezvous", func() {
+	// #1763: TF_CONFIG of chief and evaluator had an empty cluster.
+	It("of TensorFlow: TF_CONFIG names every pod's address and is whole for chief and evaluator too #1763", func() {
+		v := submit(everyRole()).runs(0, 0)
+		for i := range v.pods {
+			is, _ := lifeOf("t", v.pods[i].Name)
+			var config struct {
+				Cluster map[string][]string
+				Task    struct {
+					Type  string
+					Index int
+				}
+			}
+			Expect(json.Unmarshal([]byte(env(&v.pods[i])["TF_CONFIG"]), &config)).To(Succeed())
+			Expect(config.Task.Type).To(Equal(is.role))
+			Expect(config.Task.Index).To(Equal(is.index))
+			Expect(config.Cluster).To(HaveLen(3), "chief, ps and worker; an evaluator is in no cluster")
+			for role, addresses := range config.Cluster {
+				for index, address := range addresses {
+					host, _, _ := strings.Cut(address, ":")
+					Expect(host).To(Equal(dnsName(v.pod(fmt.Sprintf("%s-%d", role, index)))))
+				}
+			}
+			Expect(config.Cluster["chief"]).To(HaveLen(1))
+			Expect(config.Cluster["ps"]).To(HaveLen(2))
+			Expect(config.Cluster["worker"]).To(HaveLen(3))
+		}
+	})
+
+	// #2800 #3277 #4076: no MASTER_ADDR without a Master, RDZV variables missing.
+	DescribeTable("of PyTorch: one master, one world, unique ranks #2800 #3277 #4076", func(leader string, world int, options ...jobOption) {
+		v := submit(pytorch("p", options...)).runs(0, 0)
+		ranks := map[string]bool{}
+		for i := range v.pods {
+			values := env(&v.pods[i])
+			Expect(values["MASTER_ADDR"]).To(Equal(dnsName(v.pod(leader))))
+			Expect(values["MASTER_PORT"]).NotTo(BeEmpty())
+			Expect(values["WORLD_SIZE"]).To(Equal(fmt.Sprint(world)))
+			Expect(values["PET_NNODES"]).To(Equal(fmt.Sprint(world)))
+			Expect(values["PET_NODE_RANK"]).To(Equal(values["RANK"]))
+			Expect(values[v1alpha1.EnvAttempt]).To(Equal("0"))
+			ranks[values["RANK"]] = true
+		}
+		Expect(ranks).To(HaveLen(world))
+		Expect(env(v.pod(leader))["RANK"]).To(Equal("0"))
+	},
+		Entry("with a master", "master-0", 4, master(), workers(3)),
+		Entry("without one, worker 0 is it", "worker-0", 3, workers(3)),
+	)
+
+	It("of elastic PyTorch: bounds and a rendezvous at worker 0 #3277", func() {
+		v := submit(pytorch("p", elastic(2, 5), workers(3))).runs(0, 0)
+		for i := range v.pods {
+			values := env(&v.pods[i])
+			Expect(values["PET_NNODES"]).To(Equal("2:5"))
+			Expect(values["PET_RDZV_BACKEND"]).To(Equal("c10d"))
+			Expect(values["PET_RDZV_ENDPOINT"]).To(HavePrefix(dnsName(v.pod("worker-0"))))
+			Expect(values["PET_RDZV_ID"]).NotTo(BeEmpty())
+		}
+	})
+
+	It("of JAX: one coordinator, process ids from 0", func() {
+		v := submit(jax("x", workers(3))).runs(0, 0)
+		for i := range v.pods {
+			values := env(&v.pods[i])
+			is, _ := lifeOf("x", v.pods[i].Name)
+			Expect(values["JAX_COORDINATOR_ADDRESS"]).To(HavePrefix(dnsName(v.pod("worker-0"))))
+			Expect(values["JAX_NUM_PROCESSES"]).To(Equal("3"))
+			Expect(values["JAX_PROCESS_ID"]).To(Equal(fmt.Sprint(is.index)))
+		}
+	})
+
+	It("after a whole-job restart is that of the new attempt", func() {
+		j := submit(pytorch("p", workers(2)))
+		j.runs(0, 0)
+		j.exits(137, "worker-1")
+		v := j.runs(1, 1)
+		for i := range v.pods {
+			if canRun(&v.pods[i]) {
+				Expect(env(&v.pods[i])).To(HaveKeyWithValue(v1alpha1.EnvAttempt, "1"))
+			}
+		}
+	})
+
+	It("lets the user's own variables win and says so", func() {
+		j := submit(tensorflow("t", chief(setting("TF_CONFIG", "mine"), setting("OTHER", "1")), workers(1)))
+		v := j.runs(0, 0)
+		Expect(env(v.pod("chief-0"))).To(HaveKeyWithValue("TF_CONFIG", "mine"))
+		var set int
+		for _, variable := range v.pod("chief-0").Spec.Containers[0].Env {
+			if variable.Name == "TF_CONFIG" {
+				set++
+			}
+		}
+		Expect(set).To(Equal(1))
+		Expect(env(v.pod("worker-0"))["TF_CONFIG"]).To(ContainSubstring("cluster"))
+		j.tells(v1alpha1.EventEnvConflict, "Chief", "TF_CONFIG")
+		j.told(v1alpha1.EventEnvConflict, 1)
+	})
+
+	// #1030: one Service per replica. pytorch-operator#352: an init image that cannot be pulled behind a firewall.
+	It("needs one headless Service per job and no init container #1030 pytorch-operator#352", func() {
+		j := submit(everyRole())
+		v := j.runs(0, 0)
+		var services corev1.ServiceList
+		Expect(kube.List(here.ctx, &services, client.InNamespace(here.namespace))).To(Succeed())
+		Expect(services.Items).To(HaveLen(1))
+		Expect(services.Items[0].Spec.ClusterIP).To(Equal(corev1.ClusterIPNone))
+		Expect(services.Items[0].Spec.PublishNotReadyAddresses).To(BeTrue())
+		for i := range v.pods {
+			Expect(v.pods[i].Spec.InitContainers).To(BeEmpty())
+			for key, value := range services.Items[0].Spec.Selector {
+				Expect(v.pods[i].Labels).To(HaveKeyWithValue(key, value))
+			}
+		}
+	})
+})

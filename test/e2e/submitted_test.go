@@ -1,0 +1,148 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// submitted is a job that the API server has.
+type submitted struct {
+	name string
+	// generation is that of the last change made through this handle: older statuses answer nothing.
+	generation int64
+}
+
+// submit creates the job.
+func submit(job *v1alpha1.TrainingJob) *submitted {
+	GinkgoHelper()
+	Expect(kube.Create(here.ctx, job)).To(Succeed())
+	return &submitted{name: job.Name, generation: job.Generation}
+}
+
+func (j *submitted) key() client.ObjectKey {
+	return client.ObjectKey{Namespace: here.namespace, Name: j.name}
+}
+
+// look returns what can be seen of the job now.
+func (j *submitted) look() *view {
+	GinkgoHelper()
+	v := &view{job: &v1alpha1.TrainingJob{}}
+	if err := kube.Get(here.ctx, j.key(), v.job); apierrors.IsNotFound(err) {
+		v.job = nil
+	} else {
+		Expect(err).NotTo(HaveOccurred())
+	}
+	var pods corev1.PodList
+	Expect(kube.List(here.ctx, &pods, client.InNamespace(here.namespace))).To(Succeed())
+	for i := range pods.Items {
+		if _, ours := lifeOf(j.name, pods.Items[i].Name); ours {
+			v.pods = append(v.pods, pods.Items[i])
+		}
+	}
+	return v
+}
+
+// pod returns the pod of the slot's latest life.
+func (j *submitted) pod(slot string) *corev1.Pod {
+	GinkgoHelper()
+	v := j.look()
+	pod := v.pod(slot)
+	Expect(pod).NotTo(BeNil(), "there is no pod of %s\n%s", slot, v)
+	return pod
+}
+
+// change changes the job's spec, whatever else is written at the same time.
+func (j *submitted) change(how func(*v1alpha1.TrainingJob)) {
+	GinkgoHelper()
+	Eventually(func() error {
+		job := j.look().job
+		how(job)
+		err := kube.Update(here.ctx, job)
+		j.generation = max(j.generation, job.Generation)
+		return err
+	}).Should(Succeed())
+}
+
+func (j *submitted) suspend() { GinkgoHelper(); j.change(suspended) }
+
+func (j *submitted) resume() {
+	GinkgoHelper()
+	j.change(func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = false })
+}
+
+// scale does what kubectl scale does.
+func (j *submitted) scale(to int32) {
+	GinkgoHelper()
+	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: j.name}}
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: to}}
+	Expect(kube.SubResource("scale").Update(here.ctx, job, client.WithSubResourceBody(scale))).To(Succeed())
+	j.generation = j.look().job.Generation
+}
+
+// delete deletes the job as kubectl delete --cascade does.
+func (j *submitted) delete(cascade metav1.DeletionPropagation) {
+	GinkgoHelper()
+	Expect(kube.Delete(here.ctx, j.look().job, client.PropagationPolicy(cascade))).To(Succeed())
+}
+
+// exits makes the latest pods of the slots exit with the code, all at once.
+func (j *submitted) exits(code int, slots ...string) {
+	GinkgoHelper()
+	j.does(map[string]any{"exit-code": strconv.Itoa(code)}, slots...)
+}
+
+// does makes fake nodes treat the latest pods of the slots so from now on; nil takes an annotation away.
+func (j *submitted) does(what map[string]any, slots ...string) {
+	GinkgoHelper()
+	annotations := map[string]any{}
+	for name, value := range what {
+		annotations[obey+name] = value
+	}
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	Expect(err).NotTo(HaveOccurred())
+	patch := client.RawPatch(types.MergePatchType, text)
+	var pods []*corev1.Pod
+	for _, slot := range slots {
+		pods = append(pods, j.pod(slot))
+	}
+	var requests sync.WaitGroup
+	for _, pod := range pods {
+		requests.Go(func() {
+			defer GinkgoRecover()
+			Expect(kube.Patch(here.ctx, pod, patch)).To(Succeed())
+		})
+	}
+	requests.Wait()
+}
+
+// events returns the messages of the job's Events of that reason.
+func (j *submitted) events(reason string) []string {
+	GinkgoHelper()
+	var events corev1.EventList
+	Expect(kube.List(here.ctx, &events, client.InNamespace(here.namespace), client.MatchingFields{"involvedObject.name": j.name})).To(Succeed())
+	var messages []string
+	for i := range events.Items {
+		if e := &events.Items[i]; e.Reason == reason && e.InvolvedObject.Kind == v1alpha1.Kind {
+			messages = append(messages, e.Message)
+		}
+	}
+	return messages
+}
+
+// isSame reports whether none of the pods of before is another one now.
+func isSame(before map[string]string, v *view) bool { return maps.Equal(before, v.uids()) }

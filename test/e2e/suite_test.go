@@ -1,0 +1,86 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// kube talks to the cluster under test.
+var kube client.WithWatch
+
+// here is what the running spec has to itself.
+var here *place
+
+// place is one spec's namespace and the history of what happens in it.
+type place struct {
+	ctx       context.Context
+	namespace string
+	history   *history
+}
+
+func TestE2E(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultConsistentlyDuration(1500 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "TrainingJob operator")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	path := os.Getenv("KUBECONFIG")
+	if path == "" {
+		Fail("KUBECONFIG is not set: run `make lab` and `. .lab/env`, or set it to a cluster with the operator and fake GPU nodes (test/e2e/kind/README.md)")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	Expect(err).NotTo(HaveOccurred(), "reading KUBECONFIG %s", path)
+	config.QPS, config.UserAgent = -1, "trainingjob-e2e"
+	scheme := runtime.NewScheme()
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	kube, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred(), "connecting to the cluster of KUBECONFIG %s", path)
+	Expect(kube.List(ctx, &v1alpha1.TrainingJobList{}, client.Limit(1))).To(Succeed(),
+		"the cluster of KUBECONFIG %s does not serve TrainingJobs: install manifests/base, or run `make lab`", path)
+})
+
+var _ = BeforeEach(func(ctx SpecContext) {
+	here = newPlace(ctx)
+})
+
+// newPlace makes a namespace in which pods can be created, and begins its history.
+func newPlace(ctx context.Context) *place {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
+	Expect(kube.Create(ctx, namespace)).To(Succeed())
+	p := &place{ctx: context.WithoutCancel(ctx), namespace: namespace.Name, history: watchHistory(namespace.Name)}
+	Eventually(func() error {
+		return kube.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: "default"}, &corev1.ServiceAccount{})
+	}).Should(Succeed(), "the namespace has no default service account, without which no pod is admitted")
+	return p
+}
+
+// AfterEach judges the history of the spec before anything is cleaned up.
+var _ = AfterEach(func(ctx SpecContext) {
+	broken := violations(here.history.end())
+	if CurrentSpecReport().Failed() || len(broken) > 0 {
+		AddReportEntry("what is there at the end", here.String())
+	}
+	Expect(kube.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(here.namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+	Expect(kube.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: here.namespace}})).To(Succeed())
+	Expect(broken).To(BeEmpty(), "invariants of the history that do not hold")
+})
