@@ -1,0 +1,122 @@
+"""Manifests are what examples/*.yaml say, and wrong arguments say what to write instead."""
+
+import pathlib
+import unittest
+
+import trainingjob as tj
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
+
+NIGHTLY = {
+    "apiVersion": "trainingjob.dev/v1alpha1",
+    "kind": "TrainingJob",
+    "metadata": {"name": "nightly"},
+    "spec": {
+        "framework": "Custom",
+        "successPolicy": "AllWorkers",
+        "runPolicy": {"startupDeadlineSeconds": 600, "activeDeadlineSeconds": 86400, "cleanPodPolicy": "None",
+                      "ttlSecondsAfterFinished": 3600},
+        "recovery": {"maxRestarts": 3, "backoffSeconds": 10, "maxBackoffSeconds": 120},
+        "replicaSpecs": {"Worker": {
+            "replicas": 4,
+            "restartScope": "Job",
+            "template": {"spec": {"containers": [{
+                "name": "worker",
+                "image": "busybox:1.37",
+                "command": ["sh", "-c", 'echo "rank $TRAININGJOB_RANK, attempt $TRAININGJOB_ATTEMPT"; sleep 60'],
+                "resources": {"limits": {"nvidia.com/gpu": 8}},
+            }]}},
+        }},
+    },
+}
+
+
+def nightly() -> dict:
+    worker = tj.replicas(
+        4, image="busybox:1.37", container="worker", gpus=8, restart_scope="Job",
+        command=["sh", "-c", 'echo "rank $TRAININGJOB_RANK, attempt $TRAININGJOB_ATTEMPT"; sleep 60'])
+    return tj.job(
+        "nightly", "Custom", {"Worker": worker}, success_policy="AllWorkers",
+        run_policy=tj.run_policy(clean_pod_policy="None", ttl_seconds_after_finished=3600,
+                                 active_deadline_seconds=86400, startup_deadline_seconds=600),
+        recovery=tj.recovery(max_restarts=3, backoff_seconds=10, max_backoff_seconds=120))
+
+
+def ddp(script: str) -> dict:
+    pod = tj.template(image="pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", container="pytorch", gpus=8, args=[script],
+                      command=["torchrun", "--nproc-per-node=8", "--no-python", "python", "-c"])
+    pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm"}]
+    pod["spec"]["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}}]
+    return tj.job("resnet-ddp", "PyTorch", {"Master": tj.replicas(template=pod), "Worker": tj.replicas(3, template=pod)})
+
+
+def elastic(script: str) -> dict:
+    worker = tj.replicas(4, image="pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", container="pytorch", gpus=8,
+                         command=["torchrun", "--nproc-per-node=8", "--max-restarts=100", "--no-python", "python", "-c"],
+                         args=[script])
+    return tj.job("resnet-elastic", "PyTorch", {"Worker": worker}, elastic=tj.elastic(2, 8))
+
+
+class Manifests(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_field_given_is_in_the_manifest(self):
+        self.assertEqual(nightly(), NIGHTLY)
+
+    @unittest.skipUnless(yaml, "PyYAML is not installed")
+    def test_they_are_what_the_examples_say(self):
+        self.assertEqual(nightly(), example("deadlines-and-cleanup"))
+        for name, build, role in (("pytorch-ddp", ddp, "Master"), ("pytorch-elastic", elastic, "Worker")):
+            with self.subTest(name):
+                want = example(name)
+                script = want["spec"]["replicaSpecs"][role]["template"]["spec"]["containers"][0]["args"][0]
+                self.assertEqual(build(script), want)
+
+    def test_what_is_not_given_is_left_to_the_api(self):
+        self.assertEqual(tj.job("j", "JAX", {"Worker": tj.replicas(image="i")})["spec"],
+                         {"framework": "JAX", "replicaSpecs": {
+                             "Worker": {"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}}}})
+
+    def test_environment_and_annotations_go_to_the_pods(self):
+        pod = tj.template("i", env={"LR": 0.1}, annotations={"a": "b"})
+        self.assertEqual(pod["metadata"], {"annotations": {"a": "b"}})
+        self.assertEqual(pod["spec"]["containers"][0]["env"], [{"name": "LR", "value": "0.1"}])
+
+
+class WrongArguments(unittest.TestCase):
+    def test_they_say_what_to_write_instead(self):
+        one = {"Worker": tj.replicas(image="i")}
+        cases = (
+            (lambda: tj.job("j", "Torch", one), "write TensorFlow, PyTorch, JAX or Custom"),
+            (lambda: tj.job("j", None, one), "write TensorFlow, PyTorch, JAX or Custom"),
+            (lambda: tj.job("j", "JAX", {"worker": tj.replicas(image="i")}),
+             "unknown role 'worker': write Chief, Master, Launcher, Worker, PS or Evaluator"),
+            (lambda: tj.job("j", "JAX", {}), 'write roles={"Worker"'),
+            (lambda: tj.job("j", "JAX", {"Worker": 4}), 'write "Worker": replicas('),
+            (lambda: tj.job("1_J", "JAX", one), "lower-case letters"),
+            (lambda: tj.job("j", "JAX", one, success_policy="All"), "write Leader or AllWorkers"),
+            (lambda: tj.replicas(-1, image="i"), "replicas is -1: write a whole number from 0 to 10000"),
+            (lambda: tj.replicas(2.5, image="i"), "write a whole number"),
+            (lambda: tj.replicas(2), 'image is missing: write image='),
+            (lambda: tj.replicas(2, image="i", restart_policy="Sometimes"), "write OnFailure, Always"),
+            (lambda: tj.replicas(2, image="i", template={}), "either template= or image="),
+            (lambda: tj.replicas(2, image="i", command="python train.py"), "write a list"),
+            (lambda: tj.elastic(4, 2), "max_replicas is 2: write a whole number from 4"),
+        )
+        for wrong, said in cases:
+            with self.subTest(said), self.assertRaises(ValueError) as caught:
+                wrong()
+            self.assertIn(said, str(caught.exception))
+
+
+def example(name: str) -> dict:
+    return yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    unittest.main()
