@@ -68,7 +68,22 @@ func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 			return true
 		}
 	}
-	return was.ObservedGeneration != next.ObservedGeneration || reasonToWait(was) != reasonToWait(next) || changesLives(was, next)
+	return was.ObservedGeneration != next.ObservedGeneration || reasonToWait(was) != reasonToWait(next) ||
+		startedAmongRunning(was, next) || changesLives(was, next)
+}
+
+// startedAmongRunning reports whether a replica has started in a job that runs: until that is written, its loss would go
+// uncounted. While a job comes to run, many start at once, and a write for each would cost more than it is worth.
+func startedAmongRunning(was, next *v1alpha1.TrainingJobStatus) bool {
+	if !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
+		return false
+	}
+	for role, status := range next.ReplicaStatuses {
+		if status.StartedIndexes != was.ReplicaStatuses[role].StartedIndexes {
+			return true
+		}
+	}
+	return false
 }
 
 // reasonToWait returns why the job does not run: a user who waits for it should not wait for the reason as well.

@@ -92,8 +92,12 @@ func (s *Snapshot) IsPast(p *Pod) bool {
 	return p.Life.Before(s.Life(p.Slot)) || !s.InRange(p.Slot)
 }
 
-// IsStale reports whether a pod of a later life shows that the job we read is older than its pods.
+// IsStale reports whether a pod shows that the job we read is older than its pods: it is of a later life, or is there
+// although the job, as read, has never started.
 func (s *Snapshot) IsStale() bool {
+	if s.Job.Status.StartTime == nil {
+		return len(s.Pods) > 0
+	}
 	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return s.Life(p.Slot).Before(p.Life) })
 }
 

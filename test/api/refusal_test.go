@@ -123,6 +123,10 @@ var newJobs = []struct{ name, change, refusal string }{
 		"an elastic job needs replicaSpecs.Worker.replicas between elastic.minReplicas and elastic.maxReplicas",
 	},
 	{
+		"an elastic TensorFlow job without parameter servers", `spec: {elastic: {minReplicas: 1, maxReplicas: 8}}`,
+		"a TensorFlow job without parameter servers cannot be elastic",
+	},
+	{
 		"an elastic JAX job", `spec: {framework: JAX, elastic: {minReplicas: 1, maxReplicas: 8}}`,
 		"a JAX job cannot be elastic: its number of processes is fixed; leave elastic out",
 	},

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	elasticJob   = `spec: {elastic: {minReplicas: 2, maxReplicas: 8}}`
+	elasticJob   = `spec: {framework: PyTorch, elastic: {minReplicas: 2, maxReplicas: 8}}`
 	suspendedJob = `spec: {suspend: true}`
 	otherImage   = `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: other}]}}}}}`
 )

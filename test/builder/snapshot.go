@@ -13,12 +13,15 @@ import (
 // SnapshotOption changes a snapshot before it is complete.
 type SnapshotOption func(*state.Snapshot)
 
-// Snapshot returns the complete snapshot of a copy of the job, with its Service there. It panics if the job's status
-// cannot be decoded.
+// Snapshot returns the complete snapshot of a copy of the job, with its Service there. A job that has pods has started, at
+// Epoch if it does not say when. It panics if the job's status cannot be decoded.
 func Snapshot(job *v1alpha1.TrainingJob, options ...SnapshotOption) *state.Snapshot {
 	s := &state.Snapshot{Now: Epoch.Add(time.Minute), Job: job.DeepCopy(), HasService: true}
 	for _, apply := range options {
 		apply(s)
+	}
+	if len(s.Pods) > 0 && s.Job.Status.StartTime == nil {
+		s.Job.Status.StartTime = TimePtr(0)
 	}
 	if err := s.Complete(); err != nil {
 		panic(err)
