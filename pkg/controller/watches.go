@@ -34,8 +34,7 @@ func podEvents() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { look(e.Object, q, gatherProgress) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(e.Object, q, gatherEnds) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			was, _ := podOf(e.ObjectOld)
-			is, _ := podOf(e.ObjectNew)
+			was, is := podOf(e.ObjectOld), podOf(e.ObjectNew)
 			switch {
 			case reflect.DeepEqual(was, is):
 			case is.Phase == corev1.PodFailed || is.Exit != nil || !is.Deleted.IsZero():
@@ -53,11 +52,13 @@ func look(o client.Object, q queue, after time.Duration) {
 	}
 }
 
-func podOf(o client.Object) (state.Pod, bool) {
+// podOf returns what a decision reads of a pod; of one that no job controls, nothing.
+func podOf(o client.Object) state.Pod {
 	pod, isPod := o.(*corev1.Pod)
 	ref := metav1.GetControllerOfNoCopy(o)
 	if !isPod || ref == nil {
-		return state.Pod{}, false
+		return state.Pod{}
 	}
-	return state.PodOf(ref.Name, pod)
+	p, _ := state.PodOf(ref.Name, pod)
+	return p
 }
