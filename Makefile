@@ -13,6 +13,8 @@ OPERATOR ?= on
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE   ?= ghcr.io/trainingjob/operator:$(VERSION)
+# What make e2e hands to test/e2e: by default it leaves out what needs a lab's audit log and the operator's process.
+E2E_ARGS ?= --ginkgo.label-filter='!lab'
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
@@ -102,10 +104,14 @@ race: ## run the tests that need no cluster with the race detector (needs a C co
 	CGO_ENABLED=1 go test -race ./...
 
 .PHONY: e2e
-e2e: ## run the tests that need a cluster with the operator on yours: make e2e KUBECONFIG=...
+e2e: ## run the end-to-end suite on your cluster with the operator: make e2e KUBECONFIG=...
 	@test -n "$${KUBECONFIG:-}" || { echo "which cluster? Write make e2e KUBECONFIG=..., or make test for a lab" >&2; exit 1; }
-	KUBECTL="$${KUBECTL:-$(if $(wildcard bin/lab),$(CURDIR)/bin/lab kubectl,kubectl)}" \
-	  go test -count=1 -p 1 -timeout 30m -tags e2e ./test/...
+	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
+
+.PHONY: sdk
+sdk: ## run the Python SDK's tests (needs python3 with venv, installs kubernetes from PyPI into bin/venv)
+	test -d bin/venv || { python3 -m venv bin/venv && bin/venv/bin/pip install -q 'kubernetes>=30.1,<38'; }
+	cd sdk/python && ../../bin/venv/bin/python -m unittest
 
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...
