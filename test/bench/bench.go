@@ -135,10 +135,12 @@ func awaitRunning(ctx context.Context, running watch.Interface, pods int) error 
 
 // cleanUp deletes what the maker made and waits until no pod is left.
 func (b *bench) cleanUp(ctx context.Context, m maker) error {
-	err := b.client.DeleteAllOf(ctx, m.kind, client.InNamespace(b.namespace), client.MatchingLabels{benchLabel: "pod"},
-		client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if err != nil {
-		return fmt.Errorf("cleaning up: %w", err)
+	for _, kind := range m.kinds {
+		err := b.client.DeleteAllOf(ctx, kind, client.InNamespace(b.namespace), client.HasLabels{benchLabel},
+			client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if err != nil {
+			return fmt.Errorf("cleaning up: %w", err)
+		}
 	}
 	return wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		left := podMetadata()

@@ -52,7 +52,7 @@ func command() *cobra.Command {
 	f.IntVar(&o.workers, "workers", 512, "pods of the one large job")
 	f.IntVar(&o.jobs, "jobs", 100, "number of the small jobs")
 	f.IntVar(&o.replicas, "replicas", 8, "pods of each small job")
-	f.StringSliceVar(&o.only, "only", nil, "measure these only: by hand, TrainingJob, batch/v1 Job; default: all")
+	f.StringSliceVar(&o.only, "only", nil, "measure these only: by hand, same by hand, TrainingJob, batch/v1 Job; default: all")
 	return cmd
 }
 

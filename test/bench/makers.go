@@ -8,10 +8,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/framework"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // byHandParallel is how many requests are under way when pods are made by hand.
@@ -22,17 +26,18 @@ type maker struct {
 	name string
 	// make submits what makes the pods.
 	make func(context.Context, *bench, shape) error
-	// kind is what it submits, to be deleted afterwards.
-	kind client.Object
+	// kinds are what it submits, to be deleted afterwards.
+	kinds []client.Object
 	// isOurs says whether the operator takes part, so that its requests count.
 	isOurs bool
 }
 
 // allMakers are measured in this order; the first is the limit.
 var allMakers = []maker{
-	{name: "by hand", make: byHand, kind: &corev1.Pod{}},
-	{name: "TrainingJob", make: trainingJobs, kind: &v1alpha1.TrainingJob{}, isOurs: true},
-	{name: "batch/v1 Job", make: batchJobs, kind: &batchv1.Job{}},
+	{name: "by hand", make: byHand, kinds: []client.Object{&corev1.Pod{}}},
+	{name: "same by hand", make: sameByHand, kinds: []client.Object{&corev1.Pod{}, &corev1.Service{}}},
+	{name: "TrainingJob", make: trainingJobs, kinds: []client.Object{&v1alpha1.TrainingJob{}}, isOurs: true},
+	{name: "batch/v1 Job", make: batchJobs, kinds: []client.Object{&batchv1.Job{}}},
 }
 
 func byHand(ctx context.Context, b *bench, s shape) error {
@@ -47,15 +52,39 @@ func byHand(ctx context.Context, b *bench, s shape) error {
 	return group.Wait()
 }
 
+// sameByHand makes the Services and pods that TrainingJobs of the shape have, without a TrainingJob: what they cost the
+// cluster, whoever makes them.
+func sameByHand(ctx context.Context, b *bench, s shape) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(byHandParallel)
+	for i := range s.jobs {
+		job := b.trainingJob("same", i, s)
+		job.UID = types.UID(fmt.Sprintf("bench-%d", i))
+		service := build.Service(job)
+		service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
+		group.Go(func() error { return b.client.Create(ctx, service) })
+		environment := framework.For(job.Spec.Framework).Environment(job)
+		for index := range s.pods {
+			slot := state.Slot{Role: v1alpha1.Worker, Index: index}
+			pod := build.Pod(job, slot, state.Life{}, environment(slot))
+			pod.OwnerReferences = nil
+			group.Go(func() error { return b.client.Create(ctx, pod) })
+		}
+	}
+	return group.Wait()
+}
+
 func trainingJobs(ctx context.Context, b *bench, s shape) error {
-	return eachJob(s, func(i int) error {
-		return b.client.Create(ctx, &v1alpha1.TrainingJob{ObjectMeta: b.meta("train", i), Spec: v1alpha1.TrainingJobSpec{
-			Framework: v1alpha1.PyTorch,
-			ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{
-				v1alpha1.Worker: {Replicas: ptr.To(int32(s.pods)), Template: b.template()},
-			},
-		}})
-	})
+	return eachJob(s, func(i int) error { return b.client.Create(ctx, b.trainingJob("train", i, s)) })
+}
+
+func (b *bench) trainingJob(kind string, i int, s shape) *v1alpha1.TrainingJob {
+	return &v1alpha1.TrainingJob{ObjectMeta: b.meta(kind, i), Spec: v1alpha1.TrainingJobSpec{
+		Framework: v1alpha1.PyTorch,
+		ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{
+			v1alpha1.Worker: {Replicas: ptr.To(int32(s.pods)), Template: b.template()},
+		},
+	}}
 }
 
 func batchJobs(ctx context.Context, b *bench, s shape) error {
