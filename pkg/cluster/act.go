@@ -36,8 +36,8 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	group.SetLimit(parallelism)
 	for _, step := range steps {
 		group.Go(func() error {
-			if c.writes.Acquire(ctx, 1) != nil {
-				return nil // another step has failed; its error says why
+			if err := c.writes.Acquire(ctx, 1); err != nil {
+				return fmt.Errorf("waiting to write: %w", err) // another step has failed first, or the operator is ending
 			}
 			defer c.writes.Release(1)
 			return c.take(ctx, job, step)

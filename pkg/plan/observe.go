@@ -9,7 +9,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// observe returns the replica statuses with the numbers of pods as they are now, and the counters as they were.
+// observe returns the replica statuses with the numbers of pods as they are now, and the counters as they were. The scope
+// shown is that of replica 1, as replica 0 of elastic workers may have another: it can host their rendezvous.
 func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
 	statuses := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
 	for role := range s.Memory {

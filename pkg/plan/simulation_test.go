@@ -207,9 +207,6 @@ func TestSimulation(t *testing.T) {
 
 // Without one of the guards the simulator finds violations: that shows that it tests anything.
 func TestSimulationFindsWhatTheGuardsPrevent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
 	const n = 1000
 	sound, _ := runAll(n, allGuards)
 	for name, g := range map[string]guards{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,8 +40,9 @@ func TestAProcessIsKnownByPIDAndStartTime(t *testing.T) {
 }
 
 func TestStopKillsWhatIgnoresSIGTERM(t *testing.T) {
-	child := start(t, "trap '' TERM; while :; do sleep 0.1; done")
-	time.Sleep(100 * time.Millisecond) // the shell sets its trap
+	deaf := filepath.Join(t.TempDir(), "deaf")
+	child := start(t, "trap '' TERM; : >"+deaf+"; while :; do sleep 0.1; done")
+	awaitFile(t, deaf)
 	begin := time.Now()
 	if err := child.Stop(); err != nil || child.Alive() {
 		t.Errorf("it should be gone (error %v)", err)
@@ -48,6 +50,17 @@ func TestStopKillsWhatIgnoresSIGTERM(t *testing.T) {
 	if took := time.Since(begin); took < politeTime {
 		t.Errorf("it was killed after %s, before its time to leave was over", took)
 	}
+}
+
+// awaitFile waits until the file is there.
+func awaitFile(t *testing.T, path string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
+	t.Fatalf("%s did not come", path)
 }
 
 func TestWaitHealthyTellsWhyNot(t *testing.T) {
