@@ -15,9 +15,9 @@ import (
 	"github.com/trainingjob/operator/pkg/plan"
 )
 
-// parallelism is how many writes to children are under way at most, of all jobs together: more would only queue in the
-// API server, where the scheduler and the nodes wait as well.
-const parallelism = 32
+// Parallelism is how many writes to children an operator has under way at most, of all jobs together: more would only
+// queue in the API server, where the scheduler and the nodes wait as well.
+const Parallelism = 32
 
 // Act takes the steps and stops at the first error: a missing Service is created first, as without it the pods would not find
 // each other, and then everything else in parallel. What the API server refuses for good becomes the
@@ -33,7 +33,7 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 		steps = steps[1:]
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelism)
+	group.SetLimit(c.parallel)
 	for _, step := range steps {
 		group.Go(func() error {
 			if err := c.writes.Acquire(ctx, 1); err != nil {

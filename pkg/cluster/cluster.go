@@ -26,8 +26,9 @@ type Cluster struct {
 	live   client.Reader
 	events events.EventRecorder
 	clock  clock.PassiveClock
-	// writes admits the writes to children, first come first served.
-	writes *semaphore.Weighted
+	// writes admits the writes to children, first come first served; parallel is how many at a time.
+	writes   *semaphore.Weighted
+	parallel int
 
 	mu   sync.Mutex
 	jobs map[types.UID]*notes
@@ -45,9 +46,13 @@ type notes struct {
 	awaited map[types.UID]awaited
 }
 
-// New returns a Cluster that reads through the cache of c, and through live where a stale answer could do harm.
-func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Cluster {
-	return &Cluster{client: c, live: live, events: recorder, clock: clock, writes: semaphore.NewWeighted(parallelism), jobs: map[types.UID]*notes{}}
+// New returns a Cluster that reads through the cache of c, and through live where a stale answer could do harm. It has at
+// most parallel requests under way at a time; with 1 they are made in the order of the steps.
+func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, parallel int) *Cluster {
+	return &Cluster{
+		client: c, live: live, events: recorder, clock: clock,
+		writes: semaphore.NewWeighted(int64(parallel)), parallel: parallel, jobs: map[types.UID]*notes{},
+	}
 }
 
 // Index adds the index that Observe lists pods by. It returns an error once the cache has started.

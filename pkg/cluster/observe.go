@@ -75,7 +75,7 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) error 
 	var mu sync.Mutex
 	found := 0
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelism)
+	group.SetLimit(c.parallel)
 	for _, slot := range s.Slots() {
 		if !s.HasVanished(slot) {
 			continue

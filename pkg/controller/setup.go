@@ -34,7 +34,7 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int) error {
 		return fmt.Errorf("registering the metric of phases: %w", err)
 	}
 	r := &Reconciler{
-		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}),
+		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, cluster.Parallelism),
 		metrics: newMetrics(),
 	}
 	return ctrl.NewControllerManagedBy(mgr).
