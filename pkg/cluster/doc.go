@@ -11,6 +11,7 @@
 //   - A node that is not in the cache counts as deleted only if the API server says so too.
 //
 // Decisions, newest first:
+//   - While most nodes are not ready none counts as lost: then it is the control plane that has lost touch.
 //   - A pod is fenced by taking its job-name label away, which the Service selects by: one patch with its UID, and no
 //     further object. It keeps the label that the cache selects by.
 //   - What the API server refused is kept in memory only. After a crash the operator asks once more, that is all.
