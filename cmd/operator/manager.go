@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	coschedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
@@ -64,7 +66,7 @@ func (o *options) restConfig() (*rest.Config, error) {
 
 func (o *options) managerOptions() (manager.Options, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), volcanov1beta1.AddToScheme(scheme), coschedulingv1alpha1.AddToScheme(scheme)); err != nil {
 		return manager.Options{}, fmt.Errorf("registering types: %w", err)
 	}
 	cacheOptions, err := cluster.CacheOptions(o.namespace)

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/gang"
 )
 
 // options are the operator's flags.
@@ -27,6 +29,7 @@ type options struct {
 	nodeLostAfter           time.Duration
 	lostNodeTaints          []string
 	sparePriorityClass      string
+	gang                    string
 	qps                     float32
 	logLevel                string
 	logFormat               string
@@ -35,7 +38,7 @@ type options struct {
 func defaults() *options {
 	return &options{
 		metricsAddress: ":8443", metricsSecure: true, healthAddress: ":8081",
-		concurrentJobs: 64, watchNodes: true, nodeLostAfter: 15 * time.Second, logLevel: "info", logFormat: "json",
+		concurrentJobs: 64, watchNodes: true, nodeLostAfter: 15 * time.Second, gang: string(v1alpha1.GangNone), logLevel: "info", logFormat: "json",
 	}
 }
 
@@ -52,6 +55,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.nodeLostAfter, "node-lost-after", o.nodeLostAfter, "how long a node may be not ready before its pods count as lost, 1s to 1h")
 	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)
 	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means that of the replicas")
+	f.StringVar(&o.gang, "gang", o.gang, "who schedules the pods of jobs that do not say: None, Native, Volcano or Coscheduling")
 	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "requests to the API server per second at most; 0 leaves the limit to the server's priority and fairness")
 	f.StringVar(&o.logLevel, "log-level", o.logLevel, "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "json or text")
@@ -69,6 +73,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("--concurrent-jobs %d: write a number from 1 to 256", o.concurrentJobs)
 	case o.nodeLostAfter < time.Second || o.nodeLostAfter > time.Hour:
 		return fmt.Errorf("--node-lost-after %v: write a time from 1s to 1h", o.nodeLostAfter)
+	case o.gang != string(v1alpha1.GangNone) && gang.For(v1alpha1.Gang(o.gang)) == nil:
+		return fmt.Errorf("--gang %q: write None, Native, Volcano or Coscheduling", o.gang)
 	case o.qps < 0:
 		return fmt.Errorf("--kube-api-qps %v: write 0 for no limit, or a number above it", o.qps)
 	}
@@ -79,7 +85,7 @@ func (o *options) validate() error {
 func (o *options) clusterOptions() cluster.Options {
 	return cluster.Options{
 		Parallel: cluster.Parallelism, WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
-		LostTaints: o.lostNodeTaints, SparePriorityClass: o.sparePriorityClass,
+		LostTaints: o.lostNodeTaints, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
 	}
 }
 

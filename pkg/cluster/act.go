@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -21,8 +22,8 @@ import (
 // queue in the API server, where the scheduler and the nodes wait as well.
 const Parallelism = 32
 
-// Act takes the steps and stops at the first error: a missing Service or Lease is created first, as without it the pods would
-// not find each other, and then everything else in parallel. What the API server refuses for good becomes the
+// Act takes the steps and stops at the first error: what the pods need to find each other and to be a gang comes
+// first, and then everything else in parallel. What the API server refuses for good becomes the
 // refusal of the job's next snapshot and is no error; everything else that fails is.
 func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error {
 	if len(steps) == 0 {
@@ -30,7 +31,7 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	}
 	isFirst := func(step plan.Step) bool {
 		switch step.(type) {
-		case plan.CreateService, plan.CreateLease:
+		case plan.CreateService, plan.CreateLease, plan.CreateGroup, plan.ResizeGroup:
 			return true
 		default:
 			return false
@@ -65,6 +66,19 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	case plan.CreateLease:
 		_, err := c.create(ctx, job, step.Lease, &coordinationv1.Lease{})
 		return err
+	case plan.CreateGroup:
+		empty, isGroup := step.Group.DeepCopyObject().(client.Object)
+		if !isGroup {
+			return fmt.Errorf("a pod group of type %T is no object", step.Group)
+		}
+		_, err := c.create(ctx, job, step.Group, empty)
+		return err
+	case plan.ResizeGroup:
+		return c.resize(ctx, job, step)
+	case plan.DeleteGroup:
+		step.Empty.SetNamespace(job.Namespace)
+		step.Empty.SetName(step.Name)
+		return c.delete(ctx, step.Empty, client.Preconditions{UID: &step.UID})
 	case plan.FencePod:
 		return c.fence(ctx, job, step)
 	case plan.CreatePod:
@@ -100,6 +114,20 @@ func (c *Cluster) fence(ctx context.Context, job *v1alpha1.TrainingJob, step pla
 		return nil
 	}
 	return fmt.Errorf("taking pod %s out of the Service: %w", step.Name, err)
+}
+
+// resize patches the pod group if it still has the UID; one that is gone or another is nothing to do.
+func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step plan.ResizeGroup) error {
+	step.Empty.SetNamespace(job.Namespace)
+	step.Empty.SetName(step.Name)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": step.UID}, "spec": step.Spec})
+	if err == nil {
+		err = c.client.Patch(ctx, step.Empty, client.RawPatch(types.MergePatchType, patch))
+	}
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("resizing pod group %s: %w", step.Name, err)
 }
 
 // create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else a

@@ -62,6 +62,8 @@ type Options struct {
 	LostAfter time.Duration
 	// LostTaints are the keys of taints that make a node's pods count as lost, beside out-of-service.
 	LostTaints []string
+	// Gang schedules the pods of jobs that do not say who does; empty is GangNone.
+	Gang v1alpha1.Gang
 	// SparePriorityClass is the priority class of placeholder pods whose job names none.
 	SparePriorityClass string
 }

@@ -36,6 +36,9 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if err := c.addProgress(ctx, s); err != nil {
 		return nil, err
 	}
+	if err := c.addGang(ctx, s); err != nil {
+		return nil, err
+	}
 	known := c.note(s.Job.UID, nil)
 	s.Refusal, s.Recorded = known.refusal, known.recorded
 	s.Now, s.SparePriorityClass = c.clock.Now(), c.options.SparePriorityClass

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,11 +21,12 @@ func CacheOptions(namespace string) (cache.Options, error) {
 	children := labels.NewSelector().Add(*ours)
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
+		// of everything else, children only: pod groups cannot be named here, as a cluster may not have them
+		DefaultLabelSelector: children,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:           {Label: children, Transform: trimPod},
-			&corev1.Service{}:       {Label: children},
-			&coordinationv1.Lease{}: {Label: children},
-			&corev1.Node{}:          {Transform: trimNode},
+			&v1alpha1.TrainingJob{}: {Label: labels.Everything()},
+			&corev1.Node{}:          {Label: labels.Everything(), Transform: trimNode},
 		},
 	}
 	if namespace != "" {

@@ -51,7 +51,11 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 	if options.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}
-	return jobs.Complete(r)
+	built, err := jobs.Build(r)
+	if err != nil {
+		return err
+	}
+	return mgr.Add(&groupWatcher{mgr: mgr, controller: built})
 }
 
 // forgetDeleted drops what the cluster remembers of a job when it goes.

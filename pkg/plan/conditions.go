@@ -97,6 +97,10 @@ func (c conditions) setScheduled() {
 	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
 		return
 	}
+	if reason, message, waits := whyGangWaits(c.s); waits {
+		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message+butAvoided(c.s)))
+		return
+	}
 	waits := false
 	for _, slot := range c.s.Slots() {
 		p := c.s.Present(slot)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,9 +21,11 @@ func converge(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 		return cleanUp(s)
 	case policy.Suspend:
 		steps, wake := deletePods(s, policy.EndsWithSuspension, WhySuspended)
+		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 		return append(steps, deleteSpares(s, s.Spares)...), wake
 	case policy.Continue:
 		steps, forced := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) }, WhyPastLife)
+		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
 		creates, wake := createMissing(s)
 		steps = append(steps, creates...)
 		if s.Refusal != nil && s.Now.Before(s.Refusal.Retry) && lacksSpare(s) {
@@ -49,6 +52,9 @@ func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
 			return p.CanRun()
 		}
 	}, WhyCleanUp)
+	if !slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) }) {
+		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
+	}
 	return append(steps, deleteSpares(s, s.Spares)...), wake
 }
 
@@ -114,7 +120,12 @@ func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
 	if !attemptMayBegin(s) {
 		return steps, time.Time{}
 	}
-	return append(steps, createPods(s, missingSlots(s))...), time.Time{}
+	missing := missingSlots(s)
+	group, ready := groupUp(s, missing)
+	if !ready {
+		return steps, s.Now.Add(askAgain)
+	}
+	return append(append(steps, group...), createPods(s, missing)...), time.Time{}
 }
 
 func createPods(s *state.Snapshot, missing []state.Slot) []Step {
@@ -124,7 +135,9 @@ func createPods(s *state.Snapshot, missing []state.Slot) []Step {
 	var steps []Step
 	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
 	for _, slot := range missing {
-		steps = append(steps, CreatePod{build.Pod(s.Job, slot, s.Life(slot), environment(slot), avoidedNodes(s))})
+		pod := build.Pod(s.Job, slot, s.Life(slot), environment(slot), avoidedNodes(s))
+		place(s, pod)
+		steps = append(steps, CreatePod{pod})
 	}
 	return steps
 }

@@ -133,7 +133,7 @@ func envConflicts(s *state.Snapshot) []Event {
 
 func unschedulable(status *v1alpha1.TrainingJobStatus) string {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
-	if c == nil || c.Reason != v1alpha1.ReasonUnschedulable {
+	if c == nil || !isWaiting(c.Reason) {
 		return ""
 	}
 	return c.Message

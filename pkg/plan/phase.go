@@ -48,7 +48,7 @@ func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 		}
 	}
 	if !isAtRest(status.Phase) {
-		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Reason == v1alpha1.ReasonUnschedulable {
+		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled); c != nil && isWaiting(c.Reason) {
 			explanation = c
 		}
 		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
@@ -59,6 +59,11 @@ func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 		return "", ""
 	}
 	return explanation.Reason, clip(explanation.Message)
+}
+
+// isWaiting reports whether the reason of Scheduled is one that somebody has to do with.
+func isWaiting(reason string) bool {
+	return slices.Contains([]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting, v1alpha1.ReasonGangUnavailable}, reason)
 }
 
 func isAtRest(phase v1alpha1.Phase) bool {

@@ -4,6 +4,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Why a pod is deleted: one of these, nothing else.
@@ -14,7 +16,8 @@ const (
 	WhySpare     = "a spare is not needed, or makes way"
 )
 
-// Step is one write to take: a CreateService, CreateLease, CreatePod, FencePod, DeletePod or DeleteJob.
+// Step is one write to take: a CreateService, CreateLease, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, FencePod,
+// DeletePod or DeleteJob.
 type Step interface{ isStep() }
 
 // CreateService creates the job's headless Service.
@@ -22,6 +25,24 @@ type CreateService struct{ Service *corev1.Service }
 
 // CreateLease creates the job's progress Lease.
 type CreateLease struct{ Lease *coordinationv1.Lease }
+
+// CreateGroup creates the pod group of an attempt.
+type CreateGroup struct{ Group state.Object }
+
+// ResizeGroup patches the spec of the pod group of that kind and name if it still has that UID.
+type ResizeGroup struct {
+	Empty state.Object
+	Name  string
+	UID   types.UID
+	Spec  map[string]any
+}
+
+// DeleteGroup deletes the pod group of that kind and name if it still has that UID.
+type DeleteGroup struct {
+	Empty state.Object
+	Name  string
+	UID   types.UID
+}
 
 // FencePod takes the pod of that name out of the job's Service if it still has that UID.
 type FencePod struct {
@@ -46,6 +67,9 @@ type DeleteJob struct{ UID types.UID }
 
 func (CreateService) isStep() {}
 func (CreateLease) isStep()   {}
+func (CreateGroup) isStep()   {}
+func (ResizeGroup) isStep()   {}
+func (DeleteGroup) isStep()   {}
 func (CreatePod) isStep()     {}
 func (FencePod) isStep()      {}
 func (DeletePod) isStep()     {}

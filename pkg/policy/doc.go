@@ -7,6 +7,7 @@
 //	expired     activeDeadlineSeconds are over
 //	failed      replicas broke: restart what must be, or fail
 //	late        startupDeadlineSeconds are over and not all replicas run
+//	unplaced    scheduling.timeoutSeconds are over and not every pod has a node
 //	stalled     the progress Lease was not renewed in time
 //
 // What broke is answered in steps, each a pure function in a file of its own: failures (which replicas), causeOf and the

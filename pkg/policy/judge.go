@@ -58,7 +58,7 @@ type RestartOrder struct {
 // at which it may have one although nothing else happens.
 type rule func(*state.Snapshot) (verdict *Verdict, wake time.Time)
 
-var rules = []rule{finished, suspended, succeeded, expired, failed, late, stalled}
+var rules = []rule{finished, suspended, succeeded, expired, failed, late, unplaced, stalled}
 
 // Judge returns what the snapshot means for the job, and the time (zero: none) at which to judge again although nothing
 // else happens.

@@ -31,6 +31,8 @@ type Snapshot struct {
 	// HasLease says whether the job's progress Lease exists; Progress is what it says.
 	HasLease bool
 	Progress Progress
+	// Gang is what is known of the job's pod groups.
+	Gang Gang
 	// SparePriorityClass is the operator's default for placeholder pods.
 	SparePriorityClass string
 	// Recorded is when this process last wrote the job's status; zero if it has not.

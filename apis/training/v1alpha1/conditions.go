@@ -36,6 +36,10 @@ const (
 	ReasonAwaitingScheduler = "AwaitingScheduler"
 	// ReasonUnschedulable : the scheduler finds no node for a pod.
 	ReasonUnschedulable = "Unschedulable"
+	// ReasonGangWaiting : the gang does not fit as a whole, so none of its pods is scheduled.
+	ReasonGangWaiting = "GangWaiting"
+	// ReasonGangUnavailable : the cluster does not serve the API of the job's gang scheduler.
+	ReasonGangUnavailable = "GangUnavailable"
 	// ReasonAllReplicasRunning : all replicas (elastic: minReplicas) run.
 	ReasonAllReplicasRunning = "AllReplicasRunning"
 	// ReasonSomeReplicasRunning : the job goes on while a replica is being replaced.
@@ -90,6 +94,8 @@ const (
 	ReasonMaxRestartsExceeded = "MaxRestartsExceeded"
 	// ReasonNoProgress : one more restart without a newer step than recovery.noProgressLimit allows.
 	ReasonNoProgress = "NoProgress"
+	// ReasonSchedulingTimeout : not every pod had a node within scheduling.timeoutSeconds.
+	ReasonSchedulingTimeout = "SchedulingTimeout"
 	// ReasonFailJobRule : a rule of recovery.rules fails the job.
 	ReasonFailJobRule = "FailJobRule"
 	// ReasonDeadlineExceeded : the job took longer than activeDeadlineSeconds.

@@ -15,6 +15,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp
 // +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=.status.reason,priority=1
 // +kubebuilder:printcolumn:name=Framework,type=string,JSONPath=.spec.framework,priority=1
+// +kubebuilder:printcolumn:name=Queue,type=string,JSONPath=.spec.scheduling.queue,priority=1
 // +kubebuilder:printcolumn:name=Attempt,type=integer,JSONPath=.status.attempt,priority=1
 // +kubebuilder:printcolumn:name=Step,type=integer,JSONPath=.status.progress.step,priority=1
 // +kubebuilder:printcolumn:name=Checkpoint,type=string,JSONPath=.status.progress.checkpoint,priority=1
@@ -61,6 +62,7 @@ type TrainingJobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.elastic) || !has(self.elastic.rendezvous) || self.framework == 'PyTorch'",message="only PyTorch jobs meet at a rendezvous: leave elastic.rendezvous out"
 // +kubebuilder:validation:XValidation:rule="!has(self.elastic) || ('Worker' in self.replicaSpecs && self.replicaSpecs['Worker'].replicas >= self.elastic.minReplicas && self.replicaSpecs['Worker'].replicas <= self.elastic.maxReplicas)",message="an elastic job needs replicaSpecs.Worker.replicas between elastic.minReplicas and elastic.maxReplicas"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (has(self.elastic) ? has(oldSelf.elastic) && self.elastic == oldSelf.elastic : !has(oldSelf.elastic))",message="elastic may change only while the job is suspended: set suspend: true first"
+// +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (has(self.scheduling) ? has(oldSelf.scheduling) && self.scheduling == oldSelf.scheduling : !has(oldSelf.scheduling))",message="scheduling may change only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (size(self.replicaSpecs) == size(oldSelf.replicaSpecs) && self.replicaSpecs.all(r, r in oldSelf.replicaSpecs))",message="roles may be added or removed only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || self.replicaSpecs.all(r, !(r in oldSelf.replicaSpecs) || self.replicaSpecs[r].template == oldSelf.replicaSpecs[r].template)",message="pod templates may change only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || self.replicaSpecs.all(r, !(r in oldSelf.replicaSpecs) || self.replicaSpecs[r].replicas == oldSelf.replicaSpecs[r].replicas || (r == 'Worker' && has(self.elastic)))",message="replicas of a job that runs may change only for the Worker role of an elastic job: set elastic (minReplicas, maxReplicas) when creating the job, or suspend: true before scaling"
@@ -110,6 +112,11 @@ type TrainingJobSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	Recovery Recovery `json:"recovery,omitempty"`
+
+	// scheduling says how the job's pods get their nodes: all or nothing, in which queue, how near to each other. Default:
+	// each pod by itself, unless the operator's --gang says otherwise. May change only while suspended.
+	// +optional
+	Scheduling *Scheduling `json:"scheduling,omitempty"`
 
 	// progress makes the job report how far it is, so that a hang is noticed. Default: it does not.
 	// +optional

@@ -1,0 +1,81 @@
+package v1alpha1
+
+// Scheduling says how the job's pods get their nodes: all or nothing, in which queue, how near to each other.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.tier) || (has(self.gang) && self.gang == 'Volcano')",message="only Volcano knows tiers: write gang: Volcano, or leave topology.tier out"
+// +kubebuilder:validation:XValidation:rule="!has(self.gang) || self.gang != 'None' || !has(self.minAvailable)",message="without a gang nothing is counted: leave minAvailable out, or write gang: Native, Volcano or Coscheduling"
+type Scheduling struct {
+	// gang says who schedules the pods all at once or not at all: Native (Kubernetes' own PodGroup), Volcano,
+	// Coscheduling (the scheduler plug-in), or None. Default: the operator's --gang, which is None unless it says otherwise.
+	// +optional
+	Gang Gang `json:"gang,omitempty"`
+	// minAvailable is the number of pods that must fit at once. Default: all replicas; of an elastic job's workers minReplicas.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// queue of the gang's scheduler that the job waits in; only Volcano has queues. Kueue's is the label
+	// kueue.x-k8s.io/queue-name. Default: the scheduler's own.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Queue string `json:"queue,omitempty"`
+	// priorityClassName of the gang, and of pods whose template names none. Default: none.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// schedulerName of pods whose template names none. Default: volcano for Volcano, scheduler-plugins-scheduler for
+	// Coscheduling, else Kubernetes' own.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	SchedulerName string `json:"schedulerName,omitempty"`
+	// topology keeps the pods near each other. Default: anywhere.
+	// +optional
+	Topology *Topology `json:"topology,omitempty"`
+	// timeoutSeconds is how long an attempt may wait until every pod has a node; then the job fails. Default: for ever.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+}
+
+// Topology keeps pods within one domain of the network, such as a rack.
+type Topology struct {
+	// key is the node label whose value names the domain: topology.kubernetes.io/rack.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	// +required
+	Key string `json:"key"`
+	// mode Required leaves the job pending while no domain has room for all of it; Preferred takes what there is.
+	// Default Preferred.
+	// +kubebuilder:default=Preferred
+	// +optional
+	Mode TopologyMode `json:"mode,omitempty"`
+	// tier is the highest tier of Volcano's HyperNodes that the job may cross; Volcano then ignores key. Default: by key.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	// +optional
+	Tier *int32 `json:"tier,omitempty"`
+}
+
+// Gang is who schedules all pods of a job at once or none.
+//
+// +kubebuilder:validation:Enum=None;Native;Volcano;Coscheduling
+type Gang string
+
+// The gang schedulers.
+const (
+	GangNone         Gang = "None"
+	GangNative       Gang = "Native"
+	GangVolcano      Gang = "Volcano"
+	GangCoscheduling Gang = "Coscheduling"
+)
+
+// TopologyMode says whether a topology must be kept.
+//
+// +kubebuilder:validation:Enum=Preferred;Required
+type TopologyMode string
+
+// The topology modes.
+const (
+	TopologyPreferred TopologyMode = "Preferred"
+	TopologyRequired  TopologyMode = "Required"
+)

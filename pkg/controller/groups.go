@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/gang"
+)
+
+// lookForGroups is how often the cluster is asked whether it serves pod groups that it did not serve before.
+const lookForGroups = 15 * time.Second
+
+// groupWatcher watches the pod groups of every gang scheduler that the cluster has, from when it has them.
+type groupWatcher struct {
+	mgr        manager.Manager
+	controller controller.Controller
+}
+
+// Start implements manager.Runnable. It returns an error if a watch cannot be added.
+func (w *groupWatcher) Start(ctx context.Context) error {
+	missing := slices.Clone(gang.Providers)
+	return ignoreEnd(ctx, wait.PollUntilContextCancel(ctx, lookForGroups, true, func(context.Context) (bool, error) {
+		var still []gang.Provider
+		for _, provider := range missing {
+			group, _ := provider.Empty()
+			if !w.isServed(group) {
+				still = append(still, provider)
+				continue
+			}
+			owner := handler.EnqueueRequestForOwner(w.mgr.GetScheme(), w.mgr.GetRESTMapper(), &v1alpha1.TrainingJob{}, handler.OnlyControllerOwner())
+			if err := w.controller.Watch(source.Kind(w.mgr.GetCache(), client.Object(group), owner)); err != nil {
+				return false, fmt.Errorf("watching the pod groups of %s: %w", provider.Name(), err)
+			}
+		}
+		missing = still
+		return len(missing) == 0, nil
+	}))
+}
+
+// isServed reports whether the cluster has objects of that kind.
+func (w *groupWatcher) isServed(o client.Object) bool {
+	kind, err := apiutil.GVKForObject(o, w.mgr.GetScheme())
+	if err != nil {
+		return false
+	}
+	_, err = w.mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	return err == nil
+}
+
+// ignoreEnd returns nil for the error of a wait that the operator's end ended.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+// Package native makes a gang of a job's pods with Kubernetes' own PodGroup.
+//
+// Source: k8s.io/api/scheduling/v1beta1 (KEP-4671), served by Kubernetes 1.37 with the feature gate GenericWorkload and
+// --runtime-config=scheduling.k8s.io/v1beta1=true.
+//
+// Decisions, newest first:
+//   - Only a Required topology is the group's: its constraint knows no preference. Preferred is the pods' affinity.
+//   - A collective is disrupted as a whole: preempting one rank would end the others anyway.
+package native
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Provider is Kubernetes' own gang scheduling.
+type Provider struct{}
+
+// Name returns Native.
+func (Provider) Name() v1alpha1.Gang { return v1alpha1.GangNative }
+
+// Empty returns an empty PodGroup, and an empty list.
+func (Provider) Empty() (state.Object, state.ObjectList) {
+	return &schedulingv1beta1.PodGroup{}, &schedulingv1beta1.PodGroupList{}
+}
+
+// Group returns the PodGroup.
+func (p Provider) Group(t state.GangTerms) state.Object {
+	group := &schedulingv1beta1.PodGroup{Spec: schedulingv1beta1.PodGroupSpec{
+		SchedulingPolicy:  schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: t.Minimum}},
+		PriorityClassName: t.Scheduling.PriorityClassName,
+	}}
+	if t.Together {
+		group.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
+	}
+	if topology := t.Scheduling.Topology; p.Constrains(topology) {
+		group.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{
+			Topology: []schedulingv1beta1.TopologyConstraint{{Key: topology.Key}},
+		}
+	}
+	return group
+}
+
+// Resize sets gang.minCount.
+func (Provider) Resize(minimum int32) map[string]any {
+	return map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": minimum}}}
+}
+
+// Join names the group in the pod's spec.
+func (Provider) Join(pod *corev1.Pod, group string) {
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(group)}
+}
+
+// Read returns the group's gang.minCount, and the scheduler's word while it has not placed it.
+func (Provider) Read(o state.Object) (minimum int32, waiting state.Trouble) {
+	group, isGroup := o.(*schedulingv1beta1.PodGroup)
+	if !isGroup {
+		return 0, state.Trouble{}
+	}
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		minimum = gang.MinCount
+	}
+	if c := meta.FindStatusCondition(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled); c != nil && c.Status == "False" {
+		waiting = state.Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
+	}
+	return minimum, waiting
+}
+
+// Constrains reports whether the topology is Required.
+func (Provider) Constrains(topology *v1alpha1.Topology) bool {
+	return topology != nil && topology.Mode == v1alpha1.TopologyRequired
+}

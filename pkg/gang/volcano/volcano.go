@@ -1,0 +1,82 @@
+// Package volcano makes a gang of a job's pods with Volcano's PodGroup.
+//
+// Source: volcano.sh/apis/pkg/apis/scheduling/v1beta1.
+//
+// Decisions, newest first:
+//   - Volcano keeps a topology by tiers of HyperNodes, not by a node label: with topology.tier it is the group's, else the
+//     pods' affinity.
+package volcano
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// scheduler is the name under which Volcano schedules.
+const scheduler = "volcano"
+
+// Provider is Volcano's gang scheduling.
+type Provider struct{}
+
+// Name returns Volcano.
+func (Provider) Name() v1alpha1.Gang { return v1alpha1.GangVolcano }
+
+// Empty returns an empty PodGroup, and an empty list.
+func (Provider) Empty() (state.Object, state.ObjectList) {
+	return &volcanov1beta1.PodGroup{}, &volcanov1beta1.PodGroupList{}
+}
+
+// Group returns the PodGroup.
+func (p Provider) Group(t state.GangTerms) state.Object {
+	group := &volcanov1beta1.PodGroup{Spec: volcanov1beta1.PodGroupSpec{
+		MinMember: t.Minimum, MinResources: &t.Resources,
+		Queue: t.Scheduling.Queue, PriorityClassName: t.Scheduling.PriorityClassName,
+	}}
+	if topology := t.Scheduling.Topology; p.Constrains(topology) {
+		mode := volcanov1beta1.SoftNetworkTopologyMode
+		if topology.Mode == v1alpha1.TopologyRequired {
+			mode = volcanov1beta1.HardNetworkTopologyMode
+		}
+		group.Spec.NetworkTopology = &volcanov1beta1.NetworkTopologySpec{Mode: mode, HighestTierAllowed: ptr.To(int(*topology.Tier))}
+	}
+	return group
+}
+
+// Resize sets minMember.
+func (Provider) Resize(minimum int32) map[string]any {
+	return map[string]any{"minMember": minimum}
+}
+
+// Join names the group in the pod's annotation, and Volcano as its scheduler unless the template names another.
+func (Provider) Join(pod *corev1.Pod, group string) {
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[volcanov1beta1.KubeGroupNameAnnotationKey] = group
+	if pod.Spec.SchedulerName == "" {
+		pod.Spec.SchedulerName = scheduler
+	}
+}
+
+// Read returns the group's minMember, and the scheduler's word while it does not place it.
+func (Provider) Read(o state.Object) (minimum int32, waiting state.Trouble) {
+	group, isGroup := o.(*volcanov1beta1.PodGroup)
+	if !isGroup {
+		return 0, state.Trouble{}
+	}
+	if group.Status.Phase == volcanov1beta1.PodGroupPending || group.Status.Phase == volcanov1beta1.PodGroupInqueue {
+		for _, c := range group.Status.Conditions {
+			if c.Type == volcanov1beta1.PodGroupUnschedulableType && c.Status == corev1.ConditionTrue {
+				waiting = state.Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
+			}
+		}
+	}
+	return group.Spec.MinMember, waiting
+}
+
+// Constrains reports whether the topology names a tier.
+func (Provider) Constrains(topology *v1alpha1.Topology) bool { return topology != nil && topology.Tier != nil }

@@ -1,0 +1,167 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/gang"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// askAgain is how often a job asks whether the cluster serves its gang scheduler's API by now.
+const askAgain = 15 * time.Second
+
+// groupUp returns the steps that bring the present attempt's group up before its pods: without it, the first pods
+// would be scheduled alone. ready is whether pods may be created with these steps.
+func groupUp(s *state.Snapshot, missing []state.Slot) (steps []Step, ready bool) {
+	if !s.IsGang() || len(missing) == 0 {
+		return nil, true
+	}
+	provider := gang.For(s.Gang.Scheduler)
+	want := terms(s)
+	switch group := s.PresentGroup(); {
+	case s.Gang.Unavailable != "", group != nil && group.Deleted:
+		return nil, false
+	case group == nil:
+		return []Step{CreateGroup{build.Group(s.Job, provider.Group(want))}}, true
+	case group.Minimum != want.Minimum:
+		empty, _ := provider.Empty()
+		return []Step{ResizeGroup{Empty: empty, Name: group.Name, UID: group.UID, Spec: provider.Resize(want.Minimum)}}, true
+	default:
+		return nil, true
+	}
+}
+
+// deleteGroups returns the steps that delete the job's groups that are not wanted any more.
+func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) []Step {
+	var steps []Step
+	for _, g := range s.Gang.Groups {
+		if !g.Deleted && unwanted(g) {
+			empty, _ := gang.For(s.Gang.Scheduler).Empty()
+			steps = append(steps, DeleteGroup{Empty: empty, Name: g.Name, UID: g.UID})
+		}
+	}
+	return steps
+}
+
+// isPastGroup reports whether the group is of another attempt than the present.
+func isPastGroup(s *state.Snapshot) func(state.Group) bool {
+	return func(g state.Group) bool { return g.Name != state.GroupName(s.Job.Name, s.Job.Status.Attempt) }
+}
+
+// terms returns on which terms the job's gang is scheduled now.
+func terms(s *state.Snapshot) state.GangTerms {
+	t := state.GangTerms{
+		Resources: corev1.ResourceList{},
+		Together:  policy.IsCollective(&s.Job.Spec) && s.Job.Spec.Elastic == nil,
+	}
+	if s.Job.Spec.Scheduling != nil {
+		t.Scheduling = *s.Job.Spec.Scheduling
+	}
+	least := minAvailable(&s.Job.Spec)
+	for _, slot := range s.Slots() {
+		if t.Minimum < least && s.IsWanted(slot) && !policy.HasSucceeded(s, slot) {
+			t.Minimum++
+			build.AddRequests(t.Resources, &s.Job.Spec, slot.Role)
+		}
+	}
+	return t
+}
+
+// minAvailable returns how many pods must fit at once while no replica has finished.
+func minAvailable(spec *v1alpha1.TrainingJobSpec) int32 {
+	if spec.Scheduling != nil && spec.Scheduling.MinAvailable != nil {
+		return *spec.Scheduling.MinAvailable
+	}
+	total := int32(state.Total(spec))
+	if spec.Elastic != nil {
+		total -= spec.Replicas(v1alpha1.Worker) - spec.Elastic.MinReplicas
+	}
+	return total
+}
+
+// place makes the pod one of its gang, and keeps it near the others.
+func place(s *state.Snapshot, pod *corev1.Pod) {
+	var scheduling v1alpha1.Scheduling
+	if s.Job.Spec.Scheduling != nil {
+		scheduling = *s.Job.Spec.Scheduling
+	}
+	build.Schedule(pod, &scheduling)
+	provider := gang.For(s.Gang.Scheduler)
+	if provider != nil {
+		provider.Join(pod, state.GroupName(s.Job.Name, s.Job.Status.Attempt))
+	}
+	if provider == nil || !provider.Constrains(scheduling.Topology) {
+		build.KeepNear(pod, s.Job, scheduling.Topology)
+	}
+}
+
+// whyGangWaits returns why the gang has no nodes: in its scheduler's words, with the numbers of what it needs. ok is false if
+// nothing says that it waits.
+func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
+	if !s.IsGang() {
+		return "", "", false
+	}
+	if s.Gang.Unavailable != "" {
+		return v1alpha1.ReasonGangUnavailable, s.Gang.Unavailable, true
+	}
+	unplaced := false
+	words := ""
+	for _, slot := range s.Slots() {
+		p := s.Present(slot)
+		if p == nil || p.Scheduled() {
+			continue
+		}
+		unplaced = true
+		if words == "" && p.Waiting.Reason == v1alpha1.ReasonUnschedulable {
+			words = slot.String() + ": " + p.Waiting.Message
+		}
+	}
+	if group := s.PresentGroup(); group != nil && unplaced {
+		words = cmp.Or(group.Waiting.Message, words)
+	}
+	if words == "" {
+		return "", "", false
+	}
+	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once: %s", needs(&s.Job.Spec), words)), true
+}
+
+// needs says what the job's replicas ask for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu".
+func needs(spec *v1alpha1.TrainingJobSpec) string {
+	var list []string
+	for _, role := range v1alpha1.Roles {
+		n := spec.Replicas(role)
+		if n == 0 {
+			continue
+		}
+		if request := scarce(build.Requests(spec, role)); request != "" {
+			list = append(list, fmt.Sprintf("%d x %s", n, request))
+		} else {
+			list = append(list, fmt.Sprintf("%d %s pods", n, strings.ToLower(string(role))))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// scarce names the devices among the resources, else the CPUs; it is empty if there are neither.
+func scarce(resources corev1.ResourceList) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		if quantity := resources[name]; strings.Contains(string(name), "/") {
+			list = append(list, quantity.String()+" "+string(name))
+		}
+	}
+	if cpu, found := resources[corev1.ResourceCPU]; found && len(list) == 0 {
+		list = append(list, cpu.String()+" cpu")
+	}
+	return strings.Join(list, " and ")
+}

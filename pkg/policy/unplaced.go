@@ -1,0 +1,30 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// unplaced rules because the user would rather have the job fail than wait any longer for room.
+func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
+	scheduling := s.Job.Spec.Scheduling
+	if scheduling == nil || scheduling.TimeoutSeconds == nil || s.Job.Status.StartTime == nil ||
+		meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionScheduled) {
+		return nil, time.Time{}
+	}
+	deadline := attemptStart(s.Job).Add(time.Duration(*scheduling.TimeoutSeconds) * time.Second)
+	if s.Now.Before(deadline) {
+		return nil, deadline
+	}
+	words := "the scheduler has not said why"
+	if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil {
+		words = c.Message
+	}
+	return &Verdict{Ruling: Fail, Reason: v1alpha1.ReasonSchedulingTimeout, Message: clip(fmt.Sprintf(
+		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *scheduling.TimeoutSeconds, words))}, time.Time{}
+}

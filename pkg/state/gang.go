@@ -1,0 +1,74 @@
+package state
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Gang is what the operator knows of the job's pod groups.
+type Gang struct {
+	// Scheduler is the gang scheduler in force: the job's, else the operator's; GangNone for none.
+	Scheduler v1alpha1.Gang
+	// Unavailable says why the cluster has no such groups; empty if it has.
+	Unavailable string
+	// Groups are the job's pod groups, of every attempt.
+	Groups []Group
+}
+
+// Group is one pod group of the job.
+type Group struct {
+	Name string
+	UID  types.UID
+	// Minimum is how many pods must fit at once.
+	Minimum int32
+	// Waiting says why the scheduler does not place the group; the zero value if it does, or has not looked yet.
+	Waiting Trouble
+	// Deleted is whether somebody asked for its deletion.
+	Deleted bool
+}
+
+// GroupName returns the name of the pod group of one attempt.
+func GroupName(job string, attempt int32) string { return fmt.Sprintf("%s-%d", job, attempt) }
+
+// PresentGroup returns the pod group of the present attempt, or nil.
+func (s *Snapshot) PresentGroup() *Group {
+	for i := range s.Gang.Groups {
+		if s.Gang.Groups[i].Name == GroupName(s.Job.Name, s.Job.Status.Attempt) {
+			return &s.Gang.Groups[i]
+		}
+	}
+	return nil
+}
+
+// IsGang reports whether the job's pods are scheduled all at once or not at all.
+func (s *Snapshot) IsGang() bool { return s.Gang.Scheduler != "" && s.Gang.Scheduler != v1alpha1.GangNone }
+
+// GangTerms are on which terms a job's gang is scheduled.
+type GangTerms struct {
+	// Minimum is how many pods must fit at once.
+	Minimum int32
+	// Resources are what those pods ask for together.
+	Resources corev1.ResourceList
+	// Together is whether a preemption takes all pods or none: a collective is worth nothing without one of them.
+	Together bool
+	// Scheduling is what the job says of its scheduling.
+	Scheduling v1alpha1.Scheduling
+}
+
+// Object is anything that the API server keeps; ObjectList is a list of such.
+type (
+	Object interface {
+		metav1.Object
+		runtime.Object
+	}
+	ObjectList interface {
+		metav1.ListInterface
+		runtime.Object
+	}
+)
