@@ -49,6 +49,9 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 	switch v.Ruling {
 	case policy.Suspend:
 		c.set(v1alpha1.ConditionSuspended, true, v.Reason, v.Message)
+		if v.Reason == v1alpha1.ReasonQueued {
+			c.set(v1alpha1.ConditionQueued, true, v.Reason, v.Message)
+		}
 		c.rest(v)
 	case policy.Succeed:
 		c.finish(v1alpha1.ConditionSucceeded, v)
@@ -57,6 +60,7 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
 	default:
 		c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job is no longer suspended.")
+		c.deny(v1alpha1.ConditionQueued, v1alpha1.ReasonResumed, "The job is admitted.")
 		c.setScheduled()
 		c.setRunning(v)
 		c.setProgressing()
@@ -76,6 +80,7 @@ func (c conditions) setStalled(ruling policy.Ruling) {
 func (c conditions) finish(kind string, v policy.Verdict) {
 	c.rest(v)
 	c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job has finished.")
+	c.deny(v1alpha1.ConditionQueued, v1alpha1.ReasonResumed, "The job has finished.")
 	c.deny(v1alpha1.ConditionStalled, v.Reason, "The job has finished.")
 	c.set(kind, true, v.Reason, v.Message)
 	c.set(v1alpha1.ConditionFinished, true, v.Reason, v.Message)
@@ -94,11 +99,11 @@ func (c conditions) rest(v policy.Verdict) {
 // setScheduled says whether every replica's pod has a node. Only the scheduler's word that a pod fits nowhere makes a
 // scheduled attempt unscheduled again; a pod that is just being replaced does not.
 func (c conditions) setScheduled() {
-	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
-		return
-	}
 	if reason, message, waits := whyGangWaits(c.s); waits {
 		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message+butAvoided(c.s)))
+		return
+	}
+	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
 		return
 	}
 	waits := false
@@ -184,7 +189,7 @@ func (c conditions) runningSince() time.Time {
 
 // order is the order in which the conditions of a job are listed: the order of its life.
 var order = []string{
-	v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionProgressing, v1alpha1.ConditionRestarting,
+	v1alpha1.ConditionCreated, v1alpha1.ConditionQueued, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionProgressing, v1alpha1.ConditionRestarting,
 	v1alpha1.ConditionSuspended, v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailed, v1alpha1.ConditionFinished, v1alpha1.ConditionStalled,
 }
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
@@ -61,8 +62,8 @@ func events(s *state.Snapshot, p *Plan) []Event {
 	if changed(was, next, v1alpha1.ConditionSuspended) && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) {
 		list = append(list, normal(v1alpha1.EventResumed, v1alpha1.EventResumed, "The job is no longer suspended."))
 	}
-	if c := unschedulable(next); c != "" && unschedulable(was) == "" {
-		list = append(list, warn(v1alpha1.ReasonUnschedulable, v1alpha1.ReasonUnschedulable, c))
+	if c, before := waiting(next), waiting(was); c != nil && (before == nil || before.Reason != c.Reason) {
+		list = append(list, warn(c.Reason, v1alpha1.ConditionScheduled, c.Message))
 	}
 	if c := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Status == "False" && !meta.IsStatusConditionFalse(was.Conditions, c.Type) {
 		list = append(list, warn(v1alpha1.ReasonProgressStalled, v1alpha1.ConditionProgressing, c.Message))
@@ -131,10 +132,11 @@ func envConflicts(s *state.Snapshot) []Event {
 	return slices.Clip(list)
 }
 
-func unschedulable(status *v1alpha1.TrainingJobStatus) string {
+// waiting returns the condition Scheduled if it says what somebody has to do with; else nil.
+func waiting(status *v1alpha1.TrainingJobStatus) *metav1.Condition {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
 	if c == nil || !isWaiting(c.Reason) {
-		return ""
+		return nil
 	}
-	return c.Message
+	return c
 }

@@ -21,6 +21,7 @@ var phases = []struct {
 }{
 	{v1alpha1.ConditionSucceeded, v1alpha1.PhaseSucceeded},
 	{v1alpha1.ConditionFailed, v1alpha1.PhaseFailed},
+	{v1alpha1.ConditionQueued, v1alpha1.PhaseQueued},
 	{v1alpha1.ConditionSuspended, v1alpha1.PhaseSuspended},
 	{v1alpha1.ConditionRunning, v1alpha1.PhaseRunning},
 	{v1alpha1.ConditionRestarting, v1alpha1.PhaseRestarting},
@@ -67,7 +68,7 @@ func isWaiting(reason string) bool {
 }
 
 func isAtRest(phase v1alpha1.Phase) bool {
-	return phase == v1alpha1.PhaseSucceeded || phase == v1alpha1.PhaseFailed || phase == v1alpha1.PhaseSuspended
+	return phase == v1alpha1.PhaseSucceeded || phase == v1alpha1.PhaseFailed || phase == v1alpha1.PhaseSuspended || phase == v1alpha1.PhaseQueued
 }
 
 // whyNotRunning returns why the slot, and so its attempt, does not run.

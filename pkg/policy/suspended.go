@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	resting := meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionSuspended)
 	switch {
+	case s.Job.Spec.Suspend && IsQueued(s.Job):
+		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonQueued, Message: fmt.Sprintf(
+			"The job waits in queue %s to be admitted; spec.suspend is true until then.", s.Job.Labels[v1alpha1.LabelQueue])}, time.Time{}
 	case s.Job.Spec.Suspend:
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
@@ -26,6 +30,9 @@ func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 		return nil, time.Time{}
 	}
 }
+
+// IsQueued reports whether a queue says when the job runs.
+func IsQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }
 
 // EndsWithSuspension reports whether suspension ends the pod: every one but those whose success counts and whose logs are kept.
 // A pod that left with exit code 0 because it was told to is not one of these.

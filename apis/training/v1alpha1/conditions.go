@@ -4,6 +4,8 @@ package v1alpha1
 const (
 	// ConditionCreated is True once the operator has taken the job on.
 	ConditionCreated = "Created"
+	// ConditionQueued is True while a queue (the label kueue.x-k8s.io/queue-name) keeps the job suspended.
+	ConditionQueued = "Queued"
 	// ConditionScheduled is True when every replica's pod has a node; False says what the scheduler misses.
 	ConditionScheduled = "Scheduled"
 	// ConditionRunning is True from the moment all replicas (elastic: minReplicas) of an attempt run, until the
@@ -74,10 +76,12 @@ const (
 	ReasonRestarted = "Restarted"
 )
 
-// Reasons of Suspended.
+// Reasons of Suspended and Queued.
 const (
 	// ReasonSuspended : spec.suspend is true.
 	ReasonSuspended = "SuspendedBySpec"
+	// ReasonQueued : the job waits in its queue to be admitted.
+	ReasonQueued = "AwaitingAdmission"
 	// ReasonResumed : spec.suspend is false again.
 	ReasonResumed = "Resumed"
 )

@@ -22,6 +22,9 @@ const (
 	LabelSpare = Group + "/spare"
 )
 
+// LabelQueue is set by users on a TrainingJob that waits in a LocalQueue of Kueue.
+const LabelQueue = "kueue.x-k8s.io/queue-name"
+
 // Annotations of the progress Lease, which the training writes.
 const (
 	// AnnotationStep is the training's step, a whole number that grows.

@@ -173,12 +173,13 @@ type ProgressStatus struct {
 
 // Phase sums the conditions up in one word.
 //
-// +kubebuilder:validation:Enum=Created;Pending;Running;Restarting;Suspended;Succeeded;Failed
+// +kubebuilder:validation:Enum=Created;Queued;Pending;Running;Restarting;Suspended;Succeeded;Failed
 type Phase string
 
 // The phases.
 const (
 	PhaseCreated    Phase = "Created"
+	PhaseQueued     Phase = "Queued"
 	PhasePending    Phase = "Pending"
 	PhaseRunning    Phase = "Running"
 	PhaseRestarting Phase = "Restarting"
