@@ -75,7 +75,7 @@ func (s *Server) replace(r *Request, was, wanted client.Object) (client.Object, 
 	}
 	is := merged(was, wanted, r.Status)
 	wholeSeconds(is)
-	if equality.Semantic.DeepEqual(was, is) {
+	if unchanged(was, is, r.Status) {
 		return was, nil // nothing is written, nobody is told
 	}
 	if r.Kind.countsGenerations() && !r.Status && !sameSpec(was, is) {
@@ -104,6 +104,21 @@ func merged(was, wanted client.Object, status bool) client.Object {
 	is.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 	is.SetResourceVersion(was.GetResourceVersion())
 	return is
+}
+
+// unchanged reports whether the write changes nothing; of a write to the status only that is compared.
+func unchanged(was, is client.Object, status bool) bool {
+	if !status {
+		return equality.Semantic.DeepEqual(was, is)
+	}
+	switch was := was.(type) {
+	case *v1alpha1.TrainingJob:
+		return equality.Semantic.DeepEqual(&was.Status, &is.(*v1alpha1.TrainingJob).Status)
+	case *corev1.Pod:
+		return equality.Semantic.DeepEqual(&was.Status, &is.(*corev1.Pod).Status)
+	default:
+		return equality.Semantic.DeepEqual(was, is)
+	}
 }
 
 // copyStatus gives to the status of from; both are of one kind, and from is not used any more.
