@@ -1,0 +1,56 @@
+package invariant
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// checkDelete holds the delete of a pod against the job as it is.
+func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.Decision) {
+	if p := r.Delete.Preconditions; p == nil || p.UID == nil {
+		c.violate("6 deletes: the delete of %s names no UID", pod.Name)
+	}
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.UID != d.UID() {
+		c.violate("7 foreign objects: %s, which is not the job's, is deleted", pod.Name)
+		return
+	}
+	job := c.world.Job()
+	if job == nil || job.UID != d.UID() || job.DeletionTimestamp != nil {
+		return // the garbage collector wants it gone too
+	}
+	slot, life, _ := state.ParsePodName(job.Name, pod.Name)
+	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot)
+	switch {
+	case is(job, v1alpha1.ConditionFinished):
+		if job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanAll && world.IsOver(pod) && !past {
+			c.violate("6 deletes: %s has ended and the clean-up policy is %s", pod.Name, job.Spec.RunPolicy.CleanPodPolicy)
+		}
+	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
+	default:
+		c.violate("6 deletes: %s, %s, is of the present life of an active job and is deleted", pod.Name, pod.Status.Phase)
+	}
+}
+
+func inRange(job *v1alpha1.TrainingJob, slot state.Slot) bool {
+	return slot.Index < int(job.Spec.Replicas(slot.Role))
+}
+
+// checkDeleteJob : only a finished job is deleted, after its time to live.
+func (c *Checker) checkDeleteJob(r *server.Request, job *v1alpha1.TrainingJob) {
+	if p := r.Delete.Preconditions; p == nil || p.UID == nil {
+		c.violate("6 deletes: the delete of the job names no UID")
+	}
+	ttl, done := job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Status.CompletionTime
+	if ttl == nil || done == nil || c.world.Clock.Now().Before(done.Add(time.Duration(*ttl)*time.Second)) {
+		c.violate("6 deletes: the job is deleted before its time to live is over")
+	}
+}
