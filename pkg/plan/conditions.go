@@ -55,7 +55,7 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
 	default:
 		c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job is no longer suspended.")
-		c.setScheduled()
+		c.setScheduled(v)
 		c.setRunning(v)
 	}
 	slices.SortFunc(next.Conditions, byOrder)
@@ -88,8 +88,12 @@ func (c conditions) rest(v policy.Verdict) {
 }
 
 // setScheduled says whether every replica's pod has a node. Only the scheduler's word that a pod fits nowhere makes a
-// scheduled attempt unscheduled again; a pod that is just being replaced does not.
-func (c conditions) setScheduled() {
+// scheduled attempt unscheduled again; a pod that is just being replaced does not. A new attempt has no pods yet.
+func (c conditions) setScheduled(v policy.Verdict) {
+	if c.s.Job.Status.Attempt != c.next.Attempt {
+		c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
+		return
+	}
 	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
 		return
 	}
@@ -115,7 +119,6 @@ func (c conditions) setRunning(v policy.Verdict) {
 	if c.s.Job.Status.Attempt != c.next.Attempt {
 		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 		c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
-		c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
 		return
 	}
 	missing, found := policy.FirstMissing(c.s)
