@@ -31,7 +31,9 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot)
 	switch {
 	case is(job, v1alpha1.ConditionFinished):
-		if job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanAll && world.IsOver(pod) && !past {
+		// what ended while the delete was on its way cannot be kept
+		seen, _ := d.Process.Cache.Get(server.Pods, r.Key).(*corev1.Pod)
+		if job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanAll && world.IsOver(pod) && !past && (seen == nil || world.IsOver(seen)) {
 			c.violate("6 deletes: %s has ended and the clean-up policy is %s", pod.Name, job.Spec.RunPolicy.CleanPodPolicy)
 		}
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
