@@ -59,7 +59,9 @@ func events(s *state.Snapshot, p *Plan) []Event {
 	if c := unschedulable(next); c != "" && unschedulable(was) == "" {
 		list = append(list, Event{corev1.EventTypeWarning, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonUnschedulable, c})
 	}
-	list = append(list, givenUp(s)...)
+	if was.Attempt == next.Attempt { // a new attempt runs it again
+		list = append(list, givenUp(s)...)
+	}
 	for i := range list {
 		list[i].Message = clip(list[i].Message) // the API server refuses an Event with a longer note
 	}
