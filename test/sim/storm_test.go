@@ -240,7 +240,7 @@ func (s *storm) settle(r *run) {
 	for _, node := range []string{"node-0", "node-1", "node-2"} {
 		r.ReviveNode(node)
 	}
-	r.Habits = world.Habits{Lazy: 1, Succeeding: 4}
+	r.Habits = world.Habits{Lazy: 1, Succeeding: 4, Serving: "ps"}
 	r.Suspend(false)
 	leader := r.leader()
 	r.start(leader)

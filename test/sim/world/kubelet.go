@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
@@ -110,7 +111,7 @@ func (w *World) Remove(user string, pod *corev1.Pod) {
 // work ends a pod that runs, by chance.
 func (w *World) work(pod *corev1.Pod) {
 	switch {
-	case w.Chance == nil:
+	case w.Chance == nil || w.Habits.Serving != "" && pod.Labels[v1alpha1.LabelRole] == w.Habits.Serving:
 	case w.Chance.IntN(100) < w.Habits.Failing:
 		codes := []int32{1, 137, 137, 139, 143, 255}
 		if w.oneIn(12) {

@@ -54,6 +54,8 @@ type Habits struct {
 	Lazy int
 	// Succeeding is one in how many moments a pod succeeds; 0 for never.
 	Succeeding int
+	// Serving is the role, in lower case, whose pods do not end by themselves.
+	Serving string
 }
 
 // Clock is a clock that stands still until it is moved.
