@@ -18,13 +18,11 @@ import (
 
 var errQuota = errors.New("exceeded quota: compute, requested: pods=1, used: pods=8, limited: pods=8")
 
-// begin submits the job and starts two operators.
-func (r *run) begin(tell func(string), job *v1alpha1.TrainingJob) *run {
+// begin starts two operators, of which the first leads, and the checks; tell, if set, hears the story.
+func (r *run) begin(tell func(string)) *run {
 	r.check = invariant.New(r.World)
 	r.Key = client.ObjectKeyFromObject(builder.Job("j"))
-	r.with(2, tell)
-	r.Submit(job)
-	return r
+	return r.with(2, tell)
 }
 
 func (r *run) leader() *operator.Process {
@@ -46,7 +44,7 @@ func (r *run) isSettled() bool {
 		return false
 	}
 	for _, pod := range r.Pods() {
-		if !world.IsOver(pod) {
+		if !world.IsOver(pod) && job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone {
 			return false
 		}
 	}

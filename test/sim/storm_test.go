@@ -95,7 +95,9 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
 	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Lazy: 1 + rng.IntN(20), Succeeding: 60}
-	return r.begin(tell, seedJob(rng)), s
+	r.begin(tell)
+	r.Submit(seedJob(rng))
+	return r, s
 }
 
 func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
