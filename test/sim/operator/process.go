@@ -12,12 +12,18 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
 // User is the user that operators write as.
 const User = "operator"
+
+// options are the operator's defaults, with one request at a time.
+var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfter}
+
+// LostAfter is how long a node may be not ready before its pods count as lost.
+const LostAfter = 15 * time.Second
 
 // retry is how long the process waits after an error before it tries again.
 const retry = 200 * time.Millisecond
@@ -87,13 +93,13 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.awaited = [5]int{}
 	p.Cache = p.world.Server.NewCache(views, age)
 	p.Cache.Heard = p.hear
-	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, 1)
+	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, options)
 }
 
 // hear does what the watches of the controller do with a change that the cache takes in.
 func (p *Process) hear(c *server.Change) {
 	switch c.Kind {
-	case server.Jobs, server.Pods, server.Services:
+	case server.Jobs, server.Pods, server.Services, server.Nodes, server.Leases:
 		p.awake = true
 	}
 	if c.Kind == server.Jobs && c.Is == nil {
@@ -138,19 +144,18 @@ func (p *Process) pass(ctx context.Context) error {
 		return err
 	}
 	p.wake = todo.Wake
-	return p.cluster.Act(ctx, s.Job, p.shuffled(s, todo.Steps))
+	if err := p.cluster.Act(ctx, s.Job, p.shuffled(todo.Steps)); err != nil {
+		return err
+	}
+	p.wake = policy.Earliest(p.wake, p.cluster.Retry(s.Job))
+	return nil
 }
 
-// shuffled returns the steps in another order, of which the first stays if it creates the Service.
-func (p *Process) shuffled(_ *state.Snapshot, steps []plan.Step) []plan.Step {
-	if p.world.Shuffle == nil || len(steps) == 0 {
-		return steps
+// shuffled returns the steps in another order; Act itself creates Service and Lease first.
+func (p *Process) shuffled(steps []plan.Step) []plan.Step {
+	if p.world.Shuffle != nil {
+		p.world.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 	}
-	rest := steps
-	if _, isService := steps[0].(plan.CreateService); isService {
-		rest = steps[1:]
-	}
-	p.world.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 	return steps
 }
 

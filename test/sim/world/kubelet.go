@@ -41,7 +41,7 @@ func (w *World) move(pod *corev1.Pod) {
 
 // schedule binds a pod to the next node.
 func (w *World) schedule(pod *corev1.Pod) {
-	nodes := w.readyNodes()
+	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return avoids(pod, name) })
 	if w.NoNodes || len(nodes) == 0 {
 		if len(pod.Status.Conditions) > 0 {
 			return // it has been told
@@ -60,6 +60,22 @@ func (w *World) schedule(pod *corev1.Pod) {
 		now := w.Server.Get(server.Pods, pod.Namespace, pod.Name).(*corev1.Pod)
 		w.writePod(Scheduler, now, func(pod *corev1.Pod) { pod.Status.Conditions = nil })
 	}
+}
+
+// avoids reports whether the pod's affinity keeps it off the node.
+func avoids(pod *corev1.Pod, node string) bool {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Operator == corev1.NodeSelectorOpNotIn && slices.Contains(field.Values, node) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (w *World) run(pod *corev1.Pod) {

@@ -9,8 +9,8 @@ import (
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
-// evictAfter is how long a node is away before its pods are deleted: the default tolerations of pods.
-const evictAfter = 300 * time.Second
+// evictAfter is how long a node is away before its pods are deleted: what the operator's tolerations say.
+const evictAfter = 30 * time.Second
 
 // FailNode cuts a node off: its kubelet says nothing more and hears nothing.
 func (w *World) FailNode(name string) {
@@ -63,7 +63,8 @@ func (w *World) TaintNode(name string) {
 	}
 	w.say("node %s is out of service", name)
 	node := w.node(name).DeepCopy()
-	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
+	now := w.second()
+	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute, TimeAdded: &now}}
 	w.must(&server.Request{User: NodeController, Verb: server.Update, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: node})
 	w.sweep(name, "DeletionByPodGC")
 }
