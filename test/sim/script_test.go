@@ -144,7 +144,9 @@ func (r *run) works(p *operator.Process) bool {
 
 // calmDown lets all come to rest and checks the end.
 func (r *run) calmDown() {
-	r.until("rest", func() bool { return !slices.ContainsFunc(r.operators, func(p *operator.Process) bool { return r.works(p) && p.IsAwake() }) && r.isStill() })
+	r.until("rest", func() bool {
+		return !slices.ContainsFunc(r.operators, func(p *operator.Process) bool { return r.works(p) && p.IsAwake() }) && r.isStill()
+	})
 	r.until("no late request", func() bool { return len(r.late) == 0 })
 	r.wait(10 * time.Second)
 	r.resync(r.leader())

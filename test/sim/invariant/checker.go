@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -36,26 +35,14 @@ type place struct {
 	life state.Life
 }
 
-// fate is what truly became of a pod.
-type fate struct {
-	// ran is whether it was ever running.
-	ran bool
-	// exit is the code it ended with by itself, before anybody told it to.
-	exit *int32
-	// lost is whether it ran and somebody else than the operator took it away.
-	lost bool
-	// touched is whether somebody else than the operator took it away, whatever it was doing.
-	touched bool
-}
-
 // history is what has happened to one job.
 type history struct {
 	fates   map[place][]*fate
 	byPod   map[types.UID]*fate
-	uncanny map[types.UID]bool // pods of requests that came late or from a process that leads no more
+	uncanny uncannyPods
 	first   *v1alpha1.TrainingJob
 
-	creates, outside, resumes, scalings, widest int
+	creates, outside, resumes, scalings, parkings, widest int
 	// rogue is the resourceVersion of the latest status that was not the leader's.
 	rogue int64
 
@@ -88,7 +75,7 @@ func (c *Checker) of(uid types.UID) *history {
 	h := c.jobs[uid]
 	if h == nil {
 		h = &history{
-			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: map[types.UID]bool{},
+			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
 			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ranks: map[string]state.Slot{},
 		}
 		c.jobs[uid] = h
@@ -107,10 +94,15 @@ func (c *Checker) hear(change *server.Change) {
 		if change.Request.User == operator.User && change.Request.Verb != server.Create {
 			c.violate("7 foreign objects: the operator does %s", change.Request)
 		}
-	default:
-		if change.Request.User == operator.User {
+	case server.Nodes:
+		c.hearNode(change)
+	case server.Leases:
+		if change.Request.User == operator.User && change.Request.Verb != server.Create {
 			c.violate("7 foreign objects: the operator does %s", change.Request)
 		}
+	}
+	if change.Kind == server.Nodes && change.Request.User == operator.User {
+		c.violate("7 foreign objects: the operator does %s", change.Request)
 	}
 }
 
@@ -128,6 +120,8 @@ func (c *Checker) hearPod(change *server.Change) {
 		c.checkCreate(change.Request, is, decisionOf(change))
 	case byOperator && change.Request.Verb == server.Delete:
 		c.checkDelete(change.Request, was, decisionOf(change))
+	case byOperator && change.Request.Verb == server.Patch:
+		c.checkPatch(was, is, decisionOf(change))
 	case byOperator:
 		c.violate("7 foreign objects: the operator does %s", change.Request)
 	}
@@ -155,54 +149,5 @@ func (c *Checker) hearJob(change *server.Change) {
 			h.scalings++
 			h.widest = max(h.widest, n)
 		}
-	}
-}
-
-// note writes down what a change of a pod says of its fate.
-func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
-	pod := is
-	if pod == nil {
-		pod = was
-	}
-	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil || ref.Kind != v1alpha1.Kind {
-		return
-	}
-	slot, life, named := state.ParsePodName(ref.Name, pod.Name)
-	if !named {
-		return
-	}
-	h := c.of(ref.UID)
-	f := h.byPod[pod.UID]
-	if f == nil {
-		f = &fate{}
-		h.byPod[pod.UID] = f
-		h.fates[place{slot, life}] = append(h.fates[place{slot, life}], f)
-	}
-	if was == nil {
-		return
-	}
-	if !byOperator && was.DeletionTimestamp == nil && (is == nil || is.DeletionTimestamp != nil) {
-		h.outside++
-		f.touched = true
-		f.lost = f.lost || was.Status.Phase == corev1.PodRunning
-	}
-	if is == nil {
-		return
-	}
-	f.ran = f.ran || is.Status.Phase == corev1.PodRunning
-	if !world.IsOver(was) && world.IsOver(is) {
-		c.noteEnd(f, is)
-	}
-}
-
-// noteEnd writes down how a pod ended.
-func (c *Checker) noteEnd(f *fate, pod *corev1.Pod) {
-	if len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Terminated == nil {
-		f.lost, f.touched = true, true
-		return
-	}
-	if pod.DeletionTimestamp == nil {
-		f.exit = &pod.Status.ContainerStatuses[0].State.Terminated.ExitCode
 	}
 }

@@ -1,14 +1,15 @@
 package invariant
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -20,6 +21,10 @@ import (
 // checkCreate holds the create of a pod against the job.
 func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.Decision) {
 	h := c.of(d.UID())
+	if spare, isSpare := state.ParseSpareName(d.From.Name, pod.Name); isSpare {
+		c.checkSpare(pod, d, spare)
+		return
+	}
 	slot, life, named := state.ParsePodName(d.From.Name, pod.Name)
 	if !named {
 		c.violate("1 identity: %s is no name of a pod of %s", pod.Name, d.From.Name)
@@ -32,9 +37,9 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	} else {
 		h.creates++
 	}
-	c.checkCause(pod.Name, job, slot, life)
+	c.checkWanted(pod.Name, job, slot, life)
 	if strict {
-		c.checkFence(pod, d.UID(), slot, life)
+		c.checkFence(pod, d, slot, life)
 		c.checkBound(h, job)
 	}
 	c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
@@ -75,8 +80,23 @@ func (c *Checker) checkIdentity(pod *corev1.Pod, job *v1alpha1.TrainingJob, slot
 	}
 }
 
-// checkCause asks whether the job wants the pod, and now.
-func (c *Checker) checkCause(name string, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) {
+// checkSpare holds the create of a placeholder against the job as it was read.
+func (c *Checker) checkSpare(pod *corev1.Pod, d *operator.Decision, spare state.Slot) {
+	refs, wanted := pod.OwnerReferences, d.From.Spec.ReplicaSpecs[spare.Role].Spares
+	switch {
+	case len(refs) != 1 || refs[0].UID != d.UID() || pod.Labels[v1alpha1.LabelJobUID] != string(d.UID()):
+		c.violate("1 identity: spare %s has owners %v, labels %v", pod.Name, refs, pod.Labels)
+	case pod.Labels[v1alpha1.LabelJobName] != "":
+		c.violate("2 uniqueness: spare %s is in the Service", pod.Name)
+	case wanted == nil || spare.Index >= int(wanted.Count):
+		c.violate("5 bounds: spare %s is created", pod.Name)
+	case is(d.From, v1alpha1.ConditionFinished) || is(d.From, v1alpha1.ConditionSuspended) || d.From.Spec.Suspend:
+		c.violate("4 no work without cause: spare %s is created in phase %s", pod.Name, d.From.Status.Phase)
+	}
+}
+
+// checkWanted asks whether the job wants the pod, and now.
+func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) {
 	memory := memoryOf(job)
 	m := memory[slot.Role]
 	next, now := job.Status.NextStartTime, c.world.Clock.Now()
@@ -87,14 +107,14 @@ func (c *Checker) checkCause(name string, job *v1alpha1.TrainingJob, slot state.
 		c.violate("10 a verdict is final: %s is created, the job is %s", name, job.Status.Phase)
 	case job.DeletionTimestamp != nil || job.Spec.Suspend || is(job, v1alpha1.ConditionSuspended):
 		c.violate("4 no work without cause: %s is created, suspend %t, phase %s, deleted %v", name, job.Spec.Suspend, job.Status.Phase, job.DeletionTimestamp)
-	case job.Status.BilledRestarts > ptr.Deref(job.Spec.Recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts):
-		c.violate("4 no work without cause: %s is created, the budget is used up", name)
+	case slices.ContainsFunc(job.Status.Budgets, func(b v1alpha1.Budget) bool { return b.Used > b.Limit }):
+		c.violate("4 no work without cause: %s is created, a budget is used up: %v", name, job.Status.Budgets)
 	case m == nil || lifeIn(job, memory, slot) != life:
 		c.violate("6 lives: %s is created, the present life is %v", name, lifeIn(job, memory, slot))
 	case m.Succeeded.Has(slot.Index):
 		c.violate("13 success is not lost: %s is created, the replica has succeeded", name)
-	case m.GivenUp.Has(slot.Index):
-		c.violate("4 no work without cause: %s is created, the replica was given up", name)
+	case m.GivenUp.Has(slot.Index) || m.Parked.Has(slot.Index):
+		c.violate("4 no work without cause: %s is created, the replica was given up or left out", name)
 	case m.Started.Has(slot.Index):
 		c.violate("8 exactly once: %s is created although this life has started once and nobody counted its end", name)
 	case next != nil && now.Before(next.Time):
@@ -103,10 +123,14 @@ func (c *Checker) checkCause(name string, job *v1alpha1.TrainingJob, slot state.
 }
 
 // checkFence asks whether somebody can still run whom the new pod must not meet.
-func (c *Checker) checkFence(pod *corev1.Pod, uid types.UID, slot state.Slot, life state.Life) {
+func (c *Checker) checkFence(pod *corev1.Pod, d *operator.Decision, slot state.Slot, life state.Life) {
+	uid := d.UID()
 	for _, other := range c.world.Pods() {
 		ref := metav1.GetControllerOfNoCopy(other)
 		if other.UID == pod.UID || ref == nil || ref.Kind != v1alpha1.Kind || ref.Name != c.world.Key.Name || world.IsOver(other) || c.of(ref.UID).uncanny[other.UID] {
+			continue
+		}
+		if c.isFenced(other, d) {
 			continue
 		}
 		theirs, former, named := state.ParsePodName(ref.Name, other.Name)
@@ -122,9 +146,26 @@ func (c *Checker) checkFence(pod *corev1.Pod, uid types.UID, slot state.Slot, li
 	}
 }
 
+// isFenced reports whether a pod cannot be reached by its peers any more: it is out of the Service, and its node is lost,
+// or was when the process looked.
+func (c *Checker) isFenced(pod *corev1.Pod, d *operator.Decision) bool {
+	if _, reachable := pod.Labels[v1alpha1.LabelJobName]; reachable {
+		return false
+	}
+	now := c.world.Clock.Now()
+	truly, _ := c.world.Server.Get(server.Nodes, "", pod.Spec.NodeName).(*corev1.Node)
+	seen, _ := d.Process.Cache.Get(server.Nodes, client.ObjectKey{Name: pod.Spec.NodeName}).(*corev1.Node)
+	for _, node := range []*corev1.Node{truly, seen} {
+		if from := lostFrom(node, now); !from.IsZero() && !now.Before(from) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkBound : at most so many creations as there were reasons for.
 func (c *Checker) checkBound(h *history, job *v1alpha1.TrainingJob) {
-	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings) + h.outside; h.creates > most {
+	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings+h.parkings) + h.outside; h.creates > most {
 		c.violate("5 bounds: %d pods were created, with %d restarts, %d resumptions and %d deletions from outside at most %d can be",
 			h.creates, job.Status.Restarts, h.resumes, h.outside, most)
 	}

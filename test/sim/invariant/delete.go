@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,10 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	if job == nil || job.UID != d.UID() || job.DeletionTimestamp != nil {
 		return // the garbage collector wants it gone too
 	}
+	c.checkForce(r, pod)
+	if _, isSpare := state.ParseSpareName(job.Name, pod.Name); isSpare {
+		return
+	}
 	slot, life, _ := state.ParsePodName(job.Name, pod.Name)
 	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot)
 	switch {
@@ -39,6 +44,33 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
 	default:
 		c.violate("6 deletes: %s, %s, is of the present life of an active job and is deleted", pod.Name, pod.Status.Phase)
+	}
+}
+
+// checkForce : by force only what is on a node that is lost, or was a moment ago, or has finished.
+func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod) {
+	if r.Delete.GracePeriodSeconds == nil || world.IsOver(pod) {
+		return
+	}
+	f, _ := c.fateOf(pod)
+	node, _ := c.world.Server.Get(server.Nodes, "", pod.Spec.NodeName).(*corev1.Node)
+	if lostFrom(node, c.world.Clock.Now()).IsZero() && (f == nil || f.lostFrom.IsZero()) {
+		c.violate("6 deletes: %s is deleted by force and its node is well", pod.Name)
+	}
+}
+
+// checkPatch : the operator takes pods out of the Service, and changes nothing else of them.
+func (c *Checker) checkPatch(was, is *corev1.Pod, d *operator.Decision) {
+	want := maps.Clone(was.Labels)
+	delete(want, v1alpha1.LabelJobName)
+	f, _ := c.fateOf(is)
+	switch ref := metav1.GetControllerOfNoCopy(is); {
+	case ref == nil || ref.UID != d.UID():
+		c.violate("7 foreign objects: %s, which is not the job's, is changed", is.Name)
+	case !maps.Equal(want, is.Labels) || f == nil:
+		c.violate("7 foreign objects: the labels of %s become %v", is.Name, is.Labels)
+	case f.lostFrom.IsZero():
+		c.violate("6 deletes: %s is taken out of the Service and its node was never in trouble", is.Name)
 	}
 }
 

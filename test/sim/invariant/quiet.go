@@ -47,8 +47,7 @@ func (c *Checker) Quiet() {
 
 // checkAllCounted : 8, what broke in a present life, for all to see, was counted by now.
 func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
-	h := c.of(job.UID)
-	memory := memoryOf(job)
+	h, memory := c.of(job.UID), memoryOf(job)
 	for _, pod := range c.world.Pods() {
 		slot, life, named := state.ParsePodName(job.Name, pod.Name)
 		f := h.byPod[pod.UID]
@@ -63,7 +62,7 @@ func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
 
 // checkNothingLeft : 18, nothing is left of a job that is gone.
 func (c *Checker) checkNothingLeft() {
-	for _, kind := range []server.Kind{server.Pods, server.Services} {
+	for _, kind := range []server.Kind{server.Pods, server.Services, server.Leases} {
 		for _, o := range c.world.Server.List(kind) {
 			if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == v1alpha1.Kind {
 				c.violate("18 no leak: %s %s is left", kind, o.GetName())

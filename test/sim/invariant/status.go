@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -73,7 +74,7 @@ func (c *Checker) checkBounded(now *v1alpha1.TrainingJobStatus) {
 	for i := range now.Conditions {
 		longest = max(longest, len(now.Conditions[i].Message))
 	}
-	if longest > 4096 || len(now.Message) > 1024 || now.FirstFailure != nil && len(now.FirstFailure.Message) > 1024 || len(now.Conditions) > 16 {
+	if longest > 4096 || len(now.Message) > 1024 || now.FirstFailure != nil && len(now.FirstFailure.Message) > 1024 || len(now.Conditions) > 16 || len(now.Incidents) > 10 || len(now.AvoidedNodes) > 16 {
 		c.violate("20 bounded: a message of %d bytes, %d conditions", longest, len(now.Conditions))
 	}
 }
@@ -99,7 +100,7 @@ func (c *Checker) checkNew(now *v1alpha1.TrainingJobStatus) {
 
 func (c *Checker) checkMonotone(before, after *v1alpha1.TrainingJob) {
 	was, now := &before.Status, &after.Status
-	if now.Attempt < was.Attempt || now.Restarts < was.Restarts || now.BilledRestarts < was.BilledRestarts || now.ObservedGeneration < was.ObservedGeneration {
+	if now.Attempt < was.Attempt || now.Restarts < was.Restarts || now.ObservedGeneration < was.ObservedGeneration {
 		c.violate("9 monotone: attempt %d to %d, restarts %d to %d, billed %d to %d, generation %d to %d",
 			was.Attempt, now.Attempt, was.Restarts, now.Restarts, was.BilledRestarts, now.BilledRestarts, was.ObservedGeneration, now.ObservedGeneration)
 	}
@@ -138,10 +139,28 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 			h.happened[v1alpha1.ReasonUnschedulable]++
 		}
 	}
+	h.noteRecovery(&before.Status, &after.Status)
 	for role, status := range after.Status.ReplicaStatuses {
 		if status.GivenUpIndexes != "" && status.GivenUpIndexes != before.Status.ReplicaStatuses[role].GivenUpIndexes {
 			h.happened[v1alpha1.EventReplicaGivenUp] += 1 + strings.Count(status.GivenUpIndexes, ",")
 		}
+	}
+}
+
+// noteRecovery counts what Events of the recovery may tell of.
+func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
+	for _, n := range now.AvoidedNodes {
+		if !slices.ContainsFunc(was.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name }) {
+			h.happened[v1alpha1.EventNodeAvoided]++
+		}
+	}
+	if a, b := was.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes, now.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes; a != b {
+		h.parkings++
+		h.happened[v1alpha1.EventShrunk]++
+		h.happened[v1alpha1.EventGrown]++
+	}
+	if meta.IsStatusConditionFalse(now.Conditions, v1alpha1.ConditionProgressing) && !meta.IsStatusConditionFalse(was.Conditions, v1alpha1.ConditionProgressing) {
+		h.happened[v1alpha1.ReasonProgressStalled]++
 	}
 }
 
@@ -150,8 +169,8 @@ func (c *Checker) Event(d *operator.Decision, reason, note string) {
 	if len(note) > 1024 {
 		c.violate("20 bounded: an Event of %d bytes", len(note))
 	}
-	if reason == v1alpha1.EventEnvConflict {
-		return
+	if reason == v1alpha1.EventEnvConflict || reason == v1alpha1.EventSpareUsed {
+		return // they tell of no transition of the status
 	}
 	h := c.of(d.UID())
 	if h.told[reason]++; h.told[reason] > h.happened[reason] {
