@@ -150,7 +150,8 @@ func attemptMayBegin(s *state.Snapshot) bool {
 	return s.FormerJobPods == 0
 }
 
-// missingSlots returns the slots that should have a pod, have none, and whose former pod can no longer act.
+// missingSlots returns the slots that should have a pod, have none, and whose former pod can no longer act. A life whose pod
+// is gone is not run again: its restart is held back, not forgotten.
 func missingSlots(s *state.Snapshot) []state.Slot {
 	fenced := map[state.Slot]bool{}
 	for i := range s.Pods {
@@ -160,7 +161,7 @@ func missingSlots(s *state.Snapshot) []state.Slot {
 	}
 	var missing []state.Slot
 	for _, slot := range s.Slots() {
-		if s.Present(slot) == nil && s.IsWanted(slot) && !fenced[slot] {
+		if s.Present(slot) == nil && s.IsWanted(slot) && !s.HasVanished(slot) && !fenced[slot] {
 			missing = append(missing, slot)
 		}
 	}
