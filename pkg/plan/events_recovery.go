@@ -15,14 +15,14 @@ import (
 // explained tells of incidents whose true cause shows only now, and what was given back.
 func explained(was, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
-	for i := range next.Incidents {
-		is := &next.Incidents[i]
-		old := slices.IndexFunc(was.Incidents, func(o v1alpha1.Incident) bool { return o.RestartTime.Equal(&is.RestartTime) && !o.Explained })
-		if !is.Explained || old < 0 {
+	anew := int(next.Restarts - was.Restarts) // incidents of one second are told apart by their place behind the new ones
+	for i := range was.Incidents[:max(0, min(len(was.Incidents), len(next.Incidents)-anew))] {
+		old, is := &was.Incidents[i], &next.Incidents[anew+i]
+		if !is.Explained || old.Explained {
 			continue
 		}
 		message := fmt.Sprintf("%s: this explains the restart of %s.", policy.Describe(&is.Failure), is.RestartTime.UTC().Format("15:04:05 UTC"))
-		if was.Incidents[old].Billed && !is.Billed {
+		if old.Billed && !is.Billed {
 			message += " It is no longer charged."
 		}
 		list = append(list, normal(v1alpha1.EventIncidentExplained, string(is.Cause), message))
