@@ -86,13 +86,13 @@ func (f *fate) noteEnd(pod *corev1.Pod) {
 	}
 }
 
-// hearNode writes down which pods a node's trouble takes along.
+// hearNode writes down which pods a node's trouble takes along: those that are there, and those that are gone, as a process
+// may not have seen that yet, and a node's trouble may explain what came before it.
 func (c *Checker) hearNode(change *server.Change) {
-	name := change.Request.Key.Name
 	node, _ := change.Is.(*corev1.Node)
-	for _, o := range c.world.Pods() {
-		if o.Spec.NodeName == name {
-			if f, _ := c.fateOf(o); f != nil {
+	for _, h := range c.jobs {
+		for _, f := range h.byPod {
+			if f.node == change.Request.Key.Name {
 				c.noteNode(f, node)
 			}
 		}
