@@ -23,6 +23,8 @@ type Checker struct {
 	Say func(format string, args ...any)
 
 	world *world.World
+	// writer is the decision behind the write that is being checked, nil if it is not an operator's.
+	writer *operator.Decision
 	jobs  map[types.UID]*history
 }
 
@@ -85,6 +87,7 @@ func (c *Checker) of(uid types.UID) *history {
 
 // hear is called after every write.
 func (c *Checker) hear(change *server.Change) {
+	c.writer = decisionOf(change)
 	switch change.Kind {
 	case server.Pods:
 		c.hearPod(change)

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -39,7 +39,7 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	}
 	c.checkWanted(pod.Name, job, slot, life)
 	if strict {
-		c.checkFence(pod, d, slot, life)
+		c.checkFence(pod, d.UID(), slot, life)
 		c.checkBound(h, job)
 	}
 	c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
@@ -123,14 +123,13 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 }
 
 // checkFence asks whether somebody can still run whom the new pod must not meet.
-func (c *Checker) checkFence(pod *corev1.Pod, d *operator.Decision, slot state.Slot, life state.Life) {
-	uid := d.UID()
+func (c *Checker) checkFence(pod *corev1.Pod, uid types.UID, slot state.Slot, life state.Life) {
 	for _, other := range c.world.Pods() {
 		ref := metav1.GetControllerOfNoCopy(other)
 		if other.UID == pod.UID || ref == nil || ref.Kind != v1alpha1.Kind || ref.Name != c.world.Key.Name || world.IsOver(other) || c.of(ref.UID).uncanny[other.UID] {
 			continue
 		}
-		if c.isFenced(other, d) {
+		if c.isFenced(other) {
 			continue
 		}
 		theirs, former, named := state.ParsePodName(ref.Name, other.Name)
@@ -147,20 +146,15 @@ func (c *Checker) checkFence(pod *corev1.Pod, d *operator.Decision, slot state.S
 }
 
 // isFenced reports whether a pod cannot be reached by its peers any more: it is out of the Service, and its node is lost,
-// or was when the process looked.
-func (c *Checker) isFenced(pod *corev1.Pod, d *operator.Decision) bool {
+// or seems so to the process.
+func (c *Checker) isFenced(pod *corev1.Pod) bool {
 	if _, reachable := pod.Labels[v1alpha1.LabelJobName]; reachable {
 		return false
 	}
 	now := c.world.Clock.Now()
-	truly, _ := c.world.Server.Get(server.Nodes, "", pod.Spec.NodeName).(*corev1.Node)
-	seen, _ := d.Process.Cache.Get(server.Nodes, client.ObjectKey{Name: pod.Spec.NodeName}).(*corev1.Node)
-	for _, node := range []*corev1.Node{truly, seen} {
-		if from := lostFrom(node, now); !from.IsZero() && !now.Before(from) {
-			return true
-		}
-	}
-	return false
+	node, _ := c.world.Server.Get(server.Nodes, "", pod.Spec.NodeName).(*corev1.Node)
+	from := lostFrom(node, now)
+	return !from.IsZero() && !now.Before(from) || c.seemsLost(pod.Spec.NodeName)
 }
 
 // checkBound : at most so many creations as there were reasons for.

@@ -54,7 +54,7 @@ func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod) {
 	}
 	f, _ := c.fateOf(pod)
 	node, _ := c.world.Server.Get(server.Nodes, "", pod.Spec.NodeName).(*corev1.Node)
-	if lostFrom(node, c.world.Clock.Now()).IsZero() && (f == nil || f.lostFrom.IsZero()) {
+	if lostFrom(node, c.world.Clock.Now()).IsZero() && (f == nil || f.lostFrom.IsZero()) && !c.seemsLost(pod.Spec.NodeName) {
 		c.violate("6 deletes: %s is deleted by force and its node is well", pod.Name)
 	}
 }
@@ -69,7 +69,7 @@ func (c *Checker) checkPatch(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("7 foreign objects: %s, which is not the job's, is changed", is.Name)
 	case !maps.Equal(want, is.Labels) || f == nil:
 		c.violate("7 foreign objects: the labels of %s become %v", is.Name, is.Labels)
-	case f.lostFrom.IsZero():
+	case f.lostFrom.IsZero() && !c.seemsLost(f.node):
 		c.violate("6 deletes: %s is taken out of the Service and its node was never in trouble", is.Name)
 	}
 }

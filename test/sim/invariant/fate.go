@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -109,6 +110,16 @@ func (c *Checker) noteNode(f *fate, node *corev1.Node) {
 	f.lostFrom = from
 }
 
+// seemsLost reports whether the node counts as lost for the process that has just written: its cache may be behind.
+func (c *Checker) seemsLost(name string) bool {
+	if c.writer == nil || name == "" {
+		return false
+	}
+	node, _ := c.writer.Process.Cache.Get(server.Nodes, client.ObjectKey{Name: name}).(*corev1.Node)
+	from := lostFrom(node, c.world.Clock.Now())
+	return !from.IsZero() && !c.world.Clock.Now().Before(from)
+}
+
 // lostFrom returns from when on pods on the node count as lost; zero if the node is well.
 func lostFrom(node *corev1.Node, now time.Time) time.Time {
 	if node == nil || len(node.Spec.Taints) > 0 {
@@ -134,7 +145,7 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 	var all causes
 	role := job.Spec.ReplicaSpecs[p.slot.Role]
 	for _, f := range h.fates[p] {
-		lostWithNode := !f.lostFrom.IsZero() && !c.world.Clock.Now().Before(f.lostFrom)
+		lostWithNode := !f.lostFrom.IsZero() && !c.world.Clock.Now().Before(f.lostFrom) || c.seemsLost(f.node)
 		// gone after it had ended: who saw only that could not know
 		one := causes{loss: f.lost || lostWithNode || f.touched && f.exit != nil}
 		if f.exit != nil && (*f.exit != 0 || role.RestartPolicy == v1alpha1.RestartAlways) {
