@@ -31,10 +31,13 @@ func converge(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 	}
 }
 
+// seeDeletionAfter is how long after its deletion a job that is there all the same is deleted again.
+const seeDeletionAfter = time.Minute
+
 // cleanUp returns the steps that a finished job's clean-up policy and time to live ask for.
 func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
 	if expiry := policy.Expiry(s.Job); !expiry.IsZero() && !s.Now.Before(expiry) {
-		return []Step{DeleteJob{UID: s.Job.UID}}, time.Time{}
+		return []Step{DeleteJob{UID: s.Job.UID}}, s.Now.Add(seeDeletionAfter)
 	}
 	steps, wake := deletePods(s, func(p state.Pod) bool {
 		switch s.Job.Spec.RunPolicy.CleanPodPolicy {
