@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
-	"testing"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/sim/invariant"
@@ -29,16 +29,22 @@ func (e *edges) add(r *run, name any) {
 	}
 }
 
-// published returns the graph of phases as docs/states.md draws it.
-func published(t *testing.T) map[invariant.Edge]bool {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/states.md")
+// unpublished returns which edges are missing in the graph of phases as the document draws it.
+func (e *edges) unpublished(document string) []string {
+	text, err := os.ReadFile(document)
 	if err != nil {
-		t.Fatal(err)
+		return []string{err.Error()}
 	}
 	graph := map[invariant.Edge]bool{}
 	for _, line := range regexp.MustCompile(`(?m)^ *([A-Z]\w+|\[\*\]) --> ([A-Z]\w+)`).FindAllStringSubmatch(string(text), -1) {
 		graph[invariant.Edge{From: v1alpha1.Phase(line[1]), To: v1alpha1.Phase(line[2])}] = true
 	}
-	return graph
+	var wrong []string
+	for edge, run := range e.all {
+		if !graph[edge] {
+			wrong = append(wrong, fmt.Sprintf("%s --> %s is not in %s: run %s", edge.From, edge.To, document, run))
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
 }

@@ -22,6 +22,8 @@ type run struct {
 	late []lateRequest
 	// writes and reads count the requests and reads of all operators.
 	writes, reads int
+	// starts counts how often an operator started anew.
+	starts int
 	frozen        *operator.Process
 }
 
@@ -102,6 +104,7 @@ func (r *run) lead(p *operator.Process) {
 }
 
 func (r *run) start(p *operator.Process) {
+	r.starts++
 	p.Start(func(kind server.Kind) int { return min(r.faults.lag(r, p, kind), r.Server.Length(kind)) })
 }
 

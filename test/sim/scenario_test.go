@@ -11,15 +11,7 @@ func TestScenarios(t *testing.T) {
 	for i := range scenarios {
 		s := &scenarios[i]
 		t.Run(s.name, func(t *testing.T) {
-			tell := func(line string) { t.Log(line) }
-			if !testing.Verbose() {
-				tell = nil
-			}
-			r := s.run(nothing{}, tell)
-			walked.add(r, t.Name())
-			if r.isWrong() {
-				t.Errorf("%s\nreplay: go test ./test/sim -run '%s$' -v", r.check.Wrong, t.Name())
-			}
+			s.check(t, nothing{})
 		})
 	}
 	t.Logf("%d runs, %v", len(scenarios), time.Since(begin).Round(time.Millisecond))

@@ -97,10 +97,11 @@ func (r *run) until(what string, isSo func() bool) {
 	panic(stop{})
 }
 
+// reconciles returns how often the busiest operator has reconciled.
 func (r *run) reconciles() int {
 	n := 0
 	for _, p := range r.operators {
-		n += p.Reconciles
+		n = max(n, p.Reconciles)
 	}
 	return n
 }

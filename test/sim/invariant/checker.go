@@ -25,7 +25,7 @@ type Checker struct {
 	world *world.World
 	// writer is the decision behind the write that is being checked, nil if it is not an operator's.
 	writer *operator.Decision
-	jobs  map[types.UID]*history
+	jobs   map[types.UID]*history
 }
 
 // Edge is a step from phase to phase.
