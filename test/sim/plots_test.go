@@ -65,10 +65,7 @@ func refused(err error, reason string) func(*run) {
 		r.stalled(reason)
 		*tries = 0
 		r.wait(10 * time.Minute)
-		operators := 1 + r.starts
-		if r.works(r.operators[1]) && r.works(r.operators[0]) {
-			operators++
-		}
+		operators := len(r.operators) + r.starts
 		if *tries > triesAtMost*operators {
 			r.check.Violate("19 frugal: a refused pod was tried %d times in ten minutes, at most %d are fine", *tries, triesAtMost*operators)
 		}

@@ -24,7 +24,7 @@ type run struct {
 	writes, reads int
 	// starts counts how often an operator started anew.
 	starts int
-	frozen        *operator.Process
+	frozen *operator.Process
 }
 
 type lateRequest struct {

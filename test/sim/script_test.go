@@ -89,7 +89,10 @@ func (r *run) until(what string, isSo func() bool) {
 		if isSo() {
 			return
 		}
-		if r.step(); r.reconciles()-begin > most {
+		if r.step(); r.works(r.operators[0]) && r.works(r.operators[1]) {
+			begin = r.reconciles() // the faults have not stopped
+		}
+		if r.reconciles()-begin > most {
 			r.check.Violate("liveness: %q has not come after %d reconciles", what, r.reconciles()-begin)
 		}
 	}
@@ -139,8 +142,8 @@ func (r *run) operate() {
 
 // works reports whether the operator does anything: the leader, or whoever believes to be it.
 func (r *run) works(p *operator.Process) bool {
-	both, two := r.faults.(interface{ bothWork() bool })
-	return p.Leads || two && both.bothWork()
+	both, two := r.faults.(interface{ bothWork(*run) bool })
+	return p.Leads || two && both.bothWork(r)
 }
 
 // calmDown lets all come to rest and checks the end.
