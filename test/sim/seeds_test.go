@@ -52,7 +52,7 @@ func onAllCores(t *testing.T, n int64, play func(int64) (string, *run)) map[int6
 				}
 				walked.add(r, i)
 				mu.Unlock()
-				if d := done.Add(1); d%100000 == 0 {
+				if d := done.Add(1); d%10000 == 0 && n > 10000 {
 					t.Logf("%d of %d, %d go wrong", d, n, len(wrong))
 				}
 			}

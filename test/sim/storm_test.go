@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
@@ -73,9 +74,12 @@ func (s *storm) read(_ *run, _ *operator.Process, _ int, _ server.Kind, live boo
 	return nil
 }
 
-func (s *storm) lag(*run, *operator.Process, server.Kind) int {
-	if s.calm {
+func (s *storm) lag(_ *run, p *operator.Process, kind server.Kind) int {
+	switch {
+	case s.calm:
 		return 0
+	case kind == server.Jobs && !p.Leads && s.rng.IntN(8) > 0:
+		return p.Cache.Behind(kind) // the worst of former leaders: it sees the pods of the present and the job of the past
 	}
 	return s.rng.IntN(s.lagAtMost)
 }
@@ -101,7 +105,9 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 }
 
 func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
-	options := append([]builder.JobOption{builder.BackOff(rng.IntN(3), 8), builder.MaxRestarts(rng.IntN(12))}, jobs[rng.IntN(len(jobs))]...)
+	// there are three nodes only: a job that avoided all of them for a day would never end
+	forgive := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = ptr.To(int32(rng.IntN(20))) })
+	options := append([]builder.JobOption{builder.BackOff(rng.IntN(3), 8), builder.MaxRestarts(rng.IntN(12)), forgive}, jobs[rng.IntN(len(jobs))]...)
 	switch rng.IntN(8) {
 	case 0:
 		options = append(options, builder.TTL(int32(rng.IntN(20))))

@@ -19,12 +19,15 @@ const root = "../../.."
 
 // bug is one change of the product's source.
 type bug struct {
-	shows, file, old, new string
+	shows, file string
+	edits       []edit
 	// run are the tests of the simulator that are to find it.
 	run string
 }
 
-var entry = regexp.MustCompile(`(?ms)^== (.*?)\n(\S+)\n--\n(.*?)\+\+\n(.*?)^run (\S+)$`)
+type edit struct{ old, new string }
+
+var entry = regexp.MustCompile(`(?ms)^== (.*?)\n(\S+)\n(--\n.*?)^run (\S+)$`)
 
 func bugs(t *testing.T) []bug {
 	t.Helper()
@@ -34,7 +37,12 @@ func bugs(t *testing.T) []bug {
 	}
 	var all []bug
 	for _, m := range entry.FindAllStringSubmatch(string(text), -1) {
-		all = append(all, bug{shows: m[1], file: m[2], old: m[3], new: m[4], run: m[5]})
+		b := bug{shows: m[1], file: m[2], run: m[4]}
+		for _, block := range strings.Split("\n"+m[3], "\n--\n")[1:] {
+			was, is, _ := strings.Cut("\n"+block+"\n", "\n++\n")
+			b.edits = append(b.edits, edit{strings.Trim(was, "\n"), strings.Trim(is, "\n")})
+		}
+		all = append(all, b)
 	}
 	if want := strings.Count("\n"+string(text), "\n== "); len(all) != want {
 		t.Fatalf("bugs.txt has %d entries, of which %d can be read", want, len(all))
@@ -76,7 +84,7 @@ func (b *bug) find(t *testing.T) string {
 	if err == nil {
 		return ""
 	}
-	violation := regexp.MustCompile(`_test\.go:\d+: (\d.*)`).FindStringSubmatch(string(out))
+	violation := regexp.MustCompile(`_test\.go:\d+: (\d[\dhm.]*s: .*)`).FindStringSubmatch(string(out))
 	if violation == nil {
 		t.Fatalf("%s: the simulator ends without a violation: %v\n%.2000s", b.shows, err, out)
 	}
@@ -94,8 +102,12 @@ func (b *bug) overlay(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(text), b.old); n != 1 {
-		t.Fatalf("the old text of %q occurs %d times in %s, not once: the product has moved, move the entry in test/sim/bugs/bugs.txt\n%s", b.shows, n, b.file, b.old)
+	source := string(text)
+	for _, e := range b.edits {
+		if n := strings.Count(source, e.old); n != 1 {
+			t.Fatalf("the old text of %q occurs %d times in %s, not once: the product has moved, move the entry in test/sim/bugs/bugs.txt\n%s", b.shows, n, b.file, e.old)
+		}
+		source = strings.Replace(source, e.old, e.new, 1)
 	}
 	dir := t.TempDir()
 	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
@@ -103,7 +115,7 @@ func (b *bug) overlay(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{changed: []byte(strings.Replace(string(text), b.old, b.new, 1)), overlay: list} {
+	for name, content := range map[string][]byte{changed: []byte(source), overlay: list} {
 		if err := os.WriteFile(name, content, 0o600); err != nil {
 			t.Fatal(err)
 		}

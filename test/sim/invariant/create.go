@@ -38,6 +38,7 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 		h.creates++
 	}
 	c.checkWanted(pod.Name, job, slot, life)
+	c.checkFuture(pod.Name, d, slot, life)
 	if strict {
 		c.checkFence(pod, d.UID(), slot, life)
 		c.checkBound(h, job)
@@ -92,6 +93,19 @@ func (c *Checker) checkSpare(pod *corev1.Pod, d *operator.Decision, spare state.
 		c.violate("5 bounds: spare %s is created", pod.Name)
 	case is(d.From, v1alpha1.ConditionFinished) || is(d.From, v1alpha1.ConditionSuspended) || d.From.Spec.Suspend:
 		c.violate("4 no work without cause: spare %s is created in phase %s", pod.Name, d.From.Status.Phase)
+	}
+}
+
+// checkFuture : who sees a pod of a later life knows that the job it has read is old, whether it leads or not.
+func (c *Checker) checkFuture(name string, d *operator.Decision, slot state.Slot, life state.Life) {
+	if d.Late {
+		return
+	}
+	for _, o := range d.Process.Cache.List(server.Pods) {
+		theirs, later, named := state.ParsePodName(d.From.Name, o.GetName())
+		if ref := metav1.GetControllerOfNoCopy(o); named && theirs == slot && life.Before(later) && ref != nil && ref.UID == d.UID() {
+			c.violate("3 fence: %s is created by a process that sees %s", name, o.GetName())
+		}
 	}
 }
 
