@@ -67,9 +67,7 @@ func events(s *state.Snapshot, p *Plan) []Event {
 	if c := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Status == "False" && !meta.IsStatusConditionFalse(was.Conditions, c.Type) {
 		list = append(list, warn(v1alpha1.ReasonProgressStalled, v1alpha1.ConditionProgressing, c.Message))
 	}
-	if was.Attempt == next.Attempt { // a new attempt runs it again
-		list = append(list, givenUp(s)...)
-	}
+	list = append(list, givenUp(s, next)...)
 	for i := range list {
 		list[i].Message = clip(list[i].Message) // the API server refuses an Event with a longer note
 	}
@@ -103,9 +101,9 @@ func restartEvent(orders []policy.RestartOrder) Event {
 	return warn(reason, string(orders[0].Scope), message)
 }
 
-// givenUp tells of evaluators that failed for good while the job goes on.
-func givenUp(s *state.Snapshot) []Event {
-	if s.IsFinished() {
+// givenUp tells of evaluators that failed for good while the job goes on. A new attempt would run them again.
+func givenUp(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
+	if s.IsFinished() || next.Attempt != s.Job.Status.Attempt {
 		return nil
 	}
 	for _, slot := range s.Slots() {
