@@ -1,7 +1,6 @@
 package invariant
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -109,18 +108,14 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 
 // checkEnded : no life ends without an incident, a resumption, scaling, or a lack of room for it; and each incident ends one.
 func (c *Checker) checkEnded(before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
-	old, memory := memoryOf(before), memoryOf(after)
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
+	old, memory := memoryOf(before), memoryOf(after)
 	for _, role := range v1alpha1.Roles {
 		for i := range int(before.Spec.Replicas(role)) {
 			slot := state.Slot{Role: role, Index: i}
 			was, now := lifeIn(before, old, slot), lifeIn(after, memory, slot)
-			named := slices.ContainsFunc(anew, func(i v1alpha1.Incident) bool { return i.Role == role && int(i.Index) == slot.Index })
-			covered := slices.ContainsFunc(anew, func(i v1alpha1.Incident) bool {
-				return i.Scope == v1alpha1.ScopeJob || i.Role == role && (i.Scope == v1alpha1.ScopeRole || int(i.Index) == slot.Index)
-			})
 			parked := memory[role].Parked.Has(i) && !old[role].Parked.Has(i)
-			switch {
+			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
 			case was != now && !covered && !resumed && !parked:
@@ -132,9 +127,26 @@ func (c *Checker) checkEnded(before, after *v1alpha1.TrainingJob, anew []v1alpha
 		c.violate("8 exactly once: attempt %d becomes %d with %d restarts counted", before.Status.Attempt, after.Status.Attempt, len(anew))
 	}
 	for i := range anew {
-		if s := policy.ScopeOf(&before.Spec, anew[i].Role, int(anew[i].Index)); len(before.Spec.Recovery.Rules) == 0 && anew[i].Scope != s &&
-			anew[i].Reason != v1alpha1.ReasonStartupDeadline && anew[i].Cause != v1alpha1.CauseHang {
-			c.violate("8 exactly once: the restart of %s-%d has scope %s, not %s", anew[i].Role, anew[i].Index, anew[i].Scope, s)
-		}
+		c.checkScope(before, &anew[i])
+	}
+}
+
+// covers reports whether an incident names the slot, and whether one restarts it.
+func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool) {
+	for _, i := range incidents {
+		own := i.Role == slot.Role && int(i.Index) == slot.Index
+		named = named || own
+		covered = covered || own || i.Scope == v1alpha1.ScopeJob || i.Scope == v1alpha1.ScopeRole && i.Role == slot.Role
+	}
+	return named, covered
+}
+
+// checkScope : as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise.
+func (c *Checker) checkScope(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
+	if len(job.Spec.Recovery.Rules) > 0 || i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang {
+		return
+	}
+	if want := policy.ScopeOf(&job.Spec, i.Role, int(i.Index)); i.Scope != want {
+		c.violate("8 exactly once: the restart of %s-%d has scope %s, not %s", i.Role, i.Index, i.Scope, want)
 	}
 }

@@ -19,8 +19,7 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	if p := r.Delete.Preconditions; p == nil || p.UID == nil {
 		c.violate("6 deletes: the delete of %s names no UID", pod.Name)
 	}
-	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil || ref.UID != d.UID() {
+	if ref := metav1.GetControllerOfNoCopy(pod); ref == nil || ref.UID != d.UID() {
 		c.violate("7 foreign objects: %s, which is not the job's, is deleted", pod.Name)
 		return
 	}
@@ -29,21 +28,33 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 		return // the garbage collector wants it gone too
 	}
 	c.checkForce(r, pod)
-	if _, isSpare := state.ParseSpareName(job.Name, pod.Name); isSpare {
-		return
+	if _, isSpare := state.ParseSpareName(job.Name, pod.Name); !isSpare {
+		c.checkReason(r, pod, d, job)
 	}
+}
+
+// checkReason : a pod is deleted for one of the allowed reasons.
+func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
 	slot, life, _ := state.ParsePodName(job.Name, pod.Name)
 	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot)
 	switch {
 	case is(job, v1alpha1.ConditionFinished):
-		// what ended while the delete was on its way cannot be kept
-		seen, _ := d.Process.Cache.Get(server.Pods, r.Key).(*corev1.Pod)
-		if job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanAll && world.IsOver(pod) && !past && (seen == nil || world.IsOver(seen)) {
-			c.violate("6 deletes: %s has ended and the clean-up policy is %s", pod.Name, job.Spec.RunPolicy.CleanPodPolicy)
-		}
+		c.checkCleanUp(r, pod, d, past)
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
 	default:
 		c.violate("6 deletes: %s, %s, is of the present life of an active job and is deleted", pod.Name, pod.Status.Phase)
+	}
+}
+
+// checkCleanUp : what has ended keeps its log, unless the policy says otherwise. What ended while the delete was on its way
+// cannot be kept.
+func (c *Checker) checkCleanUp(r *server.Request, pod *corev1.Pod, d *operator.Decision, past bool) {
+	policy := d.From.Spec.RunPolicy.CleanPodPolicy
+	if d.Late || past || policy == v1alpha1.CleanAll || !world.IsOver(pod) {
+		return
+	}
+	if seen, _ := d.Process.Cache.Get(server.Pods, r.Key).(*corev1.Pod); seen == nil || world.IsOver(seen) {
+		c.violate("6 deletes: %s has ended and the clean-up policy is %s", pod.Name, policy)
 	}
 }
 

@@ -157,7 +157,7 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 	return all
 }
 
-// isPermanent says it as docs/restarts.md does.
+// isPermanent says it as the documentation of restartPolicy does.
 func isPermanent(code int32, restart v1alpha1.RestartPolicy) bool {
 	switch {
 	case restart == v1alpha1.RestartNever || code == 93 || code == 126 || code == 127:

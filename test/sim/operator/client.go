@@ -155,6 +155,8 @@ func late(r *server.Request) *server.Request {
 type recorder struct{ process *Process }
 
 // Eventf tells an Event.
+//
+//nolint:revive // the interface of client-go has as many arguments
 func (r recorder) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {
 	p := r.process
 	if _, isJob := regarding.(*v1alpha1.TrainingJob); !isJob || p.dead {

@@ -26,9 +26,11 @@ func (s *Server) Truth() Source { return truth{s} }
 
 type truth struct{ server *Server }
 
+// Get returns the object as it is.
 func (t truth) Get(kind Kind, key client.ObjectKey) client.Object {
 	return t.server.stores[kind].get(key)
 }
+// List returns the objects as they are.
 func (t truth) List(kind Kind) []client.Object { return t.server.stores[kind].items }
 
 // Reader is a client.Reader of a source.

@@ -59,7 +59,7 @@ func (s *Server) update(r *Request) (client.Object, error) {
 	}
 	if uid := r.Object.GetUID(); uid != "" && uid != was.GetUID() {
 		return nil, apierrors.NewConflict(r.Kind.Resource(), r.Key.Name,
-			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, was.GetUID())) //nolint:revive,staticcheck // the server's own words
+			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, was.GetUID())) //nolint:staticcheck // the server's own words
 	}
 	return s.replace(r, was, r.Object)
 }

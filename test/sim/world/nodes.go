@@ -144,5 +144,6 @@ func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, reason
 	if reason == "" {
 		is = corev1.ConditionFalse
 	}
-	status.Conditions = append(kept, corev1.PodCondition{Type: kind, Status: is, Reason: reason, Message: message})
+	kept = append(kept, corev1.PodCondition{Type: kind, Status: is, Reason: reason, Message: message})
+	status.Conditions = kept
 }
