@@ -91,7 +91,9 @@ func TestParkedWorkersAreNotMissed(t *testing.T) {
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.Elastic(2, 4), parked}, options...)...)
 	}
-	endpoint := func(job *v1alpha1.TrainingJob) { job.Spec.Elastic.Rendezvous = &v1alpha1.Rendezvous{Endpoint: "etcd:2379"} }
+	endpoint := func(job *v1alpha1.TrainingJob) {
+		job.Spec.Elastic.Rendezvous = &v1alpha1.Rendezvous{Endpoint: "etcd:2379"}
+	}
 	check(t, []judgeCase{
 		{"the job goes on without", job(), seen(builder.Running("worker", 0), builder.Running("worker", 1)), judged{}},
 		{"one that ran before is no loss", job(), seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Gone("worker", 2)), judged{}},

@@ -137,8 +137,12 @@ func TestWhatExplainsNothing(t *testing.T) {
 	lostNode := seen(builder.NodeLost("node-worker-2", 40*second), builder.Now(75*second))
 	with := func(options ...builder.SnapshotOption) []builder.SnapshotOption { return append(options, lostNode...) }
 	running := builder.Running("worker", 2, past)
-	of := func(changes ...func(*v1alpha1.Incident)) builder.JobOption { return builder.Incidents(incident(changes...)) }
-	known := incident(func(i *v1alpha1.Incident) { i.Pod, i.Time, i.RestartTime = "j-worker-2", builder.Time(5*second), builder.Time(10*second) })
+	of := func(changes ...func(*v1alpha1.Incident)) builder.JobOption {
+		return builder.Incidents(incident(changes...))
+	}
+	known := incident(func(i *v1alpha1.Incident) {
+		i.Pod, i.Time, i.RestartTime = "j-worker-2", builder.Time(5*second), builder.Time(10*second)
+	})
 	checkExplained(t, []explainCase{
 		{"nothing happened since", restarted(), seen(builder.Failed("worker", 0, past, builder.Exit(1))), nil},
 		{"a pod that we deleted", restarted(), seen(builder.Deleted("worker", 2, past, builder.DeletedAt(32*second))), nil},
@@ -218,7 +222,9 @@ func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
 // An exit that no restart can mend, and that came before the restart, fails the job although it shows only now.
 func TestFatalEvidenceFailsTheJob(t *testing.T) {
 	fatalExit := builder.Failed("worker", 2, past, builder.Exit(127), builder.At(20*second))
-	again := incident(func(i *v1alpha1.Incident) { i.Attempt, i.Pod, i.RestartTime = 1, "j-worker-0-a1r0", builder.Time(50*second) })
+	again := incident(func(i *v1alpha1.Incident) {
+		i.Attempt, i.Pod, i.RestartTime = 1, "j-worker-0-a1r0", builder.Time(50*second)
+	})
 	check(t, []judgeCase{
 		{"it came before the failure that the job was restarted for", restarted(), seen(fatalExit), fatal},
 		{"it came in the same second", restarted(), seen(builder.Failed("worker", 2, past, builder.Exit(127), builder.At(30*second))), judged{}},

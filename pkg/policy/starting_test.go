@@ -25,7 +25,7 @@ func TestARestartWaitsForAMemberThatIsStillStarting(t *testing.T) {
 		{"it waits no longer than startupDeadlineSeconds", job(builder.StartupDeadline(90)), seen(failed, pulling), held(90)},
 		{"then it goes", job(builder.StartupDeadline(60)), seen(failed, pulling), goes},
 		{"it does not wait when the others run", job(), seen(failed, builder.Running("worker", 0), builder.Running("worker", 2)), goes},
-		{"it does not wait once the attempt has run", job(builder.RunsSince(10*second)), seen(failed, pulling), goes},
+		{"it does not wait once the attempt has run", job(builder.RunsSince(10 * second)), seen(failed, pulling), goes},
 		{"it does not wait for a member that has no node", job(), seen(failed, builder.Pending("worker", 2, builder.Unschedulable("no room"))), goes},
 		{"it does not wait for a member that has no pod", job(), seen(failed), goes},
 		{"it does not wait for a member that is going", job(), seen(failed, builder.Pending("worker", 2, builder.On("n"), builder.DeletedAt(30*second))), goes},
