@@ -44,7 +44,9 @@ func Make(s *state.Snapshot) Plan {
 		p.Status, p.Events = s.Job.Status, nil
 		p.Wake = policy.Earliest(p.Wake, due)
 	}
-	p.Events = append(p.Events, sparesUsed(s, p.Steps)...)
+	if verdict.Ruling == policy.Continue {
+		p.Events = append(p.Events, sparesUsed(s, p.Steps)...)
+	}
 	return p
 }
 
