@@ -100,7 +100,7 @@ func TestAnExplanationIsToldOnceAndOfItsOwnIncident(t *testing.T) {
 	want := []plan.Event{
 		{Type: normal, Reason: "IncidentExplained", Action: "Infrastructure",
 			Message: "worker-1 on node-worker-1 lost its node (NodeLost: not ready for 15s): this explains the restart of 12:00:32 UTC. It is no longer charged."},
-		{Type: warning, Reason: "NodeAvoided", Action: "NodeLost", Message: "New pods keep off node-worker-1 until 2026-01-06 12:00 UTC: NodeLost, 1 incidents on it."},
+		{Type: warning, Reason: "NodeAvoided", Action: "NodeLost", Message: "New pods keep off node-worker-1 until 2026-01-06 12:00 UTC: NodeLost, strike 1."},
 		{Type: warning, Reason: "SuspectNode", Action: "NodeLost", Node: lostNode,
 			Message: "TrainingJob team-a/j keeps off this node until 2026-01-06 12:00 UTC: NodeLost."},
 	}

@@ -45,7 +45,7 @@ func Make(s *state.Snapshot) Plan {
 		p.Wake = policy.Earliest(p.Wake, due)
 	}
 	if verdict.Ruling == policy.Continue {
-		p.Events = append(p.Events, sparesUsed(s, p.Steps)...)
+		p.Events = append(append(p.Events, sparesUsed(s, p.Steps)...), sparesRefused(s)...)
 	}
 	return p
 }

@@ -32,16 +32,16 @@ func TestTimeIsAddedUpOverAttemptsAndSuspensions(t *testing.T) {
 	tell("it starts", 10, clocked{0, 0, "0.000"}, builder.Pending("worker", 0), builder.Pending("worker", 1, builder.On("n")))
 	tell("it runs", 20, clocked{0, 0, "0.000"}, running...)
 	tell("nothing changes, and nothing is written", 60, clocked{0, 0, "0.000"}, running...)
-	tell("it restarts after 80 s", 100, clocked{80, 0, "0.800"}, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
-	tell("it runs again", 200, clocked{80, 0, "0.400"}, running...)
-	tell("it is suspended after 100 s more", 300, clocked{80, 0, "0.400"}, running...)
+	tell("it restarts after 70 s, which is noticed 10 s later", 100, clocked{70, 0, "0.700"},
+		builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.At(90*second)))
+	tell("it runs again", 200, clocked{70, 0, "0.350"}, running...)
 	job.Spec.Suspend = true
-	tell("that ends the run", 300, clocked{180, 0, "0.600"}, running...)
+	tell("it is suspended after 100 s more", 300, clocked{170, 0, "0.567"}, running...)
 	job.Spec.Suspend = false
-	tell("its rest does not count", 1300, clocked{180, 1000, "0.600"})
-	tell("it runs once more", 1400, clocked{180, 1000, "0.450"}, running...)
-	tell("it ends", 1500, clocked{280, 1000, "0.560"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
-	tell("what its pods do afterwards changes nothing", 5000, clocked{280, 1000, "0.560"}, builder.Succeeded("worker", 0))
+	tell("its rest does not count", 1300, clocked{170, 1000, "0.567"})
+	tell("it runs once more", 1400, clocked{170, 1000, "0.425"}, running...)
+	tell("it ends", 1500, clocked{270, 1000, "0.540"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
+	tell("what its pods do afterwards changes nothing", 5000, clocked{270, 1000, "0.540"}, builder.Succeeded("worker", 0))
 }
 
 func TestAJobThatHasNotStartedHasNoRatio(t *testing.T) {
