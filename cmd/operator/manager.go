@@ -89,6 +89,9 @@ func (o *options) managerOptions() (manager.Options, error) {
 		LeaderElectionID:              "trainingjob-operator",
 		LeaderElectionNamespace:       o.leaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.leaseDuration,
+		RenewDeadline:                 &o.renewDeadline,
+		RetryPeriod:                   &o.retryPeriod,
 		Controller:                    config.Controller{EnableWarmup: &yes},
 	}, nil
 }
