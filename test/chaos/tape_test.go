@@ -1,0 +1,209 @@
+//go:build chaos
+
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
+)
+
+// Where the API server keeps what the tape follows. No kind with much traffic lies between them.
+const (
+	podKeys = "/registry/pods/"
+	jobKeys = "/registry/trainingjob.dev/trainingjobs/"
+)
+
+// tape is the history of one namespace: every version of every job and pod, in the order in which they were written.
+type tape struct {
+	namespace string
+	stop      context.CancelFunc
+	running   sync.WaitGroup
+
+	mu sync.Mutex
+	// next is the revision from which on nothing has been read.
+	next     int64
+	ledger   *ledger.Ledger
+	accounts map[types.UID]*account
+	stored   map[string]ledger.Observation
+	trouble  string
+}
+
+// record begins the tape of a namespace that is still empty.
+func record(namespace string) *tape {
+	GinkgoHelper()
+	ctx, stop := context.WithCancel(context.Background())
+	t := &tape{namespace: namespace, stop: stop, ledger: ledger.New(), accounts: map[types.UID]*account{}, stored: map[string]ledger.Observation{}}
+	t.next = lab.revision() + 1
+	t.running.Go(func() { t.follow(ctx) })
+	DeferCleanup(t.end)
+	return t
+}
+
+// end ends the tape and returns what broke the invariants.
+func (t *tape) end() {
+	t.stop()
+	t.running.Wait()
+}
+
+// follow reads until the tape ends, through every death of etcd.
+func (t *tape) follow(ctx context.Context) {
+	for ctx.Err() == nil && t.trouble == "" {
+		t.read(ctx)
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond): // etcd is dead: it will be back
+		}
+	}
+}
+
+// notice is what etcd says in a watch.
+type notice struct {
+	Result struct {
+		CompactRevision string `json:"compact_revision"`
+		CancelReason    string `json:"cancel_reason"`
+		Events          []change
+	}
+}
+
+type change struct {
+	Type string
+	KV   struct {
+		Key, Value     []byte
+		CreateRevision int64 `json:"create_revision,string"`
+		ModRevision    int64 `json:"mod_revision,string"`
+	}
+}
+
+// read opens one watch and reads it to its end.
+func (t *tape) read(ctx context.Context) {
+	question, err := json.Marshal(map[string]any{"create_request": map[string]any{
+		"key": encode(podKeys), "range_end": encode(jobKeys + "~"), "start_revision": strconv.FormatInt(t.next, 10),
+	}})
+	if err != nil {
+		t.fail(err.Error())
+		return
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, lab.etcd+"/v3/watch", bytes.NewReader(question))
+	if err != nil {
+		t.fail(err.Error())
+		return
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	for answers := json.NewDecoder(response.Body); ; {
+		var n notice
+		if answers.Decode(&n) != nil {
+			return
+		}
+		if n.Result.CancelReason != "" || n.Result.CompactRevision != "" {
+			t.fail(fmt.Sprintf("the tape has a gap: from revision %d, compacted to %s (%s)", t.next, n.Result.CompactRevision, n.Result.CancelReason))
+			return
+		}
+		for i := range n.Result.Events {
+			t.enter(&n.Result.Events[i])
+		}
+	}
+}
+
+func (t *tape) fail(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.trouble = why
+}
+
+// enter enters one change into the ledger and into the account of its job.
+func (t *tape) enter(c *change) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.next = c.KV.ModRevision + 1
+	key := string(c.KV.Key)
+	if !strings.HasPrefix(key, podKeys+t.namespace+"/") && !strings.HasPrefix(key, jobKeys+t.namespace+"/") {
+		return
+	}
+	o, err := t.observation(key, c)
+	if err != nil {
+		t.trouble = fmt.Sprintf("reading %s: %v", key, err)
+		return
+	}
+	t.stored[key] = o
+	if o.Event == watch.Deleted {
+		delete(t.stored, key)
+	}
+	if o.Job == nil || o.Event != watch.Deleted {
+		t.ledger.Enter(o)
+	}
+	t.book(o)
+}
+
+var decoder = serializer.NewCodecFactory(scheme).UniversalDeserializer()
+
+// observation decodes a change. What is deleted is as it was last.
+func (t *tape) observation(key string, c *change) (ledger.Observation, error) {
+	o := ledger.Observation{Revision: uint64(c.KV.ModRevision), Event: watch.Modified}
+	switch {
+	case c.Type == "DELETE":
+		o = t.stored[key]
+		o.Revision, o.Event = uint64(c.KV.ModRevision), watch.Deleted
+		return o, nil
+	case c.KV.CreateRevision == c.KV.ModRevision:
+		o.Event = watch.Added
+	}
+	object, _, err := decoder.Decode(c.KV.Value, nil, nil)
+	switch object := object.(type) {
+	case *v1alpha1.TrainingJob:
+		object.ResourceVersion = strconv.FormatInt(c.KV.ModRevision, 10)
+		o.Job = object
+	case *corev1.Pod:
+		object.ResourceVersion = strconv.FormatInt(c.KV.ModRevision, 10)
+		o.Pod = object
+	default:
+		return o, fmt.Errorf("found a %T: %w", object, err)
+	}
+	return o, nil
+}
+
+// broken returns the sentences of the ledger that do not hold so far, and every gap of the tape.
+func (t *tape) broken() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.trouble != "" {
+		return append([]string{t.trouble}, t.ledger.Broken...)
+	}
+	return t.ledger.Broken
+}
+
+// catchUp waits until the tape has read all that was written so far.
+func (t *tape) catchUp() {
+	GinkgoHelper()
+	// A Secret is stored between pods and jobs, so the tape passes it.
+	marker := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "marker-", Namespace: t.namespace}}
+	Eventually(func() error { return kube.Create(context.Background(), marker) }).Should(Succeed())
+	revision, err := strconv.ParseInt(marker.ResourceVersion, 10, 64)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.next > revision || t.trouble != ""
+	}).Should(BeTrue(), "the tape does not reach revision %d", revision)
+}
