@@ -55,8 +55,12 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
 	default:
 		c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job is no longer suspended.")
+		if s.Job.Status.Attempt != next.Attempt {
+			c.setRestarting(v)
+			break
+		}
 		c.setScheduled()
-		c.setRunning(v)
+		c.setRunning()
 	}
 	slices.SortFunc(next.Conditions, byOrder)
 }
@@ -110,14 +114,15 @@ func (c conditions) setScheduled() {
 	}
 }
 
-// setRunning says whether the attempt runs. A whole-job restart ends it; replacing a replica does not.
-func (c conditions) setRunning(v policy.Verdict) {
-	if c.s.Job.Status.Attempt != c.next.Attempt {
-		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
-		c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
-		c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
-		return
-	}
+// setRestarting says that a whole-job restart has ended the attempt. What its pods are like says nothing of the next one.
+func (c conditions) setRestarting(v policy.Verdict) {
+	c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
+	c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
+	c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
+}
+
+// setRunning says whether the attempt runs. Replacing a replica does not end it.
+func (c conditions) setRunning() {
 	missing, found := policy.FirstMissing(c.s)
 	switch {
 	case !found:
