@@ -59,6 +59,10 @@ func (o *options) restConfig() (*rest.Config, error) {
 	if o.qps > 0 {
 		restConfig.QPS, restConfig.Burst = o.qps, int(2*o.qps)+1
 	}
+	if o.leaderElect {
+		held := &tenure{lasts: o.renewDeadline}
+		restConfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return mandate{next, held} })
+	}
 	return restConfig, nil
 }
 
