@@ -11,6 +11,7 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -154,4 +155,16 @@ func (h *harm) String() string {
 		}
 	}
 	return fmt.Sprintf("%d pods were told to exit, %d were deleted by hand", exits, deletions)
+}
+
+// goesOn returns when the number of further pods has been broken.
+func (h *harm) goesOn(deeds int) {
+	GinkgoHelper()
+	count := func() int {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.deeds)
+	}
+	before := count()
+	Eventually(count).Should(BeNumerically(">=", before+deeds), "pods are no longer broken: no job runs")
 }

@@ -109,6 +109,12 @@ func (o *operator) thaw() {
 	Expect(o.process.Process.Signal(syscall.SIGCONT)).To(Succeed())
 }
 
+// works reports whether the operator has filled its caches and begun to work.
+func (o *operator) works() bool {
+	text, err := os.ReadFile(o.log)
+	return err == nil && strings.Contains(string(text), "Starting workers")
+}
+
 // panics returns what the operator wrote from its first panic or data race on; empty if there was none.
 func (o *operator) panics() string {
 	text, err := os.ReadFile(o.log)
