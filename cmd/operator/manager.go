@@ -24,6 +24,9 @@ import (
 	"github.com/trainingjob/operator/pkg/controller"
 )
 
+// electionLease is the name of the leader's Lease.
+const electionLease = "trainingjob-operator"
+
 // newManager returns a manager that runs the TrainingJob controller when it is started.
 func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	restConfig, err := o.restConfig()
@@ -38,7 +41,7 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if err := controller.Setup(ctx, mgr, o.concurrentJobs); err != nil {
+	if err := controller.Setup(ctx, mgr, o.concurrentJobs, o.clusterOptions()); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
@@ -90,7 +93,7 @@ func (o *options) managerOptions() (manager.Options, error) {
 		Metrics:                       metrics,
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              "trainingjob-operator",
+		LeaderElectionID:              electionLease,
 		LeaderElectionNamespace:       o.leaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &o.leaseDuration,

@@ -31,13 +31,20 @@ var errNoMandate = errors.New("this operator's lease has run out: another one ma
 // RoundTrip refuses a write that comes after the leader's lease should have been renewed.
 func (m mandate) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch {
-	case strings.Contains(request.URL.Path, "/leases"):
+	case m.isElection(request):
 		return m.elect(request)
 	case changesSomething(request) && m.held.ranOut(time.Now()):
 		return nil, errNoMandate
 	default:
 		return m.RoundTripper.RoundTrip(request)
 	}
+}
+
+// isElection reports whether the request is the leader election's. It makes its lease before it has ever held it; who makes
+// a Lease later is a leader at work.
+func (m mandate) isElection(request *http.Request) bool {
+	isFirst := request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/leases") && !m.held.everHeld()
+	return isFirst || strings.HasSuffix(request.URL.Path, "/leases/"+electionLease)
 }
 
 // elect passes a request of the leader election, and learns from the answer whether the lease was renewed, and when at least.
@@ -60,6 +67,12 @@ func (t *tenure) renew(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.renewed = at
+}
+
+func (t *tenure) everHeld() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.renewed.IsZero()
 }
 
 // ranOut reports whether the lease was to be renewed before now. The monotonic clock stands still while a machine is

@@ -32,7 +32,11 @@ func send(t *testing.T, m mandate, method, path string) bool {
 }
 
 func TestALeaderWritesForAsLongAsHeRenewedHisLease(t *testing.T) {
-	const lease, pods = "/apis/coordination.k8s.io/v1/namespaces/n/leases/trainingjob-operator", "/api/v1/namespaces/n/pods"
+	const (
+		leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases"
+		lease  = leases + "/" + electionLease
+		pods   = "/api/v1/namespaces/n/pods"
+	)
 	m := mandate{answer(http.StatusOK), &tenure{lasts: time.Hour}}
 	refused := mandate{answer(http.StatusConflict), m.held}
 	if send(t, m, http.MethodPost, pods) {
@@ -43,6 +47,14 @@ func TestALeaderWritesForAsLongAsHeRenewedHisLease(t *testing.T) {
 	}
 	if !send(t, refused, http.MethodPut, lease) || send(t, m, http.MethodDelete, pods) {
 		t.Error("a lease that the API server refused is none")
+	}
+	expired := mandate{answer(http.StatusOK), &tenure{renewed: time.Now().Add(-2 * time.Hour), lasts: time.Hour}}
+	if send(t, expired, http.MethodPost, leases) || send(t, expired, http.MethodPost, pods) {
+		t.Error("who lost the lease may make neither pods nor the Lease of a job's progress")
+	}
+	first := mandate{answer(http.StatusCreated), &tenure{lasts: time.Hour}}
+	if !send(t, first, http.MethodPost, leases) || !send(t, first, http.MethodPost, pods) {
+		t.Error("who made the lease has it")
 	}
 	if !send(t, m, http.MethodPut, lease) || !send(t, m, http.MethodPost, pods) {
 		t.Error("who has the lease may write")

@@ -8,6 +8,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/pkg/cluster"
 )
 
 // options are the operator's flags.
@@ -23,6 +26,10 @@ type options struct {
 	metricsSecure           bool
 	healthAddress           string
 	concurrentJobs          int
+	watchNodes              bool
+	nodeLostAfter           time.Duration
+	lostNodeTaints          []string
+	sparePriorityClass      string
 	qps                     float32
 	logLevel                string
 	logFormat               string
@@ -32,7 +39,7 @@ func defaults() *options {
 	return &options{
 		metricsAddress: ":8443", metricsSecure: true, healthAddress: ":8081",
 		leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second,
-		concurrentJobs: 64, logLevel: "info", logFormat: "json",
+		concurrentJobs: 64, watchNodes: true, nodeLostAfter: 15 * time.Second, logLevel: "info", logFormat: "json",
 	}
 }
 
@@ -48,6 +55,10 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256")
+	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
+	f.DurationVar(&o.nodeLostAfter, "node-lost-after", o.nodeLostAfter, "how long a node may be not ready before its pods count as lost, 1s to 1h")
+	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)
+	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means that of the replicas")
 	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "requests to the API server per second at most; 0 leaves the limit to the server's priority and fairness")
 	f.StringVar(&o.logLevel, "log-level", o.logLevel, "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "json or text")
@@ -67,10 +78,20 @@ func (o *options) validate() error {
 		return fmt.Errorf("--leader-elect-lease-duration %s: write more than --leader-elect-renew-deadline, %s", o.leaseDuration, o.renewDeadline)
 	case o.retryPeriod <= 0 || o.retryPeriod*3 > o.renewDeadline*2: // client-go wants room for a retry with jitter
 		return fmt.Errorf("--leader-elect-retry-period %s: write a time above 0 and at most two thirds of --leader-elect-renew-deadline, %s", o.retryPeriod, o.renewDeadline)
+	case o.nodeLostAfter < time.Second || o.nodeLostAfter > time.Hour:
+		return fmt.Errorf("--node-lost-after %v: write a time from 1s to 1h", o.nodeLostAfter)
 	case o.qps < 0:
 		return fmt.Errorf("--kube-api-qps %v: write 0 for no limit, or a number above it", o.qps)
 	}
 	return nil
+}
+
+// clusterOptions returns what the flags say of jobs.
+func (o *options) clusterOptions() cluster.Options {
+	return cluster.Options{
+		Parallel: cluster.Parallelism, WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
+		LostTaints: o.lostNodeTaints, SparePriorityClass: o.sparePriorityClass,
+	}
 }
 
 func (o *options) logger() logr.Logger {

@@ -13,8 +13,8 @@ import (
 )
 
 // Pod returns the pod of one life of a slot: the role's template with the injections of the package comment.
-// env is what the job's framework wants its launcher to read.
-func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar) *corev1.Pod {
+// env is what the job's framework wants its launcher to read, avoided the nodes to keep off.
+func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar, avoided []string) *corev1.Pod {
 	replicas := job.Spec.ReplicaSpecs[slot.Role]
 	template := replicas.Template.DeepCopy()
 	pod := &corev1.Pod{
@@ -34,6 +34,8 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	pod.Spec.Hostname = state.HostName(job.Name, slot)
 	pod.Spec.Subdomain = job.Name
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	tolerateBriefly(&pod.Spec)
+	avoid(&pod.Spec, avoided)
 	env = append(identity(job, slot, life), env...)
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
@@ -43,13 +45,17 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	return pod
 }
 
-// identity returns the variables that every replica gets, whatever its framework. There are only two, as each costs the API
+// identity returns the variables that every replica gets, whatever its framework. There are few, as each costs the API
 // server time with every write to the pod.
 func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []corev1.EnvVar {
-	return []corev1.EnvVar{
+	env := []corev1.EnvVar{
 		{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)},
 		{Name: v1alpha1.EnvRank, Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
 	}
+	if job.Spec.Progress != nil {
+		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvProgressLease, Value: state.LeaseName(job.Name)})
+	}
+	return env
 }
 
 // mergeEnv returns the injected variables before the user's own, so that these can refer to them as $(NAME);

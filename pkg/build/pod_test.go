@@ -44,7 +44,7 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 		job := builder.Job("j", builder.Framework(f), builder.Workers(2), builder.Template(v1alpha1.Worker, rich))
 		worker := job.Spec.ReplicaSpecs[v1alpha1.Worker]
 		want := worker.Template.DeepCopy()
-		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.For(f).Environment(job)(worker1))
+		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.For(f).Environment(job)(worker1), nil)
 		got := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: *pod.Spec.DeepCopy()}
 		for name := range got.Labels {
 			if strings.HasPrefix(name, v1alpha1.Group+"/") || strings.HasPrefix(name, "training.kubeflow.org/") {
@@ -79,7 +79,7 @@ func ownEnv(all, own []corev1.EnvVar) []corev1.EnvVar {
 
 func TestInjections(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2), builder.PS(1), builder.Template(v1alpha1.Worker, rich))
-	pod := build.Pod(job, worker1, state.Life{Attempt: 2, Replacement: 3}, nil)
+	pod := build.Pod(job, worker1, state.Life{Attempt: 2, Replacement: 3}, nil, nil)
 	yes := true
 	want := metav1.ObjectMeta{
 		Name: "j-worker-1-a2r3", Namespace: "team-a", Annotations: map[string]string{"note": "mine"},
@@ -96,7 +96,7 @@ func TestInjections(t *testing.T) {
 	if pod.Spec.Hostname != "j-worker-1" || pod.Spec.Subdomain != "j" || pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("host name %s, subdomain %s, restartPolicy %s", pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.RestartPolicy)
 	}
-	leader := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil)
+	leader := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, nil)
 	if leader.Labels[v1alpha1.KubeflowLabelJobRole] != "master" {
 		t.Errorf("the leader's labels are %v", leader.Labels)
 	}
@@ -106,7 +106,7 @@ var pytorch = builder.Framework(v1alpha1.PyTorch)
 
 func TestEnvironment(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.Template(v1alpha1.Worker, rich))
-	pod := build.Pod(job, worker1, state.Life{Attempt: 2}, []corev1.EnvVar{{Name: "RANK", Value: "1"}, {Name: "WORLD_SIZE", Value: "2"}})
+	pod := build.Pod(job, worker1, state.Life{Attempt: 2}, []corev1.EnvVar{{Name: "RANK", Value: "1"}, {Name: "WORLD_SIZE", Value: "2"}}, nil)
 	identity := []corev1.EnvVar{
 		{Name: "TRAININGJOB_ATTEMPT", Value: "2"}, {Name: "TRAININGJOB_RANK", Value: "1"},
 	}
@@ -213,7 +213,7 @@ func FuzzPods(f *testing.F) {
 		names, ranks := map[string]bool{}, map[string]bool{}
 		environment := framework.For(job.Spec.Framework).Environment(job)
 		for _, slot := range builder.Snapshot(job).Slots() {
-			pod := build.Pod(job, slot, state.Life{Attempt: int(attempt), Replacement: int(replacement)}, environment(slot))
+			pod := build.Pod(job, slot, state.Life{Attempt: int(attempt), Replacement: int(replacement)}, environment(slot), nil)
 			rank := pod.Labels[v1alpha1.LabelRank]
 			if names[pod.Name] || ranks[rank] {
 				t.Errorf("%s of rank %s is there twice", pod.Name, rank)

@@ -16,7 +16,8 @@ func Service(job *v1alpha1.TrainingJob) *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
 			PublishNotReadyAddresses: true,
-			Selector:                 map[string]string{v1alpha1.LabelJobUID: string(job.UID)},
+			// a pod on a lost node loses its job-name label, and so its place here
+			Selector: map[string]string{v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelJobName: job.Name},
 		},
 	}
 }

@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,22 +21,31 @@ import (
 // queue in the API server, where the scheduler and the nodes wait as well.
 const Parallelism = 32
 
-// Act takes the steps and stops at the first error: a missing Service is created first, as without it the pods would not find
-// each other, and then everything else in parallel. What the API server refuses for good becomes the
+// Act takes the steps and stops at the first error: a missing Service or Lease is created first, as without it the pods would
+// not find each other, and then everything else in parallel. What the API server refuses for good becomes the
 // refusal of the job's next snapshot and is no error; everything else that fails is.
 func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error {
 	if len(steps) == 0 {
 		return nil
 	}
-	if _, isService := steps[0].(plan.CreateService); isService {
-		if err := c.take(ctx, job, steps[0]); err != nil {
-			return c.settle(job, err)
+	isFirst := func(step plan.Step) bool {
+		switch step.(type) {
+		case plan.CreateService, plan.CreateLease:
+			return true
+		default:
+			return false
 		}
-		steps = steps[1:]
+	}
+	for _, step := range steps {
+		if isFirst(step) {
+			if err := c.take(ctx, job, step); err != nil {
+				return c.settle(job, err)
+			}
+		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(c.parallel)
-	for _, step := range steps {
+	group.SetLimit(c.options.Parallel)
+	for _, step := range slices.DeleteFunc(slices.Clone(steps), isFirst) {
 		group.Go(func() error {
 			if err := c.writes.Acquire(ctx, 1); err != nil {
 				return fmt.Errorf("waiting to write: %w", err) // another step has failed first, or the operator is ending
@@ -51,6 +62,11 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	case plan.CreateService:
 		_, err := c.create(ctx, job, step.Service, &corev1.Service{})
 		return err
+	case plan.CreateLease:
+		_, err := c.create(ctx, job, step.Lease, &coordinationv1.Lease{})
+		return err
+	case plan.FencePod:
+		return c.fence(ctx, job, step)
 	case plan.CreatePod:
 		uid, err := c.create(ctx, job, step.Pod, &corev1.Pod{}, client.DisableReadYourWritesConsistency)
 		if err == nil {
@@ -59,7 +75,11 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 		return err
 	case plan.DeletePod:
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
-		err := c.delete(ctx, pod, client.Preconditions{UID: &step.UID}, client.DisableReadYourWritesConsistency)
+		options := []client.DeleteOption{client.Preconditions{UID: &step.UID}, client.DisableReadYourWritesConsistency}
+		if step.Force {
+			options = append(options, client.GracePeriodSeconds(0))
+		}
+		err := c.delete(ctx, pod, options...)
 		if err == nil {
 			c.await(job, step.UID, true)
 		}
@@ -69,6 +89,17 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	default:
 		return fmt.Errorf("no way to take a step of type %T", step)
 	}
+}
+
+// fence takes the pod out of the Service if it still has the UID; one that is gone or another is nothing to do.
+func (c *Cluster) fence(ctx context.Context, job *v1alpha1.TrainingJob, step plan.FencePod) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:null}}}`, step.UID, v1alpha1.LabelJobName)
+	err := c.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch)), client.DisableReadYourWritesConsistency)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("taking pod %s out of the Service: %w", step.Name, err)
 }
 
 // create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else a

@@ -1,7 +1,10 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +23,9 @@ import (
 // podsOfJob is the index of pods by the name of the TrainingJob that controls them.
 const podsOfJob = "trainingjob"
 
+// podsOnNode is the index of pods by the name of their node.
+const podsOnNode = "node"
+
 // Cluster reads and writes jobs and their children.
 type Cluster struct {
 	client client.Client
@@ -27,8 +33,8 @@ type Cluster struct {
 	events events.EventRecorder
 	clock  clock.PassiveClock
 	// writes admits the writes to children, first come first served; parallel is how many at a time.
-	writes   *semaphore.Weighted
-	parallel int
+	writes  *semaphore.Weighted
+	options Options
 
 	mu   sync.Mutex
 	jobs map[types.UID]*notes
@@ -46,23 +52,61 @@ type notes struct {
 	awaited map[types.UID]awaited
 }
 
-// New returns a Cluster that reads through the cache of c, and through live where a stale answer could do harm. It has at
-// most parallel requests under way at a time; with 1 they are made in the order of the steps.
-func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, parallel int) *Cluster {
+// Options are what the operator's user sets for all jobs.
+type Options struct {
+	// Parallel is how many requests for children are under way at most; with 1 they are made in the order of the steps.
+	Parallel int
+	// WatchNodes says that the operator may read nodes; without, no pod counts as lost with its node.
+	WatchNodes bool
+	// LostAfter is how long a node may be not ready before its pods count as lost.
+	LostAfter time.Duration
+	// LostTaints are the keys of taints that make a node's pods count as lost, beside out-of-service.
+	LostTaints []string
+	// SparePriorityClass is the priority class of placeholder pods whose job names none.
+	SparePriorityClass string
+}
+
+// New returns a Cluster that reads through the cache of c, and through live where a stale answer could do harm.
+func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
 	return &Cluster{
 		client: c, live: live, events: recorder, clock: clock,
-		writes: semaphore.NewWeighted(int64(parallel)), parallel: parallel, jobs: map[types.UID]*notes{},
+		writes: semaphore.NewWeighted(int64(options.Parallel)), options: options, jobs: map[types.UID]*notes{},
 	}
 }
 
-// Index adds the index that Observe lists pods by. It returns an error once the cache has started.
+// Index adds the indexes that pods are listed by. It returns an error once the cache has started.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &corev1.Pod{}, podsOfJob, func(o client.Object) []string {
+	err := indexer.IndexField(ctx, &corev1.Pod{}, podsOfJob, func(o client.Object) []string {
 		if ref := controllerOf(o); ref != nil {
 			return []string{ref.Name}
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return indexer.IndexField(ctx, &corev1.Pod{}, podsOnNode, func(o client.Object) []string {
+		if pod, isPod := o.(*corev1.Pod); isPod && pod.Spec.NodeName != "" {
+			return []string{pod.Spec.NodeName}
+		}
+		return nil
+	})
+}
+
+// JobsOnNode returns the jobs that have a pod on the node, sorted.
+func (c *Cluster) JobsOnNode(ctx context.Context, node string) ([]client.ObjectKey, error) {
+	var pods corev1.PodList
+	if err := c.client.List(ctx, &pods, client.MatchingFields{podsOnNode: node}, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
+		return nil, fmt.Errorf("listing the pods on node %s: %w", node, err)
+	}
+	var jobs []client.ObjectKey
+	for i := range pods.Items {
+		if ref := controllerOf(&pods.Items[i]); ref != nil {
+			jobs = append(jobs, client.ObjectKey{Namespace: pods.Items[i].Namespace, Name: ref.Name})
+		}
+	}
+	slices.SortFunc(jobs, func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(jobs), nil
 }
 
 // controllerOf returns the reference to the TrainingJob that controls the object, or nil.

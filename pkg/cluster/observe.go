@@ -33,13 +33,19 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, fmt.Errorf("reading the Service: %w", err)
 	}
 	s.HasService = isControlledBy(&service, s.Job)
+	if err := c.addProgress(ctx, s); err != nil {
+		return nil, err
+	}
 	known := c.note(s.Job.UID, nil)
 	s.Refusal, s.Recorded = known.refusal, known.recorded
-	s.Now = c.clock.Now()
+	s.Now, s.SparePriorityClass = c.clock.Now(), c.options.SparePriorityClass
 	if err := s.Complete(); err != nil {
 		return nil, err
 	}
-	return s, c.confirmVanished(ctx, s)
+	if err := c.confirmVanished(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, c.addNodes(ctx, s)
 }
 
 // listPods returns the cached pods of the job and of former jobs of its name. It returns a conflict error while the cache does
@@ -60,9 +66,11 @@ func (c *Cluster) listPods(ctx context.Context, job *v1alpha1.TrainingJob) ([]co
 func addPods(s *state.Snapshot, pods []corev1.Pod) {
 	for i := range pods {
 		p, named := state.PodOf(s.Job.Name, &pods[i])
-		switch {
+		switch spare, isSpare := state.SpareOf(s.Job.Name, &pods[i]); {
 		case !isControlledBy(&pods[i], s.Job):
 			s.FormerJobPods++
+		case isSpare:
+			s.Spares = append(s.Spares, spare)
 		case named:
 			s.Pods = append(s.Pods, p)
 		}
@@ -75,7 +83,7 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) error 
 	var mu sync.Mutex
 	found := 0
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(c.parallel)
+	group.SetLimit(c.options.Parallel)
 	for _, slot := range s.Slots() {
 		if !s.HasVanished(slot) {
 			continue

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -25,9 +26,20 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 		c.note(job.UID, func(n *notes) { n.recorded, n.verified = c.clock.Now(), true })
 	}
 	for _, e := range p.Events {
-		c.events.Eventf(job, related(job, p), e.Type, e.Reason, e.Action, "%s", e.Message)
+		c.tell(job, p, &e)
 	}
 	return nil
+}
+
+// tell writes an Event. One about a node goes to the namespace default, where an operator that may not read nodes may not write.
+func (c *Cluster) tell(job *v1alpha1.TrainingJob, p *plan.Plan, e *plan.Event) {
+	switch {
+	case e.Node == "":
+		c.events.Eventf(job, related(job, p), e.Type, e.Reason, e.Action, "%s", e.Message)
+	case c.options.WatchNodes:
+		node := &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: e.Node, UID: types.UID(e.Node)}}
+		c.events.Eventf(node, job, e.Type, e.Reason, e.Action, "%s", e.Message)
+	}
 }
 
 // related returns the pod that the plan's restarts began with, or nil. Events of one reason on one job are told apart by it.

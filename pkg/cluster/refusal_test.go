@@ -67,7 +67,7 @@ func TestTheRefusalIsToldInTheServersOwnWords(t *testing.T) {
 // refusing returns a cluster that has no server, and what it would note of a job.
 func refusing() (*Cluster, *testclock.FakePassiveClock) {
 	clock := testclock.NewFakePassiveClock(builder.Epoch)
-	return New(nil, nil, nil, clock, 1), clock
+	return New(nil, nil, nil, clock, Options{Parallel: 1}), clock
 }
 
 func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {

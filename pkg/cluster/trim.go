@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,8 +23,10 @@ func CacheOptions(namespace string) (cache.Options, error) {
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:     {Label: children, Transform: trimPod},
-			&corev1.Service{}: {Label: children},
+			&corev1.Pod{}:           {Label: children, Transform: trimPod},
+			&corev1.Service{}:       {Label: children},
+			&coordinationv1.Lease{}: {Label: children},
+			&corev1.Node{}:          {Transform: trimNode},
 		},
 	}
 	if namespace != "" {
@@ -54,8 +57,40 @@ func trimPod(o any) (any, error) {
 	}
 	for _, c := range pod.Status.Conditions {
 		switch c.Type {
-		case corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget:
+		case corev1.PodInitialized, corev1.ContainersReady, corev1.PodReadyToStartContainers:
+		default:
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions, c)
+		}
+	}
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			trimmed.Spec.Volumes = []corev1.Volume{{Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim, Ephemeral: ephemeral(v)}}}
+		}
+	}
+	return trimmed, nil
+}
+
+// ephemeral keeps of an ephemeral volume only that it is one.
+func ephemeral(v *corev1.Volume) *corev1.EphemeralVolumeSource {
+	if v.Ephemeral == nil {
+		return nil
+	}
+	return &corev1.EphemeralVolumeSource{}
+}
+
+// trimNode returns a node with only what state.NodeOf reads: its heartbeats then change nothing.
+func trimNode(o any) (any, error) {
+	node, ok := o.(*corev1.Node)
+	if !ok {
+		return o, nil
+	}
+	trimmed := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
+		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints},
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			trimmed.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
 	return trimmed, nil
@@ -64,7 +99,9 @@ func trimPod(o any) (any, error) {
 func states(full []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
 	for i := range full {
-		trimmed = append(trimmed, corev1.ContainerStatus{Name: full[i].Name, State: full[i].State})
+		trimmed = append(trimmed, corev1.ContainerStatus{
+			Name: full[i].Name, State: full[i].State, AllocatedResourcesStatus: full[i].AllocatedResourcesStatus,
+		})
 	}
 	return trimmed
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,24 +28,30 @@ const eventSource = "trainingjob-operator"
 
 // Setup adds the TrainingJob controller to the manager; concurrent is how many jobs are reconciled at the same time.
 // It returns an error if the manager has started or has such a controller already.
-func Setup(ctx context.Context, mgr manager.Manager, concurrent int) error {
+func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options cluster.Options) error {
 	if err := cluster.Index(ctx, mgr.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("indexing pods by job: %w", err)
+		return fmt.Errorf("indexing pods by job and node: %w", err)
 	}
-	if err := crmetrics.Registry.Register(newPhases(mgr.GetClient())); err != nil {
-		return fmt.Errorf("registering the metric of phases: %w", err)
+	for _, collector := range []prometheus.Collector{newPhases(mgr.GetClient()), newSuspects(mgr.GetClient())} {
+		if err := crmetrics.Registry.Register(collector); err != nil {
+			return fmt.Errorf("registering the metrics of jobs: %w", err)
+		}
 	}
 	r := &Reconciler{
-		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, cluster.Parallelism),
+		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, options),
 		metrics: newMetrics(),
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}, builder.WithPredicates(r.forgetDeleted())).
 		Watches(&corev1.Pod{}, podEvents()).
 		Owns(&corev1.Service{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
-		Complete(r)
+		Owns(&coordinationv1.Lease{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent})
+	if options.WatchNodes {
+		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
+	}
+	return jobs.Complete(r)
 }
 
 // forgetDeleted drops what the cluster remembers of a job when it goes.

@@ -12,8 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -59,6 +61,39 @@ func podOf(o client.Object) state.Pod {
 	if !isPod || ref == nil {
 		return state.Pod{}
 	}
-	p, _ := state.PodOf(ref.Name, pod)
+	if p, named := state.PodOf(ref.Name, pod); named {
+		return p
+	}
+	p, _ := state.SpareOf(ref.Name, pod)
 	return p
+}
+
+// nodeEvents asks for a look at every job that has a pod on a node that comes into trouble, or out of it.
+func nodeEvents(c *cluster.Cluster) handler.EventHandler {
+	ask := func(ctx context.Context, node client.Object, q queue) {
+		jobs, err := c.JobsOnNode(ctx, node.GetName())
+		if err != nil {
+			log.FromContext(ctx).Error(err, "a node has changed") // the cache has stopped, and the operator with it
+		}
+		for _, job := range jobs {
+			q.Add(reconcile.Request{NamespacedName: job})
+		}
+	}
+	return handler.Funcs{
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if !reflect.DeepEqual(trouble(e.ObjectOld), trouble(e.ObjectNew)) {
+				ask(ctx, e.ObjectNew, q)
+			}
+		},
+	}
+}
+
+// trouble returns what may make a node's pods count as lost.
+func trouble(o client.Object) any {
+	node, isNode := o.(*corev1.Node)
+	if !isNode {
+		return nil
+	}
+	return []any{node.Spec.Taints, node.Status.Conditions}
 }

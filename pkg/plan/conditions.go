@@ -2,6 +2,8 @@ package plan
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,7 +62,8 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 			break
 		}
 		c.setScheduled()
-		c.setRunning()
+		c.setRunning(v)
+		c.setProgressing()
 	}
 	slices.SortFunc(next.Conditions, byOrder)
 }
@@ -86,6 +89,7 @@ func (c conditions) finish(kind string, v policy.Verdict) {
 func (c conditions) rest(v policy.Verdict) {
 	c.deny(v1alpha1.ConditionRunning, v.Reason, v.Message)
 	c.deny(v1alpha1.ConditionRestarting, v.Reason, v.Message)
+	meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
 	if v.Ruling == policy.Suspend {
 		c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
 	}
@@ -101,10 +105,10 @@ func (c conditions) setScheduled() {
 	for _, slot := range c.s.Slots() {
 		p := c.s.Present(slot)
 		if p != nil && p.Waiting.Reason == v1alpha1.ReasonUnschedulable {
-			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(slot.String()+": "+p.Waiting.Message))
+			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(slot.String()+": "+p.Waiting.Message+butAvoided(c.s)))
 			return
 		}
-		waits = waits || (!policy.HasSucceeded(c.s, slot) && !c.s.IsDone(slot) && (p == nil || !p.Scheduled()))
+		waits = waits || (!policy.HasSucceeded(c.s, slot) && c.s.IsWanted(slot) && (p == nil || !p.Scheduled()))
 	}
 	switch {
 	case !waits:
@@ -121,8 +125,17 @@ func (c conditions) setRestarting(v policy.Verdict) {
 	c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
 }
 
+// butAvoided tells which nodes the scheduler was not allowed to take.
+func butAvoided(s *state.Snapshot) string {
+	nodes := avoidedNodes(s)
+	if len(nodes) == 0 {
+		return ""
+	}
+	return " The job keeps off " + strings.Join(nodes, ", ") + " (status.avoidedNodes)."
+}
+
 // setRunning says whether the attempt runs. Replacing a replica does not end it.
-func (c conditions) setRunning() {
+func (c conditions) setRunning(v policy.Verdict) {
 	missing, found := policy.FirstMissing(c.s)
 	switch {
 	case !found:
@@ -134,15 +147,37 @@ func (c conditions) setRunning() {
 		}
 	case c.isTrue(v1alpha1.ConditionRunning):
 		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, "The job goes on; "+missing.String()+" does not run at present.")
+	case v.Message != "": // the judge says what it waits for
+		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 	default:
 		reason, message := whyNotRunning(c.s, missing)
 		c.set(v1alpha1.ConditionRunning, false, reason, message)
 	}
 }
 
+// setProgressing says whether a job that runs renews its progress Lease in time.
+func (c conditions) setProgressing() {
+	deadline := policy.StallDeadline(c.s)
+	switch {
+	case !c.isTrue(v1alpha1.ConditionRunning) || c.s.Job.Spec.Progress == nil:
+		meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
+	case !deadline.IsZero() && !c.s.Now.Before(deadline):
+		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, clip("No progress: "+policy.StallMessage(c.s)+"."))
+	case c.s.Progress.Renewed.After(c.runningSince()):
+		c.set(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonProgressMade, "The progress Lease is renewed in time.")
+	}
+}
+
+func (c conditions) runningSince() time.Time {
+	if running := meta.FindStatusCondition(c.s.Job.Status.Conditions, v1alpha1.ConditionRunning); running != nil && running.Status == "True" {
+		return running.LastTransitionTime.Time
+	}
+	return c.s.Now
+}
+
 // order is the order in which the conditions of a job are listed: the order of its life.
 var order = []string{
-	v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting,
+	v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionProgressing, v1alpha1.ConditionRestarting,
 	v1alpha1.ConditionSuspended, v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailed, v1alpha1.ConditionFinished, v1alpha1.ConditionStalled,
 }
 

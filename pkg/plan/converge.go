@@ -17,24 +17,26 @@ import (
 func converge(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 	switch ruling {
 	case policy.Final:
-		return cleanUp(s), time.Time{}
+		return cleanUp(s)
 	case policy.Suspend:
-		return deletePods(s, policy.EndsWithSuspension, WhySuspended), time.Time{}
+		steps, wake := deletePods(s, policy.EndsWithSuspension, WhySuspended)
+		return append(steps, deleteSpares(s, s.Spares)...), wake
 	case policy.Continue:
-		steps := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) }, WhyPastLife)
+		steps, forced := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) }, WhyPastLife)
 		creates, wake := createMissing(s)
-		return append(steps, creates...), wake
+		steps = append(steps, creates...)
+		return append(steps, keepSpares(s)...), policy.Earliest(forced, wake)
 	default:
 		return nil, time.Time{}
 	}
 }
 
 // cleanUp returns the steps that a finished job's clean-up policy and time to live ask for.
-func cleanUp(s *state.Snapshot) []Step {
+func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
 	if expiry := policy.Expiry(s.Job); !expiry.IsZero() && !s.Now.Before(expiry) {
-		return []Step{DeleteJob{UID: s.Job.UID}}
+		return []Step{DeleteJob{UID: s.Job.UID}}, time.Time{}
 	}
-	return deletePods(s, func(p state.Pod) bool {
+	steps, wake := deletePods(s, func(p state.Pod) bool {
 		switch s.Job.Spec.RunPolicy.CleanPodPolicy {
 		case v1alpha1.CleanAll:
 			return true
@@ -44,16 +46,46 @@ func cleanUp(s *state.Snapshot) []Step {
 			return p.CanRun()
 		}
 	}, WhyCleanUp)
+	return append(steps, deleteSpares(s, s.Spares)...), wake
 }
 
-func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) []Step {
-	var steps []Step
+// forceAfter is how long a pod on a lost node may take to go before its object is deleted by force.
+const forceAfter = 30 * time.Second
+
+// deletePods returns the steps that end the doomed pods: on a lost node that is to fence the pod, and to delete it by force
+// when it has not gone for long; wake is when that will be.
+func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (steps []Step, wake time.Time) {
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Deleted.IsZero() && doomed(*p) {
+		p := &s.Pods[i]
+		if !doomed(*p) {
+			continue
+		}
+		if s.IsLost(p) && !p.Fenced {
+			steps = append(steps, FencePod{Name: p.Name, UID: p.UID})
+		}
+		if p.Deleted.IsZero() {
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why})
+			continue
+		}
+		if !s.IsLost(p) || !p.Fenced || p.HoldsVolume {
+			continue
+		}
+		if due := forceTime(s, p); s.Now.Before(due) {
+			wake = policy.Earliest(wake, due)
+		} else {
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why, Force: true})
 		}
 	}
-	return steps
+	return steps, wake
+}
+
+// forceTime returns when a pod on a lost node may be deleted by force.
+func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
+	since := p.Deleted
+	if node, found := s.NodeTrouble(p); found && node.Lost.Time.After(since) {
+		since = node.Lost.Time
+	}
+	return since.Add(forceAfter)
 }
 
 // isKept reports whether a pod of a past life is kept for its log: the one that the latest incident began with.
@@ -69,6 +101,9 @@ func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
 	}
 	if !s.HasService {
 		steps = append(steps, CreateService{build.Service(s.Job)})
+	}
+	if lacksLease(s) {
+		steps = append(steps, CreateLease{build.ProgressLease(s.Job)})
 	}
 	if next := s.Job.Status.NextStartTime; next != nil && s.Now.Before(next.Time) {
 		return steps, next.Time
@@ -86,32 +121,46 @@ func createPods(s *state.Snapshot, missing []state.Slot) []Step {
 	var steps []Step
 	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
 	for _, slot := range missing {
-		steps = append(steps, CreatePod{build.Pod(s.Job, slot, s.Life(slot), environment(slot))})
+		steps = append(steps, CreatePod{build.Pod(s.Job, slot, s.Life(slot), environment(slot), avoidedNodes(s))})
 	}
 	return steps
 }
 
-// attemptMayBegin is the fence around an attempt: no pod of an earlier attempt, or of an earlier job of the same name, can still run.
+// avoidedNodes returns the names of the nodes that the job keeps off now.
+func avoidedNodes(s *state.Snapshot) []string {
+	var names []string
+	for _, n := range s.Job.Status.AvoidedNodes {
+		if s.Now.Before(n.Until.Time) {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+func lacksLease(s *state.Snapshot) bool { return s.Job.Spec.Progress != nil && !s.HasLease }
+
+// attemptMayBegin is the fence around an attempt: no pod of an earlier attempt, or of an earlier job of the same name, can
+// still act.
 func attemptMayBegin(s *state.Snapshot) bool {
 	for i := range s.Pods {
-		if s.Pods[i].Life.Attempt < int(s.Job.Status.Attempt) && s.Pods[i].CanRun() {
+		if s.Pods[i].Life.Attempt < int(s.Job.Status.Attempt) && s.MayAct(&s.Pods[i]) {
 			return false
 		}
 	}
 	return s.FormerJobPods == 0
 }
 
-// missingSlots returns the slots that should have a pod, have none, and whose former pod can no longer run.
+// missingSlots returns the slots that should have a pod, have none, and whose former pod can no longer act.
 func missingSlots(s *state.Snapshot) []state.Slot {
 	fenced := map[state.Slot]bool{}
 	for i := range s.Pods {
-		if p := &s.Pods[i]; s.IsPast(p) && p.CanRun() {
+		if p := &s.Pods[i]; s.IsPast(p) && s.MayAct(p) {
 			fenced[p.Slot] = true
 		}
 	}
 	var missing []state.Slot
 	for _, slot := range s.Slots() {
-		if s.Present(slot) == nil && !s.IsDone(slot) && !fenced[slot] {
+		if s.Present(slot) == nil && s.IsWanted(slot) && !fenced[slot] {
 			missing = append(missing, slot)
 		}
 	}
@@ -120,7 +169,7 @@ func missingSlots(s *state.Snapshot) []state.Slot {
 
 // isIncomplete reports whether the job lacks a child that it should have by now.
 func isIncomplete(s *state.Snapshot) bool {
-	return !s.HasService || len(missingSlots(s)) > 0
+	return !s.HasService || lacksLease(s) || len(missingSlots(s)) > 0
 }
 
 // isFirstRecord reports whether the job has not been taken on before.

@@ -26,6 +26,8 @@ type Event struct {
 	// Action is the condition's reason, or the scope of a restart.
 	Action  string
 	Message string
+	// Node is the node that the Event is about; empty if it is about the job.
+	Node string
 }
 
 // told lists the conditions whose becoming true is an Event. What is told of restarts is in restartEvent.
@@ -47,23 +49,37 @@ func events(s *state.Snapshot, p *Plan) []Event {
 	if len(p.Restarts) > 0 {
 		list = append(list, restartEvent(p.Restarts))
 	}
+	list = append(list, explained(was, next)...)
+	list = append(list, avoidedAnew(s, next)...)
+	list = append(list, fitted(s, was, next)...)
 	for _, t := range told {
 		failedToo := t.condition == v1alpha1.ConditionStalled && meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionFailed)
 		if c := meta.FindStatusCondition(next.Conditions, t.condition); c != nil && c.Status == "True" && changed(was, next, t.condition) && !failedToo {
-			list = append(list, Event{t.kind, t.condition, c.Reason, c.Reason + ": " + c.Message})
+			list = append(list, Event{Type: t.kind, Reason: t.condition, Action: c.Reason, Message: c.Reason + ": " + c.Message})
 		}
 	}
 	if changed(was, next, v1alpha1.ConditionSuspended) && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) {
-		list = append(list, Event{corev1.EventTypeNormal, v1alpha1.EventResumed, v1alpha1.EventResumed, "The job is no longer suspended."})
+		list = append(list, normal(v1alpha1.EventResumed, v1alpha1.EventResumed, "The job is no longer suspended."))
 	}
 	if c := unschedulable(next); c != "" && unschedulable(was) == "" {
-		list = append(list, Event{corev1.EventTypeWarning, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonUnschedulable, c})
+		list = append(list, warn(v1alpha1.ReasonUnschedulable, v1alpha1.ReasonUnschedulable, c))
+	}
+	if c := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Status == "False" && !meta.IsStatusConditionFalse(was.Conditions, c.Type) {
+		list = append(list, warn(v1alpha1.ReasonProgressStalled, v1alpha1.ConditionProgressing, c.Message))
 	}
 	list = append(list, givenUp(s)...)
 	for i := range list {
 		list[i].Message = clip(list[i].Message) // the API server refuses an Event with a longer note
 	}
 	return list
+}
+
+func normal(reason, action, message string) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: message}
+}
+
+func warn(reason, action, message string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Message: message}
 }
 
 func restartEvent(orders []policy.RestartOrder) Event {
@@ -82,7 +98,7 @@ func restartEvent(orders []policy.RestartOrder) Event {
 	if len(others) > 0 {
 		message += " Likewise " + strings.Join(others, ", ") + "."
 	}
-	return Event{corev1.EventTypeWarning, reason, string(orders[0].Scope), message}
+	return warn(reason, string(orders[0].Scope), message)
 }
 
 // givenUp tells of evaluators that failed for good while the job goes on.
@@ -92,7 +108,7 @@ func givenUp(s *state.Snapshot) []Event {
 	}
 	for _, slot := range s.Slots() {
 		if f, up := policy.GivenUp(s, slot); up {
-			return []Event{{corev1.EventTypeWarning, v1alpha1.EventReplicaGivenUp, string(f.Cause), policy.Describe(f) + " and is not restarted; the job goes on."}}
+			return []Event{warn(v1alpha1.EventReplicaGivenUp, string(f.Cause), policy.Describe(f)+" and is not restarted; the job goes on.")}
 		}
 	}
 	return nil
@@ -108,8 +124,8 @@ func envConflicts(s *state.Snapshot) []Event {
 			continue
 		}
 		if names := build.EnvConflicts(s.Job, slot, environment(slot)); len(names) > 0 {
-			list = append(list, Event{corev1.EventTypeWarning, v1alpha1.EventEnvConflict, string(role), fmt.Sprintf(
-				"the template of %s sets %s itself; its value is used instead of the operator's", role, strings.Join(names, ", "))})
+			list = append(list, warn(v1alpha1.EventEnvConflict, string(role), fmt.Sprintf(
+				"the template of %s sets %s itself; its value is used instead of the operator's", role, strings.Join(names, ", "))))
 		}
 	}
 	return slices.Clip(list)

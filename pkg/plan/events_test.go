@@ -41,29 +41,25 @@ func TestEvents(t *testing.T) {
 	}{
 		{"a new job has none", fresh, nil, nil},
 		{"a job at rest has none", running, runs, nil},
-		{"variables that the template sets itself are told once", setsRank, nil, []plan.Event{{warning, "EnvConflict", "Worker",
-			"the template of Worker sets RANK, WORLD_SIZE itself; its value is used instead of the operator's"}}},
-		{"the job runs", pending, runs, []plan.Event{{normal, "Running", "AllReplicasRunning", "AllReplicasRunning: All replicas run."}}},
+		{"variables that the template sets itself are told once", setsRank, nil, []plan.Event{{Type: warning, Reason: "EnvConflict", Action: "Worker", Message: "the template of Worker sets RANK, WORLD_SIZE itself; its value is used instead of the operator's"}}},
+		{"the job runs", pending, runs, []plan.Event{{Type: normal, Reason: "Running", Action: "AllReplicasRunning", Message: "AllReplicasRunning: All replicas run."}}},
 		{"a pod fits nowhere", pending, seen(builder.Pending("worker", 1, builder.Unschedulable("0/3 nodes have 8 GPUs"))),
-			[]plan.Event{{warning, "Unschedulable", "Unschedulable", "worker-1: 0/3 nodes have 8 GPUs"}}},
+			[]plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Unschedulable", Message: "worker-1: 0/3 nodes have 8 GPUs"}}},
 		{"the API server refuses", pending, seen(builder.Refused(v1alpha1.ReasonForbidden, "no", 90*second)),
-			[]plan.Event{{warning, "Stalled", "Forbidden", "Forbidden: no"}}},
+			[]plan.Event{{Type: warning, Reason: "Stalled", Action: "Forbidden", Message: "Forbidden: no"}}},
 		{"the whole job restarts", collective, seen(runs[0], builder.Failed("worker", 1, builder.Exit(1)), runs[2]),
-			[]plan.Event{{warning, "Restarting", "Job", "worker-1 on node-worker-1 exited with code 1 (Error): the whole job restarts as attempt 1, restart 1 of 10."}}},
+			[]plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-1 on node-worker-1 exited with code 1 (Error): the whole job restarts as attempt 1, restart 1 of 10."}}},
 		{"two replicas are replaced: one Event", running,
 			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Failed("worker", 1, builder.Exit(1)), runs[2]),
-			[]plan.Event{{warning, "ReplicaRestarting", "Replica",
-				"worker-0 on node-worker-0 exited with code 1 (Error): only this replica is replaced, restart 1 of 10. Likewise worker-1."}}},
+			[]plan.Event{{Type: warning, Reason: "ReplicaRestarting", Action: "Replica", Message: "worker-0 on node-worker-0 exited with code 1 (Error): only this replica is replaced, restart 1 of 10. Likewise worker-1."}}},
 		{"an evaluator is given up", running, seen(runs[0], runs[1], builder.Failed("evaluator", 0, builder.Exit(127))),
-			[]plan.Event{{warning, "ReplicaGivenUp", "Fatal", "evaluator-0 on node-evaluator-0 exited with code 127 (Error) and is not restarted; the job goes on."}}},
-		{"the user suspends", suspend, runs, []plan.Event{{normal, "Suspended", "SuspendedBySpec",
-			"SuspendedBySpec: The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}}},
-		{"the user resumes", resumed, nil, []plan.Event{{normal, "Resumed", "Resumed", "The job is no longer suspended."}}},
+			[]plan.Event{{Type: warning, Reason: "ReplicaGivenUp", Action: "Fatal", Message: "evaluator-0 on node-evaluator-0 exited with code 127 (Error) and is not restarted; the job goes on."}}},
+		{"the user suspends", suspend, runs, []plan.Event{{Type: normal, Reason: "Suspended", Action: "SuspendedBySpec", Message: "SuspendedBySpec: The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}}},
+		{"the user resumes", resumed, nil, []plan.Event{{Type: normal, Reason: "Resumed", Action: "Resumed", Message: "The job is no longer suspended."}}},
 		{"the job succeeds", running, seen(builder.Succeeded("worker", 0), runs[1], runs[2]),
-			[]plan.Event{{normal, "Succeeded", "LeaderSucceeded", "LeaderSucceeded: worker-0 leads the job and exited with code 0."}}},
+			[]plan.Event{{Type: normal, Reason: "Succeeded", Action: "LeaderSucceeded", Message: "LeaderSucceeded: worker-0 leads the job and exited with code 0."}}},
 		{"the job fails: Stalled is not told beside Failed", running, seen(runs[0], builder.Failed("worker", 1, builder.Exit(126)), runs[2]),
-			[]plan.Event{{warning, "Failed", "FatalExit",
-				"FatalExit: worker-1 on node-worker-1 exited with code 126 (Error), which restartPolicy OnFailure takes for permanent."}}},
+			[]plan.Event{{Type: warning, Reason: "Failed", Action: "FatalExit", Message: "FatalExit: worker-1 on node-worker-1 exited with code 126 (Error), which restartPolicy OnFailure takes for permanent."}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,7 +83,7 @@ func TestManyReplacedReplicasAreToldInOneShortEvent(t *testing.T) {
 	want := "worker-0 on node-worker-0 exited with code 1 (Error): only this replica is replaced, restart 1 of 10." +
 		" Likewise worker-1, worker-2, worker-3, worker-4, 4 more."
 	got := plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(9)), pods...)).Events
-	if diff := cmp.Diff([]plan.Event{{warning, "ReplicaRestarting", "Replica", want}}, got); diff != "" {
+	if diff := cmp.Diff([]plan.Event{{Type: warning, Reason: "ReplicaRestarting", Action: "Replica", Message: want}}, got); diff != "" {
 		t.Errorf("Events (-want +got):\n%s", diff)
 	}
 }

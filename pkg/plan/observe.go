@@ -12,9 +12,11 @@ import (
 // observe returns the replica statuses with the numbers of pods as they are now, and the counters as they were. The scope
 // shown is that of replica 1, as replica 0 of elastic workers may have another: it can host their rendezvous.
 func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
-	statuses := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
+	statuses, spares := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}, heldNodes(s)
 	for role := range s.Memory {
 		statuses[role] = v1alpha1.ReplicaStatus{
+			ParkedTime:   s.Job.Status.ReplicaStatuses[role].ParkedTime,
+			Spares:       spares[role],
 			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
 			RestartScope: policy.ScopeOf(&s.Job.Spec, role, 1),
 			Selector:     build.Selector(s.Job, role),
@@ -26,10 +28,10 @@ func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
 		if !known {
 			continue
 		}
-		if p.CanRun() {
+		if s.MayAct(p) {
 			status.Active++
 		}
-		if p.Ready && p.Deleted.IsZero() && s.Present(p.Slot) == p {
+		if p.Ready && p.Deleted.IsZero() && s.Present(p.Slot) == p && !s.IsLost(p) {
 			status.Ready++
 		}
 		statuses[p.Slot.Role] = status

@@ -32,7 +32,8 @@ func Make(s *state.Snapshot) Plan {
 		return Plan{Status: s.Job.Status}
 	}
 	verdict, wake := policy.Judge(s)
-	p := Plan{Status: nextStatus(s, verdict), Restarts: verdict.Restarts, Wake: wake}
+	_, _, fits := policy.Fit(s)
+	p := Plan{Status: nextStatus(s, verdict), Restarts: verdict.Restarts, Wake: policy.Earliest(wake, fits)}
 	if !changesLives(&s.Job.Status, &p.Status) {
 		var wake time.Time
 		p.Steps, wake = converge(s, verdict.Ruling)
@@ -43,13 +44,15 @@ func Make(s *state.Snapshot) Plan {
 		p.Status, p.Events = s.Job.Status, nil
 		p.Wake = policy.Earliest(p.Wake, due)
 	}
+	p.Events = append(p.Events, sparesUsed(s, p.Steps)...)
 	return p
 }
 
 // changesLives reports whether next begins or ends a life, a suspension or the job: then its steps must wait until it is written.
 func changesLives(was, next *v1alpha1.TrainingJobStatus) bool {
 	for role, status := range next.ReplicaStatuses {
-		if status.Replacements != was.ReplicaStatuses[role].Replacements {
+		before := was.ReplicaStatuses[role]
+		if status.Replacements != before.Replacements || status.ParkedIndexes != before.ParkedIndexes {
 			return true
 		}
 	}
@@ -63,12 +66,12 @@ func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 	if equality.Semantic.DeepEqual(was, next) {
 		return true
 	}
-	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionStalled} {
+	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
 		if changed(was, next, condition) {
 			return true
 		}
 	}
-	return was.ObservedGeneration != next.ObservedGeneration || reasonToWait(was) != reasonToWait(next) ||
+	return was.ObservedGeneration != next.ObservedGeneration || !equality.Semantic.DeepEqual(was.Incidents, next.Incidents) || reasonToWait(was) != reasonToWait(next) ||
 		startedAmongRunning(was, next) || changesLives(was, next)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,13 +22,20 @@ func nextStatus(s *state.Snapshot, v policy.Verdict) v1alpha1.TrainingJobStatus 
 	memory := s.Memory.Clone()
 	if v.Ruling != policy.Final {
 		remember(s, memory)
+		fit(s, &next, memory, v.Ruling)
 		keepTime(s, &next, v)
+		keepProgress(s, &next)
 		apply(s, &next, memory, v)
+		account(s, &next, v)
 		setConditions(s, &next, v)
+		keepRunningTime(s, &next)
 	}
 	writeMemory(&next, memory)
 	next.Phase = PhaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
+	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
+		next.EffectiveTimeRatio = effectiveTimeRatio(s, &next)
+	}
 	return next
 }
 
@@ -47,6 +55,7 @@ func remember(s *state.Snapshot, memory state.Memory) {
 	}
 	for role, m := range memory {
 		m.Started.Truncate(int(s.Job.Spec.Replicas(role)))
+		m.Parked.Truncate(int(s.Job.Spec.Replicas(role)))
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -54,6 +63,37 @@ func remember(s *state.Snapshot, memory state.Memory) {
 			m.Replace(p.Slot.Index)
 		}
 	}
+}
+
+// fit leaves out the workers of an elastic job that fit nowhere, each with its next life, or tries them again.
+func fit(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, ruling policy.Ruling) {
+	park, retry, _ := policy.Fit(s)
+	if ruling != policy.Continue || len(park)+len(retry) == 0 {
+		return
+	}
+	workers := memory[v1alpha1.Worker]
+	status := next.ReplicaStatuses[v1alpha1.Worker]
+	for _, slot := range park {
+		workers.Parked.Add(slot.Index)
+		workers.Replace(slot.Index)
+		now := metav1.NewTime(s.Now.Truncate(time.Second))
+		status.ParkedTime = &now
+	}
+	for _, slot := range retry {
+		workers.Parked.Remove(slot.Index)
+		status.ParkedTime = nil
+	}
+	next.ReplicaStatuses[v1alpha1.Worker] = status
+}
+
+// keepProgress takes over what the Lease says.
+func keepProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+	if s.Progress.Renewed.IsZero() {
+		return
+	}
+	renewed := metav1.NewTime(s.Progress.Renewed.Truncate(time.Second))
+	next.RestartsWithoutProgress = policy.RestartsWithoutProgress(s)
+	next.Progress = &v1alpha1.ProgressStatus{Step: policy.HighestStep(s), Checkpoint: clip(s.Progress.Checkpoint), RenewTime: &renewed}
 }
 
 // keepTime sets the times that the verdict makes known.
@@ -103,14 +143,12 @@ func resume(s *state.Snapshot, memory state.Memory) {
 		if m := memory[slot.Role]; !m.Succeeded.Has(slot.Index) {
 			m.Replace(slot.Index)
 		}
+		memory[slot.Role].Parked.Remove(slot.Index)
 	}
 }
 
 func count(next *v1alpha1.TrainingJobStatus, order *policy.RestartOrder) {
 	next.Restarts++
-	if order.Billed {
-		next.BilledRestarts++
-	}
 	role := next.ReplicaStatuses[order.Failure.Role]
 	role.Restarts++
 	next.ReplicaStatuses[order.Failure.Role] = role
@@ -151,6 +189,7 @@ func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 		status.StartedIndexes = m.Started.String()
 		status.SucceededIndexes = m.Succeeded.String()
 		status.GivenUpIndexes = m.GivenUp.String()
+		status.ParkedIndexes = m.Parked.String()
 		status.Replacements = m.Replacements.String()
 		status.Succeeded = int32(m.Succeeded.Len())
 		next.ReplicaStatuses[role] = status

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -10,15 +11,25 @@ const (
 	WhyPastLife  = "its life is past"
 	WhySuspended = "the job is suspended"
 	WhyCleanUp   = "the job has finished"
+	WhySpare     = "a spare is not needed, or makes way"
 )
 
-// Step is one write to take: a CreateService, CreatePod, DeletePod or DeleteJob.
+// Step is one write to take: a CreateService, CreateLease, CreatePod, FencePod, DeletePod or DeleteJob.
 type Step interface{ isStep() }
 
 // CreateService creates the job's headless Service.
 type CreateService struct{ Service *corev1.Service }
 
-// CreatePod creates the pod of one life of a slot.
+// CreateLease creates the job's progress Lease.
+type CreateLease struct{ Lease *coordinationv1.Lease }
+
+// FencePod takes the pod of that name out of the job's Service if it still has that UID.
+type FencePod struct {
+	Name string
+	UID  types.UID
+}
+
+// CreatePod creates the pod of one life of a slot, or a spare.
 type CreatePod struct{ Pod *corev1.Pod }
 
 // DeletePod deletes the pod of that name if it still has that UID.
@@ -26,12 +37,16 @@ type DeletePod struct {
 	Name string
 	UID  types.UID
 	Why  string
+	// Force says that nobody is left who could end the pod, so that its object is to go at once.
+	Force bool
 }
 
 // DeleteJob deletes the job if it still has that UID.
 type DeleteJob struct{ UID types.UID }
 
 func (CreateService) isStep() {}
+func (CreateLease) isStep()   {}
 func (CreatePod) isStep()     {}
+func (FencePod) isStep()      {}
 func (DeletePod) isStep()     {}
 func (DeleteJob) isStep()     {}

@@ -1,26 +1,83 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// calm is how long a job must run for its next back-off to start anew.
-const calm = 10 * time.Minute
-
-// isBilled reports whether restarting after the failure counts against recovery.maxRestarts. A lost pod is not the
-// job's fault, and an evaluator must not use up what the training may need.
+// isBilled reports whether restarting after the failure is charged to a budget. A lost pod is not the job's fault, and
+// an evaluator must not use up what the training may need.
 func isBilled(f *v1alpha1.Failure) bool {
-	return f.Cause != v1alpha1.CauseInfrastructure && f.Role != v1alpha1.Evaluator
+	return !isLoss(f.Cause) && f.Role != v1alpha1.Evaluator
 }
 
-func maxRestarts(s *state.Snapshot) int32 {
-	return ptr.Deref(s.Job.Spec.Recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)
+// budgetOf returns the budget that failures of the cause are charged to.
+func budgetOf(cause v1alpha1.Cause) v1alpha1.BudgetName {
+	switch cause {
+	case v1alpha1.CauseOOM:
+		return v1alpha1.BudgetOOMRestarts
+	case v1alpha1.CauseHang:
+		return v1alpha1.BudgetHangRestarts
+	default:
+		return v1alpha1.BudgetRestarts
+	}
+}
+
+// limitOf returns how many restarts may be charged to a budget within the window.
+func limitOf(s *state.Snapshot, name v1alpha1.BudgetName) int32 {
+	recovery := &s.Job.Spec.Recovery
+	switch name {
+	case v1alpha1.BudgetOOMRestarts:
+		return ptr.Deref(recovery.MaxOOMRestarts, v1alpha1.DefaultMaxOOMRestarts)
+	case v1alpha1.BudgetHangRestarts:
+		return ptr.Deref(recovery.MaxHangRestarts, v1alpha1.DefaultMaxHangRestarts)
+	default:
+		return ptr.Deref(recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)
+	}
+}
+
+// charged returns the times of the restarts that count against a budget now, oldest first.
+func charged(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
+	window := time.Duration(ptr.Deref(s.Job.Spec.Recovery.WindowSeconds, v1alpha1.DefaultWindowSeconds)) * time.Second
+	for _, b := range s.Job.Status.Budgets {
+		if b.Name == name {
+			return slices.DeleteFunc(slices.Clone(b.Times), func(t metav1.Time) bool { return s.Now.Sub(t.Time) >= window })
+		}
+	}
+	return nil
+}
+
+// Budgets returns the budgets after what the amendments give back or charge elsewhere, and what the orders charge now.
+func Budgets(s *state.Snapshot, amendments []Amendment, orders []RestartOrder) []v1alpha1.Budget {
+	var budgets []v1alpha1.Budget
+	for _, name := range []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts} {
+		times := charged(s, name)
+		for _, a := range amendments {
+			at := slices.IndexFunc(times, func(t metav1.Time) bool { return t.Equal(&a.Was.RestartTime) })
+			if a.Was.Billed && budgetOf(a.Was.Cause) == name && at >= 0 {
+				times = slices.Delete(times, at, at+1)
+			}
+			if a.Is.Billed && budgetOf(a.Is.Cause) == name {
+				times = append(times, a.Is.RestartTime)
+			}
+		}
+		for i := range orders {
+			if orders[i].Billed && budgetOf(orders[i].Failure.Cause) == name {
+				times = append(times, metav1.NewTime(s.Now.Truncate(time.Second)))
+			}
+		}
+		if len(times) > 0 {
+			slices.SortFunc(times, func(a, b metav1.Time) int { return a.Compare(b.Time) })
+			budgets = append(budgets, v1alpha1.Budget{Name: name, Used: int32(len(times)), Limit: limitOf(s, name), Times: times})
+		}
+	}
+	return budgets
 }
 
 // GivenUp returns the failure of a slot that is to be left as it failed from now on; ok is false if the slot is not.
@@ -28,48 +85,15 @@ func GivenUp(s *state.Snapshot, slot state.Slot) (f *v1alpha1.Failure, ok bool) 
 	if slot.Role != v1alpha1.Evaluator || !IsBroken(s, slot) {
 		return nil, false
 	}
-	failure := failureOf(s, slot)
-	return &failure, isGivenUp(s, &failure)
+	o := orderOf(s, slot)
+	return &o.Failure, isGivenUp(s, &o)
 }
 
-// isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget.
-func isGivenUp(s *state.Snapshot, f *v1alpha1.Failure) bool {
-	if f.Role != v1alpha1.Evaluator || f.Cause == v1alpha1.CauseInfrastructure {
+// isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget, unless a
+// rule of the user's fails the job for it.
+func isGivenUp(s *state.Snapshot, o *RestartOrder) bool {
+	if o.Failure.Role != v1alpha1.Evaluator || o.FailedBy != nil || isLoss(o.Failure.Cause) {
 		return false
 	}
-	return f.Cause == v1alpha1.CauseFatal || s.Job.Status.ReplicaStatuses[f.Role].Restarts >= maxRestarts(s)
-}
-
-// backOff returns how long to wait before a restart: recovery.backoffSeconds, doubled for each restart since the job
-// last ran calmly. The first lost pod is replaced at once.
-func backOff(s *state.Snapshot, cause v1alpha1.Cause) time.Duration {
-	row := ConsecutiveRestarts(s)
-	if row == 0 && cause == v1alpha1.CauseInfrastructure {
-		return 0
-	}
-	recovery := &s.Job.Spec.Recovery
-	delay := time.Duration(ptr.Deref(recovery.BackoffSeconds, v1alpha1.DefaultBackoffSeconds)) * time.Second
-	limit := time.Duration(ptr.Deref(recovery.MaxBackoffSeconds, v1alpha1.DefaultMaxBackoffSeconds)) * time.Second
-	for range row {
-		if delay *= 2; delay >= limit {
-			return limit
-		}
-	}
-	return min(delay, limit)
-}
-
-// ConsecutiveRestarts returns the number of restarts since the job last ran calmly.
-func ConsecutiveRestarts(s *state.Snapshot) int32 {
-	running := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
-	if running == nil || running.Status != "True" {
-		return s.Job.Status.ConsecutiveRestarts
-	}
-	since := running.LastTransitionTime.Time
-	if next := s.Job.Status.NextStartTime; next != nil && next.After(since) {
-		since = next.Time
-	}
-	if s.Now.Sub(since) >= calm {
-		return 0
-	}
-	return s.Job.Status.ConsecutiveRestarts
+	return isFatal(*o) || s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= limitOf(s, v1alpha1.BudgetRestarts)
 }

@@ -1,17 +1,26 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// causeOf returns why the pod broke, under the restart policy of its role.
-func causeOf(p *state.Pod, policy v1alpha1.RestartPolicy) v1alpha1.Cause {
+// causeOf returns why the slot's present pod broke, before any rule of the user's.
+func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
+	policy := s.Job.Spec.ReplicaSpecs[p.Slot.Role].RestartPolicy
 	switch {
-	case wasTakenAway(p):
+	case p.Disruption.Reason == preempted:
+		return v1alpha1.CausePreempted
+	case wasTakenAway(s, p):
 		return v1alpha1.CauseInfrastructure
 	case policy == v1alpha1.RestartNever:
 		return v1alpha1.CauseFatal
+	case p.Exit != nil && p.Exit.Reason == outOfMemory:
+		return v1alpha1.CauseOOM
+	case p.Exit != nil && slices.Contains(cannotStart, p.Exit.Reason):
+		return v1alpha1.CauseStartup
 	case p.Exit != nil && isPermanent(p.Exit.Code, policy):
 		return v1alpha1.CauseFatal
 	default:
@@ -19,11 +28,24 @@ func causeOf(p *state.Pod, policy v1alpha1.RestartPolicy) v1alpha1.Cause {
 	}
 }
 
-// wasTakenAway reports whether the pod was lost through no fault of its own: deleted, evicted, preempted, or
-// turned away by the kubelet before a container ran.
-func wasTakenAway(p *state.Pod) bool {
-	return endedByDeletion(p) || p.Disruption.Reason != "" ||
-		(p.Exit == nil && p.Rejected.Reason != "" && p.Rejected.Reason != "DeadlineExceeded")
+// Kubernetes' words for what decides a cause.
+const (
+	preempted   = "PreemptionByScheduler"
+	outOfMemory = "OOMKilled"
+)
+
+// cannotStart are the reasons of containers that ended before their process began.
+var cannotStart = []string{"StartError", "ContainerCannotRun", "CreateContainerError", "RunContainerError"}
+
+// wasTakenAway reports whether the pod was lost through no fault of its own: its node or device broke, it was deleted or
+// evicted, or the kubelet turned it away before a container ran.
+func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
+	return s.IsLost(p) || endedByDeletion(p) || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected(p)
+}
+
+// wasRejected reports whether the kubelet turned the pod away before a container ran.
+func wasRejected(p *state.Pod) bool {
+	return p.Exit == nil && p.Rejected.Reason != "" && p.Rejected.Reason != "DeadlineExceeded"
 }
 
 // isPermanent reports whether an exit code cannot be mended by a restart. 126 and 127 (the command cannot be run) and 93
@@ -43,14 +65,24 @@ func isPermanent(code int32, policy v1alpha1.RestartPolicy) bool {
 
 func isSignal(code int32) bool { return code > 128 && code <= 192 }
 
-// takenAwayBecause returns Kubernetes' word for how the pod was lost.
-func takenAwayBecause(p *state.Pod) string {
+// takenAwayBecause returns how the pod was lost: in Kubernetes' words where it has some.
+func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
+	node, _ := s.NodeTrouble(p)
 	switch {
+	case s.IsLost(p):
+		return node.Lost
 	case p.Disruption.Reason != "":
-		return p.Disruption.Reason
+		return p.Disruption
 	case !p.Deleted.IsZero():
-		return "Deleted"
+		return state.Trouble{Reason: v1alpha1.ReasonDeleted, Message: p.Rejected.Message}
+	case p.Unhealthy.Reason != "":
+		return p.Unhealthy
 	default:
-		return p.Rejected.Reason
+		return p.Rejected
 	}
+}
+
+// isLoss reports whether the cause is a pod that was lost, which is never charged.
+func isLoss(cause v1alpha1.Cause) bool {
+	return cause == v1alpha1.CauseInfrastructure || cause == v1alpha1.CausePreempted
 }

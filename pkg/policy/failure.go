@@ -16,53 +16,71 @@ import (
 const maxMessage = 1024
 
 // IsBroken reports whether the slot's present life has ended without success. A pod that is deleted before it ran has lost
-// nothing: it is made again in the same life.
+// nothing: it is made again in the same life, unless its node is lost and keeps its name taken.
 func IsBroken(s *state.Snapshot, slot state.Slot) bool {
-	if HasSucceeded(s, slot) || s.IsDone(slot) {
+	if HasSucceeded(s, slot) || !s.IsWanted(slot) {
 		return false
 	}
 	p := s.Present(slot)
 	if p == nil {
 		return s.HasVanished(slot)
 	}
-	return !p.CanRun() || p.Exit != nil || (!p.Deleted.IsZero() && p.HasStarted())
+	return !p.CanRun() || p.Exit != nil || (!p.Deleted.IsZero() && p.HasStarted()) || s.IsLost(p)
 }
 
-// failures returns what broke in the job's present lives, earliest first.
-func failures(s *state.Snapshot) []v1alpha1.Failure {
-	var found []v1alpha1.Failure
+// failures returns what broke in the job's present lives, earliest first, each with the cause and scope of its restart.
+func failures(s *state.Snapshot) []RestartOrder {
+	var found []RestartOrder
 	for _, slot := range s.Slots() {
 		if IsBroken(s, slot) {
-			found = append(found, failureOf(s, slot))
+			found = append(found, orderOf(s, slot))
 		}
 	}
 	// stable, so that equal failures stay in the order of their ranks
-	slices.SortStableFunc(found, func(a, b v1alpha1.Failure) int {
+	slices.SortStableFunc(found, func(a, b RestartOrder) int {
 		return cmp.Or(
-			cmp.Compare(a.Time.Unix(), b.Time.Unix()),
-			cmp.Compare(slices.Index(explains, a.Cause), slices.Index(explains, b.Cause)))
+			cmp.Compare(a.Failure.Time.Unix(), b.Failure.Time.Unix()),
+			cmp.Compare(slices.Index(explains, a.Failure.Cause), slices.Index(explains, b.Failure.Cause)))
 	})
 	return found
 }
 
 // explains lists the causes so that of two failures in one second the earlier cause explains the later one.
-var explains = []v1alpha1.Cause{v1alpha1.CauseInfrastructure, v1alpha1.CauseRetryable, v1alpha1.CauseFatal}
+var explains = []v1alpha1.Cause{
+	v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted, v1alpha1.CauseOOM,
+	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal,
+}
 
-func failureOf(s *state.Snapshot, slot state.Slot) v1alpha1.Failure {
-	f := v1alpha1.Failure{Role: slot.Role, Index: int32(slot.Index), Attempt: s.Job.Status.Attempt}
+// orderOf returns the restart that a broken slot asks for.
+func orderOf(s *state.Snapshot, slot state.Slot) RestartOrder {
 	p := s.Present(slot)
-	if p == nil {
-		f.Cause, f.Reason = v1alpha1.CauseInfrastructure, "Vanished"
-		f.Message, f.Time = "its pod is gone without a trace", metav1.NewTime(s.Now)
-		f.Pod = state.PodName(s.Job.Name, slot, s.Life(slot))
-		return f
+	o := RestartOrder{Failure: vanished(s, slot), Scope: ScopeOf(&s.Job.Spec, slot.Role, slot.Index)}
+	if p != nil {
+		o.Failure = failureOf(s, p)
 	}
-	f.Pod, f.Node = p.Name, p.Node
-	f.Cause = causeOf(p, s.Job.Spec.ReplicaSpecs[slot.Role].RestartPolicy)
-	f.Time = metav1.NewTime(brokeAt(p, s.Now))
+	applyRule(s.Job, &o, p)
+	o.Billed = isBilled(&o.Failure)
+	return o
+}
+
+func vanished(s *state.Snapshot, slot state.Slot) v1alpha1.Failure {
+	return v1alpha1.Failure{
+		Role: slot.Role, Index: int32(slot.Index), Attempt: s.Job.Status.Attempt,
+		Cause: v1alpha1.CauseInfrastructure, Reason: v1alpha1.ReasonVanished, Message: "its pod is gone without a trace",
+		Pod: state.PodName(s.Job.Name, slot, s.Life(slot)), Time: metav1.NewTime(s.Now),
+	}
+}
+
+// failureOf returns what a pod says of its failure.
+func failureOf(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
+	f := v1alpha1.Failure{
+		Role: p.Slot.Role, Index: int32(p.Slot.Index), Attempt: int32(p.Life.Attempt), Pod: p.Name, Node: p.Node,
+		Cause: causeOf(s, p), Time: metav1.NewTime(brokeAt(s, p)),
+	}
 	switch {
-	case f.Cause == v1alpha1.CauseInfrastructure:
-		f.Reason, f.Message = takenAwayBecause(p), cmp.Or(p.Disruption.Message, p.Rejected.Message)
+	case isLoss(f.Cause):
+		why := takenAwayBecause(s, p)
+		f.Reason, f.Message = why.Reason, cmp.Or(why.Message, p.Rejected.Message)
 	case p.Exit != nil:
 		f.Reason, f.Message = p.Exit.Reason, p.Exit.Message
 	default:
@@ -80,13 +98,16 @@ func failureOf(s *state.Snapshot, slot state.Slot) v1alpha1.Failure {
 }
 
 // brokeAt returns the earliest time at which the pod is known to have broken.
-func brokeAt(p *state.Pod, now time.Time) time.Time {
+func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
 	at := Earliest(p.Deleted, p.Disruption.Time)
 	if p.Exit != nil {
 		at = Earliest(at, p.Exit.Time)
 	}
+	if node, _ := s.NodeTrouble(p); s.IsLost(p) {
+		at = Earliest(at, node.Since)
+	}
 	if at = Earliest(at, p.Finished); at.IsZero() {
-		return now
+		return s.Now
 	}
 	return at
 }
@@ -109,16 +130,7 @@ func Describe(f *v1alpha1.Failure) string {
 	if f.Node != "" {
 		text += " on " + f.Node
 	}
-	switch {
-	case f.Cause == v1alpha1.CauseStartup:
-		return text + " was " + f.Message
-	case f.Cause == v1alpha1.CauseInfrastructure:
-		text += " was lost"
-	case f.ExitCode != nil:
-		text += fmt.Sprintf(" exited with code %d", *f.ExitCode)
-	default:
-		text += " ended"
-	}
+	text += " " + whatHappened(f)
 	switch {
 	case f.Reason != "" && f.Message != "":
 		return fmt.Sprintf("%s (%s: %s)", text, f.Reason, f.Message)
@@ -126,5 +138,39 @@ func Describe(f *v1alpha1.Failure) string {
 		return fmt.Sprintf("%s (%s)", text, f.Reason)
 	default:
 		return text
+	}
+}
+
+// losses are the ways to lose a pod, by reason.
+var losses = map[string]string{
+	v1alpha1.ReasonNodeLost:        "lost its node",
+	v1alpha1.ReasonNodeDeleted:     "lost its node",
+	v1alpha1.ReasonNodeTainted:     "lost its node",
+	v1alpha1.ReasonDeviceUnhealthy: "lost a device",
+	v1alpha1.ReasonDeleted:         "was deleted",
+	"EvictionByEvictionAPI":        "was drained or evicted",
+	"DeletionByTaintManager":       "was evicted from a tainted node",
+	"DeletionByPodGC":              "was garbage-collected",
+	"TerminationByKubelet":         "was ended by its node",
+	"Evicted":                      "was evicted by its node",
+	"UnexpectedAdmissionError":     "was turned away by its node",
+	preempted:                      "was preempted",
+}
+
+func whatHappened(f *v1alpha1.Failure) string {
+	loss, known := losses[f.Reason]
+	switch {
+	case known:
+		return loss
+	case isLoss(f.Cause):
+		return "was lost"
+	case f.ExitCode != nil:
+		return fmt.Sprintf("exited with code %d", *f.ExitCode)
+	case f.Cause == v1alpha1.CauseStartup:
+		return "did not start"
+	case f.Cause == v1alpha1.CauseHang:
+		return "hangs"
+	default:
+		return "ended"
 	}
 }

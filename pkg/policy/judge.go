@@ -44,8 +44,12 @@ type Verdict struct {
 type RestartOrder struct {
 	Failure v1alpha1.Failure
 	Scope   v1alpha1.RestartScope
-	// Billed is whether the restart counts against recovery.maxRestarts.
+	// Billed is whether the restart is charged to a budget.
 	Billed bool
+	// Followers is the number of other replicas that are restarted with the one that broke.
+	Followers int32
+	// FailedBy is the index of the rule of recovery.rules that fails the job; nil if none does.
+	FailedBy *int
 	// Message is a sentence for the user.
 	Message string
 }
@@ -54,7 +58,7 @@ type RestartOrder struct {
 // at which it may have one although nothing else happens.
 type rule func(*state.Snapshot) (verdict *Verdict, wake time.Time)
 
-var rules = []rule{finished, suspended, succeeded, expired, failed, late}
+var rules = []rule{finished, suspended, succeeded, expired, failed, late, stalled}
 
 // Judge returns what the snapshot means for the job, and the time (zero: none) at which to judge again although nothing
 // else happens.

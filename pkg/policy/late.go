@@ -13,12 +13,11 @@ import (
 
 // late rules because an attempt whose replicas do not all run in time has failed to start.
 func late(s *state.Snapshot) (*Verdict, time.Time) {
-	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
 	is := func(condition string) bool { return meta.IsStatusConditionTrue(s.Job.Status.Conditions, condition) }
-	if limit == nil || s.Job.Status.StartTime == nil || is(v1alpha1.ConditionRunning) || is(v1alpha1.ConditionSuspended) {
+	deadline := startupDeadline(s.Job)
+	if deadline.IsZero() || is(v1alpha1.ConditionRunning) || is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
 	}
-	deadline := attemptStart(s.Job).Add(time.Duration(*limit) * time.Second)
 	missing, found := FirstMissing(s)
 	if !found || s.Now.Before(deadline) {
 		return nil, deadline
@@ -26,7 +25,7 @@ func late(s *state.Snapshot) (*Verdict, time.Time) {
 	failure := v1alpha1.Failure{
 		Role: missing.Role, Index: int32(missing.Index), Attempt: s.Job.Status.Attempt,
 		Cause: v1alpha1.CauseStartup, Time: metav1.NewTime(s.Now), Reason: v1alpha1.ReasonStartupDeadline,
-		Message: fmt.Sprintf("not running %d s after the start of the attempt", *limit),
+		Message: fmt.Sprintf("not running %d s after the start of the attempt", *s.Job.Spec.RunPolicy.StartupDeadlineSeconds),
 	}
 	if p := s.Present(missing); p != nil {
 		failure.Pod, failure.Node = p.Name, p.Node
@@ -34,8 +33,25 @@ func late(s *state.Snapshot) (*Verdict, time.Time) {
 			failure.Message = clip(failure.Message + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)
 		}
 	}
-	verdict := order(s, []RestartOrder{{Failure: failure, Scope: v1alpha1.ScopeJob, Billed: true}})
-	return &verdict, time.Time{}
+	return restartForTime(s, failure), time.Time{}
+}
+
+// restartForTime returns the verdict on a failure that is no replica's own but a time that ran out.
+func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Verdict {
+	o := RestartOrder{Failure: f, Scope: v1alpha1.ScopeJob}
+	applyRule(s.Job, &o, nil)
+	o.Billed = isBilled(&o.Failure)
+	verdict := order(s, []RestartOrder{o})
+	return &verdict
+}
+
+// startupDeadline returns when the present attempt should run in full; zero if there is no such time.
+func startupDeadline(job *v1alpha1.TrainingJob) time.Time {
+	limit := job.Spec.RunPolicy.StartupDeadlineSeconds
+	if limit == nil || job.Status.StartTime == nil {
+		return time.Time{}
+	}
+	return attemptStart(job).Add(time.Duration(*limit) * time.Second)
 }
 
 // attemptStart returns when the present attempt was free to create its pods.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // ScopeOf returns what is restarted when a replica of the role breaks: what the user wrote, else the framework's default.
@@ -9,7 +10,8 @@ import (
 //	                     Worker   Chief/Master/Launcher   PS    Evaluator
 //	TensorFlow with PS   Replica  Replica                 Job   Replica     the PS hold the variables
 //	collective           Job      Job                     -     Replica     no rank can go on without the others
-//	elastic PyTorch      Replica  Job                     -     Replica     the others meet again; rank 0 hosts the rendezvous
+//	elastic PyTorch      Replica  Job                     -     Replica     the others meet again; rank 0 hosts the
+//	                                                                        rendezvous, unless it has an endpoint of its own
 //	Custom               Replica  Replica, Launcher: Job  Job   Replica
 func ScopeOf(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role, index int) v1alpha1.RestartScope {
 	if own := spec.ReplicaSpecs[role].RestartScope; own != "" {
@@ -22,7 +24,7 @@ func ScopeOf(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role, index int) v1al
 		return v1alpha1.ScopeJob
 	case !IsCollective(spec):
 		return v1alpha1.ScopeReplica
-	case spec.Elastic != nil && role == v1alpha1.Worker && !hostsRendezvous(spec, index):
+	case spec.Elastic != nil && !hostsRendezvous(spec, role, index):
 		return v1alpha1.ScopeReplica
 	default:
 		return v1alpha1.ScopeJob
@@ -41,7 +43,8 @@ func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
 	}
 }
 
-// hostsRendezvous reports whether the worker of that index holds the store at which an elastic job's workers meet.
-func hostsRendezvous(spec *v1alpha1.TrainingJobSpec, index int) bool {
-	return index == 0 && spec.Replicas(v1alpha1.Master) == 0
+// hostsRendezvous reports whether the replica holds the store at which an elastic job's workers meet.
+func hostsRendezvous(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role, index int) bool {
+	outside := spec.Elastic.Rendezvous != nil && spec.Elastic.Rendezvous.Endpoint != ""
+	return !outside && state.Leader(spec) == state.Slot{Role: role, Index: index}
 }

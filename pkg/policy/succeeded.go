@@ -14,7 +14,7 @@ import (
 func succeeded(s *state.Snapshot) (*Verdict, time.Time) {
 	if s.Job.Spec.SuccessPolicy == v1alpha1.SuccessAllWorkers {
 		for _, slot := range s.Slots() {
-			if isAwaited(&s.Job.Spec, slot) && !HasSucceeded(s, slot) {
+			if isAwaited(&s.Job.Spec, slot) && !HasSucceeded(s, slot) && !s.IsParked(slot) {
 				return nil, time.Time{}
 			}
 		}

@@ -19,7 +19,7 @@ func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	case s.Job.Spec.Suspend:
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
-	case resting && slices.ContainsFunc(s.Pods, EndsWithSuspension):
+	case resting && (slices.ContainsFunc(s.Pods, isAwaitedToEnd(s)) || len(s.Spares) > 0):
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job resumes when the pods of before its suspension are gone."}, time.Time{}
 	default:
@@ -31,4 +31,10 @@ func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 // A pod that left with exit code 0 because it was told to is not one of these.
 func EndsWithSuspension(p state.Pod) bool {
 	return p.Phase != corev1.PodSucceeded || endedByDeletion(&p)
+}
+
+// isAwaitedToEnd returns a function that reports whether a job can resume only when the pod is gone: it ends with the
+// suspension, and is not one that a lost node keeps from going.
+func isAwaitedToEnd(s *state.Snapshot) func(state.Pod) bool {
+	return func(p state.Pod) bool { return EndsWithSuspension(p) && (s.MayAct(&p) || !p.CanRun()) }
 }

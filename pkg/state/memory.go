@@ -18,6 +18,7 @@ type RoleMemory struct {
 	Started      IndexSet
 	Succeeded    IndexSet
 	GivenUp      IndexSet
+	Parked       IndexSet
 	Replacements Counts
 }
 
@@ -42,6 +43,9 @@ func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 		if m.GivenUp, err = ParseIndexSet(status.GivenUpIndexes); err != nil {
 			return nil, fmt.Errorf("reading givenUpIndexes of %s: %w", role, err)
 		}
+		if m.Parked, err = ParseIndexSet(status.ParkedIndexes); err != nil {
+			return nil, fmt.Errorf("reading parkedIndexes of %s: %w", role, err)
+		}
 		if m.Replacements, err = ParseCounts(status.Replacements); err != nil {
 			return nil, fmt.Errorf("reading replacements of %s: %w", role, err)
 		}
@@ -58,6 +62,7 @@ func (m Memory) Clone() Memory {
 			Started:      IndexSet{slices.Clone(r.Started.words)},
 			Succeeded:    IndexSet{slices.Clone(r.Succeeded.words)},
 			GivenUp:      IndexSet{slices.Clone(r.GivenUp.words)},
+			Parked:       IndexSet{slices.Clone(r.Parked.words)},
 			Replacements: maps.Clone(r.Replacements),
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // Pod is what the operator knows of one pod of the job.
@@ -29,8 +31,17 @@ type Pod struct {
 	Finished time.Time
 	// Rejected says why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
 	Rejected Trouble
+	// Unhealthy says which device of a container's is broken.
+	Unhealthy Trouble
 	// Waiting says why the pod does not run yet: Unschedulable, ImagePullBackOff, ...
 	Waiting Trouble
+	// Conditions are the types of the pod's own conditions that are True: all but those that every pod has.
+	Conditions []string
+	// Fenced is whether the pod was taken out of the job's Service.
+	Fenced bool
+	// HoldsVolume is whether the pod mounts a volume that may be writable on one node only: then it is never
+	// deleted by force.
+	HoldsVolume bool
 }
 
 // Trouble is a reason and message of Kubernetes, and when it came.
@@ -68,11 +79,32 @@ func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	if !ok {
 		return Pod{}, false
 	}
-	p = Pod{
-		Name: pod.Name, UID: pod.UID, Slot: slot, Life: life,
-		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
-		Exit: firstExit(pod), Finished: finished(pod), Waiting: waiting(pod),
+	p = read(pod)
+	p.Slot, p.Life = slot, life
+	return p, true
+}
+
+// SpareOf returns what the operator knows of a placeholder pod of the named job; ok is false for any other pod.
+func SpareOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
+	slot, ok := ParseSpareName(job, pod.Name)
+	if !ok {
+		return Pod{}, false
 	}
+	p = read(pod)
+	p.Slot = slot
+	return p, true
+}
+
+// read returns what the pod itself says.
+func read(pod *corev1.Pod) Pod {
+	p := Pod{
+		Name: pod.Name, UID: pod.UID,
+		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
+		Exit: firstExit(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
+		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
+	}
+	_, reachable := pod.Labels[v1alpha1.LabelJobName]
+	p.Fenced = !reachable
 	if pod.DeletionTimestamp != nil {
 		p.Deleted = deletionAsked(pod)
 	}
@@ -87,7 +119,7 @@ func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 			p.Disruption = Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
 		}
 	}
-	return p, true
+	return p
 }
 
 // deletionAsked returns when deletion was asked for: deletionTimestamp lies the grace period after it.
@@ -133,6 +165,39 @@ func earliestExit(statuses []corev1.ContainerStatus) *Exit {
 		first = &Exit{Code: end.ExitCode, Reason: end.Reason, Message: end.Message, Time: end.FinishedAt.Time}
 	}
 	return first
+}
+
+// isClaim reports whether a volume may be writable on one node only. Its access mode is not read: that would take rights
+// on claims.
+func isClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
+
+// unhealthy returns the first device of the pod's containers that the kubelet calls unhealthy.
+func unhealthy(pod *corev1.Pod) Trouble {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		for _, resource := range c.AllocatedResourcesStatus {
+			for _, device := range resource.Resources {
+				if device.Health == corev1.ResourceHealthStatusUnhealthy {
+					return Trouble{Reason: v1alpha1.ReasonDeviceUnhealthy, Message: string(resource.Name) + " " + string(device.ResourceID)}
+				}
+			}
+		}
+	}
+	return Trouble{}
+}
+
+// everyday are the conditions that every pod has.
+var everyday = []corev1.PodConditionType{
+	corev1.PodScheduled, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodReadyToStartContainers,
+}
+
+func ownConditions(pod *corev1.Pod) []string {
+	var types []string
+	for _, c := range pod.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && !slices.Contains(everyday, c.Type) {
+			types = append(types, string(c.Type))
+		}
+	}
+	return types
 }
 
 func waiting(pod *corev1.Pod) Trouble {

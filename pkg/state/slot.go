@@ -72,3 +72,18 @@ func ParsePodName(job, name string) (slot Slot, life Life, ok bool) {
 	ok = slot.Role != "" && slot.Index < maxIndex && PodName(job, slot, life) == name
 	return slot, life, ok
 }
+
+// SpareName returns the name of a role's i-th placeholder pod: "<job>-<role>-spare-<i>".
+func SpareName(job string, role v1alpha1.Role, i int) string {
+	return fmt.Sprintf("%s-%s-spare-%d", job, strings.ToLower(string(role)), i)
+}
+
+// ParseSpareName is the inverse of SpareName; ok is false for a name that SpareName does not make.
+func ParseSpareName(job, name string) (slot Slot, ok bool) {
+	for _, role := range v1alpha1.Roles {
+		if i, err := strconv.Atoi(name[strings.LastIndex(name, "-")+1:]); err == nil && SpareName(job, role, i) == name {
+			return Slot{role, i}, true
+		}
+	}
+	return Slot{}, false
+}

@@ -24,6 +24,15 @@ type Snapshot struct {
 	HasService bool
 	// Refusal is why the API server would not take a child of the job; nil if it took all of them.
 	Refusal *Refusal
+	// Spares are the job's placeholder pods: Slot.Index counts them, they have no life.
+	Spares []Pod
+	// Nodes are the nodes in trouble that hold pods of the job.
+	Nodes []Node
+	// HasLease says whether the job's progress Lease exists; Progress is what it says.
+	HasLease bool
+	Progress Progress
+	// SparePriorityClass is the operator's default for placeholder pods.
+	SparePriorityClass string
 	// Recorded is when this process last wrote the job's status; zero if it has not.
 	Recorded time.Time
 
@@ -111,9 +120,18 @@ func (s *Snapshot) IsDone(slot Slot) bool {
 	return s.HasSucceeded(slot) || s.Memory[slot.Role].GivenUp.Has(slot.Index)
 }
 
+// IsParked reports whether the slot of an elastic job is left out for lack of room.
+func (s *Snapshot) IsParked(slot Slot) bool {
+	m := s.Memory[slot.Role]
+	return m != nil && m.Parked.Has(slot.Index)
+}
+
+// IsWanted reports whether the slot should have a pod.
+func (s *Snapshot) IsWanted(slot Slot) bool { return !s.IsDone(slot) && !s.IsParked(slot) }
+
 // HasVanished reports whether the slot's pod ran and is gone although nobody of us took it away.
 func (s *Snapshot) HasVanished(slot Slot) bool {
-	return s.Present(slot) == nil && !s.IsFinished() && s.Memory[slot.Role].Started.Has(slot.Index) && !s.IsDone(slot)
+	return s.Present(slot) == nil && !s.IsFinished() && s.Memory[slot.Role].Started.Has(slot.Index) && s.IsWanted(slot)
 }
 
 // IsFinished reports whether the job has its verdict, which is final.

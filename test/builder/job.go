@@ -38,9 +38,13 @@ func Job(name string, options ...JobOption) *v1alpha1.TrainingJob {
 // applyDefaults is the one place that repeats the defaults of the CRD's schema; a test holds it against the schema.
 func applyDefaults(spec *v1alpha1.TrainingJobSpec) {
 	recovery := &spec.Recovery
-	recovery.MaxRestarts = cmp.Or(recovery.MaxRestarts, ptr.To[int32](10))
-	recovery.BackoffSeconds = cmp.Or(recovery.BackoffSeconds, ptr.To[int32](5))
-	recovery.MaxBackoffSeconds = cmp.Or(recovery.MaxBackoffSeconds, ptr.To[int32](300))
+	for field, value := range map[**int32]int32{
+		&recovery.MaxRestarts: 10, &recovery.MaxOOMRestarts: 3, &recovery.MaxHangRestarts: 5, &recovery.WindowSeconds: 86400,
+		&recovery.NoProgressLimit: 3, &recovery.IncidentWindowSeconds: 60, &recovery.AvoidNodesSeconds: 86400,
+		&recovery.BackoffSeconds: 5, &recovery.MaxBackoffSeconds: 300,
+	} {
+		*field = cmp.Or(*field, &value)
+	}
 	if spec.SuccessPolicy == "" {
 		spec.SuccessPolicy = v1alpha1.SuccessLeader
 	}
@@ -149,6 +153,28 @@ func BackOff(seconds, most int) JobOption {
 	return func(job *v1alpha1.TrainingJob) {
 		job.Spec.Recovery.BackoffSeconds, job.Spec.Recovery.MaxBackoffSeconds = ptr.To(int32(seconds)), ptr.To(int32(most))
 	}
+}
+
+// Recovery changes spec.recovery.
+func Recovery(change func(*v1alpha1.Recovery)) JobOption {
+	return func(job *v1alpha1.TrainingJob) { change(&job.Spec.Recovery) }
+}
+
+// Rules sets recovery.rules.
+func Rules(rules ...v1alpha1.RecoveryRule) JobOption {
+	return Recovery(func(r *v1alpha1.Recovery) { r.Rules = rules })
+}
+
+// Progress makes the job report its progress.
+func Progress(stallAfter int32, action v1alpha1.StallAction) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		job.Spec.Progress = &v1alpha1.Progress{StallAfterSeconds: stallAfter, Action: action}
+	}
+}
+
+// Spares gives a role n placeholder pods.
+func Spares(role v1alpha1.Role, n int) JobOption {
+	return edit(role, func(replicas *v1alpha1.ReplicaSpec) { replicas.Spares = &v1alpha1.Spares{Count: int32(n)} })
 }
 
 // Clean sets runPolicy.cleanPodPolicy.

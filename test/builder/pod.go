@@ -34,8 +34,10 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, phase core
 	}
 	name := state.PodName(job.Name, d.slot, d.life)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: job.Namespace, UID: types.UID("uid-" + name)},
-		Status:     corev1.PodStatus{Phase: phase},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: job.Namespace, UID: types.UID("uid-" + name), Labels: map[string]string{v1alpha1.LabelJobName: job.Name},
+		},
+		Status: corev1.PodStatus{Phase: phase},
 	}
 	if phase != corev1.PodPending {
 		pod.Spec.NodeName = "node-" + slot.String()
@@ -96,6 +98,11 @@ func Unschedulable(message string) PodOption {
 	return withCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, message, 0)
 }
 
+// Flagged gives the pod a condition of that type that is True.
+func Flagged(condition string) PodOption {
+	return withCondition(corev1.PodConditionType(condition), corev1.ConditionTrue, "", "", 0)
+}
+
 func withCondition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string, at time.Duration) PodOption {
 	return Edit(func(pod *corev1.Pod) {
 		pod.Status.Conditions = append(pod.Status.Conditions,
@@ -120,6 +127,19 @@ func Waiting(reason, message string) PodOption {
 
 // On puts the pod on a node; "" takes it off.
 func On(node string) PodOption { return Edit(func(pod *corev1.Pod) { pod.Spec.NodeName = node }) }
+
+// Fenced takes the pod out of the Service.
+func Fenced() PodOption {
+	return Edit(func(pod *corev1.Pod) { delete(pod.Labels, v1alpha1.LabelJobName) })
+}
+
+// Claiming gives the pod a volume that may be writable on one node only.
+func Claiming() PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		source := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: source})
+	})
+}
 
 // Edit changes the pod as the API server shows it.
 func Edit(change func(*corev1.Pod)) PodOption {

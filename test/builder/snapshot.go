@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -50,6 +52,37 @@ func Refused(reason, message string, retry time.Duration) SnapshotOption {
 // Recorded says that this process last wrote the status d after Epoch.
 func Recorded(d time.Duration) SnapshotOption {
 	return func(s *state.Snapshot) { s.Recorded = Epoch.Add(d) }
+}
+
+// NodeLost says that the node has not been ready since d after Epoch, and that its pods count as lost 15 s later.
+func NodeLost(node string, d time.Duration) SnapshotOption {
+	return func(s *state.Snapshot) {
+		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: Time(d)}
+		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}},
+		}, 15*time.Second, nil))
+	}
+}
+
+// Reported says that the progress Lease is there, and was renewed d after Epoch with that step.
+func Reported(step int64, d time.Duration) SnapshotOption {
+	return func(s *state.Snapshot) {
+		s.HasLease, s.Progress = true, state.Progress{Step: step, Checkpoint: fmt.Sprintf("step-%d", step), Renewed: Epoch.Add(d)}
+	}
+}
+
+// Spare adds a role's i-th placeholder pod, which runs on a node of its own unless an option says otherwise.
+func Spare(role string, i int, options ...PodOption) SnapshotOption {
+	return func(s *state.Snapshot) {
+		full := Pod(s.Job, state.Slot{Role: Role(role), Index: i}, state.Life{}, corev1.PodRunning, options...)
+		full.Name = state.SpareName(s.Job.Name, Role(role), i)
+		full.UID = types.UID("uid-" + full.Name)
+		p, ok := state.SpareOf(s.Job.Name, full)
+		if !ok {
+			panic(fmt.Sprintf("pod name %q is no spare's", full.Name))
+		}
+		s.Spares = append(s.Spares, p)
+	}
 }
 
 // Pending adds a pod that does not run yet.

@@ -41,13 +41,17 @@ func grantOperators() {
 	GinkgoHelper()
 	text, err := os.ReadFile("../../manifests/base/operator-role.yaml")
 	Expect(err).NotTo(HaveOccurred())
-	role := &rbacv1.ClusterRole{}
-	Expect(yaml.Unmarshal([]byte(strings.Split(string(text), "\n---")[0]), role)).To(Succeed())
-	leases := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "chaos-leases"}, Rules: []rbacv1.PolicyRule{
+	roles := []*rbacv1.ClusterRole{{ObjectMeta: metav1.ObjectMeta{Name: "chaos-leases"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
-	}}
-	for _, role := range []*rbacv1.ClusterRole{role, leases} {
+	}}}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		role := &rbacv1.ClusterRole{}
+		if Expect(yaml.Unmarshal([]byte(document), role)).To(Succeed()); role.Kind == "ClusterRole" {
+			roles = append(roles, role)
+		}
+	}
+	for _, role := range roles {
 		Expect(role.Rules).NotTo(BeEmpty(), "%s grants nothing", role.Name)
 		Expect(kube.Create(context.Background(), role)).To(Succeed())
 		Expect(kube.Create(context.Background(), &rbacv1.ClusterRoleBinding{

@@ -19,6 +19,9 @@ const (
 	ConditionFailed = "Failed"
 	// ConditionFinished is True when the job has succeeded or failed. Final.
 	ConditionFinished = "Finished"
+	// ConditionProgressing is True while the job renews its progress Lease in time, and False when it does not. It is
+	// there only for running jobs with spec.progress.
+	ConditionProgressing = "Progressing"
 	// ConditionStalled is True when the job has failed, or when the operator cannot go on until somebody acts.
 	ConditionStalled = "Stalled"
 )
@@ -41,6 +44,8 @@ const (
 	ReasonReplicasStarting = "ReplicasStarting"
 	// ReasonBackOff : the next attempt waits for nextStartTime.
 	ReasonBackOff = "BackOff"
+	// ReasonRestartHeld : a replica has failed, and the restart waits until the others have started.
+	ReasonRestartHeld = "RestartHeld"
 	// ReasonFormerPodsEnding : pods of an earlier life, which could still write a checkpoint, have yet to end.
 	ReasonFormerPodsEnding = "FormerPodsEnding"
 )
@@ -49,8 +54,16 @@ const (
 const (
 	// ReasonReplicaFailed : a replica exited and its policy restarts it.
 	ReasonReplicaFailed = "ReplicaFailed"
-	// ReasonReplicaLost : a replica's pod was drained, evicted, preempted or deleted.
+	// ReasonReplicaLost : a replica's pod was drained, evicted or deleted, or its node was lost.
 	ReasonReplicaLost = "ReplicaLost"
+	// ReasonReplicaPreempted : a replica's pod made way for one of higher priority.
+	ReasonReplicaPreempted = "ReplicaPreempted"
+	// ReasonOutOfMemory : a replica ran out of memory.
+	ReasonOutOfMemory = "OutOfMemory"
+	// ReasonHang : the job stopped reporting progress.
+	ReasonHang = "Hang"
+	// ReasonStartupFailed : a replica's container could not be started.
+	ReasonStartupFailed = "StartupFailed"
 	// ReasonStartupDeadline : not all replicas ran within startupDeadlineSeconds.
 	ReasonStartupDeadline = "StartupDeadline"
 	// ReasonRestarted : the new attempt runs.
@@ -73,10 +86,38 @@ const (
 	ReasonAllWorkersSucceeded = "AllWorkersSucceeded"
 	// ReasonFatalExit : a replica exited in a way that its restart policy calls permanent.
 	ReasonFatalExit = "FatalExit"
-	// ReasonMaxRestartsExceeded : one more failure than recovery.maxRestarts allows.
+	// ReasonMaxRestartsExceeded : one more failure than recovery.maxRestarts, maxOOMRestarts or maxHangRestarts allows.
 	ReasonMaxRestartsExceeded = "MaxRestartsExceeded"
+	// ReasonNoProgress : one more restart without a newer step than recovery.noProgressLimit allows.
+	ReasonNoProgress = "NoProgress"
+	// ReasonFailJobRule : a rule of recovery.rules fails the job.
+	ReasonFailJobRule = "FailJobRule"
 	// ReasonDeadlineExceeded : the job took longer than activeDeadlineSeconds.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
+)
+
+// Reasons of Progressing.
+const (
+	// ReasonProgressMade : the progress Lease is renewed in time.
+	ReasonProgressMade = "ProgressMade"
+	// ReasonProgressStalled : the progress Lease was not renewed for progress.stallAfterSeconds.
+	ReasonProgressStalled = "ProgressStalled"
+)
+
+// Reasons of failures that the operator itself gives; the others are Kubernetes' own.
+const (
+	// ReasonNodeLost : the replica's node has not been ready for too long.
+	ReasonNodeLost = "NodeLost"
+	// ReasonNodeDeleted : the replica's node was deleted.
+	ReasonNodeDeleted = "NodeDeleted"
+	// ReasonNodeTainted : the replica's node is tainted as out of service, or as the operator's --lost-node-taints say.
+	ReasonNodeTainted = "NodeTainted"
+	// ReasonDeviceUnhealthy : a device of the replica's is broken.
+	ReasonDeviceUnhealthy = "DeviceUnhealthy"
+	// ReasonDeleted : somebody deleted the replica's pod.
+	ReasonDeleted = "Deleted"
+	// ReasonVanished : the replica's pod is gone without a trace.
+	ReasonVanished = "Vanished"
 )
 
 // Reasons of Stalled, beside those of Failed.
@@ -96,7 +137,7 @@ const (
 )
 
 // Reasons of Events. The others are the condition types Running, Suspended, Succeeded, Failed and Stalled, for what has become
-// true, and Unschedulable.
+// true, Unschedulable and ProgressStalled.
 const (
 	// EventRestarting : the whole job restarts.
 	EventRestarting = "Restarting"
@@ -106,6 +147,18 @@ const (
 	EventReplicaRestarting = "ReplicaRestarting"
 	// EventReplicaGivenUp : an evaluator failed and is not restarted; the job goes on.
 	EventReplicaGivenUp = "ReplicaGivenUp"
+	// EventIncidentExplained : the cause of an incident showed after the restart; what was charged is given back.
+	EventIncidentExplained = "IncidentExplained"
+	// EventNodeAvoided : the job's new pods keep off a node.
+	EventNodeAvoided = "NodeAvoided"
+	// EventSuspectNode : on a Node: a job keeps off it.
+	EventSuspectNode = "SuspectNode"
+	// EventShrunk : workers of an elastic job are left out for lack of room.
+	EventShrunk = "Shrunk"
+	// EventGrown : workers of an elastic job that were left out are tried again.
+	EventGrown = "Grown"
+	// EventSpareUsed : a placeholder pod makes way for a replica.
+	EventSpareUsed = "SpareUsed"
 	// EventEnvConflict : a template sets a variable that the operator would set; the template's value is used.
 	EventEnvConflict = "EnvConflict"
 )

@@ -3,7 +3,8 @@ package v1alpha1
 // Labels on every child of a TrainingJob. They are for people and selectors: the operator itself reads
 // identity from the pod's name and controller reference, which nobody can edit.
 const (
-	// LabelJobName is the TrainingJob's name.
+	// LabelJobName is the TrainingJob's name. The job's Service selects by it: a pod on a lost node is taken out of the Service
+	// by losing this label.
 	LabelJobName = Group + "/job-name"
 	// LabelJobUID is the TrainingJob's UID.
 	LabelJobUID = Group + "/job-uid"
@@ -17,6 +18,16 @@ const (
 	LabelAttempt = Group + "/attempt"
 	// LabelLife is the pod's life: "<attempt>-<replacement>".
 	LabelLife = Group + "/life"
+	// LabelSpare is on placeholder pods: the role, in lower case, whose node they hold.
+	LabelSpare = Group + "/spare"
+)
+
+// Annotations of the progress Lease, which the training writes.
+const (
+	// AnnotationStep is the training's step, a whole number that grows.
+	AnnotationStep = Group + "/step"
+	// AnnotationCheckpoint names the latest checkpoint.
+	AnnotationCheckpoint = Group + "/checkpoint"
 )
 
 // Labels that tools made for the Kubeflow training operator read.
@@ -33,6 +44,8 @@ const (
 	EnvAttempt = "TRAININGJOB_ATTEMPT"
 	// EnvRank is the replica's rank within the job, from 0.
 	EnvRank = "TRAININGJOB_RANK"
+	// EnvProgressLease is the name of the Lease to renew; only jobs with spec.progress have it.
+	EnvProgressLease = "TRAININGJOB_PROGRESS_LEASE"
 	// EnvName is the job's name.
 	EnvName = "TRAININGJOB_NAME"
 	// EnvRole is the replica's role in lower case.

@@ -55,6 +55,33 @@ type ReplicaSpec struct {
 	// status.replicaStatuses.
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`
+
+	// spares hold nodes ready for this role. Default: none. May change at any time.
+	// +optional
+	Spares *Spares `json:"spares,omitempty"`
+}
+
+// Spares are placeholder pods of the same shape and image as the replicas: they hold a node, with the image on it, and
+// make way when a replica of their role fits nowhere else.
+type Spares struct {
+	// count is the number of placeholder pods, 0 to 100.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +required
+	Count int32 `json:"count"`
+	// command is what the containers of a placeholder run instead of the training; it should do nothing, for ever.
+	// Default: sleep infinity.
+	// +kubebuilder:default={"sleep","infinity"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +listType=atomic
+	// +optional
+	Command []string `json:"command,omitempty"`
+	// priorityClassName of the placeholders; it should be low. Default: the operator's --spare-priority-class.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
 // Replicas returns the number of replicas of a role: 0 if the job does not have the role, 1 if it does not say how many.
@@ -108,4 +135,48 @@ type Elastic struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +required
 	MaxReplicas int32 `json:"maxReplicas"`
+	// shrinkAfterSeconds is how long a worker may fit nowhere before it is left out, as long as minReplicas remain. Default 300.
+	// +kubebuilder:default=300
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	ShrinkAfterSeconds *int32 `json:"shrinkAfterSeconds,omitempty"`
+	// growAfterSeconds is how long workers are left out before they are tried again. Default 600.
+	// +kubebuilder:default=600
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	GrowAfterSeconds *int32 `json:"growAfterSeconds,omitempty"`
+	// rendezvous says where the workers of a PyTorch job meet. Default: the leader holds a c10d store.
+	// +optional
+	Rendezvous *Rendezvous `json:"rendezvous,omitempty"`
+}
+
+// The defaults of Elastic; the schema holds them too.
+const (
+	DefaultShrinkAfterSeconds int32 = 300
+	DefaultGrowAfterSeconds   int32 = 600
+)
+
+// Rendezvous is where and how the workers of an elastic PyTorch job meet; torchrun reads it as PET_RDZV_*.
+//
+// +kubebuilder:validation:XValidation:rule="self.backend == 'c10d' || has(self.endpoint)",message="a rendezvous of another backend than c10d is outside the job: write its endpoint, host:port"
+type Rendezvous struct {
+	// backend is torchrun's rendezvous backend: c10d, etcd or etcd-v2. Default c10d.
+	// +kubebuilder:default=c10d
+	// +kubebuilder:validation:Enum=c10d;etcd;etcd-v2
+	// +optional
+	Backend string `json:"backend,omitempty"`
+	// endpoint is host:port of a store outside the job. Default, c10d only: the job's leader; then a worker is replaced
+	// alone unless it is the leader. With an endpoint every worker is.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+	// conf are further key=value settings of the backend: "timeout=900".
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+=[^,]*$`
+	// +listType=atomic
+	// +optional
+	Conf []string `json:"conf,omitempty"`
 }

@@ -30,12 +30,22 @@ type TrainingJobStatus struct {
 	// restarts is the number of restarts so far: each whole-job or whole-role restart and each replaced replica counts one.
 	// +optional
 	Restarts int32 `json:"restarts"`
-	// billedRestarts is how many of the restarts are charged against recovery.maxRestarts.
+	// billedRestarts is how many of the restarts are charged to a budget of spec.recovery.
 	// +optional
 	BilledRestarts int32 `json:"billedRestarts"`
+	// budgets say how much of each budget is used up; one that was never charged is left out.
+	// +kubebuilder:validation:MaxItems=3
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Budgets []Budget `json:"budgets,omitempty"`
 	// consecutiveRestarts is the number of restarts with less than 10 minutes of running between them; it sets the back-off.
 	// +optional
 	ConsecutiveRestarts int32 `json:"consecutiveRestarts,omitempty"`
+
+	// restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit bounds it.
+	// +optional
+	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
 
 	// replicaStatuses says by role how its replicas are.
 	// +kubebuilder:validation:MaxProperties=6
@@ -45,6 +55,20 @@ type TrainingJobStatus struct {
 	// firstFailure is the failure behind the latest restart or the job's end: the earliest of those that came together.
 	// +optional
 	FirstFailure *Failure `json:"firstFailure,omitempty"`
+	// incidents are the last 10 restarts, newest first.
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=atomic
+	// +optional
+	Incidents []Incident `json:"incidents,omitempty"`
+	// avoidedNodes are the nodes that the job's new pods keep off, sorted by name.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty"`
+	// progress is what the job's Lease said last.
+	// +optional
+	Progress *ProgressStatus `json:"progress,omitempty"`
 
 	// startTime is when the job first started.
 	// +optional
@@ -61,6 +85,14 @@ type TrainingJobStatus struct {
 	// suspendedSeconds is how long the job was suspended after its first start, without the present suspension.
 	// +optional
 	SuspendedSeconds int64 `json:"suspendedSeconds,omitempty"`
+	// runningSeconds is how long the job ran, in all its attempts, without the present run.
+	// +optional
+	RunningSeconds int64 `json:"runningSeconds,omitempty"`
+	// effectiveTimeRatio is the time that the job ran over the time since its first start, suspensions left out, as
+	// of the latest change of this status: "0.973".
+	// +kubebuilder:validation:MaxLength=8
+	// +optional
+	EffectiveTimeRatio string `json:"effectiveTimeRatio,omitempty"`
 	// duration is the time from startTime to completionTime, once the job has finished: "1h2m3s".
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
@@ -110,64 +142,34 @@ type ReplicaStatus struct {
 	// +kubebuilder:validation:MaxLength=65536
 	// +optional
 	GivenUpIndexes string `json:"givenUpIndexes,omitempty"`
+	// parkedIndexes are the workers of an elastic job that are left out for lack of room: "6-7".
+	// +kubebuilder:validation:MaxLength=65536
+	// +optional
+	ParkedIndexes string `json:"parkedIndexes,omitempty"`
+	// parkedTime is when the latest of them was left out; they are tried again elastic.growAfterSeconds later.
+	// +optional
+	ParkedTime *metav1.Time `json:"parkedTime,omitempty"`
+	// spares is the number of placeholder pods that hold a node.
+	// +optional
+	Spares int32 `json:"spares,omitempty"`
 	// replacements says how often each replica was replaced in this attempt: "0-3:1,5:2"; 0 is left out.
 	// +kubebuilder:validation:MaxLength=131072
 	// +optional
 	Replacements string `json:"replacements,omitempty"`
 }
 
-// Failure is one replica that broke: which, where, how.
-type Failure struct {
-	// role of the replica that broke.
-	Role Role `json:"role"`
-	// index of the replica that broke.
-	Index int32 `json:"index"`
-	// attempt in which it broke.
-	Attempt int32 `json:"attempt"`
-	// cause says what kind of failure it is: Retryable, Fatal, Infrastructure or Startup.
-	Cause Cause `json:"cause"`
-	// pod that broke; it is kept for its log until the next restart.
-	// +kubebuilder:validation:MaxLength=253
-	// +optional
-	Pod string `json:"pod,omitempty"`
-	// node that the pod was on.
-	// +kubebuilder:validation:MaxLength=253
-	// +optional
-	Node string `json:"node,omitempty"`
-	// exitCode of the container that failed first; absent if no container ended.
-	// +optional
-	ExitCode *int32 `json:"exitCode,omitempty"`
-	// signal that ended the container, if its exit code says so (above 128).
-	// +optional
-	Signal *int32 `json:"signal,omitempty"`
-	// reason in the words of Kubernetes: Error, OOMKilled, Evicted, ...
-	// +kubebuilder:validation:MaxLength=128
-	// +optional
-	Reason string `json:"reason,omitempty"`
-	// message is the end of the container's termination message.
+// ProgressStatus is how far the training is, in its own words.
+type ProgressStatus struct {
+	// step is the highest step reported.
+	Step int64 `json:"step"`
+	// checkpoint is the latest checkpoint reported.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
-	Message string `json:"message,omitempty"`
-	// time at which it broke.
-	Time metav1.Time `json:"time"`
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// renewTime is when the Lease was last renewed.
+	// +optional
+	RenewTime *metav1.Time `json:"renewTime,omitempty"`
 }
-
-// Cause is the kind of a failure; it decides whether the failure is restarted and charged.
-//
-// +kubebuilder:validation:Enum=Retryable;Fatal;Infrastructure;Startup
-type Cause string
-
-// The causes.
-const (
-	// CauseRetryable is an exit that the restart policy restarts; charged.
-	CauseRetryable Cause = "Retryable"
-	// CauseFatal is an exit that no restart can mend; it fails the job.
-	CauseFatal Cause = "Fatal"
-	// CauseInfrastructure is a pod that was lost and not at fault: drained, evicted, preempted, deleted; restarted, not charged.
-	CauseInfrastructure Cause = "Infrastructure"
-	// CauseStartup is an attempt whose replicas did not all run in time; charged.
-	CauseStartup Cause = "Startup"
-)
 
 // Phase sums the conditions up in one word.
 //

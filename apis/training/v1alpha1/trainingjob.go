@@ -16,6 +16,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=.status.reason,priority=1
 // +kubebuilder:printcolumn:name=Framework,type=string,JSONPath=.spec.framework,priority=1
 // +kubebuilder:printcolumn:name=Attempt,type=integer,JSONPath=.status.attempt,priority=1
+// +kubebuilder:printcolumn:name=Step,type=integer,JSONPath=.status.progress.step,priority=1
+// +kubebuilder:printcolumn:name=Checkpoint,type=string,JSONPath=.status.progress.checkpoint,priority=1
+// +kubebuilder:printcolumn:name=Effective,type=string,JSONPath=.status.effectiveTimeRatio,priority=1
 // +kubebuilder:printcolumn:name=Duration,type=string,JSONPath=.status.duration,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name becomes the name of a Service and part of host names: write lower-case letters, digits and '-', beginning with a letter"
 // +kubebuilder:validation:XValidation:rule="self.spec.replicaSpecs.all(r, size(self.metadata.name) + size(r) + 2 + size(string(r == 'Worker' && has(self.spec.elastic) ? self.spec.elastic.maxReplicas : self.spec.replicaSpecs[r].replicas)) <= 63)",message="metadata.name is too long: each replica gets the host name <name>-<role>-<index>, which must fit the 63 characters of a DNS label; write a shorter name"
@@ -102,10 +105,14 @@ type TrainingJobSpec struct {
 	// +optional
 	RunPolicy RunPolicy `json:"runPolicy,omitempty"`
 
-	// recovery sets how often and how fast the job is restarted.
+	// recovery sets what is restarted, how often and how fast.
 	// +kubebuilder:default={}
 	// +optional
 	Recovery Recovery `json:"recovery,omitempty"`
+
+	// progress makes the job report how far it is, so that a hang is noticed. Default: it does not.
+	// +optional
+	Progress *Progress `json:"progress,omitempty"`
 }
 
 // Framework is the training framework whose launcher the replicas run.

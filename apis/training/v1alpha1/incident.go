@@ -1,0 +1,123 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Failure is one replica that broke: which, where, how.
+type Failure struct {
+	// role of the replica that broke.
+	Role Role `json:"role"`
+	// index of the replica that broke.
+	Index int32 `json:"index"`
+	// attempt in which it broke.
+	Attempt int32 `json:"attempt"`
+	// cause says what kind of failure it is; it decides whether the failure is restarted, and charged to which budget.
+	Cause Cause `json:"cause"`
+	// pod that broke; it is kept for its log until the next restart.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Pod string `json:"pod,omitempty"`
+	// node that the pod was on.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Node string `json:"node,omitempty"`
+	// exitCode of the container that failed first; absent if no container ended.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	// signal that ended the container, if its exit code says so (above 128).
+	// +optional
+	Signal *int32 `json:"signal,omitempty"`
+	// reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ...
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message is the end of the container's termination message.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+	// time at which it broke.
+	Time metav1.Time `json:"time"`
+}
+
+// Incident is one restart: the failure that it began with, and what was done about it.
+type Incident struct {
+	// failure that the incident began with.
+	Failure `json:",inline"`
+	// scope of the restart.
+	Scope RestartScope `json:"scope"`
+	// followers is the number of other replicas that were restarted with it.
+	// +optional
+	Followers int32 `json:"followers"`
+	// billed is whether the restart is charged to a budget.
+	// +optional
+	Billed bool `json:"billed"`
+	// restartTime is when the restart was decided.
+	RestartTime metav1.Time `json:"restartTime"`
+	// explained is whether the cause showed only after the restart and replaced the first impression.
+	// +optional
+	Explained bool `json:"explained,omitempty"`
+}
+
+// Cause is the kind of a failure; it decides whether the failure is restarted, and charged to which budget.
+//
+// +kubebuilder:validation:Enum=Infrastructure;Preempted;OOM;Retryable;Fatal;Hang;Startup
+type Cause string
+
+// The causes.
+const (
+	// CauseInfrastructure is a pod that was lost and not at fault: its node, a drain, an eviction, a deletion; not charged.
+	CauseInfrastructure Cause = "Infrastructure"
+	// CausePreempted is a pod that made way for one of higher priority; not charged.
+	CausePreempted Cause = "Preempted"
+	// CauseOOM is a container that ran out of memory; charged to maxOOMRestarts.
+	CauseOOM Cause = "OOM"
+	// CauseRetryable is an exit that the restart policy restarts; charged to maxRestarts.
+	CauseRetryable Cause = "Retryable"
+	// CauseFatal is an exit that no restart can mend; it fails the job.
+	CauseFatal Cause = "Fatal"
+	// CauseHang is a job that stopped reporting progress; charged to maxHangRestarts.
+	CauseHang Cause = "Hang"
+	// CauseStartup is a replica that could not start, or not in time; charged to maxRestarts.
+	CauseStartup Cause = "Startup"
+)
+
+// Budget is how much of a budget is used up.
+type Budget struct {
+	// name is the field of spec.recovery that sets the limit.
+	Name BudgetName `json:"name"`
+	// used is the number of restarts charged within the window, as of the latest one.
+	Used int32 `json:"used"`
+	// limit is the number of restarts that may be charged within the window.
+	Limit int32 `json:"limit"`
+	// times of the charged restarts within the window, oldest first.
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=atomic
+	// +optional
+	Times []metav1.Time `json:"times,omitempty"`
+}
+
+// BudgetName names a budget by the field of spec.recovery that sets its limit.
+//
+// +kubebuilder:validation:Enum=maxRestarts;maxOOMRestarts;maxHangRestarts
+type BudgetName string
+
+// The budgets.
+const (
+	BudgetRestarts     BudgetName = "maxRestarts"
+	BudgetOOMRestarts  BudgetName = "maxOOMRestarts"
+	BudgetHangRestarts BudgetName = "maxHangRestarts"
+)
+
+// AvoidedNode is a node that the job's new pods keep off.
+type AvoidedNode struct {
+	// name of the node.
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// strikes is the number of incidents that began on the node.
+	Strikes int32 `json:"strikes"`
+	// reason of the latest of them.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// until is when the job forgives the node.
+	Until metav1.Time `json:"until"`
+}

@@ -1,0 +1,159 @@
+package v1alpha1
+
+// Recovery sets what is restarted, how often and how fast. Its parts are asked in this order: cause (rules, else what
+// Kubernetes says), scope (rules, else restartScope), budget, back-off.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.backoffSeconds) || !has(self.maxBackoffSeconds) || self.backoffSeconds <= self.maxBackoffSeconds",message="recovery.backoffSeconds must not be above recovery.maxBackoffSeconds"
+type Recovery struct {
+	// maxRestarts is how many restarts within windowSeconds the job may cause by failing itself; one more failure
+	// fails the job. Pods that were lost (node, drain, eviction, preemption, deletion) are restarted without being
+	// charged. Default 10.
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +optional
+	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
+
+	// maxOOMRestarts is the same for containers that ran out of memory: they rarely need less of it the next time. Default 3.
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	MaxOOMRestarts *int32 `json:"maxOOMRestarts,omitempty"`
+
+	// maxHangRestarts is the same for restarts because of stalled progress. Default 5.
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	MaxHangRestarts *int32 `json:"maxHangRestarts,omitempty"`
+
+	// windowSeconds is how long a charged restart counts against its budget. Default 86400, one day.
+	// +kubebuilder:default=86400
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=31536000
+	// +optional
+	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
+
+	// noProgressLimit is how many restarts in a row the job may go through without a newer step in its progress
+	// Lease; one more fails it, whatever its budgets. Only for jobs with spec.progress that have reported a step;
+	// preemptions do not count. 0 turns it off. Default 3.
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +optional
+	NoProgressLimit *int32 `json:"noProgressLimit,omitempty"`
+
+	// incidentWindowSeconds is how much later than a failure its true cause may show: a node that turns out to be lost
+	// within that time takes the incident over, and what was charged is given back. Default 60.
+	// +kubebuilder:default=60
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=600
+	// +optional
+	IncidentWindowSeconds *int32 `json:"incidentWindowSeconds,omitempty"`
+
+	// avoidNodesSeconds is how long the job's new pods keep off a node that caused an incident: at once if the node
+	// itself broke, else after two failures on it. 0 avoids none. Default 86400, one day.
+	// +kubebuilder:default=86400
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2592000
+	// +optional
+	AvoidNodesSeconds *int32 `json:"avoidNodesSeconds,omitempty"`
+
+	// backoffSeconds is the wait before a restart. It doubles with each restart in a row, up to
+	// maxBackoffSeconds, and starts anew after 10 minutes of running. Default 5.
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	BackoffSeconds *int32 `json:"backoffSeconds,omitempty"`
+
+	// maxBackoffSeconds is the longest wait before a restart. Default 300.
+	// +kubebuilder:default=300
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	MaxBackoffSeconds *int32 `json:"maxBackoffSeconds,omitempty"`
+
+	// rules say otherwise than the defaults for failures that they match; the first match wins. Default: none.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	Rules []RecoveryRule `json:"rules,omitempty"`
+}
+
+// RecoveryRule says what a failure that it matches is. Every matcher that is set must match; within one, any of its
+// values.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.roles) || has(self.exitCodes) || has(self.signals) || has(self.reasons) || has(self.conditions)",message="a rule must match something: write roles, exitCodes, signals, reasons or conditions"
+// +kubebuilder:validation:XValidation:rule="has(self.cause) || has(self.scope) || has(self.action)",message="a rule must say something: write cause, scope or action: FailJob"
+// +kubebuilder:validation:XValidation:rule="!has(self.action) || (!has(self.cause) && !has(self.scope))",message="action: FailJob restarts nothing: leave cause and scope out"
+type RecoveryRule struct {
+	// roles that the rule is for. Default: all.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=6
+	// +listType=set
+	// +optional
+	Roles []Role `json:"roles,omitempty"`
+	// exitCodes of the container that failed first, 1 to 255.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=255
+	// +listType=set
+	// +optional
+	ExitCodes []int32 `json:"exitCodes,omitempty"`
+	// signals that ended it, 1 to 64: 9 is the exit code 137.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=64
+	// +listType=set
+	// +optional
+	Signals []int32 `json:"signals,omitempty"`
+	// reasons as status.firstFailure shows them: OOMKilled, Evicted, NodeLost, ...
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=set
+	// +optional
+	Reasons []string `json:"reasons,omitempty"`
+	// conditions are types of pod conditions that are True on the failed pod: DisruptionTarget, or one of your own.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=316
+	// +listType=set
+	// +optional
+	Conditions []string `json:"conditions,omitempty"`
+
+	// cause that the failure has: it decides which budget is charged. Default: what Kubernetes says.
+	// +optional
+	Cause Cause `json:"cause,omitempty"`
+	// scope of the restart. Default: restartScope of the role.
+	// +optional
+	Scope RestartScope `json:"scope,omitempty"`
+	// action FailJob fails the job at once.
+	// +optional
+	Action RuleAction `json:"action,omitempty"`
+}
+
+// RuleAction is what a rule does instead of a restart.
+//
+// +kubebuilder:validation:Enum=FailJob
+type RuleAction string
+
+// ActionFailJob fails the job.
+const ActionFailJob RuleAction = "FailJob"
+
+// The defaults of Recovery; the schema holds them too.
+const (
+	DefaultMaxRestarts           int32 = 10
+	DefaultMaxOOMRestarts        int32 = 3
+	DefaultMaxHangRestarts       int32 = 5
+	DefaultWindowSeconds         int32 = 86400
+	DefaultNoProgressLimit       int32 = 3
+	DefaultIncidentWindowSeconds int32 = 60
+	DefaultAvoidNodesSeconds     int32 = 86400
+	DefaultBackoffSeconds        int32 = 5
+	DefaultMaxBackoffSeconds     int32 = 300
+)

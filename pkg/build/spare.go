@@ -1,0 +1,54 @@
+package build
+
+import (
+	"cmp"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Spare returns a role's i-th placeholder pod: the shape and images of a replica, none of its work, gone at once when told.
+func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []string, priorityClass string) *corev1.Pod {
+	replicas := job.Spec.ReplicaSpecs[role]
+	template := replicas.Template.DeepCopy()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: state.SpareName(job.Name, role, i), Namespace: job.Namespace,
+			Labels: template.Labels, Annotations: template.Annotations, OwnerReferences: controllerRef(job),
+		},
+		Spec: template.Spec,
+	}
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	maps.Copy(pod.Labels, map[string]string{
+		v1alpha1.LabelJobUID: string(job.UID),
+		v1alpha1.LabelSpare:  strings.ToLower(string(role)),
+	})
+	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
+	pod.Spec.InitContainers = nil
+	if class := cmp.Or(replicas.Spares.PriorityClassName, priorityClass); class != "" {
+		pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = class, nil, nil
+	}
+	for c := range pod.Spec.Containers {
+		idle(&pod.Spec.Containers[c], replicas.Spares.Command)
+	}
+	avoid(&pod.Spec, avoided)
+	return pod
+}
+
+// idle makes a container do nothing but be there.
+func idle(c *corev1.Container, command []string) {
+	if len(command) == 0 {
+		command = []string{"sleep", "infinity"}
+	}
+	c.Command, c.Args = command, nil
+	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+}

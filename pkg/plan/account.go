@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// maxIncidents is how many incidents a status remembers.
+const maxIncidents = 10
+
+// account keeps the books of the verdict's restarts, and corrects those of earlier ones whose true cause shows now: incidents,
+// budgets, what is billed, and the nodes to avoid.
+func account(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdict) {
+	amendments := policy.Explain(s, v.Restarts)
+	if len(amendments) == 0 && len(v.Restarts) == 0 {
+		return
+	}
+	for _, a := range amendments {
+		amend(next, a)
+	}
+	for i := range v.Restarts {
+		o := &v.Restarts[i]
+		next.Incidents = append([]v1alpha1.Incident{incidentOf(s, o)}, next.Incidents...)
+		next.BilledRestarts += one(o.Billed)
+	}
+	next.Incidents = next.Incidents[:min(len(next.Incidents), maxIncidents)]
+	next.Budgets = policy.Budgets(s, amendments, v.Restarts)
+	next.AvoidedNodes = policy.Avoid(s, next.Incidents)
+	if len(v.Restarts) > 0 && policy.CountsAsStuck(s, v.Failure) {
+		next.RestartsWithoutProgress = policy.RestartsWithoutProgress(s) + 1
+	}
+}
+
+// amend replaces an incident by what it truly was.
+func amend(next *v1alpha1.TrainingJobStatus, a policy.Amendment) {
+	for i := range next.Incidents {
+		if was := &next.Incidents[i]; was.Pod == a.Was.Pod && was.RestartTime.Equal(&a.Was.RestartTime) {
+			*was = a.Is
+		}
+	}
+	next.BilledRestarts += one(a.Is.Billed) - one(a.Was.Billed)
+	if f := next.FirstFailure; f != nil && f.Pod == a.Was.Pod {
+		is := a.Is.Failure
+		next.FirstFailure = &is
+	}
+}
+
+func one(yes bool) int32 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func incidentOf(s *state.Snapshot, o *policy.RestartOrder) v1alpha1.Incident {
+	return v1alpha1.Incident{
+		Failure: o.Failure, Scope: o.Scope, Followers: o.Followers, Billed: o.Billed,
+		RestartTime: metav1.NewTime(s.Now.Truncate(time.Second)),
+	}
+}
+
+// keepRunningTime adds up how long the job ran when a run ends.
+func keepRunningTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+	if !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
+		next.RunningSeconds = s.Job.Status.RunningSeconds + int64(presentRun(s).Seconds())
+	}
+}
+
+// presentRun returns for how long the job has been running without a break.
+func presentRun(s *state.Snapshot) time.Duration {
+	c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return 0
+	}
+	return max(0, s.Now.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
+}
+
+// effectiveTimeRatio returns the time that the job ran over the time since its start, suspensions left out: "0.973".
+func effectiveTimeRatio(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) string {
+	if next.StartTime == nil {
+		return ""
+	}
+	total := s.Now.Truncate(time.Second).Sub(next.StartTime.Time) - policy.SuspendedFor(s.Job, s.Now)
+	if total < time.Second {
+		return ""
+	}
+	ran := time.Duration(s.Job.Status.RunningSeconds)*time.Second + presentRun(s)
+	return fmt.Sprintf("%.3f", min(1, ran.Seconds()/total.Seconds()))
+}

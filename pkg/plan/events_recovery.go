@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// explained tells of incidents whose true cause shows only now, and what was given back.
+func explained(was, next *v1alpha1.TrainingJobStatus) []Event {
+	var list []Event
+	for i := range next.Incidents {
+		is := &next.Incidents[i]
+		old := slices.IndexFunc(was.Incidents, func(o v1alpha1.Incident) bool { return o.RestartTime.Equal(&is.RestartTime) && !o.Explained })
+		if !is.Explained || old < 0 {
+			continue
+		}
+		message := fmt.Sprintf("%s: this explains the restart of %s.", policy.Describe(&is.Failure), is.RestartTime.UTC().Format("15:04:05 UTC"))
+		if was.Incidents[old].Billed && !is.Billed {
+			message += " It is no longer charged."
+		}
+		list = append(list, normal(v1alpha1.EventIncidentExplained, string(is.Cause), message))
+	}
+	return list
+}
+
+// avoidedAnew tells the job and the nodes themselves which nodes it keeps off from now on.
+func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
+	var list []Event
+	for _, n := range next.AvoidedNodes {
+		if slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name }) {
+			continue
+		}
+		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
+		list = append(list, warn(v1alpha1.EventNodeAvoided, n.Reason,
+			fmt.Sprintf("New pods keep off %s until %s: %s, %d incidents on it.", n.Name, until, n.Reason, n.Strikes)))
+		onNode := warn(v1alpha1.EventSuspectNode, n.Reason,
+			fmt.Sprintf("TrainingJob %s/%s keeps off this node until %s: %s.", s.Job.Namespace, s.Job.Name, until, n.Reason))
+		onNode.Node = n.Name
+		list = append(list, onNode)
+	}
+	return list
+}
+
+// fitted tells which workers of an elastic job were left out, or are tried again.
+func fitted(s *state.Snapshot, was, next *v1alpha1.TrainingJobStatus) []Event {
+	before, now := was.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes, next.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes
+	park, retry, _ := policy.Fit(s)
+	switch {
+	case before == now:
+		return nil
+	case len(park) > 0:
+		return []Event{warn(v1alpha1.EventShrunk, v1alpha1.ReasonUnschedulable, "No room for "+names(park)+": the job goes on without.")}
+	case len(retry) > 0:
+		return []Event{normal(v1alpha1.EventGrown, v1alpha1.EventGrown, "Trying "+names(retry)+" again.")}
+	default:
+		return nil
+	}
+}
+
+func names(slots []state.Slot) string {
+	var list []string
+	for _, slot := range slots[:min(len(slots), namedInEvent)] {
+		list = append(list, slot.String())
+	}
+	if more := len(slots) - namedInEvent; more > 0 {
+		list = append(list, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(list, ", ")
+}
+
+// sparesUsed tells which spares make way.
+func sparesUsed(s *state.Snapshot, steps []Step) []Event {
+	var list []Event
+	for _, step := range steps {
+		d, isDelete := step.(DeletePod)
+		i := slices.IndexFunc(s.Spares, func(p state.Pod) bool { return isDelete && p.UID == d.UID })
+		if i < 0 || d.Force || policy.SparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
+			continue
+		}
+		list = append(list, Event{
+			Type: corev1.EventTypeNormal, Reason: v1alpha1.EventSpareUsed, Action: d.Name,
+			Message: fmt.Sprintf("%s makes way on %s for a replica that fits nowhere else.", d.Name, s.Spares[i].Node),
+		})
+	}
+	return list
+}

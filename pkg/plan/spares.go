@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// keepSpares returns the steps from the spares there are to those that there should be: none while a replica of the role
+// has no node yet, and one less for each that fits nowhere.
+func keepSpares(s *state.Snapshot) []Step {
+	var steps []Step
+	for _, role := range v1alpha1.Roles {
+		own := sparesOf(s, role)
+		spares := s.Job.Spec.ReplicaSpecs[role].Spares
+		inTheWay := policy.SparesInTheWay(s, role)
+		switch {
+		case spares == nil:
+			steps = append(steps, deleteSpares(s, own)...)
+		case inTheWay > 0:
+			steps = append(steps, makeWay(s, own, inTheWay-(int(spares.Count)-len(own)))...)
+		default:
+			isKept := func(p state.Pod) bool { return p.Slot.Index < int(spares.Count) && !s.IsLost(&p) && p.CanRun() }
+			steps = append(steps, deleteSpares(s, slices.DeleteFunc(slices.Clone(own), isKept))...)
+			steps = append(steps, createSpares(s, role, int(spares.Count), own)...)
+		}
+	}
+	return steps
+}
+
+// makeWay ends n of the spares that hold a node: those that are missing have made way before.
+func makeWay(s *state.Snapshot, own []state.Pod, n int) []Step {
+	holding := slices.DeleteFunc(slices.Clone(own), func(p state.Pod) bool { return !p.Scheduled() })
+	return deleteSpares(s, holding[:max(0, min(n, len(holding)))])
+}
+
+func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.Pod) []Step {
+	if s.Refusal != nil || !isPlaced(s) {
+		return nil
+	}
+	var steps []Step
+	for i := range count {
+		if !slices.ContainsFunc(own, func(p state.Pod) bool { return p.Slot.Index == i }) {
+			steps = append(steps, CreatePod{build.Spare(s.Job, role, i, avoidedNodes(s), s.SparePriorityClass)})
+		}
+	}
+	return steps
+}
+
+// isPlaced reports whether every replica has a node: only then spares may take what is left.
+func isPlaced(s *state.Snapshot) bool {
+	for _, slot := range s.Slots() {
+		if p := s.Present(slot); s.IsWanted(slot) && !policy.HasSucceeded(s, slot) && (p == nil || !p.Scheduled()) {
+			return false
+		}
+	}
+	return true
+}
+
+func sparesOf(s *state.Snapshot, role v1alpha1.Role) []state.Pod {
+	return slices.DeleteFunc(slices.Clone(s.Spares), func(p state.Pod) bool { return p.Slot.Role != role })
+}
+
+// deleteSpares ends spares; one on a lost node has nobody who could end it.
+func deleteSpares(s *state.Snapshot, spares []state.Pod) []Step {
+	var steps []Step
+	for i := range spares {
+		if p := &spares[i]; p.Deleted.IsZero() || s.IsLost(p) {
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhySpare, Force: s.IsLost(p)})
+		}
+	}
+	return steps
+}
+
+// heldNodes returns by role how many spares hold a node.
+func heldNodes(s *state.Snapshot) map[v1alpha1.Role]int32 {
+	held := map[v1alpha1.Role]int32{}
+	for i := range s.Spares {
+		if p := &s.Spares[i]; p.Phase == corev1.PodRunning && p.Deleted.IsZero() && !s.IsLost(p) {
+			held[p.Slot.Role]++
+		}
+	}
+	return held
+}

@@ -1,0 +1,121 @@
+package policy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Amendment is an incident whose true cause showed after the restart.
+type Amendment struct {
+	Was, Is v1alpha1.Incident
+}
+
+// Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident
+// window, a loss. orders are the restarts that are being ordered: a lost replica that takes the whole job with it
+// explains those that failed for want of it.
+func Explain(s *state.Snapshot, orders []RestartOrder) []Amendment {
+	var found []Amendment
+	for _, was := range s.Job.Status.Incidents {
+		is := was
+		is.Explained = true
+		switch o := evidence(s, &was); {
+		case o != nil && !isFatal(*o):
+			is.Failure, is.Billed = o.Failure, o.Billed
+		case isConsequence(s, &was, orders):
+			is.Billed = false
+		default:
+			continue
+		}
+		found = append(found, Amendment{was, is})
+	}
+	return found
+}
+
+// fatalEvidence returns a failure that shows only now, came before the latest restart's, and is one that no restart can mend.
+func fatalEvidence(s *state.Snapshot) *RestartOrder {
+	if len(s.Job.Status.Incidents) == 0 {
+		return nil
+	}
+	if o := evidence(s, &s.Job.Status.Incidents[0]); o != nil && isFatal(*o) {
+		return o
+	}
+	return nil
+}
+
+// evidence returns what the pods that the incident ended say of its true cause, as far as it was not known; nil for
+// nothing. A loss beats an earlier exit.
+func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
+	if i.Explained || isLoss(i.Cause) || i.Role == v1alpha1.Evaluator {
+		return nil
+	}
+	var best *RestartOrder
+	for n := range s.Pods {
+		p := &s.Pods[n]
+		if !isEndedBy(s, i, p) {
+			continue
+		}
+		o := RestartOrder{Failure: failureOf(s, p), Scope: i.Scope}
+		applyRule(s.Job, &o, p)
+		o.Billed = isBilled(&o.Failure)
+		switch {
+		case explainsFailure(s, &o.Failure, i.Time.Time) && !isOurDoing(i, &o.Failure):
+			return &o
+		case isEarlierExit(i, p) && (best == nil || o.Failure.Time.Before(&best.Failure.Time)):
+			best = &o
+		}
+	}
+	return best
+}
+
+// isEndedBy reports whether the pod's life was ended by the incident, and nothing of it is known yet.
+func isEndedBy(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
+	known := slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool { return other.Pod == p.Name && other.Pod != i.Pod })
+	if known || !s.IsPast(p) || p.Life.Attempt != int(i.Attempt) {
+		return false
+	}
+	switch i.Scope {
+	case v1alpha1.ScopeJob:
+		return p.Slot.Role != v1alpha1.Evaluator && int(i.Attempt) < int(s.Job.Status.Attempt)
+	case v1alpha1.ScopeRole:
+		return p.Slot.Role == i.Role
+	default:
+		return p.Name == i.Pod
+	}
+}
+
+// ofNode are the reasons that speak of a node's trouble. It shows late: the node's peers may have noticed long before.
+var ofNode = []string{
+	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeDeleted,
+	"DeletionByTaintManager", "TerminationByKubelet", "DeletionByPodGC",
+}
+
+// explainsFailure reports whether a loss accounts for a replica that failed at the given time: it came first, or it is
+// a node's and showed within the incident window.
+func explainsFailure(s *state.Snapshot, loss *v1alpha1.Failure, at time.Time) bool {
+	if !isLoss(loss.Cause) {
+		return false
+	}
+	return !loss.Time.After(at) || slices.Contains(ofNode, loss.Reason) && !loss.Time.After(at.Add(incidentWindow(s)))
+}
+
+// isOurDoing reports whether the pod was lost only because the restart deleted it.
+func isOurDoing(i *v1alpha1.Incident, f *v1alpha1.Failure) bool {
+	return f.Reason == v1alpha1.ReasonDeleted && !f.Time.Before(&i.RestartTime)
+}
+
+// isEarlierExit reports whether the pod failed by itself before the failure that the incident names.
+func isEarlierExit(i *v1alpha1.Incident, p *state.Pod) bool {
+	return p.Exit != nil && p.Exit.Time.Truncate(time.Second).Before(i.Time.Time) && !endedByDeletion(p)
+}
+
+// isConsequence reports whether a replica that failed by itself did so for want of one whose loss now restarts the whole job.
+func isConsequence(s *state.Snapshot, i *v1alpha1.Incident, orders []RestartOrder) bool {
+	if len(orders) == 0 || orders[0].Scope != v1alpha1.ScopeJob {
+		return false
+	}
+	return i.Billed && !i.Explained && i.Attempt == s.Job.Status.Attempt && i.Scope != v1alpha1.ScopeJob &&
+		explainsFailure(s, &orders[0].Failure, i.Time.Time)
+}

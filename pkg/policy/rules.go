@@ -1,0 +1,42 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// firstRule returns the index of the first of recovery.rules that the failure matches; -1 if none does. p is the pod that
+// broke; nil if it is gone.
+func firstRule(job *v1alpha1.TrainingJob, f *v1alpha1.Failure, p *state.Pod) int {
+	return slices.IndexFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return matches(&r, f, p) })
+}
+
+// matches reports whether every matcher that the rule sets has one of the failure's values.
+func matches(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure, p *state.Pod) bool {
+	return (len(r.Roles) == 0 || slices.Contains(r.Roles, f.Role)) &&
+		(len(r.ExitCodes) == 0 || f.ExitCode != nil && slices.Contains(r.ExitCodes, *f.ExitCode)) &&
+		(len(r.Signals) == 0 || f.Signal != nil && slices.Contains(r.Signals, *f.Signal)) &&
+		(len(r.Reasons) == 0 || slices.Contains(r.Reasons, f.Reason)) &&
+		(len(r.Conditions) == 0 || p != nil && slices.ContainsFunc(r.Conditions, func(c string) bool { return slices.Contains(p.Conditions, c) }))
+}
+
+// applyRule lets the first rule that matches say otherwise about the order's cause and scope.
+func applyRule(job *v1alpha1.TrainingJob, o *RestartOrder, p *state.Pod) {
+	i := firstRule(job, &o.Failure, p)
+	if i < 0 {
+		return
+	}
+	r := &job.Spec.Recovery.Rules[i]
+	if r.Action == v1alpha1.ActionFailJob {
+		o.FailedBy = &i
+		o.Failure.Cause = v1alpha1.CauseFatal
+	}
+	if r.Cause != "" {
+		o.Failure.Cause = r.Cause
+	}
+	if r.Scope != "" {
+		o.Scope = r.Scope
+	}
+}

@@ -1,0 +1,74 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Node is what the operator knows of a node that is in trouble.
+type Node struct {
+	Name string
+	// Since is when the trouble began.
+	Since time.Time
+	// Lost says why pods on the node count as lost, and from when on; the zero value if the node is well.
+	Lost Trouble
+}
+
+// NodeOf returns what the operator knows of a node: it is lost once it has not been ready for lostAfter, or is tainted
+// as out of service, or with one of the given taint keys.
+func NodeOf(node *corev1.Node, lostAfter time.Duration, lostTaints []string) Node {
+	n := Node{Name: node.Name}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			n.Since = c.LastTransitionTime.Time
+			n.Lost = Trouble{
+				Reason:  v1alpha1.ReasonNodeLost,
+				Message: fmt.Sprintf("not ready for %v", lostAfter), Time: n.Since.Add(lostAfter),
+			}
+		}
+	}
+	for _, taint := range node.Spec.Taints {
+		if taint.Key != corev1.TaintNodeOutOfService && !slices.Contains(lostTaints, taint.Key) {
+			continue
+		}
+		var added time.Time
+		if taint.TimeAdded != nil {
+			added = taint.TimeAdded.Time
+		}
+		n.Since, n.Lost = added, Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + taint.Key, Time: added}
+	}
+	return n
+}
+
+// DeletedNode returns a node that was deleted under its pods.
+func DeletedNode(name string, now time.Time) Node {
+	return Node{Name: name, Since: now, Lost: Trouble{Reason: v1alpha1.ReasonNodeDeleted, Message: "the node was deleted", Time: now}}
+}
+
+// NodeTrouble returns the trouble of the pod's node, whether or not the pod already counts as lost for it; ok is false if
+// the node is well.
+func (s *Snapshot) NodeTrouble(p *Pod) (n Node, ok bool) {
+	for _, n := range s.Nodes {
+		if n.Name == p.Node && n.Lost.Reason != "" {
+			return n, true
+		}
+	}
+	return Node{}, false
+}
+
+// IsLost reports whether the pod has not finished and its node counts as lost.
+func (s *Snapshot) IsLost(p *Pod) bool {
+	n, found := s.NodeTrouble(p)
+	return found && p.CanRun() && !s.Now.Before(n.Lost.Time)
+}
+
+// MayAct reports whether a process of the pod may still run and be reached by its peers: it has not finished, and
+// is not a lost one that was taken out of the Service.
+func (s *Snapshot) MayAct(p *Pod) bool {
+	return p.CanRun() && (!p.Fenced || !s.IsLost(p))
+}

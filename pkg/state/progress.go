@@ -1,0 +1,34 @@
+package state
+
+import (
+	"strconv"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Progress is what the job's progress Lease says.
+type Progress struct {
+	// Step is the training's step; 0 if it says none, or something that is no number.
+	Step       int64
+	Checkpoint string
+	// Renewed is when the Lease was last renewed; zero if never.
+	Renewed time.Time
+}
+
+// LeaseName returns the name of the job's progress Lease.
+func LeaseName(job string) string { return job + "-progress" }
+
+// ProgressOf returns what a progress Lease says.
+func ProgressOf(lease *coordinationv1.Lease) Progress {
+	p := Progress{Checkpoint: lease.Annotations[v1alpha1.AnnotationCheckpoint]}
+	if step, err := strconv.ParseInt(lease.Annotations[v1alpha1.AnnotationStep], 10, 64); err == nil && step > 0 {
+		p.Step = step
+	}
+	if lease.Spec.RenewTime != nil {
+		p.Renewed = lease.Spec.RenewTime.Time
+	}
+	return p
+}
