@@ -42,7 +42,7 @@ const (
 	succeeded fate = "succeeded"
 	// exited : its container failed.
 	exited fate = "failed"
-	// removed : deleted before it had ended, by the operator or by the test.
+	// removed : deleted before it had ended, by the operator or by somebody else.
 	removed fate = "was removed"
 	// outlived : the job had finished before.
 	outlived fate = "outlived its job"
@@ -118,14 +118,14 @@ type tally struct {
 
 // truth counts what happened to a job's pods. Where replicas are replaced one by one, each that broke is a restart; where the
 // whole job restarts, each attempt in which any broke.
-func (a *account) truth(wasDeleted func(types.UID) bool, whole bool) tally {
+func (a *account) truth(wasLost func(*corev1.Pod) bool, whole bool) tally {
 	var t tally
 	exits, losses := map[int]int32{}, map[int]int32{}
 	for _, e := range a.pods {
 		switch {
 		case e.fate == exited:
 			exits[e.life.Attempt]++
-		case e.fate == removed && wasDeleted(e.pod.UID):
+		case (e.fate == removed || e.fate == alive) && wasLost(e.pod):
 			losses[e.life.Attempt]++
 		}
 		t.attempt = max(t.attempt, int32(e.life.Attempt))

@@ -15,8 +15,8 @@ import (
 
 // How long a leader's lease lasts here, and how long the leader tries to renew it.
 const (
-	leaseDuration = 3 * time.Second
-	renewDeadline = 2 * time.Second
+	leaseDuration = 2 * time.Second
+	renewDeadline = 1500 * time.Millisecond
 )
 
 var _ = Describe("Two operators", func() {
@@ -29,7 +29,7 @@ var _ = Describe("Two operators", func() {
 		e.join()
 		p.submit(cast(scaled(21, 105))...)
 		p.harm.begin(scaled(40*time.Millisecond, 25*time.Millisecond))
-		for round := range scaled(2, 8) {
+		for round := range scaled(1, 8) {
 			say("round %d: %s leads and is killed", round, e.leader.user)
 			e.depose(e.leader.kill)
 			p.submit(wide(fmt.Sprintf("%d", round), scaled[int32](100, 400))) // its pods are being created when the leader freezes

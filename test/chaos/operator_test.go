@@ -143,10 +143,10 @@ type mortal struct {
 }
 
 // startMortal starts an operator that lives so long each time.
-func startMortal(namespace string, lifetime time.Duration) *mortal {
+func startMortal(namespace string, lifetime time.Duration, args ...string) *mortal {
 	GinkgoHelper()
 	m := &mortal{stop: make(chan struct{})}
-	m.begin(namespace)
+	m.begin(namespace, args)
 	m.done.Go(func() {
 		defer GinkgoRecover()
 		for tick := time.Tick(lifetime); ; {
@@ -155,7 +155,7 @@ func startMortal(namespace string, lifetime time.Duration) *mortal {
 				return
 			case <-tick:
 				m.now.kill()
-				m.begin(namespace)
+				m.begin(namespace, args)
 			}
 		}
 	})
@@ -163,10 +163,10 @@ func startMortal(namespace string, lifetime time.Duration) *mortal {
 	return m
 }
 
-func (m *mortal) begin(namespace string) {
+func (m *mortal) begin(namespace string, args []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.now = startOperator(namespace)
+	m.now = startOperator(namespace, args...)
 	m.lives = append(m.lives, m.now)
 }
 

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -133,7 +132,7 @@ func (p *play) settled(a *account) (leader *corev1.Pod) {
 	}
 	wanted := state.Total(&a.job.Spec)
 	for _, e := range a.pods {
-		if e.gone || !ledger.CanRun(e.pod) {
+		if e.gone || !ledger.CanAct(e.pod) {
 			continue
 		}
 		_, told := e.pod.Annotations[obey+"exit-code"]
@@ -152,14 +151,14 @@ func (p *play) settled(a *account) (leader *corev1.Pod) {
 }
 
 // faults returns what is wrong with the job's verdict and counts, in sentences.
-func (p *play) faults(a *account, wasDeleted func(types.UID) bool) (wrong []string) {
+func (p *play) faults(a *account, wasLost func(*corev1.Pod) bool) (wrong []string) {
 	s := &a.job.Status
 	must := func(holds bool, format string, args ...any) {
 		if !holds {
 			wrong = append(wrong, a.job.Name+": "+fmt.Sprintf(format, args...))
 		}
 	}
-	t := a.truth(wasDeleted, p.whole)
+	t := a.truth(wasLost, p.whole)
 	want := v1alpha1.PhaseSucceeded
 	if p.restartsThenFails > 0 {
 		want = v1alpha1.PhaseFailed

@@ -21,14 +21,14 @@ var _ = Describe("The API server", func() {
 		DeferCleanup(o.kill)
 		p.submit(cast(scaled(21, 140))...)
 		p.harm.begin(scaled(60*time.Millisecond, 30*time.Millisecond))
-		p.harm.goesOn(20)
+		p.harm.goesOn(scaled(10, 40))
 		for range scaled(1, 4) {
 			before := stormed(o)
 			stop := storm()
 			p.submit(quick("inthestorm" + time.Now().Format("150405")))
-			Eventually(func() int { return stormed(o) - before }).Should(BeNumerically(">=", scaled(100, 1000)), "the API server refuses nothing")
+			Eventually(func() int { return stormed(o) - before }).Should(BeNumerically(">=", scaled(40, 1000)), "the API server refuses nothing")
 			stop()
-			p.harm.goesOn(20)
+			p.harm.goesOn(scaled(10, 40))
 		}
 		p.conclude(scaled(time.Minute, 3*time.Minute))
 		say("%d requests were answered with 429", stormed(o))

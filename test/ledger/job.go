@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// monotone says that what is counted never falls.
+// monotone says that what is counted never falls; only what was billed may be given back, when the true cause shows late.
 func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	for _, c := range []struct {
 		counter string
@@ -16,7 +16,6 @@ func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	}{
 		{"attempt", int64(was.Attempt), int64(is.Attempt)},
 		{"restarts", int64(was.Restarts), int64(is.Restarts)},
-		{"billedRestarts", int64(was.BilledRestarts), int64(is.BilledRestarts)},
 		{"observedGeneration", was.ObservedGeneration, is.ObservedGeneration},
 		{"suspendedSeconds", was.SuspendedSeconds, is.SuspendedSeconds},
 	} {

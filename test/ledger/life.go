@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // Life is what a pod's name says.
@@ -39,6 +41,9 @@ func LifeOf(job, name string) (Life, bool) {
 func CanRun(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
+
+// CanAct reports whether the pod has not ended and its peers reach it through the Service.
+func CanAct(pod *corev1.Pod) bool { return CanRun(pod) && pod.Labels[v1alpha1.LabelJobName] != "" }
 
 // Env returns the environment of the pod's first container.
 func Env(pod *corev1.Pod) map[string]string {

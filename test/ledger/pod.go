@@ -69,12 +69,13 @@ func (l *Ledger) identity(job *v1alpha1.TrainingJob, pod *corev1.Pod, is Life) {
 	l.must(pod.Spec.RestartPolicy == corev1.RestartPolicyNever, "1 identity: %s has restartPolicy %s", pod.Name, pod.Spec.RestartPolicy)
 }
 
-// fence says that no pod of an earlier life, of an earlier attempt or of an earlier job of the same name can still run.
+// fence says that no pod of an earlier life, of an earlier attempt or of an earlier job of the same name can still run, unless
+// it was taken out of the Service, as one on a lost node is.
 func (l *Ledger) fence(pod *corev1.Pod, is Life) {
 	ref := metav1.GetControllerOf(pod)
 	for _, other := range l.pods {
 		owner := metav1.GetControllerOf(other)
-		if owner == nil || owner.Kind != ref.Kind || owner.Name != ref.Name || !CanRun(other) {
+		if owner == nil || owner.Kind != ref.Kind || owner.Name != ref.Name || !CanAct(other) {
 			continue
 		}
 		was, _ := LifeOf(owner.Name, other.Name)
