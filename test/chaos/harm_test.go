@@ -166,5 +166,5 @@ func (h *harm) goesOn(deeds int) {
 		return len(h.deeds)
 	}
 	before := count()
-	Eventually(count).Should(BeNumerically(">=", before+deeds), "pods are no longer broken: no job runs")
+	Eventually(count).Should(BeNumerically(">=", before+deeds), func() string { return "pods are no longer broken:\n" + h.place.unfinished() })
 }

@@ -84,10 +84,10 @@ func (l *laboratory) revision() int64 {
 	return now.Header.Revision
 }
 
-// compact makes etcd forget every version but the present ones.
-func (l *laboratory) compact() {
+// compact makes etcd forget what was overwritten up to the revision.
+func (l *laboratory) compact(revision int64) {
 	GinkgoHelper()
-	l.ask("/v3/kv/compaction", map[string]any{"revision": l.revision(), "physical": true}, nil)
+	l.ask("/v3/kv/compaction", map[string]any{"revision": revision, "physical": true}, nil)
 }
 
 // ask puts a question to etcd's JSON interface.

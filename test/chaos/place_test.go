@@ -55,12 +55,19 @@ func (p *place) clear() {
 func (p *place) submit(plays ...*play) {
 	GinkgoHelper()
 	for _, play := range plays {
-		play.job.Namespace = p.namespace
-		p.plays[play.job.Name] = play
+		p.add(play)
 	}
 	for _, play := range plays {
 		Expect(kube.Create(context.Background(), play.job)).To(Succeed())
 	}
+}
+
+// add makes the play known, to the tape's readers too.
+func (p *place) add(play *play) {
+	p.tape.mu.Lock()
+	defer p.tape.mu.Unlock()
+	play.job.Namespace = p.namespace
+	p.plays[play.job.Name] = play
 }
 
 // conclude ends what is broken at random, lets every job come to its end and judges all of them.
@@ -121,7 +128,7 @@ func (p *place) wasLost(pod *corev1.Pod) bool {
 
 // unfinished tells the stories of the jobs without a verdict, of ten at most.
 func (p *place) unfinished() string {
-	var stories []string
+	stories := []string{p.tape.gaps()}
 	p.tape.each(func(a *account) {
 		if !a.finished && len(stories) < 10 {
 			stories = append(stories, a.String()+p.harm.on(a.job.Name))

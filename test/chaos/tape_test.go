@@ -65,7 +65,7 @@ func (t *tape) end() {
 
 // follow reads until the tape ends, through every death of etcd.
 func (t *tape) follow(ctx context.Context) {
-	for ctx.Err() == nil && t.trouble == "" {
+	for ctx.Err() == nil && len(t.gaps()) == 0 {
 		t.read(ctx)
 		select {
 		case <-ctx.Done():
@@ -183,18 +183,32 @@ func (t *tape) observation(key string, c *change) (ledger.Observation, error) {
 	return o, nil
 }
 
-// broken returns the sentences of the ledger that do not hold so far, and every gap of the tape.
-func (t *tape) broken() []string {
+// gaps returns why the tape is no longer complete; empty if it is.
+func (t *tape) gaps() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.trouble != "" {
-		return append([]string{t.trouble}, t.ledger.Broken...)
+	return t.trouble
+}
+
+// broken returns the sentences of the ledger that do not hold so far, and why they may not if the tape has a gap.
+func (t *tape) broken() []string {
+	gaps := t.gaps()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if gaps != "" {
+		return append([]string{gaps}, t.ledger.Broken...)
 	}
 	return t.ledger.Broken
 }
 
-// catchUp waits until the tape has read all that was written so far.
-func (t *tape) catchUp() {
+// compact makes etcd forget all that the tape has read. What it has not read it could not read after a death of etcd.
+func (t *tape) compact() {
+	GinkgoHelper()
+	lab.compact(t.catchUp())
+}
+
+// catchUp waits until the tape has read all that was written so far, and returns up to which revision that is.
+func (t *tape) catchUp() (revision int64) {
 	GinkgoHelper()
 	// A Secret is stored between pods and jobs, so the tape passes it.
 	marker := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "marker-", Namespace: t.namespace}}
@@ -206,4 +220,6 @@ func (t *tape) catchUp() {
 		defer t.mu.Unlock()
 		return t.next > revision || t.trouble != ""
 	}).Should(BeTrue(), "the tape does not reach revision %d", revision)
+	Expect(t.gaps()).To(BeEmpty())
+	return revision
 }
