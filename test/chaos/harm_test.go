@@ -104,7 +104,7 @@ func (h *harm) exit(pod *corev1.Pod, code int) {
 func (h *harm) delete(pod *corev1.Pod) {
 	err := kube.Delete(context.Background(), pod.DeepCopy(), client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
 	h.note(pod, "delete", true, err)
-	if err == nil || !(apierrors.IsConflict(err) || apierrors.IsNotFound(err)) { // without an answer it may have been done
+	if err == nil || (!apierrors.IsConflict(err) && !apierrors.IsNotFound(err)) { // without an answer it may have been done
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.deleted[pod.UID] = true
