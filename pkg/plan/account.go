@@ -66,20 +66,26 @@ func incidentOf(s *state.Snapshot, o *policy.RestartOrder) v1alpha1.Incident {
 	}
 }
 
-// keepRunningTime adds up how long the job ran when a run ends.
-func keepRunningTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
-	if !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
-		next.RunningSeconds = s.Job.Status.RunningSeconds + int64(presentRun(s).Seconds())
+// keepRunningTime adds up how long the job ran when a run ends: a run that a failure ended was over when the replica failed,
+// not when that was noticed.
+func keepRunningTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdict) {
+	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
+		return
 	}
+	until := s.Now
+	if v.Failure != nil {
+		until = v.Failure.Time.Time
+	}
+	next.RunningSeconds = s.Job.Status.RunningSeconds + int64(presentRun(s, until).Seconds())
 }
 
-// presentRun returns for how long the job has been running without a break.
-func presentRun(s *state.Snapshot) time.Duration {
+// presentRun returns for how long the job has been running without a break until then.
+func presentRun(s *state.Snapshot, until time.Time) time.Duration {
 	c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return 0
 	}
-	return max(0, s.Now.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
+	return max(0, until.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
 }
 
 // effectiveTimeRatio returns the time that the job ran over the time since its start, suspensions left out: "0.973".
@@ -91,6 +97,9 @@ func effectiveTimeRatio(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) str
 	if total < time.Second {
 		return ""
 	}
-	ran := time.Duration(s.Job.Status.RunningSeconds)*time.Second + presentRun(s)
+	ran := time.Duration(next.RunningSeconds) * time.Second
+	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
+		ran += presentRun(s, s.Now)
+	}
 	return fmt.Sprintf("%.3f", min(1, ran.Seconds()/total.Seconds()))
 }

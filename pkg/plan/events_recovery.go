@@ -39,7 +39,7 @@ func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 		}
 		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
 		list = append(list, warn(v1alpha1.EventNodeAvoided, n.Reason,
-			fmt.Sprintf("New pods keep off %s until %s: %s, %d incidents on it.", n.Name, until, n.Reason, n.Strikes)))
+			fmt.Sprintf("New pods keep off %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)))
 		onNode := warn(v1alpha1.EventSuspectNode, n.Reason,
 			fmt.Sprintf("TrainingJob %s/%s keeps off this node until %s: %s.", s.Job.Namespace, s.Job.Name, until, n.Reason))
 		onNode.Node = n.Name
@@ -73,6 +73,15 @@ func names(slots []state.Slot) string {
 		list = append(list, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(list, ", ")
+}
+
+// sparesRefused tells why there are too few spares: the job goes on without, so that its conditions do not. It is told when
+// they are tried again.
+func sparesRefused(s *state.Snapshot) []Event {
+	if s.Refusal == nil || s.Now.Before(s.Refusal.Retry) || isIncomplete(s) || !lacksSpare(s) {
+		return nil
+	}
+	return []Event{warn(v1alpha1.EventSpareRefused, s.Refusal.Reason, clip(s.Refusal.Message))}
 }
 
 // sparesUsed tells which spares make way.

@@ -28,7 +28,7 @@ func nextStatus(s *state.Snapshot, v policy.Verdict) v1alpha1.TrainingJobStatus 
 		apply(s, &next, memory, v)
 		account(s, &next, v)
 		setConditions(s, &next, v)
-		keepRunningTime(s, &next)
+		keepRunningTime(s, &next, v)
 	}
 	writeMemory(&next, memory)
 	next.Phase = PhaseOf(next.Conditions)

@@ -61,7 +61,8 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
 		applyRule(s.Job, &o, p)
 		o.Billed = isBilled(&o.Failure)
 		switch {
-		case explainsFailure(s, &o.Failure, i.Time.Time) && !isOurDoing(i, &o.Failure):
+		case o.Failure.Reason == v1alpha1.ReasonDeleted: // by ourselves
+		case explainsFailure(s, &o.Failure, i.Time.Add(-time.Second)): // before it: to the second, nobody knows which was first
 			return &o
 		case isEarlierExit(i, p) && (best == nil || o.Failure.Time.Before(&best.Failure.Time)):
 			best = &o
@@ -73,14 +74,15 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
 // isEndedBy reports whether the pod's life was ended by the incident, and nothing of it is known yet.
 func isEndedBy(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
 	known := slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool { return other.Pod == p.Name && other.Pod != i.Pod })
-	if known || !s.IsPast(p) || p.Life.Attempt != int(i.Attempt) {
+	if known || !s.IsPast(p) || !(p.HasStarted() || s.IsLost(p)) || !s.InRange(p.Slot) || p.Life.Attempt != int(i.Attempt) {
 		return false
 	}
 	switch i.Scope {
 	case v1alpha1.ScopeJob:
 		return p.Slot.Role != v1alpha1.Evaluator && int(i.Attempt) < int(s.Job.Status.Attempt)
 	case v1alpha1.ScopeRole:
-		return p.Slot.Role == i.Role
+		present := s.Life(p.Slot)
+		return p.Slot.Role == i.Role && p.Life.Attempt == present.Attempt && p.Life.Replacement == present.Replacement-1
 	default:
 		return p.Name == i.Pod
 	}
@@ -99,11 +101,6 @@ func explainsFailure(s *state.Snapshot, loss *v1alpha1.Failure, at time.Time) bo
 		return false
 	}
 	return !loss.Time.After(at) || slices.Contains(ofNode, loss.Reason) && !loss.Time.After(at.Add(incidentWindow(s)))
-}
-
-// isOurDoing reports whether the pod was lost only because the restart deleted it.
-func isOurDoing(i *v1alpha1.Incident, f *v1alpha1.Failure) bool {
-	return f.Reason == v1alpha1.ReasonDeleted && !f.Time.Before(&i.RestartTime)
 }
 
 // isEarlierExit reports whether the pod failed by itself before the failure that the incident names.
