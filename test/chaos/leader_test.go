@@ -29,7 +29,7 @@ var _ = Describe("Two operators", func() {
 		e.join()
 		p.submit(cast(scaled(21, 105))...)
 		p.harm.begin(scaled(40*time.Millisecond, 25*time.Millisecond))
-		for round := range scaled(1, 8) {
+		for round := range scaled(1, 5) {
 			say("round %d: %s leads and is killed", round, e.leader.user)
 			e.depose(e.leader.kill)
 			p.submit(wide(fmt.Sprintf("%d", round), scaled[int32](100, 400))) // its pods are being created when the leader freezes

@@ -22,11 +22,11 @@ var _ = Describe("The API server", func() {
 		p.submit(cast(scaled(21, 140))...)
 		p.harm.begin(scaled(60*time.Millisecond, 30*time.Millisecond))
 		p.harm.goesOn(scaled(10, 40))
-		for range scaled(1, 4) {
+		for range scaled(1, 3) {
 			before := stormed(o)
 			stop := storm()
 			p.submit(quick("inthestorm" + time.Now().Format("150405")))
-			Eventually(func() int { return stormed(o) - before }).Should(BeNumerically(">=", scaled(40, 1000)), "the API server refuses nothing")
+			Eventually(func() int { return stormed(o) - before }).Should(BeNumerically(">=", scaled(40, 400)), "the API server refuses nothing")
 			stop()
 			p.harm.goesOn(scaled(10, 40))
 		}
