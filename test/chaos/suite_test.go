@@ -42,7 +42,7 @@ func TestChaos(t *testing.T) {
 	if testing.Short() && suite.LabelFilter == "" {
 		suite.LabelFilter = "!full"
 	}
-	suite.Timeout = time.Hour
+	suite.Timeout = scaled(9*time.Minute, 55*time.Minute) // before go test would end without cleaning up
 	RunSpecs(t, "chaos", suite, reporter)
 }
 
