@@ -5,6 +5,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,8 +16,8 @@ import (
 
 // How long a leader's lease lasts here, and how long the leader tries to renew it.
 const (
-	leaseDuration = 2 * time.Second
-	renewDeadline = 1500 * time.Millisecond
+	leaseDuration = 3 * time.Second
+	renewDeadline = 2 * time.Second
 )
 
 var _ = Describe("Two operators", func() {
@@ -24,18 +25,14 @@ var _ = Describe("Two operators", func() {
 		p := newPlace()
 		e := &electorate{place: p}
 		DeferCleanup(e.end)
-		e.join()
-		e.waitForLeader("")
-		e.join()
+		e.waitForLeader()
 		p.submit(cast(scaled(21, 105))...)
 		p.harm.begin(scaled(40*time.Millisecond, 25*time.Millisecond))
 		for round := range scaled(1, 5) {
-			say("round %d: %s leads and is killed", round, e.leader.user)
-			e.depose(e.leader.kill)
+			say("round %d: %s led and was killed", round, e.depose((*operator).kill).user)
 			p.submit(wide(fmt.Sprintf("%d", round), scaled[int32](100, 400))) // its pods are being created when the leader freezes
-			say("round %d: %s leads and is frozen", round, e.leader.user)
-			former := e.leader
-			e.depose(former.freeze)
+			former := e.depose((*operator).freeze)
+			say("round %d: %s led and was frozen", round, former.user)
 			former.thaw()
 			Eventually(former.ended).Should(BeClosed(), "%s, frozen until another one led, goes on as if it led", former.user)
 		}
@@ -53,39 +50,61 @@ func wide(name string, pods int32) *play {
 
 // electorate is the operators of a place, of which one leads.
 type electorate struct {
-	place   *place
-	members []*operator
-	leader  *operator
-	holder  string
+	place *place
+	// members are all there ever were, candidates those that have not been killed or frozen.
+	members, candidates []*operator
+	holder              string
 }
 
-// join starts an operator more.
+// join starts operators until there are two candidates. One that has ended by itself, as an operator does that could not renew
+// its lease in time, is replaced as the kubelet would.
 func (e *electorate) join() {
 	GinkgoHelper()
-	e.members = append(e.members, startOperator(e.place.namespace, "--leader-elect", "--leader-election-namespace", e.place.namespace,
-		"--leader-elect-lease-duration", leaseDuration.String(), "--leader-elect-renew-deadline", renewDeadline.String(), "--leader-elect-retry-period=300ms"))
+	e.candidates = slices.DeleteFunc(e.candidates, func(o *operator) bool { return o.hasEnded() })
+	for len(e.candidates) < 2 {
+		o := startOperator(e.place.namespace, "--leader-elect", "--leader-election-namespace", e.place.namespace,
+			"--leader-elect-lease-duration", leaseDuration.String(), "--leader-elect-renew-deadline", renewDeadline.String(), "--leader-elect-retry-period=300ms")
+		e.members, e.candidates = append(e.members, o), append(e.candidates, o)
+	}
 }
 
-// depose does to the leader what ends its time, waits until the other operator leads and lets another one join.
-func (e *electorate) depose(how func()) {
+// depose does to the leader what ends its time, waits until another one leads and returns the former.
+func (e *electorate) depose(how func(*operator)) (former *operator) {
 	GinkgoHelper()
-	how()
-	e.waitForLeader(e.holder)
-	e.join()
+	former = e.lastToRenew() // it may have changed since somebody looked
+	how(former)
+	e.candidates = slices.DeleteFunc(e.candidates, func(o *operator) bool { return o == former })
+	e.waitForLeader()
+	return former
 }
 
-// waitForLeader waits until somebody else than the former holder has the lease. There are never more than two who can take it.
-func (e *electorate) waitForLeader(former string) {
+// waitForLeader waits until somebody else than the former holder has the lease.
+func (e *electorate) waitForLeader() {
 	GinkgoHelper()
 	lease := &coordinationv1.Lease{}
 	Eventually(func() string {
+		e.join()
 		err := kube.Get(context.Background(), client.ObjectKey{Namespace: e.place.namespace, Name: "trainingjob-operator"}, lease)
 		if err != nil || lease.Spec.HolderIdentity == nil {
-			return former
+			return e.holder
 		}
 		return *lease.Spec.HolderIdentity
-	}).ShouldNot(Or(Equal(former), BeEmpty()), "nobody takes the lease over from %s", former)
-	e.holder, e.leader = *lease.Spec.HolderIdentity, e.members[len(e.members)-1]
+	}).ShouldNot(Or(Equal(e.holder), BeEmpty()), "nobody takes the lease over from %s", e.holder)
+	e.holder = *lease.Spec.HolderIdentity
+}
+
+// lastToRenew returns who wrote the lease last.
+func (e *electorate) lastToRenew() (last *operator) {
+	GinkgoHelper()
+	var latest time.Time
+	all := requests()
+	for _, o := range e.members {
+		if end := leaseOf(all[o.user]); end.After(latest) {
+			last, latest = o, end
+		}
+	}
+	Expect(last).NotTo(BeNil(), "the audit log does not show who renews the lease")
+	return last
 }
 
 func (e *electorate) end() {

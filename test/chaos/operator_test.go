@@ -102,6 +102,15 @@ func (o *operator) kill() {
 	<-o.ended
 }
 
+func (o *operator) hasEnded() bool {
+	select {
+	case <-o.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // freeze stops the process until thaw: for itself no time passes.
 func (o *operator) freeze() {
 	GinkgoHelper()
