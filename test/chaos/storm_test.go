@@ -26,7 +26,8 @@ var _ = Describe("The API server", func() {
 			before := stormed(o)
 			stop := storm()
 			p.submit(quick("inthestorm" + time.Now().Format("150405")))
-			Eventually(func() int { return stormed(o) - before }).Should(BeNumerically(">=", scaled(40, 400)), "the API server refuses nothing")
+			Eventually(func() int { return stormed(o) - before }).WithPolling(time.Second).
+				Should(BeNumerically(">=", scaled(40, 150)), "the API server refuses nothing")
 			stop()
 			p.harm.goesOn(scaled(10, 40))
 		}
