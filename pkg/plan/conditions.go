@@ -56,7 +56,11 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 		c.finish(v1alpha1.ConditionFailed, v)
 	default:
 		c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job is no longer suspended.")
-		c.setScheduled(v)
+		if s.Job.Status.Attempt != next.Attempt {
+			c.setRestarting(v)
+			break
+		}
+		c.setScheduled()
 		c.setRunning(v)
 		c.setProgressing()
 	}
@@ -94,12 +98,8 @@ func (c conditions) rest(v policy.Verdict) {
 }
 
 // setScheduled says whether every replica's pod has a node. Only the scheduler's word that a pod fits nowhere makes a
-// scheduled attempt unscheduled again; a pod that is just being replaced does not. A new attempt has no pods yet.
-func (c conditions) setScheduled(v policy.Verdict) {
-	if c.s.Job.Status.Attempt != c.next.Attempt {
-		c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
-		return
-	}
+// scheduled attempt unscheduled again; a pod that is just being replaced does not.
+func (c conditions) setScheduled() {
 	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
 		return
 	}
@@ -120,6 +120,14 @@ func (c conditions) setScheduled(v policy.Verdict) {
 	}
 }
 
+// setRestarting says that a whole-job restart has ended the attempt. What its pods are like says nothing of the next one.
+func (c conditions) setRestarting(v policy.Verdict) {
+	c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
+	c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
+	c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
+	meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
+}
+
 // butAvoided tells which nodes the scheduler was not allowed to take.
 func butAvoided(s *state.Snapshot) string {
 	nodes := avoidedNodes(s)
@@ -129,13 +137,8 @@ func butAvoided(s *state.Snapshot) string {
 	return " The job keeps off " + strings.Join(nodes, ", ") + " (status.avoidedNodes)."
 }
 
-// setRunning says whether the attempt runs. A whole-job restart ends it; replacing a replica does not.
+// setRunning says whether the attempt runs. Replacing a replica does not end it.
 func (c conditions) setRunning(v policy.Verdict) {
-	if c.s.Job.Status.Attempt != c.next.Attempt {
-		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
-		c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
-		return
-	}
 	missing, found := policy.FirstMissing(c.s)
 	switch {
 	case !found:

@@ -12,12 +12,12 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// explained tells of incidents whose true cause shows only now, and what was given back.
-func explained(was, next *v1alpha1.TrainingJobStatus) []Event {
+// explained tells of incidents whose true cause shows only now, and what was given back. begun is how many of the next incidents
+// begin now: the others have moved back by as many places.
+func explained(was, next *v1alpha1.TrainingJobStatus, begun int) []Event {
 	var list []Event
-	anew := int(next.Restarts - was.Restarts) // incidents of one second are told apart by their place behind the new ones
-	for i := range was.Incidents[:max(0, min(len(was.Incidents), len(next.Incidents)-anew))] {
-		old, is := &was.Incidents[i], &next.Incidents[anew+i]
+	for i := begun; i < len(next.Incidents); i++ {
+		is, old := &next.Incidents[i], &was.Incidents[i-begun]
 		if !is.Explained || old.Explained {
 			continue
 		}
@@ -34,7 +34,7 @@ func explained(was, next *v1alpha1.TrainingJobStatus) []Event {
 func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	for _, n := range next.AvoidedNodes {
-		if slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name }) {
+		if !s.Now.Before(n.Until.Time) || slices.Contains(avoidedNodes(s), n.Name) {
 			continue
 		}
 		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
