@@ -96,7 +96,7 @@ func TestASpareThatMakesWayIsTold(t *testing.T) {
 		isUsed := func(e plan.Event) bool { return e.Reason != v1alpha1.EventSpareUsed }
 		return slices.DeleteFunc(plan.Make(builder.Snapshot(job, append(pods, builder.Running("worker", 0))...)).Events, isUsed)
 	}
-	suspended := append(base, builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, "", 0))
+	suspended := slices.Concat(base, []builder.JobOption{builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)})
 	cases := []struct {
 		name string
 		got  []plan.Event
