@@ -3,11 +3,9 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -90,7 +88,7 @@ func (l *ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	}{
 		{"attempt", int64(was.Attempt), int64(is.Attempt)},
 		{"restarts", int64(was.Restarts), int64(is.Restarts)},
-		{"billedRestarts", int64(was.BilledRestarts), int64(is.BilledRestarts)},
+		{"billedRestarts (what was given back included)", int64(was.BilledRestarts), int64(is.BilledRestarts) + givenBack(was, is)},
 		{"observedGeneration", was.ObservedGeneration, is.ObservedGeneration},
 		{"suspendedSeconds", was.SuspendedSeconds, is.SuspendedSeconds},
 	} {
@@ -159,6 +157,10 @@ func (l *ledger) pod(pod *corev1.Pod, created bool) {
 	ref := metav1.GetControllerOf(pod)
 	if ref != nil && ref.Kind == v1alpha1.Kind {
 		if a, known := l.jobs[ref.UID]; known {
+			if isSpare(ref.Name, pod.Name) {
+				l.spare(a, pod, created)
+				return
+			}
 			is, named := lifeOf(ref.Name, pod.Name)
 			l.must(named, "1 identity: %s is no name of a pod of %s", pod.Name, ref.Name)
 			if named && created {
@@ -175,102 +177,6 @@ func (l *ledger) pod(pod *corev1.Pod, created bool) {
 	l.pods[pod.UID] = pod
 }
 
-// birth says what must hold when a pod is created.
-func (l *ledger) birth(a *account, pod *corev1.Pod, is life) {
-	status := &a.now.Status
-	role := roleOf(is.role)
-	l.identity(a.now, pod, is)
-	l.fence(pod, is)
-	l.agreement(a, pod, is)
-	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionFinished), "4 no work without cause: %s was created after the end of the job", pod.Name)
-	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended), "4 no work without cause: %s was created while the job was suspended", pod.Name)
-	l.must(int32(is.index) < a.mostReplicas[role], "5 bounds: %s, but %s had at most %d replicas", pod.Name, role, a.mostReplicas[role])
-	l.must(is.attempt <= int(status.Attempt), "8 exactly once: %s was created in attempt %d", pod.Name, status.Attempt)
-	l.must(a.suspended || !a.began[pod.Name], "5 bounds: life %s began twice", pod.Name)
-	if next := status.NextStartTime; next != nil {
-		l.must(!pod.CreationTimestamp.Before(next), "14 back-off: %s was created at %s, before nextStartTime %s", pod.Name, pod.CreationTimestamp, next)
-	}
-	if attempt, done := a.succeeded[is.slot()]; done && a.now.Spec.ReplicaSpecs[role].RestartPolicy != v1alpha1.RestartAlways {
-		l.must(attempt < is.attempt && isCollective(&a.now.Spec), "13 success is not lost: %s was created after %s had succeeded", pod.Name, is.slot())
-	}
-	a.creations++
-}
-
-func (l *ledger) identity(job *v1alpha1.TrainingJob, pod *corev1.Pod, is life) {
-	l.must(len(pod.OwnerReferences) == 1, "1 identity: %s has %d owners", pod.Name, len(pod.OwnerReferences))
-	want := map[string]string{
-		v1alpha1.LabelJobName: job.Name, v1alpha1.LabelJobUID: string(job.UID),
-		v1alpha1.LabelRole: is.role, v1alpha1.LabelIndex: strconv.Itoa(is.index), v1alpha1.LabelAttempt: strconv.Itoa(is.attempt),
-		v1alpha1.LabelLife:            fmt.Sprintf("%d-%d", is.attempt, is.replacement),
-		v1alpha1.KubeflowLabelJobName: job.Name, v1alpha1.KubeflowLabelReplicaType: is.role, v1alpha1.KubeflowLabelReplicaIndex: strconv.Itoa(is.index),
-	}
-	for label, value := range want {
-		l.must(pod.Labels[label] == value, "1 identity: label %s of %s is %q, not %q", label, pod.Name, pod.Labels[label], value)
-	}
-	l.must(pod.Spec.Hostname == job.Name+"-"+is.slot() && pod.Spec.Subdomain == job.Name, "15 rendezvous: %s is %s.%s in DNS", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain)
-	l.must(pod.Spec.RestartPolicy == corev1.RestartPolicyNever, "1 identity: %s has restartPolicy %s", pod.Name, pod.Spec.RestartPolicy)
-}
-
-// fence says that no pod of an earlier life, of an earlier attempt or of an earlier job of the same name can still run.
-func (l *ledger) fence(pod *corev1.Pod, is life) {
-	ref := metav1.GetControllerOf(pod)
-	for _, other := range l.pods {
-		owner := metav1.GetControllerOf(other)
-		if owner == nil || owner.Kind != ref.Kind || owner.Name != ref.Name || !canRun(other) {
-			continue
-		}
-		was, _ := lifeOf(owner.Name, other.Name)
-		switch {
-		case owner.UID != ref.UID:
-			l.must(false, "3 fence: %s was created while %s of an earlier job could run", pod.Name, other.Name)
-		case was.slot() == is.slot():
-			l.must(false, "2 uniqueness: %s was created while %s could run", pod.Name, other.Name)
-		case was.attempt < is.attempt:
-			l.must(false, "3 fence: %s was created while %s of an earlier attempt could run", pod.Name, other.Name)
-		}
-	}
-}
-
-// agreed are the variables that all ranks of an attempt must agree on.
-var agreed = []string{"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PET_NNODES", "PET_RDZV_ENDPOINT", "JAX_NUM_PROCESSES",
-	"JAX_COORDINATOR_ADDRESS", v1alpha1.EnvAttempt, v1alpha1.EnvLeaderAddress}
-
-// agreement says that the ranks of an attempt are unique and that all its pods see the same cluster.
-func (l *ledger) agreement(a *account, pod *corev1.Pod, is life) {
-	key := fmt.Sprintf("attempt %d rank %s", is.attempt, pod.Labels[v1alpha1.LabelRank])
-	if whose, taken := a.ranks[key]; taken {
-		l.must(whose == is.slot(), "15 rendezvous: %s is that of %s and of %s", key, whose, is.slot())
-	}
-	a.ranks[key] = is.slot()
-	if a.suspended {
-		return // replicas may have changed while the job was suspended
-	}
-	values := env(pod)
-	for _, own := range a.now.Spec.ReplicaSpecs[roleOf(is.role)].Template.Spec.Containers[0].Env {
-		delete(values, own.Name) // the user's own wins
-	}
-	l.must(values[v1alpha1.EnvRank] == pod.Labels[v1alpha1.LabelRank], "15 rendezvous: %s has rank %s in its label and %s in its environment",
-		pod.Name, pod.Labels[v1alpha1.LabelRank], values[v1alpha1.EnvRank])
-	if a.now.Spec.Elastic != nil {
-		delete(values, "WORLD_SIZE") // the size when the pod was made: torchrun counts anew
-	}
-	if text := values["TF_CONFIG"]; text != "" && a.now.Spec.Elastic == nil {
-		var config struct{ Cluster json.RawMessage }
-		l.must(json.Unmarshal([]byte(text), &config) == nil, "15 rendezvous: TF_CONFIG of %s is no JSON: %s", pod.Name, text)
-		values["the cluster of TF_CONFIG"] = string(config.Cluster)
-	}
-	for _, name := range append(agreed, "the cluster of TF_CONFIG") {
-		value, set := values[name]
-		if !set {
-			continue
-		}
-		key := fmt.Sprintf("%s of attempt %d", name, is.attempt)
-		former, known := a.rendezvous[key]
-		l.must(!known || former == value, "15 rendezvous: %s is %s for some pods and %s for %s", key, former, value, pod.Name)
-		a.rendezvous[key] = value
-	}
-}
-
 func roleOf(lower string) v1alpha1.Role {
 	for _, role := range v1alpha1.Roles {
 		if string(role[0]|0x20)+string(role[1:]) == lower || (role == v1alpha1.PS && lower == "ps") {
@@ -284,6 +190,21 @@ func roleOf(lower string) v1alpha1.Role {
 func isCollective(spec *v1alpha1.TrainingJobSpec) bool {
 	_, hasPS := spec.ReplicaSpecs[v1alpha1.PS]
 	return spec.Framework != v1alpha1.Custom && !hasPS
+}
+
+// givenBack returns how many charged restarts were explained, and so given back, from one version to the next.
+func givenBack(was, is *v1alpha1.TrainingJobStatus) int64 {
+	var n int64
+	for i := range is.Incidents {
+		now := &is.Incidents[i]
+		charged := slices.ContainsFunc(was.Incidents, func(o v1alpha1.Incident) bool {
+			return o.Billed && !o.Explained && o.RestartTime.Equal(&now.RestartTime)
+		})
+		if now.Explained && !now.Billed && charged {
+			n++
+		}
+	}
+	return n
 }
 
 // restartsOf returns the sum of what the roles' statuses count.

@@ -53,7 +53,7 @@ func (v *view) pod(slot string) *corev1.Pod {
 func (v *view) slots(phase corev1.PodPhase) string {
 	var found []string
 	for i := range v.pods {
-		if v.pods[i].Status.Phase == phase && v.pods[i].DeletionTimestamp == nil {
+		if v.pods[i].Status.Phase == phase && v.pods[i].DeletionTimestamp == nil && !isFenced(&v.pods[i]) {
 			is, _ := lifeOf(v.job.Name, v.pods[i].Name)
 			found = append(found, is.slot())
 		}
@@ -67,7 +67,7 @@ func (v *view) uids(except ...string) map[string]string {
 	found := map[string]string{}
 	for i := range v.pods {
 		is, _ := lifeOf(v.job.Name, v.pods[i].Name)
-		if !slices.Contains(except, is.slot()) && canRun(&v.pods[i]) {
+		if !slices.Contains(except, is.slot()) && canRun(&v.pods[i]) && !isFenced(&v.pods[i]) {
 			found[is.slot()] = string(v.pods[i].UID)
 		}
 	}
@@ -96,6 +96,9 @@ func podTable(pods []corev1.Pod) string {
 		fmt.Fprintf(&text, "pod %s: %s on %q", p.Name, p.Status.Phase, p.Spec.NodeName)
 		if p.DeletionTimestamp != nil {
 			text.WriteString(", being deleted")
+		}
+		if isFenced(p) {
+			text.WriteString(", out of the Service")
 		}
 		for _, c := range p.Status.ContainerStatuses {
 			if c.State.Terminated != nil {
@@ -153,6 +156,20 @@ func lifeOf(job, name string) (life, bool) {
 	}
 	number := func(i int) int { n, _ := strconv.Atoi(parts[i]); return n }
 	return life{role: parts[1], index: number(2), attempt: number(3), replacement: number(4)}, true
+}
+
+// isFenced reports whether the pod was taken out of its job's Service: nobody can stop it on its lost node, but nobody meets it.
+func isFenced(pod *corev1.Pod) bool {
+	_, reachable := pod.Labels[v1alpha1.LabelJobName]
+	return !reachable
+}
+
+var spareName = regexp.MustCompile(`^(chief|master|launcher|worker|ps|evaluator)-spare-\d+$`)
+
+// isSpare reports whether the name is one that the operator gives to a placeholder pod of the job.
+func isSpare(job, name string) bool {
+	rest, ours := strings.CutPrefix(name, job+"-")
+	return ours && spareName.MatchString(rest)
 }
 
 func canRun(pod *corev1.Pod) bool {
