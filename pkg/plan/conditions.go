@@ -134,7 +134,7 @@ func (c conditions) setRunning(v policy.Verdict) {
 	missing, found := policy.FirstMissing(c.s)
 	switch {
 	case !found:
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, "All replicas run.")
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, enough(c.s))
 		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")
 		if c.next.RunningTime == nil {
 			now := metav1.NewTime(c.s.Now)
@@ -161,6 +161,14 @@ func (c conditions) setProgressing() {
 	case c.s.Progress.Renewed.After(c.runningSince()):
 		c.set(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonProgressMade, "The progress Lease is renewed in time.")
 	}
+}
+
+// enough says who runs: all, or as many as an elastic job needs.
+func enough(s *state.Snapshot) string {
+	if policy.IsComplete(s) {
+		return "All replicas run."
+	}
+	return "At least minReplicas workers run."
 }
 
 func (c conditions) runningSince() time.Time {

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -30,6 +32,11 @@ func FirstMissing(s *state.Snapshot) (missing state.Slot, ok bool) {
 		}
 	}
 	return state.Slot{}, false
+}
+
+// IsComplete reports whether every replica runs or has succeeded, those of an elastic job that it could do without included.
+func IsComplete(s *state.Snapshot) bool {
+	return !slices.ContainsFunc(s.Slots(), func(slot state.Slot) bool { return !isUp(s, slot) })
 }
 
 func isUp(s *state.Snapshot, slot state.Slot) bool {

@@ -24,7 +24,7 @@ func stalled(s *state.Snapshot) (*Verdict, time.Time) {
 	leader := state.Leader(&s.Job.Spec)
 	failure := v1alpha1.Failure{
 		Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt, Cause: v1alpha1.CauseHang,
-		Reason: v1alpha1.ReasonProgressStalled, Message: StallMessage(s), Time: metav1.NewTime(deadline),
+		Reason: v1alpha1.ReasonProgressStalled, Message: StallMessage(s), Time: metav1.NewTime(deadline.Add(-stallAfter(s))),
 	}
 	if p := s.Present(leader); p != nil {
 		failure.Pod, failure.Node = p.Name, p.Node

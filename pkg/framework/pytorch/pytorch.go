@@ -13,6 +13,8 @@
 // it starts. Until then WORLD_SIZE and RANK count pods, one process each.
 //
 // Decisions, newest first:
+//   - elastic.rendezvous replaces backend and endpoint; with an endpoint outside the job nobody is its host, and PET_RDZV_CONF
+//     holds only what the user wrote.
 //   - PET_MAX_RESTARTS of an elastic job is recovery.maxRestarts, not 0. torchrun takes a newcomer in for free, but the
 //     loss of a peer, by failure or by scaling down, breaks the survivors' collective and costs each of them one
 //     restart (elastic/agent/server/api.py, _invoke_run; the quickstart says that scaling up counts too, the code does
@@ -35,6 +37,7 @@
 package pytorch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -90,13 +93,23 @@ func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	}
 	masters := int32(size) - job.Spec.Replicas(v1alpha1.Worker)
 	nodes := fmt.Sprintf("%d:%d", elastic.MinReplicas+masters, elastic.MaxReplicas+masters)
+	backend, endpoint, _ := rendezvous(elastic)
 	return append(env,
 		corev1.EnvVar{Name: "PET_NNODES", Value: nodes},
-		corev1.EnvVar{Name: "PET_RDZV_BACKEND", Value: "c10d"},
-		corev1.EnvVar{Name: "PET_RDZV_ENDPOINT", Value: host + ":" + port},
+		corev1.EnvVar{Name: "PET_RDZV_BACKEND", Value: backend},
+		corev1.EnvVar{Name: "PET_RDZV_ENDPOINT", Value: cmp.Or(endpoint, host+":"+port)},
 		corev1.EnvVar{Name: "PET_RDZV_ID", Value: fmt.Sprintf("%s-%d", job.UID, job.Status.Attempt)},
 		corev1.EnvVar{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(int(ptr.Deref(job.Spec.Recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)))},
 	)
+}
+
+// rendezvous returns what the job says of its rendezvous; an empty endpoint is the leader's.
+func rendezvous(elastic *v1alpha1.Elastic) (backend, endpoint string, conf []string) {
+	r := elastic.Rendezvous
+	if r == nil {
+		return "c10d", "", nil
+	}
+	return cmp.Or(r.Backend, "c10d"), r.Endpoint, r.Conf
 }
 
 // member returns what is one rank's own.
@@ -110,8 +123,14 @@ func member(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	if job.Spec.Elastic == nil {
 		return env
 	}
-	isHost := strconv.FormatBool(slot == state.Leader(&job.Spec))
-	return append(env, corev1.EnvVar{Name: "PET_RDZV_CONF", Value: "is_host=" + isHost})
+	_, endpoint, conf := rendezvous(job.Spec.Elastic)
+	if endpoint == "" {
+		conf = append([]string{"is_host=" + strconv.FormatBool(slot == state.Leader(&job.Spec))}, conf...)
+	}
+	if len(conf) > 0 {
+		env = append(env, corev1.EnvVar{Name: "PET_RDZV_CONF", Value: strings.Join(conf, ",")})
+	}
+	return env
 }
 
 // processes returns how many processes torchrun starts in a pod of the role.
