@@ -31,14 +31,14 @@ var _ = Describe("Budget", func() {
 
 	// #1749 #2220: nothing said which replica failed, where, with which exit code.
 	It("says which replica failed, where and how #1749 #2220", func() {
-		j := submit(pytorch("p", maxRestarts(0), master(), workers(2)))
+		j := submit(pytorch("p", maxOOMRestarts(0), master(), workers(2)))
 		j.runs(0, 0)
 		pod := j.pod("worker-1")
 		j.does(map[string]any{"exit-code": "137", "exit-reason": "OOMKilled", "exit-message": "no memory for batch 7"}, "worker-1")
 		f := j.fails(v1alpha1.ReasonMaxRestartsExceeded).job.Status.FirstFailure
 		f.Time.Time = time.Time{}
 		Expect(f).To(Equal(&v1alpha1.Failure{
-			Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseRetryable, Pod: pod.Name, Node: pod.Spec.NodeName,
+			Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseOOM, Pod: pod.Name, Node: pod.Spec.NodeName,
 			ExitCode: ptr.To[int32](137), Signal: ptr.To[int32](9), Reason: "OOMKilled", Message: "no memory for batch 7",
 		}))
 		j.tells(v1alpha1.ConditionFailed, "worker-1", pod.Spec.NodeName, "137", "no memory for batch 7")
