@@ -8,7 +8,12 @@
 //     written last. So does a look after an own write that the cache has not shown for long.
 //   - A pod that ran and is not in the cache is asked for by name before it counts as lost.
 //
+//   - A node that is not in the cache counts as deleted only if the API server says so too.
+//
 // Decisions, newest first:
+//   - While most nodes are not ready none counts as lost: then it is the control plane that has lost touch.
+//   - A pod is fenced by taking its job-name label away, which the Service selects by: one patch with its UID, and no
+//     further object. It keeps the label that the cache selects by.
 //   - What the API server refused is kept in memory only. After a crash the operator asks once more, that is all.
 //   - Pods are cached without their specs: node name, conditions and container states are all that a decision needs.
 package cluster

@@ -25,6 +25,9 @@ func converge(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 		steps, forced := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) }, WhyPastLife)
 		creates, wake := createMissing(s)
 		steps = append(steps, creates...)
+		if s.Refusal != nil && s.Now.Before(s.Refusal.Retry) && lacksSpare(s) {
+			wake = policy.Earliest(wake, s.Refusal.Retry)
+		}
 		return append(steps, keepSpares(s)...), policy.Earliest(forced, wake)
 	default:
 		return nil, time.Time{}

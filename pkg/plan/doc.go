@@ -8,10 +8,17 @@
 // Why it is safe to crash anywhere: a plan that changes a life, a suspension or a verdict carries no steps. It is
 // written with the resourceVersion it was made from, and the steps follow from the status when it is read back.
 //
-// The fence: a slot's next life begins when its former pod can no longer run, and an attempt begins when no pod
-// of an earlier attempt can, so that an old rank never writes what a new one reads.
+// The fence: a slot's next life begins when its former pod can no longer act, and an attempt begins when no pod
+// of an earlier attempt can, so that an old rank never writes what a new one reads. A pod can no longer act when it has
+// finished or is gone, or when its node is lost and the pod was taken out of the Service:
+//
+//	node lost ── status: next life ── FencePod, DeletePod ── CreatePod ... 30 s later DeletePod by force
 //
 // Decisions, newest first:
+//   - A spare makes way when the scheduler says that a replica fits nowhere, not before: it then serves every kind of
+//     restart alike, and a whole-job restart that has room leaves the spares alone.
+//   - A worker that is left out for lack of room gets its next life at once, as one that scaling takes away does.
+//   - Any mounted claim counts as writable on one node only: reading access modes would take rights on claims.
 //   - The pod behind status.firstFailure is kept for its log until the next incident or the clean-up; other pods of past
 //     lives are deleted.
 //   - A status in which only progress has changed (ready counts, started replicas) is written at most every

@@ -44,7 +44,7 @@ func Make(s *state.Snapshot) Plan {
 		p.Status, p.Events = s.Job.Status, nil
 		p.Wake = policy.Earliest(p.Wake, due)
 	}
-	p.Events = append(p.Events, sparesUsed(s, p.Steps)...)
+	p.Events = append(append(p.Events, sparesUsed(s, p.Steps)...), sparesRefused(s)...)
 	return p
 }
 

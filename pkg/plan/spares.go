@@ -40,7 +40,7 @@ func makeWay(s *state.Snapshot, own []state.Pod, n int) []Step {
 }
 
 func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.Pod) []Step {
-	if s.Refusal != nil || !isPlaced(s) {
+	if (s.Refusal != nil && s.Now.Before(s.Refusal.Retry)) || !isPlaced(s) {
 		return nil
 	}
 	var steps []Step
@@ -50,6 +50,17 @@ func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.
 		}
 	}
 	return steps
+}
+
+// lacksSpare reports whether a spare is missing that should be there.
+func lacksSpare(s *state.Snapshot) bool {
+	want := 0
+	for role := range s.Job.Spec.ReplicaSpecs {
+		if spares := s.Job.Spec.ReplicaSpecs[role].Spares; spares != nil {
+			want += int(spares.Count)
+		}
+	}
+	return len(s.Spares) < want && isPlaced(s)
 }
 
 // isPlaced reports whether every replica has a node: only then spares may take what is left.

@@ -7,16 +7,22 @@
 //	expired     activeDeadlineSeconds are over
 //	failed      replicas broke: restart what must be, or fail
 //	late        startupDeadlineSeconds are over and not all replicas run
+//	stalled     the progress Lease was not renewed in time
 //
-// What broke is answered in five steps, each a pure function: failures (which replicas), causeOf (what kind),
-// ScopeOf (what to restart), the budget (whether to) and backOff (when).
+// What broke is answered in steps, each a pure function in a file of its own: failures (which replicas), causeOf and the
+// user's rules (what kind), ScopeOf (what to restart), the budget (whether to), backOff (when). Explain corrects
+// earlier incidents whose true cause shows later, Avoid names the nodes to keep off, Fit the workers to leave out.
 //
 // Decisions, newest first:
+//   - A restart waits for a member that its node is still starting only in an attempt that never ran: that is where slow
+//     images restart a job for ever. Once it ran, waiting would only cost time.
+//   - Only a node's trouble explains an exit before it, as it shows late; a drain or a deletion says when it happened.
+//   - noProgressLimit does not count preemptions: they say nothing about the training.
 //   - All failures that narrow scopes do not explain are one incident: with a failure of scope Job the whole job
 //     restarts once, the earliest of them is the reason, and the others are its consequences and are not charged.
 //   - Kubernetes gives times in whole seconds. Of failures in the same second, a lost pod explains an exit, and a
 //     signal explains an exit code that the restart policy calls permanent; not the other way round.
 //   - In a collective a whole-job restart runs succeeded ranks again, because the others cannot meet without
 //     them. In every other case a replica that has succeeded never runs again.
-//   - An evaluator never fails the job: past its own budget it is left as it failed.
+//   - An evaluator never fails the job, unless a rule of the user's says so: past its own budget it is left as it failed.
 package policy

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
@@ -142,11 +141,7 @@ func (b *bench) cleanUp(ctx context.Context, m maker) error {
 			return fmt.Errorf("cleaning up: %w", err)
 		}
 	}
-	return wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		left := podMetadata()
-		err := b.client.List(ctx, left, client.InNamespace(b.namespace), client.MatchingLabels{benchLabel: "pod"}, client.Limit(1))
-		return len(left.Items) == 0, err
-	})
+	return b.noneLeft(ctx, 500*time.Millisecond)
 }
 
 func podMetadata() *metav1.PartialObjectMetadataList {

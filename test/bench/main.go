@@ -43,7 +43,8 @@ func command() *cobra.Command {
 		Args:  cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	f := cmd.Flags()
+	cmd.AddCommand(recoveryCommand(&o))
+	f := cmd.PersistentFlags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "path of the kubeconfig; default: the environment variable KUBECONFIG")
 	f.StringVar(&o.metrics, "metrics", os.Getenv("OPERATOR_METRICS"), "URL of the operator's metrics, to count its requests, CPU and memory; empty leaves them out")
 	f.StringVar(&o.namespace, "namespace", "default", "namespace to run in")
@@ -110,6 +111,11 @@ func median(results []result, of func(result) float64) float64 {
 	for _, r := range results {
 		values = append(values, of(r))
 	}
+	return middle(values)
+}
+
+// middle returns the median of values, which it sorts.
+func middle(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -16,13 +17,14 @@ const quiet = 2 * time.Second
 
 // spending is what the operator has used, by its own metrics.
 type spending struct {
-	requests float64
+	// writes are those of the requests that change something, Events included.
+	requests, writes float64
 	// cpu is in seconds, memory (resident) in bytes.
 	cpu, memory float64
 }
 
 func (s *spending) since(before *spending) *spending {
-	return &spending{requests: s.requests - before.requests, cpu: s.cpu - before.cpu, memory: s.memory}
+	return &spending{requests: s.requests - before.requests, writes: s.writes - before.writes, cpu: s.cpu - before.cpu, memory: s.memory}
 }
 
 // spent reads the operator's metrics; it returns nil if their URL is not known.
@@ -45,9 +47,10 @@ func (b *bench) spent(ctx context.Context) (*spending, error) {
 		return nil, fmt.Errorf("reading the operator's metrics: %w", err)
 	}
 	return &spending{
-		requests: sum(families["rest_client_requests_total"]),
-		cpu:      sum(families["process_cpu_seconds_total"]),
-		memory:   sum(families["process_resident_memory_bytes"]),
+		requests: sum(families["rest_client_requests_total"], nil),
+		writes:   sum(families["rest_client_requests_total"], isWrite),
+		cpu:      sum(families["process_cpu_seconds_total"], nil),
+		memory:   sum(families["process_resident_memory_bytes"], nil),
 	}, nil
 }
 
@@ -69,10 +72,17 @@ func (b *bench) spentWhenQuiet(ctx context.Context) (*spending, error) {
 	return nil, err
 }
 
-func sum(family *dto.MetricFamily) float64 {
+func isWrite(m *dto.Metric) bool {
+	return slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == "method" && l.GetValue() != http.MethodGet })
+}
+
+// sum adds the family's values up: of all metrics, or of those that are asked for.
+func sum(family *dto.MetricFamily, wanted func(*dto.Metric) bool) float64 {
 	total := 0.0
 	for _, m := range family.GetMetric() {
-		total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		if wanted == nil || wanted(m) {
+			total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
 	}
 	return total
 }

@@ -159,6 +159,8 @@ const (
 	EventGrown = "Grown"
 	// EventSpareUsed : a placeholder pod makes way for a replica.
 	EventSpareUsed = "SpareUsed"
+	// EventSpareRefused : the API server refuses a placeholder pod; the job goes on without.
+	EventSpareRefused = "SpareRefused"
 	// EventEnvConflict : a template sets a variable that the operator would set; the template's value is used.
 	EventEnvConflict = "EnvConflict"
 )

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/framework"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+func recoveryCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "recovery",
+		Short: "Measures a whole-job restart beside deleting and making all pods by hand, a single replacement, and a lost node",
+		Args:  cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := newBench(*o)
+			if err != nil {
+				return err
+			}
+			if o.metrics == "" {
+				return errors.New("what did the operator spend? Set --metrics or OPERATOR_METRICS to the URL of its metrics")
+			}
+			for _, measure := range []func(context.Context) error{b.wholeRestart, b.replacement, b.nodeLoss} {
+				ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+				err := measure(ctx)
+				cancel()
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// wholeRestart compares a collective's restart after one exit with deleting all of its pods by hand and making them again.
+func (b *bench) wholeRestart(ctx context.Context) error {
+	fmt.Printf("Whole-job restart of %d pods, from one exit until all run again:\n", b.workers)
+	var bare, same, ours []float64
+	var writes float64
+	for range b.rounds {
+		seconds, err := b.remakeByHand(ctx, b.barePod)
+		if err != nil {
+			return err
+		}
+		bare = append(bare, seconds)
+		if seconds, err = b.remakeByHand(ctx, b.samePods()); err != nil {
+			return err
+		}
+		same = append(same, seconds)
+		seconds, spent, err := b.restart(ctx, b.recovering(v1alpha1.PyTorch), b.workers)
+		if err != nil {
+			return err
+		}
+		ours, writes = append(ours, seconds), spent.writes
+	}
+	limit := middle(bare)
+	fmt.Printf("  by hand       %5.1f s  1.00\n  same by hand  %5.1f s  %.2f\n  TrainingJob   %5.1f s  %.2f  %.2f writes per replica, Events included\n\n",
+		limit, middle(same), middle(same)/limit, middle(ours), middle(ours)/limit, writes/float64(b.workers))
+	return nil
+}
+
+// replacement measures how one worker of a large job is replaced.
+func (b *bench) replacement(ctx context.Context) error {
+	var times []float64
+	var last *spending
+	for range b.rounds {
+		seconds, spent, err := b.restart(ctx, b.recovering(v1alpha1.Custom), 1)
+		if err != nil {
+			return err
+		}
+		times, last = append(times, seconds), spent
+	}
+	fmt.Printf("One pod replaced in a job of %d, from its exit until it runs again:\n  %.2f s, %.0f requests, %.0f of them writes, Events included\n\n",
+		b.workers, middle(times), last.requests, last.writes)
+	return nil
+}
+
+// recovering returns a job that restarts without back-off.
+func (b *bench) recovering(f v1alpha1.Framework) *v1alpha1.TrainingJob {
+	job := b.trainingJob("recovery", 0, shape{1, b.workers})
+	job.Spec.Framework = f
+	job.Spec.Recovery.BackoffSeconds = ptr.To[int32](0)
+	return job
+}
+
+// restart runs the job, fails one of its pods and returns how long it takes until so many new pods run, and what the
+// operator spent on that.
+func (b *bench) restart(ctx context.Context, job *v1alpha1.TrainingJob, fresh int) (float64, *spending, error) {
+	if err := b.start(ctx, job); err != nil {
+		return 0, nil, err
+	}
+	before, err := b.spentWhenQuiet(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	running, err := b.watchRunning(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer running.Stop()
+	begin := time.Now()
+	if err := b.fail(ctx, state.PodName(job.Name, state.Slot{Role: v1alpha1.Worker, Index: b.workers / 2}, state.Life{})); err != nil {
+		return 0, nil, err
+	}
+	if err := awaitRunning(ctx, running, fresh); err != nil {
+		return 0, nil, err
+	}
+	seconds := time.Since(begin).Seconds()
+	after, err := b.spentWhenQuiet(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	return seconds, after.since(before), b.cleanUp(ctx, maker{kinds: []client.Object{&v1alpha1.TrainingJob{}}})
+}
+
+// start submits the job and waits until it runs in full.
+func (b *bench) start(ctx context.Context, job *v1alpha1.TrainingJob) error {
+	running, err := b.watchRunning(ctx)
+	if err != nil {
+		return err
+	}
+	defer running.Stop()
+	if err := b.client.Create(ctx, job); err != nil {
+		return fmt.Errorf("submitting: %w", err)
+	}
+	return awaitRunning(ctx, running, b.workers)
+}
+
+// fail makes the pod one whose container has exited with code 1, as its kubelet would.
+func (b *bench) fail(ctx context.Context, name string) error {
+	pod := &corev1.Pod{}
+	if err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, pod); err != nil {
+		return fmt.Errorf("reading the pod to fail: %w", err)
+	}
+	pod.Status.Phase = corev1.PodFailed
+	for i := range pod.Status.ContainerStatuses {
+		pod.Status.ContainerStatuses[i].State = corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: metav1.Now()},
+		}
+	}
+	return b.client.Status().Update(ctx, pod)
+}
+
+// remakeByHand makes the pods, and returns how long it takes to delete them all and to make them again once they are gone.
+func (b *bench) remakeByHand(ctx context.Context, pod func(int) *corev1.Pod) (float64, error) {
+	if err := b.createAll(ctx, pod); err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	if err := b.each(ctx, func(ctx context.Context, i int) error { return b.client.Delete(ctx, pod(i)) }); err != nil {
+		return 0, fmt.Errorf("deleting by hand: %w", err)
+	}
+	if err := b.noneLeft(ctx, 20*time.Millisecond); err != nil {
+		return 0, err
+	}
+	if err := b.createAll(ctx, pod); err != nil {
+		return 0, err
+	}
+	seconds := time.Since(begin).Seconds()
+	return seconds, b.cleanUp(ctx, maker{kinds: []client.Object{&corev1.Pod{}, &corev1.Service{}}})
+}
+
+func (b *bench) createAll(ctx context.Context, pod func(int) *corev1.Pod) error {
+	running, err := b.watchRunning(ctx)
+	if err != nil {
+		return err
+	}
+	defer running.Stop()
+	if err := b.each(ctx, func(ctx context.Context, i int) error { return b.client.Create(ctx, pod(i)) }); err != nil {
+		return fmt.Errorf("creating by hand: %w", err)
+	}
+	return awaitRunning(ctx, running, b.workers)
+}
+
+func (b *bench) each(ctx context.Context, do func(context.Context, int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(byHandParallel)
+	for i := range b.workers {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
+}
+
+func (b *bench) noneLeft(ctx context.Context, every time.Duration) error {
+	return wait.PollUntilContextCancel(ctx, every, true, func(ctx context.Context) (bool, error) {
+		left := podMetadata()
+		err := b.client.List(ctx, left, client.InNamespace(b.namespace), client.MatchingLabels{benchLabel: "pod"}, client.Limit(1))
+		return len(left.Items) == 0, err
+	})
+}
+
+func (b *bench) barePod(i int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: b.meta("hand", i), Spec: b.template().Spec}
+}
+
+// samePods returns what makes the pods that a TrainingJob has.
+func (b *bench) samePods() func(int) *corev1.Pod {
+	job := b.recovering(v1alpha1.PyTorch)
+	job.Name, job.UID = "bench-same-0", "bench-0"
+	environment := framework.For(job.Spec.Framework).Environment(job)
+	return func(i int) *corev1.Pod {
+		slot := state.Slot{Role: v1alpha1.Worker, Index: i}
+		pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)
+		pod.OwnerReferences = nil
+		return pod
+	}
+}
