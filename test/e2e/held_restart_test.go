@@ -27,7 +27,9 @@ var _ = Describe("A restart while a member is still starting lws#725", func() {
 		v.is("it says what the master waits for", containsAll(v.job.Status.Message, []string{"ImagePullBackOff"}))
 		j.stays("it is held", func(v *view) bool { return isHeld(v, "worker-1", "master-0") })
 		j.does(map[string]any{"waiting": nil}, "master-0")
-		j.becomes("it restarts", func(v *view) bool { return v.job.Status.Attempt == 1 && v.job.Status.BilledRestarts == 1 && v.pod("master-0") != nil })
+		j.becomes("it restarts", func(v *view) bool {
+			return v.job.Status.Attempt == 1 && v.job.Status.BilledRestarts == 1 && v.pod("master-0") != nil
+		})
 		j.becomes("the new attempt waits for its image too", func(v *view) bool {
 			return v.slots("Running") == "worker-0 worker-1" && v.slots("Pending") == "master-0"
 		})
