@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,9 +25,11 @@ import (
 // observation is one version of a job or a pod. Both kinds live in one etcd, so revisions order them.
 type observation struct {
 	revision uint64
-	event    watch.EventType
-	job      *v1alpha1.TrainingJob
-	pod      *corev1.Pod
+	// at is when the watch brought it.
+	at    time.Time
+	event watch.EventType
+	job   *v1alpha1.TrainingJob
+	pod   *corev1.Pod
 }
 
 // history is every version of every job and pod of a namespace, from the watch stream.
@@ -66,7 +70,7 @@ func (h *history) follow(ctx context.Context, stream watch.Interface) {
 }
 
 func (h *history) add(event watch.Event) {
-	o := observation{event: event.Type}
+	o := observation{event: event.Type, at: time.Now()}
 	var version string
 	switch object := event.Object.(type) {
 	case *v1alpha1.TrainingJob:
@@ -149,4 +153,35 @@ func (h *history) created() []*corev1.Pod {
 		}
 	}
 	return found
+}
+
+// first returns the first observation of a pod of which that is true; the zero value if there is none.
+func (h *history) first(is func(pod *corev1.Pod, event watch.EventType) bool) observation {
+	for _, o := range h.sorted() {
+		if o.pod != nil && is(o.pod, o.event) {
+			return o
+		}
+	}
+	return observation{}
+}
+
+// creation returns the revision at which the pod of that name was created; 0 if it was not.
+func (h *history) creation(name string) uint64 {
+	return h.first(func(p *corev1.Pod, event watch.EventType) bool { return p.Name == name && event == watch.Added }).revision
+}
+
+// fencing returns the revision at which the pod was taken out of its Service.
+func (h *history) fencing(uid types.UID) uint64 {
+	GinkgoHelper()
+	o := h.first(func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == uid && isFenced(p) })
+	Expect(o.pod).NotTo(BeNil(), "the pod was never taken out of the Service")
+	return o.revision
+}
+
+// ending returns when deletion of the pod was asked for, and when it was gone.
+func (h *history) ending(uid types.UID) (asked, gone time.Time) {
+	GinkgoHelper()
+	end := h.first(func(p *corev1.Pod, event watch.EventType) bool { return p.UID == uid && event == watch.Deleted })
+	Expect(end.pod).NotTo(BeNil(), "the pod is not gone")
+	return h.first(func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == uid && p.DeletionTimestamp != nil }).at, end.at
 }

@@ -3,7 +3,12 @@
 package e2e
 
 import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -65,4 +70,24 @@ func claiming(claim string) replicaOption {
 		source := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
 		r.Template.Spec.Volumes = append(r.Template.Spec.Volumes, corev1.Volume{Name: claim, VolumeSource: source})
 	}
+}
+
+// claim makes a claim that is bound to a volume until the spec ends.
+func claim(name string) {
+	GinkgoHelper()
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	once := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: here.namespace + "-" + name}}
+	volume.Spec = corev1.PersistentVolumeSpec{
+		Capacity: size, AccessModes: once, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		ClaimRef:               &corev1.ObjectReference{Namespace: here.namespace, Name: name},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/data"}},
+	}
+	Expect(kube.Create(here.ctx, volume)).To(Succeed())
+	DeferCleanup(func() { Expect(kube.Delete(here.ctx, volume)).To(Succeed()) })
+	asked := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: here.namespace}}
+	asked.Spec = corev1.PersistentVolumeClaimSpec{
+		AccessModes: once, StorageClassName: ptr.To(""), VolumeName: volume.Name, Resources: corev1.VolumeResourceRequirements{Requests: size},
+	}
+	Expect(kube.Create(here.ctx, asked)).To(Succeed())
 }
