@@ -39,7 +39,7 @@ func (r request) String() string {
 }
 
 // operatorRequests returns what the operator has asked of the API server so far for this spec's namespace or for the whole
-// cluster, without watches and leader election, which do not depend on jobs.
+// cluster, without watches, which do not depend on jobs.
 func operatorRequests() []request {
 	GinkgoHelper()
 	file, err := os.Open(filepath.Join(labDir(), "audit.log"))
@@ -54,7 +54,7 @@ func operatorRequests() []request {
 			continue
 		}
 		ours := r.ObjectRef.Namespace == here.namespace || r.ObjectRef.Namespace == ""
-		if ours && r.Verb != "watch" && r.ObjectRef.Resource != "leases" && strings.HasPrefix(r.UserAgent, "trainingjob-operator/") {
+		if ours && r.Verb != "watch" && strings.HasPrefix(r.UserAgent, "trainingjob-operator/") {
 			found = append(found, r)
 		}
 	}

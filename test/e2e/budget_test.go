@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"strconv"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -66,6 +67,16 @@ var _ = Describe("Budget", func() {
 		for _, slot := range []string{"worker-0", "worker-1"} {
 			v.is(slot+" was not created before nextStartTime", !v.pod(slot).CreationTimestamp.Before(next))
 		}
+	})
+
+	It("of time is shown: how much of it the job trained, and how much restarts cost", func() {
+		j := submit(pytorch("p", backOff(3), workers(1)))
+		j.runs(0, 0)
+		j.exits(1, "worker-0")
+		v := j.becomes("it runs again", func(v *view) bool { return v.job.Status.Restarts == 1 && v.job.Status.Ready == "1/1" && v.allRun() })
+		ratio, err := strconv.ParseFloat(v.job.Status.EffectiveTimeRatio, 64)
+		Expect(err).NotTo(HaveOccurred(), "%s", v)
+		Expect(ratio).To(And(BeNumerically(">=", 0), BeNumerically("<", 1)), "%s", v)
 	})
 
 	It("waits twice as long before the second restart in a row", func() {
