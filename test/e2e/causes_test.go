@@ -31,7 +31,7 @@ func preempt(node string, gpus int64) {
 	template := urgent.Spec.ReplicaSpecs[v1alpha1.Worker].Template
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "urgent", Namespace: here.namespace}, Spec: template.Spec}
 	pod.Spec.PriorityClassName = class.Name
-	Expect(kube.Create(here.ctx, pod)).To(Succeed())
+	Eventually(func() error { return kube.Create(here.ctx, pod) }).Should(Succeed(), "the API server knows the new priority class")
 }
 
 var _ = Describe("A pod that is taken away", Serial, func() {

@@ -74,7 +74,7 @@ func (v *view) allRun() bool {
 	for i := range v.pods {
 		p := &v.pods[i]
 		switch {
-		case !metav1.IsControlledBy(p, v.job) || !canRun(p) || isFenced(p):
+		case !metav1.IsControlledBy(p, v.job) || !canRun(p) || isGivenUp(p):
 		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil:
 			return false
 		default:

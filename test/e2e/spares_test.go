@@ -67,7 +67,7 @@ var _ = Describe("Spares", Serial, func() {
 		Expect(spare.Spec.Containers[0].Command).To(Equal([]string{"sleep", "infinity"}))
 		Expect(spare.Spec.Containers[0].Image).To(Equal("example.test/train:1"))
 		Eventually(j.reachable).Should(Equal([]string{"p-worker-0", "p-worker-1"}))
-		v = j.becomes("two of two are ready", func(v *view) bool { return v.job.Status.Ready == "2/2" && active(v) == 2 })
+		j.becomes("two of two are ready", func(v *view) bool { return v.job.Status.Ready == "2/2" && active(v) == 2 })
 		j.suspend()
 		j.hasNoSpares()
 		j.becomes("nothing is left", func(v *view) bool { return v.isTrue(v1alpha1.ConditionSuspended) && active(v) == 0 && len(v.pods) == 0 })

@@ -53,7 +53,7 @@ func (v *view) pod(slot string) *corev1.Pod {
 func (v *view) slots(phase corev1.PodPhase) string {
 	var found []string
 	for i := range v.pods {
-		if v.pods[i].Status.Phase == phase && v.pods[i].DeletionTimestamp == nil && !isFenced(&v.pods[i]) {
+		if v.pods[i].Status.Phase == phase && v.pods[i].DeletionTimestamp == nil {
 			is, _ := lifeOf(v.job.Name, v.pods[i].Name)
 			found = append(found, is.slot())
 		}
@@ -67,7 +67,7 @@ func (v *view) uids(except ...string) map[string]string {
 	found := map[string]string{}
 	for i := range v.pods {
 		is, _ := lifeOf(v.job.Name, v.pods[i].Name)
-		if !slices.Contains(except, is.slot()) && canRun(&v.pods[i]) && !isFenced(&v.pods[i]) {
+		if !slices.Contains(except, is.slot()) && canRun(&v.pods[i]) && !isGivenUp(&v.pods[i]) {
 			found[is.slot()] = string(v.pods[i].UID)
 		}
 	}
@@ -163,6 +163,9 @@ func isFenced(pod *corev1.Pod) bool {
 	_, reachable := pod.Labels[v1alpha1.LabelJobName]
 	return !reachable
 }
+
+// isGivenUp reports whether the pod was fenced and then deleted, as one on a lost node is.
+func isGivenUp(pod *corev1.Pod) bool { return isFenced(pod) && pod.DeletionTimestamp != nil }
 
 var spareName = regexp.MustCompile(`^(chief|master|launcher|worker|ps|evaluator)-spare-\d+$`)
 
