@@ -54,7 +54,7 @@ func events(s *state.Snapshot, p *Plan) []Event {
 	list = append(list, fitted(s, was, next)...)
 	list = append(list, becameTrue(was, next)...)
 	list = append(list, ceasedToBe(was, next)...)
-	list = append(list, givenUp(s)...)
+	list = append(list, givenUp(s, next)...)
 	for i := range list {
 		list[i].Message = clip(list[i].Message) // the API server refuses an Event with a longer note
 	}
@@ -119,9 +119,9 @@ func restartEvent(orders []policy.RestartOrder) Event {
 	return warn(reason, string(orders[0].Scope), message)
 }
 
-// givenUp tells of evaluators that failed for good while the job goes on.
-func givenUp(s *state.Snapshot) []Event {
-	if s.IsFinished() {
+// givenUp tells of evaluators that failed for good while the job goes on. A new attempt would run them again.
+func givenUp(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
+	if s.IsFinished() || next.Attempt != s.Job.Status.Attempt {
 		return nil
 	}
 	for _, slot := range s.Slots() {

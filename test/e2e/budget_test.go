@@ -91,3 +91,12 @@ var _ = Describe("Budget", func() {
 		}
 	})
 })
+
+// restartsOf returns the sum of what the roles' statuses count.
+func restartsOf(status *v1alpha1.TrainingJobStatus) int32 {
+	var sum int32
+	for _, role := range status.ReplicaStatuses {
+		sum += role.Restarts
+	}
+	return sum
+}

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // patience is how long a cluster may take to notice that a node is silent (50 s, unless it was told otherwise), the
@@ -142,8 +144,8 @@ func nodeEvents(node, reason string, j *submitted) []string {
 // slotOn returns the slot of the job's latest pod on the node: "worker-1". It is empty if there is none.
 func (v *view) slotOn(node string) string {
 	for i := range v.pods {
-		if is, _ := lifeOf(v.job.Name, v.pods[i].Name); v.pods[i].Spec.NodeName == node && v.pod(is.slot()).UID == v.pods[i].UID {
-			return is.slot()
+		if is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name); v.pods[i].Spec.NodeName == node && v.pod(is.Slot()).UID == v.pods[i].UID {
+			return is.Slot()
 		}
 	}
 	return ""

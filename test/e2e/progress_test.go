@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // lease returns the job's progress Lease, once it is there.
@@ -52,7 +53,7 @@ var _ = Describe("Progress", func() {
 		lease := j.lease()
 		Expect(metav1.IsControlledBy(lease, v.job)).To(BeTrue(), "the job controls the Lease: %v", lease.OwnerReferences)
 		for i := range v.pods {
-			Expect(env(&v.pods[i])).To(HaveKeyWithValue(v1alpha1.EnvProgressLease, lease.Name))
+			Expect(ledger.Env(&v.pods[i])).To(HaveKeyWithValue(v1alpha1.EnvProgressLease, lease.Name))
 			v.is("the Lease is there before the pods", !v.pods[i].CreationTimestamp.Before(&lease.CreationTimestamp))
 		}
 		v.is("nothing is said before the first report", v.job.Status.Progress == nil && v.condition(v1alpha1.ConditionProgressing).Type == "")
@@ -74,7 +75,7 @@ var _ = Describe("Progress", func() {
 	It("is not asked of a job without spec.progress", func() {
 		j := submit(pytorch("p", workers(1)))
 		v := j.runs(0, 0)
-		Expect(env(v.pod("worker-0"))).NotTo(HaveKey(v1alpha1.EnvProgressLease))
+		Expect(ledger.Env(v.pod("worker-0"))).NotTo(HaveKey(v1alpha1.EnvProgressLease))
 		var leases coordinationv1.LeaseList
 		Expect(kube.List(here.ctx, &leases, client.InNamespace(here.namespace))).To(Succeed())
 		Expect(leases.Items).To(BeEmpty())

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // adapting bounds an elastic job's workers, and how long it waits to shrink and to grow.
@@ -68,8 +69,8 @@ var _ = Describe("An elastic job", Serial, func() {
 		j := submit(pytorch("p", elastic(1, 4), outside, workers(3)))
 		before := j.runs(0, 0)
 		for i := range before.pods {
-			Expect(env(&before.pods[i])).To(And(HaveKeyWithValue("PET_RDZV_BACKEND", "etcd-v2"), HaveKeyWithValue("PET_RDZV_ENDPOINT", "etcd.example.test:2379")))
-			Expect(env(&before.pods[i])["PET_RDZV_CONF"]).To(ContainSubstring("timeout=900"))
+			Expect(ledger.Env(&before.pods[i])).To(And(HaveKeyWithValue("PET_RDZV_BACKEND", "etcd-v2"), HaveKeyWithValue("PET_RDZV_ENDPOINT", "etcd.example.test:2379")))
+			Expect(ledger.Env(&before.pods[i])["PET_RDZV_CONF"]).To(ContainSubstring("timeout=900"))
 		}
 		j.exits(137, "worker-0")
 		onlyReplaced("worker-0", before, j.runs(0, 1))

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // spares returns the job's placeholder pods that nobody deletes.
@@ -19,7 +20,7 @@ func (j *submitted) spares() []corev1.Pod {
 	GinkgoHelper()
 	var pods corev1.PodList
 	Expect(kube.List(here.ctx, &pods, client.InNamespace(here.namespace))).To(Succeed())
-	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !isSpare(j.name, p.Name) || p.DeletionTimestamp != nil })
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !ledger.IsSpare(j.name, p.Name) || p.DeletionTimestamp != nil })
 }
 
 // holdsNodes waits until so many placeholder pods run and the status says so.
