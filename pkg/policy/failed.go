@@ -13,6 +13,9 @@ import (
 
 // failed rules because replicas have broken: either a restart mends it, or the job has failed.
 func failed(s *state.Snapshot) (*Verdict, time.Time) {
+	if isResting(s) { // what is left of before the suspension, on a lost node, gives way to the next lives
+		return nil, time.Time{}
+	}
 	if fatal := fatalEvidence(s); fatal != nil {
 		verdict := failFatally(s, fatal)
 		return &verdict, time.Time{}
