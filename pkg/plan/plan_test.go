@@ -29,10 +29,18 @@ func lines(steps []plan.Step) []string {
 		switch step := step.(type) {
 		case plan.CreateService:
 			text = append(text, "create service "+step.Service.Name)
+		case plan.CreateLease:
+			text = append(text, "create lease "+step.Lease.Name)
 		case plan.CreatePod:
 			text = append(text, "create "+step.Pod.Name)
+		case plan.FencePod:
+			text = append(text, fmt.Sprintf("fence %s, %s", step.Name, step.UID))
 		case plan.DeletePod:
-			text = append(text, fmt.Sprintf("delete %s: %s", step.Name, step.Why))
+			how := "delete"
+			if step.Force {
+				how = "delete by force"
+			}
+			text = append(text, fmt.Sprintf("%s %s: %s", how, step.Name, step.Why))
 		case plan.DeleteJob:
 			text = append(text, fmt.Sprintf("delete job %s", step.UID))
 		}
@@ -45,15 +53,20 @@ func after(t testing.TB, s *state.Snapshot) *v1alpha1.TrainingJob {
 	t.Helper()
 	job := s.Job.DeepCopy()
 	job.Status = plan.Make(s).Status
-	text, err := json.Marshal(job)
+	stored, err := throughJSON(job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stored v1alpha1.TrainingJob
-	if err := json.Unmarshal(text, &stored); err != nil {
-		t.Fatal(err)
+	return stored
+}
+
+func throughJSON(job *v1alpha1.TrainingJob) (*v1alpha1.TrainingJob, error) {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return nil, err
 	}
-	return &stored
+	var stored v1alpha1.TrainingJob
+	return &stored, json.Unmarshal(text, &stored)
 }
 
 // takenOn returns the job with the status of the operator's first look at it.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 var _ = Describe("Scaling", func() {
@@ -23,7 +24,7 @@ var _ = Describe("Scaling", func() {
 		v := j.runs(0, 0)
 		v.is("there are five", len(v.pods) == 5)
 		v.is("the first three are the same pods", isSame(before.uids(), &view{job: v.job, pods: without(&view{job: v.job, pods: without(v, "worker-3")}, "worker-4")}))
-		Expect(env(v.pod("worker-4"))["PET_NNODES"]).To(Equal(env(v.pod("worker-0"))["PET_NNODES"]), "late workers see the same cluster")
+		Expect(ledger.Env(v.pod("worker-4"))["PET_NNODES"]).To(Equal(ledger.Env(v.pod("worker-0"))["PET_NNODES"]), "late workers see the same cluster")
 		j.scale(2)
 		v = j.becomes("two are left", func(v *view) bool { return v.job.Status.Ready == "2/2" && len(v.pods) == 2 })
 		v.is("they are the first two", before.uids()["worker-0"] == v.uids()["worker-0"] && before.uids()["worker-1"] == v.uids()["worker-1"])
@@ -76,7 +77,17 @@ var _ = Describe("Scaling", func() {
 		j.does(map[string]any{"waiting": nil}, "worker-0")
 		j.becomes("one is ready", func(v *view) bool { return v.job.Status.Ready == "1/4" })
 		j.stays("it does not run", func(v *view) bool { return !v.isTrue(v1alpha1.ConditionRunning) })
-		j.does(map[string]any{"waiting": nil}, "worker-1")
+		j.does(map[string]any{"waiting": nil}, "worker-2")
 		j.becomes("it runs", func(v *view) bool { return v.isTrue(v1alpha1.ConditionRunning) && v.job.Status.Ready == "2/4" })
+	})
+
+	It("lets no job begin without worker 0, at which the others meet", func() {
+		j := submit(pytorch("p", elastic(1, 3), workers(3, doing("waiting", "ContainerCreating"))))
+		j.becomes("all wait", func(v *view) bool { return v.slots(corev1.PodPending) == "worker-0 worker-1 worker-2" })
+		j.does(map[string]any{"waiting": nil}, "worker-1", "worker-2")
+		j.becomes("two are ready", func(v *view) bool { return v.job.Status.Ready == "2/3" })
+		j.stays("it does not run", func(v *view) bool { return !v.isTrue(v1alpha1.ConditionRunning) })
+		j.does(map[string]any{"waiting": nil}, "worker-0")
+		j.runs(0, 0)
 	})
 })

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // becomes waits until what the sentence says holds of the job. A status that does not know the last change yet does not count.
@@ -54,7 +55,12 @@ func (v *view) is(sentence string, holds bool) {
 // It looks at the pods themselves: the status counts them with some delay.
 func (j *submitted) runs(attempt, restarts int32) *view {
 	GinkgoHelper()
-	return j.becomes(fmt.Sprintf("all replicas run, attempt %d, %d restarts", attempt, restarts), func(v *view) bool {
+	return j.runsWithin(20*time.Second, attempt, restarts)
+}
+
+func (j *submitted) runsWithin(limit time.Duration, attempt, restarts int32) *view {
+	GinkgoHelper()
+	return j.becomesWithin(limit, fmt.Sprintf("all replicas run, attempt %d, %d restarts", attempt, restarts), func(v *view) bool {
 		s := &v.job.Status
 		return s.Phase == v1alpha1.PhaseRunning && s.Attempt == attempt && s.Restarts == restarts && v.allRun()
 	})
@@ -69,7 +75,7 @@ func (v *view) allRun() bool {
 	for i := range v.pods {
 		p := &v.pods[i]
 		switch {
-		case !metav1.IsControlledBy(p, v.job) || !canRun(p):
+		case !metav1.IsControlledBy(p, v.job) || !ledger.CanRun(p) || isGivenUp(p):
 		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil:
 			return false
 		default:
@@ -147,8 +153,8 @@ func (j *submitted) leaves(pods ...string) {
 	left := func(v *view) []string {
 		found := []string{}
 		for i := range v.pods {
-			is, _ := lifeOf(j.name, v.pods[i].Name)
-			found = append(found, is.slot()+" "+string(v.pods[i].Status.Phase))
+			is, _ := ledger.LifeOf(j.name, v.pods[i].Name)
+			found = append(found, is.Slot()+" "+string(v.pods[i].Status.Phase))
 		}
 		slices.Sort(found)
 		return found

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // submitted is a job that the API server has.
@@ -50,7 +51,7 @@ func (j *submitted) look() *view {
 	var pods corev1.PodList
 	Expect(kube.List(here.ctx, &pods, client.InNamespace(here.namespace))).To(Succeed())
 	for i := range pods.Items {
-		if _, ours := lifeOf(j.name, pods.Items[i].Name); ours {
+		if _, ours := ledger.LifeOf(j.name, pods.Items[i].Name); ours {
 			v.pods = append(v.pods, pods.Items[i])
 		}
 	}
@@ -76,6 +77,12 @@ func (j *submitted) change(how func(*v1alpha1.TrainingJob)) {
 		j.generation = max(j.generation, job.Generation)
 		return err
 	}).Should(Succeed())
+}
+
+// isDeleted waits until the job is gone, as its time to live says.
+func (j *submitted) isDeleted() {
+	GinkgoHelper()
+	Eventually(func() bool { return j.look().job == nil }).Should(BeTrue(), "%s is deleted", j.name)
 }
 
 func (j *submitted) suspend() { GinkgoHelper(); j.change(suspended) }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // kube talks to the cluster under test.
@@ -59,7 +60,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		"the cluster of KUBECONFIG %s does not serve TrainingJobs: install manifests/base, or run `make lab`", path)
 })
 
-var _ = BeforeEach(func(ctx SpecContext) {
+// An ordered container is one story: its specs share one place.
+var _ = BeforeEach(OncePerOrdered, func(ctx SpecContext) {
 	here = newPlace(ctx)
 })
 
@@ -75,8 +77,8 @@ func newPlace(ctx context.Context) *place {
 }
 
 // AfterEach judges the history of the spec before anything is cleaned up.
-var _ = AfterEach(func(ctx SpecContext) {
-	broken := violations(here.history.end())
+var _ = AfterEach(OncePerOrdered, func(ctx SpecContext) {
+	broken := ledger.Violations(here.history.end())
 	if CurrentSpecReport().Failed() || len(broken) > 0 {
 		AddReportEntry("what is there at the end", here.String())
 	}

@@ -101,7 +101,7 @@ func (l *lab) begun(context.Context) (err error) {
 	if l.state.Ports, err = freePorts(); err != nil {
 		return err
 	}
-	l.state.GPUs, l.state.Up = l.GPUs, &self
+	l.state.GPUs, l.state.NodeMonitorGracePeriod, l.state.Up = l.GPUs, l.NodeMonitorGracePeriod, &self
 	if err := l.dir.writeState(l.state); err != nil {
 		return err
 	}
@@ -112,14 +112,7 @@ func (l *lab) begun(context.Context) (err error) {
 }
 
 func (l *lab) startControlPlane(ctx context.Context) error {
-	ports, grace := l.state.Ports, l.NodeMonitorGracePeriod
-	for _, c := range []component{
-		etcd(l.dir, ports),
-		apiServer(l.dir, ports, l.token),
-		controllerManager(l.dir, ports, grace),
-		scheduler(l.dir, ports),
-		kwok(l.dir, ports, grace),
-	} {
+	for _, c := range controlPlane(l.dir, l.state, l.token) {
 		if err := l.start(ctx, c); err != nil {
 			return err
 		}
