@@ -29,7 +29,7 @@ func applyRule(job *v1alpha1.TrainingJob, o *RestartOrder, p *state.Pod) {
 		return
 	}
 	r := &job.Spec.Recovery.Rules[i]
-	if r.Action == v1alpha1.ActionFailJob {
+	if r.Action == v1alpha1.ActionFailJob || r.Cause == v1alpha1.CauseFatal {
 		o.FailedBy = &i
 		o.Failure.Cause = v1alpha1.CauseFatal
 	}
