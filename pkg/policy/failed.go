@@ -13,31 +13,22 @@ import (
 
 // failed rules because replicas have broken: either a restart mends it, or the job has failed.
 func failed(s *state.Snapshot) (*Verdict, time.Time) {
-	wake := nextLoss(s)
+	if isResting(s) { // what is left of before the suspension, on a lost node, gives way to the next lives
+		return nil, time.Time{}
+	}
 	if fatal := fatalEvidence(s); fatal != nil {
 		verdict := failFatally(s, fatal)
-		return &verdict, wake
+		return &verdict, time.Time{}
 	}
 	orders := restartsFor(s, failures(s))
 	if len(orders) == 0 {
-		return nil, wake
+		return nil, time.Time{}
 	}
 	verdict := order(s, orders)
 	if held, until := heldBack(s, &verdict); held != nil {
-		return held, Earliest(wake, until)
+		return held, until
 	}
-	return &verdict, wake
-}
-
-// nextLoss returns the next time at which a node in trouble comes to count as lost; zero if there is none.
-func nextLoss(s *state.Snapshot) time.Time {
-	var next time.Time
-	for i := range s.Nodes {
-		if s.Now.Before(s.Nodes[i].Lost.Time) {
-			next = Earliest(next, s.Nodes[i].Lost.Time)
-		}
-	}
-	return next
+	return &verdict, time.Time{}
 }
 
 // restartsFor returns what the failures, earliest first, ask to restart: with one of scope Job that is the whole job, once;
