@@ -74,8 +74,8 @@ func Judge(s *state.Snapshot) (Verdict, time.Time) {
 	return Verdict{}, wake
 }
 
-// nextLoss returns the next time at which a node in trouble comes to count as lost; zero if there is none. Whatever the
-// ruling, a pod there can then be ended by force.
+// nextLoss returns the next time at which a node in trouble comes to count as lost; zero if there is none. A job that rests or has
+// finished waits for it as well, to be rid of its pods.
 func nextLoss(s *state.Snapshot) time.Time {
 	var next time.Time
 	for i := range s.Nodes {
