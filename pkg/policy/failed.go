@@ -104,10 +104,10 @@ func fail(f *v1alpha1.Failure, reason, message string) Verdict {
 func failFatally(s *state.Snapshot, o *RestartOrder) Verdict {
 	policy := s.Job.Spec.ReplicaSpecs[o.Failure.Role].RestartPolicy
 	switch {
-	case o.FailedBy != nil && s.Job.Spec.Recovery.Rules[*o.FailedBy].Action == "":
-		return fail(&o.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which recovery.rules[%d] calls Fatal.", Describe(&o.Failure), *o.FailedBy))
-	case o.FailedBy != nil:
+	case failsJob(s.Job, o):
 		return fail(&o.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and recovery.rules[%d] says FailJob.", Describe(&o.Failure), *o.FailedBy))
+	case o.FailedBy != nil:
+		return fail(&o.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which recovery.rules[%d] calls Fatal.", Describe(&o.Failure), *o.FailedBy))
 	case policy == v1alpha1.RestartNever:
 		return fail(&o.Failure, v1alpha1.ReasonFatalExit, Describe(&o.Failure)+", which restartPolicy Never does not restart.")
 	default:

@@ -40,3 +40,8 @@ func applyRule(job *v1alpha1.TrainingJob, o *RestartOrder, p *state.Pod) {
 		o.Scope = r.Scope
 	}
 }
+
+// failsJob reports whether a rule says that the failure fails the job, whoever failed.
+func failsJob(job *v1alpha1.TrainingJob, o *RestartOrder) bool {
+	return o.FailedBy != nil && job.Spec.Recovery.Rules[*o.FailedBy].Action == v1alpha1.ActionFailJob
+}
