@@ -70,7 +70,7 @@ func (c *cluster) unluckyNode() int {
 
 // live lets the cluster and the operator live until the end, and returns for how long all ranks truly ran.
 func (c *cluster) live(p *operator.Process, end time.Time) (ran time.Duration) {
-	ranks := int(*nodes - max(1, *nodes/50))
+	ranks := *nodes - max(1, *nodes/50)
 	for c.clock.now.Before(end) {
 		for len(c.events) > 0 && !c.clock.now.Before(c.events[0].at) {
 			happens := c.events[0].what
