@@ -48,7 +48,7 @@ type RestartOrder struct {
 	Billed bool
 	// Followers is the number of other replicas that are restarted with the one that broke.
 	Followers int32
-	// FailedBy is the index of the rule of recovery.rules that fails the job; nil if none does.
+	// FailedBy is the index of the rule of recovery.rules that fails the job, or calls the failure fatal; nil if none does.
 	FailedBy *int
 	// Message is a sentence for the user.
 	Message string

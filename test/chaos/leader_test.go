@@ -17,8 +17,8 @@ import (
 
 // How long a leader's lease lasts here, and how long the leader tries to renew it.
 const (
-	leaseDuration = 4 * time.Second
-	renewDeadline = 3 * time.Second
+	leaseDuration = 3 * time.Second
+	renewDeadline = 2 * time.Second
 )
 
 var _ = Describe("Two operators", func() {

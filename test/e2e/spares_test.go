@@ -106,11 +106,11 @@ var _ = Describe("Spares", Serial, func() {
 				workers.Spares.Count = n
 				job.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
 			})
-			j.holdsNodes(n)
 		}
 		count(3)
-		count(1)
+		j.holdsNodes(3)
 		count(0)
+		j.hasNoSpares()
 		v := j.look()
 		v.is("no replica was touched", isSame(before.uids(), v))
 	})
