@@ -16,7 +16,7 @@ var _ = Describe("The operator", func() {
 		p.submit(cast(scaled(42, 301))...)
 		p.harm.begin(scaled(60*time.Millisecond, 25*time.Millisecond))
 		time.Sleep(scaled(8*time.Second, 3*time.Minute)) // not to wait for anything: for so long it is broken
-		killed := m.spare()                               // from now on every job must get on: on a busy machine an operator that lives for 2 s hardly starts
+		killed := m.spare()                              // from now on every job must get on: on a busy machine an operator that lives for 2 s hardly starts
 		p.conclude(scaled(2*time.Minute, 5*time.Minute))
 		say("the operator was killed %d times", killed)
 		Expect(killed).To(BeNumerically(">=", 3))
