@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,43 +82,33 @@ func TestATrimmedNodeIsSmall(t *testing.T) {
 	}
 }
 
-// Of what belongs to namespaces the cache holds the jobs' own children only; of nodes, which have no labels of ours, all.
+// Of jobs and nodes the cache holds all; of everything else, whatever it is, the jobs' own children only.
 func TestTheCacheHoldsOnlyTheJobsOwnChildren(t *testing.T) {
 	for _, namespace := range []string{"", "team-a"} {
 		options, err := CacheOptions(namespace)
 		if err != nil {
 			t.Fatal(err)
 		}
+		ours, foreign := labelSet{v1alpha1.LabelJobUID: "u"}, labelSet{"app": "x"}
+		if by := options.DefaultLabelSelector; !by.Matches(ours) || by.Matches(foreign) {
+			t.Errorf("the cache selects %s", by)
+		}
 		for o, by := range options.ByObject {
-			ours, foreign := map[string]string{v1alpha1.LabelJobUID: "u"}, map[string]string{"app": "x"}
-			switch _, isNode := o.(*corev1.Node); {
-			case isNode && by.Label != nil:
-				t.Errorf("%T: the cache selects %s", o, by.Label)
-			case !isNode && (!by.Label.Matches(labelSet(ours)) || by.Label.Matches(labelSet(foreign))):
-				t.Errorf("%T: the cache selects %s", o, by.Label)
+			switch o.(type) {
+			case *corev1.Pod, *corev1.Service:
+				if !by.Label.Matches(ours) || by.Label.Matches(foreign) {
+					t.Errorf("%T: the cache selects %s", o, by.Label)
+				}
+			case *corev1.Node, *v1alpha1.TrainingJob:
+				if !by.Label.Matches(foreign) {
+					t.Errorf("%T: the cache selects %s", o, by.Label)
+				}
+			default:
+				t.Errorf("%T: the cache has an exception for it", o)
 			}
 		}
 		if _, restricted := options.DefaultNamespaces[namespace]; restricted != (namespace != "") || len(options.DefaultNamespaces) > 1 {
 			t.Errorf("namespace %q: the cache watches %v", namespace, options.DefaultNamespaces)
-		}
-	}
-}
-
-// Every child carries the label by which the cache selects: else the operator would not see what it made.
-func TestTheCacheHoldsEveryChild(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.Spares(v1alpha1.Worker, 1), builder.Progress(60, v1alpha1.StallNotify))
-	options, err := CacheOptions("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, child := range []client.Object{controlled(job), build.Spare(job, v1alpha1.Worker, 0, nil, ""), build.Service(job), build.ProgressLease(job)} {
-		for o, by := range options.ByObject {
-			if reflect.TypeOf(o) == reflect.TypeOf(child) && !by.Label.Matches(labelSet(child.GetLabels())) {
-				t.Errorf("the cache does not select %T %s with labels %v", child, child.GetName(), child.GetLabels())
-			}
-		}
-		if !isControlledBy(child, job) {
-			t.Errorf("%T %s is not the job's", child, child.GetName())
 		}
 	}
 }

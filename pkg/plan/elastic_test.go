@@ -35,7 +35,7 @@ func TestAnElasticJobShrinksAndGrows(t *testing.T) {
 	past := builder.Pending("worker", 2, builder.Life(0, 0), builder.Unschedulable("no room"))
 	shrunk := []plan.Event{{Type: warning, Reason: "Shrunk", Action: "Unschedulable", Message: "No room for worker-2: the job goes on without."}}
 	grown := []plan.Event{{Type: normal, Reason: "Grown", Action: "Grown", Message: "Trying worker-2 again."}}
-	unschedulable := []plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Unschedulable", Message: "worker-2: no room"}}
+	unschedulable := []plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Scheduled", Message: "worker-2: no room"}}
 	tell("it fits nowhere", 20*second, nil, unschedulable, "", waits)
 	tell("it fits nowhere for long: that is written first", 310*second, nil, shrunk, "2", waits)
 	tell("its pod goes", 311*second, []string{"delete j-worker-2: its life is past"}, nil, "2", past)

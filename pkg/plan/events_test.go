@@ -44,7 +44,7 @@ func TestEvents(t *testing.T) {
 		{"variables that the template sets itself are told once", setsRank, nil, []plan.Event{{Type: warning, Reason: "EnvConflict", Action: "Worker", Message: "the template of Worker sets RANK, WORLD_SIZE itself; its value is used instead of the operator's"}}},
 		{"the job runs", pending, runs, []plan.Event{{Type: normal, Reason: "Running", Action: "AllReplicasRunning", Message: "AllReplicasRunning: All replicas run."}}},
 		{"a pod fits nowhere", pending, seen(builder.Pending("worker", 1, builder.Unschedulable("0/3 nodes have 8 GPUs"))),
-			[]plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Unschedulable", Message: "worker-1: 0/3 nodes have 8 GPUs"}}},
+			[]plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Scheduled", Message: "worker-1: 0/3 nodes have 8 GPUs"}}},
 		{"the API server refuses", pending, seen(builder.Refused(v1alpha1.ReasonForbidden, "no", 90*second)),
 			[]plan.Event{{Type: warning, Reason: "Stalled", Action: "Forbidden", Message: "Forbidden: no"}}},
 		{"the whole job restarts", collective, seen(runs[0], builder.Failed("worker", 1, builder.Exit(1)), runs[2]),
