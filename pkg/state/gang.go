@@ -47,7 +47,9 @@ func (s *Snapshot) PresentGroup() *Group {
 }
 
 // IsGang reports whether the job's pods are scheduled all at once or not at all.
-func (s *Snapshot) IsGang() bool { return s.Gang.Scheduler != "" && s.Gang.Scheduler != v1alpha1.GangNone }
+func (s *Snapshot) IsGang() bool {
+	return s.Gang.Scheduler != "" && s.Gang.Scheduler != v1alpha1.GangNone
+}
 
 // GangTerms are on which terms a job's gang is scheduled.
 type GangTerms struct {

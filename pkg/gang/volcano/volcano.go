@@ -79,4 +79,6 @@ func (Provider) Read(o state.Object) (minimum int32, waiting state.Trouble) {
 }
 
 // Constrains reports whether the topology names a tier.
-func (Provider) Constrains(topology *v1alpha1.Topology) bool { return topology != nil && topology.Tier != nil }
+func (Provider) Constrains(topology *v1alpha1.Topology) bool {
+	return topology != nil && topology.Tier != nil
+}
