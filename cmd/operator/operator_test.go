@@ -79,10 +79,10 @@ func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
 		args []string
 		want cluster.Options
 	}{
-		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: 15 * time.Second}},
-		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, LostAfter: 15 * time.Second}},
-		{"all of them", []string{"--node-lost-after=1h", "--lost-node-taints=a,b", "--lost-node-taints=c", "--spare-priority-class=low"},
-			cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: time.Hour, LostTaints: []string{"a", "b", "c"}, SparePriorityClass: "low"}},
+		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: 15 * time.Second, Gang: "None"}},
+		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, LostAfter: 15 * time.Second, Gang: "None"}},
+		{"all of them", []string{"--node-lost-after=1h", "--lost-node-taints=a,b", "--lost-node-taints=c", "--spare-priority-class=low", "--gang=Volcano"},
+			cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: time.Hour, LostTaints: []string{"a", "b", "c"}, SparePriorityClass: "low", Gang: "Volcano"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,10 +20,13 @@ var onJobs = grants{
 	"trainingjob.dev/trainingjobs":            {"delete", "get", "list", "watch"},
 	"trainingjob.dev/trainingjobs/status":     {"update"},
 	"trainingjob.dev/trainingjobs/finalizers": {"update"},
-	"/pods":                      {"create", "delete", "get", "list", "patch", "watch"},
-	"/services":                  {"create", "get", "list", "watch"},
-	"coordination.k8s.io/leases": {"create", "get", "list", "watch"},
-	"events.k8s.io/events":       {"create", "patch"},
+	"/pods":                           {"create", "delete", "get", "list", "patch", "watch"},
+	"/services":                       {"create", "get", "list", "watch"},
+	"coordination.k8s.io/leases":      {"create", "get", "list", "watch"},
+	"events.k8s.io/events":            {"create", "patch"},
+	"scheduling.k8s.io/podgroups":     {"create", "delete", "get", "list", "patch", "watch"},
+	"scheduling.volcano.sh/podgroups": {"create", "delete", "get", "list", "patch", "watch"},
+	"scheduling.x-k8s.io/podgroups":   {"create", "delete", "get", "list", "patch", "watch"},
 }
 
 // What it may know of nodes. They belong to no namespace: an operator for one namespace knows nothing of them.

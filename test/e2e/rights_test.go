@@ -14,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,6 +74,7 @@ var _ = Describe("The operator's rights", Serial, Label("lab"), func() {
 		expiring.runs(1, 1)
 		expiring.exits(0, "worker-0")
 		expiring.isDeleted()
+		gangsComeAndGo()
 
 		granted, used := grantedVerbs(), usedVerbs()
 		Expect(granted).To(ContainElements(used), "nothing is asked for that manifests/base does not grant")
@@ -87,6 +89,24 @@ var _ = Describe("The operator's rights", Serial, Label("lab"), func() {
 		Expect(append(used, rare...)).To(ContainElements(granted), "nothing is granted that is never asked for")
 	})
 })
+
+// gangsComeAndGo makes the operator meet a foreign pod group, and create, resize and delete its own.
+func gangsComeAndGo() {
+	GinkgoHelper()
+	foreign := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: "thinner-0"}}
+	foreign.Spec.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}
+	Expect(kube.Create(here.ctx, foreign)).To(Succeed())
+	thinner := submit(custom("thinner", gang(v1alpha1.GangNative), allWorkers, backOff(0), workers(2)))
+	thinner.becomes("it meets a foreign group", func(v *view) bool { return v.isTrue(v1alpha1.ConditionStalled) })
+	Expect(kube.Delete(here.ctx, foreign)).To(Succeed())
+	thinner.runs(0, 0)
+	thinner.exits(0, "worker-1")
+	thinner.becomes("one has succeeded", func(v *view) bool { return v.job.Status.ReplicaStatuses[v1alpha1.Worker].Succeeded == 1 })
+	thinner.exits(1, "worker-0")
+	thinner.becomes("the other is replaced", func(v *view) bool { return v.job.Status.Restarts == 1 && v.job.Status.Ready == "1/2" })
+	thinner.suspend()
+	Eventually(thinner.groups).Should(BeEmpty())
+}
 
 // foreignChildren makes somebody else's Service and Lease under the names that the job of that name needs.
 func foreignChildren(job string) {
