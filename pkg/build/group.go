@@ -42,11 +42,6 @@ func Requests(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) corev1.Resourc
 	return all
 }
 
-// AddRequests adds what one replica of the role asks for.
-func AddRequests(to corev1.ResourceList, spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) {
-	add(to, Requests(spec, role))
-}
-
 // requests returns what the container asks for: a limit without a request is one.
 func requests(c *corev1.Container) corev1.ResourceList {
 	own := maps.Clone(c.Resources.Limits)

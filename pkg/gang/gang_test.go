@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	coschedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
@@ -21,7 +20,6 @@ import (
 
 var terms = state.GangTerms{
 	Minimum: 17, Together: true,
-	Resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("136")},
 	Scheduling: v1alpha1.Scheduling{
 		Queue: "team-a", PriorityClassName: "train",
 		Topology: &v1alpha1.Topology{Key: "rack", Mode: v1alpha1.TopologyRequired, Tier: ptr.To[int32](2)},
@@ -37,13 +35,11 @@ schedulingConstraints: {topology: [{key: rack}]}
 schedulingPolicy: {gang: {minCount: 17}}`,
 		v1alpha1.GangVolcano: `
 minMember: 17
-minResources: {nvidia.com/gpu: "136"}
 networkTopology: {highestTierAllowed: 2, mode: hard}
 priorityClassName: train
 queue: team-a`,
 		v1alpha1.GangCoscheduling: `
-minMember: 17
-minResources: {nvidia.com/gpu: "136"}`,
+minMember: 17`,
 	}
 	for _, provider := range gang.Providers {
 		var got, expected struct{ Spec map[string]any }

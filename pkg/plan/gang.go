@@ -61,17 +61,18 @@ func isPastGroup(s *state.Snapshot) func(state.Group) bool {
 // terms returns on which terms the job's gang is scheduled now.
 func terms(s *state.Snapshot) state.GangTerms {
 	t := state.GangTerms{
-		Resources: corev1.ResourceList{},
-		Together:  policy.IsCollective(&s.Job.Spec) && s.Job.Spec.Elastic == nil,
+		Together: policy.IsCollective(&s.Job.Spec) && s.Job.Spec.Elastic == nil,
 	}
 	if s.Job.Spec.Scheduling != nil {
 		t.Scheduling = *s.Job.Spec.Scheduling
+	}
+	if own := s.Job.Spec.ReplicaSpecs[state.Leader(&s.Job.Spec).Role].Template.Spec.PriorityClassName; own != "" {
+		t.Scheduling.PriorityClassName = own
 	}
 	least := minAvailable(&s.Job.Spec)
 	for _, slot := range s.Slots() {
 		if t.Minimum < least && s.IsWanted(slot) && !policy.HasSucceeded(s, slot) {
 			t.Minimum++
-			build.AddRequests(t.Resources, &s.Job.Spec, slot.Role)
 		}
 	}
 	return t

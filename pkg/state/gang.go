@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,11 +54,9 @@ func (s *Snapshot) IsGang() bool {
 type GangTerms struct {
 	// Minimum is how many pods must fit at once.
 	Minimum int32
-	// Resources are what those pods ask for together.
-	Resources corev1.ResourceList
 	// Together is whether a preemption takes all pods or none: a collective is worth nothing without one of them.
 	Together bool
-	// Scheduling is what the job says of its scheduling.
+	// Scheduling is what the job says of its scheduling, with the priority class that its pods have.
 	Scheduling v1alpha1.Scheduling
 }
 

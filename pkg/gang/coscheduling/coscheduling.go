@@ -3,6 +3,7 @@
 // Source: sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1, pkg/coscheduling.
 //
 // Decisions, newest first:
+//   - No minResources: with it the plug-in does not preempt for the group.
 //   - The plug-in says nothing of a group that waits but what its pods say; so does Read.
 package coscheduling
 
@@ -30,9 +31,7 @@ func (Provider) Empty() (state.Object, state.ObjectList) {
 
 // Group returns the PodGroup.
 func (Provider) Group(t state.GangTerms) state.Object {
-	return &coschedulingv1alpha1.PodGroup{Spec: coschedulingv1alpha1.PodGroupSpec{
-		MinMember: t.Minimum, MinResources: t.Resources,
-	}}
+	return &coschedulingv1alpha1.PodGroup{Spec: coschedulingv1alpha1.PodGroupSpec{MinMember: t.Minimum}}
 }
 
 // Resize sets minMember.

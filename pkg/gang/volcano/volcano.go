@@ -3,6 +3,8 @@
 // Source: volcano.sh/apis/pkg/apis/scheduling/v1beta1.
 //
 // Decisions, newest first:
+//   - No minResources: with it Volcano does not preempt for the group, and a group whose pods have gone keeps its share.
+//   - Whether a group waits is told by its phase: the condition Unschedulable stays when the group has been placed.
 //   - Volcano keeps a topology by tiers of HyperNodes, not by a node label: with topology.tier it is the group's, else the
 //     pods' affinity.
 package volcano
@@ -33,8 +35,8 @@ func (Provider) Empty() (state.Object, state.ObjectList) {
 // Group returns the PodGroup.
 func (p Provider) Group(t state.GangTerms) state.Object {
 	group := &volcanov1beta1.PodGroup{Spec: volcanov1beta1.PodGroupSpec{
-		MinMember: t.Minimum, MinResources: &t.Resources,
-		Queue: t.Scheduling.Queue, PriorityClassName: t.Scheduling.PriorityClassName,
+		MinMember: t.Minimum,
+		Queue:     t.Scheduling.Queue, PriorityClassName: t.Scheduling.PriorityClassName,
 	}}
 	if topology := t.Scheduling.Topology; p.Constrains(topology) {
 		mode := volcanov1beta1.SoftNetworkTopologyMode
