@@ -15,6 +15,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE   ?= ghcr.io/trainingjob/operator:$(VERSION)
 # What make e2e hands to test/e2e: by default it leaves out what needs a lab's audit log and the operator's process.
 E2E_ARGS ?= --ginkgo.label-filter='!lab'
+# How many seeds make soak runs.
+SEEDS ?= 1000000
+# What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
+CHAOS_ARGS ?= --ginkgo.no-color
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
@@ -114,6 +118,14 @@ test: bin/lab bin/operator ## run every test: unit, and those that need an API s
 unit: ## run the tests that need no cluster
 	go test ./...
 
+.PHONY: soak
+soak: ## run the simulator on SEEDS random seeds, a million by default
+	go test -count=1 -timeout 0 -v ./test/sim -run 'TestSeeds$$' -sim.seeds=$(SEEDS)
+
+.PHONY: bugs
+bugs: ## show that the simulator finds each of twelve bugs that are built into the product
+	go test -count=1 -timeout 20m -tags bugs ./test/sim/bugs -v
+
 .PHONY: race
 race: ## run the tests that need no cluster with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...
@@ -122,6 +134,10 @@ race: ## run the tests that need no cluster with the race detector (needs a C co
 e2e: ## run the end-to-end suite on your cluster with the operator: make e2e KUBECONFIG=...
 	@test -n "$${KUBECONFIG:-}" || { echo "which cluster? Write make e2e KUBECONFIG=..., or make test for a lab" >&2; exit 1; }
 	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
+
+.PHONY: test-chaos
+test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly
+	go test -count=1 -v -timeout 60m -tags chaos ./test/chaos $(CHAOS_ARGS)
 
 .PHONY: sdk
 sdk: ## run the Python SDK's tests (needs python3 with venv, installs kubernetes from PyPI into bin/venv)

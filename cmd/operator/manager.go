@@ -24,6 +24,9 @@ import (
 	"github.com/trainingjob/operator/pkg/controller"
 )
 
+// electionLease is the name of the leader's Lease.
+const electionLease = "trainingjob-operator"
+
 // newManager returns a manager that runs the TrainingJob controller when it is started.
 func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	restConfig, err := o.restConfig()
@@ -59,6 +62,10 @@ func (o *options) restConfig() (*rest.Config, error) {
 	if o.qps > 0 {
 		restConfig.QPS, restConfig.Burst = o.qps, int(2*o.qps)+1
 	}
+	if o.leaderElect {
+		held := &tenure{lasts: o.renewDeadline}
+		restConfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return mandate{next, held} })
+	}
 	return restConfig, nil
 }
 
@@ -86,9 +93,12 @@ func (o *options) managerOptions() (manager.Options, error) {
 		Metrics:                       metrics,
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              "trainingjob-operator",
+		LeaderElectionID:              electionLease,
 		LeaderElectionNamespace:       o.leaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.leaseDuration,
+		RenewDeadline:                 &o.renewDeadline,
+		RetryPeriod:                   &o.retryPeriod,
 		Controller:                    config.Controller{EnableWarmup: &yes},
 	}, nil
 }

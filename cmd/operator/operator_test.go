@@ -5,9 +5,12 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/trainingjob/operator/pkg/cluster"
 )
 
 // execute runs the command line with arguments that do not start the operator, and returns what it prints.
@@ -31,7 +34,14 @@ func TestWrongOptionsAreToldWhatToWriteInstead(t *testing.T) {
 		{"log format", []string{"--log-format=xml"}, `--log-format "xml": write json or text`},
 		{"no jobs at the same time", []string{"--concurrent-jobs=0"}, `--concurrent-jobs 0: write a number from 1 to 256`},
 		{"too many jobs at the same time", []string{"--concurrent-jobs=257"}, `--concurrent-jobs 257: write a number from 1 to 256`},
+		{"a lease that ends before its leader gives up", []string{"--leader-elect-lease-duration=10s"},
+			`--leader-elect-lease-duration 10s: write more than --leader-elect-renew-deadline, 10s`},
+		{"no second try to renew", []string{"--leader-elect-retry-period=7s"},
+			`--leader-elect-retry-period 7s: write a time above 0 and at most two thirds of --leader-elect-renew-deadline, 10s`},
 		{"requests below none", []string{"--kube-api-qps=-1"}, `--kube-api-qps -1: write 0 for no limit, or a number above it`},
+		{"nodes that are lost at once", []string{"--node-lost-after=999ms"}, `--node-lost-after 999ms: write a time from 1s to 1h`},
+		{"nodes that are never lost", []string{"--node-lost-after=1h0m1s"}, `--node-lost-after 1h0m1s: write a time from 1s to 1h`},
+		{"a time that is none", []string{"--node-lost-after=15"}, `invalid argument "15" for "--node-lost-after" flag: time: missing unit in duration "15"`},
 		{"a flag nobody knows", []string{"--frobnicate"}, `unknown flag: --frobnicate`},
 		{"an argument", []string{"start"}, `unknown command "start" for "operator"`},
 		{"a number that is none", []string{"--concurrent-jobs=x"}, `invalid argument "x" for "--concurrent-jobs" flag: strconv.ParseInt: parsing "x": invalid syntax`},
@@ -60,6 +70,31 @@ func TestTheDefaultsAreValid(t *testing.T) {
 				t.Errorf("--log-level=%s --log-format=%s: %v", level, format, o.validate())
 			}
 		}
+	}
+}
+
+func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
+	cases := []struct {
+		name string
+		args []string
+		want cluster.Options
+	}{
+		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: 15 * time.Second}},
+		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, LostAfter: 15 * time.Second}},
+		{"all of them", []string{"--node-lost-after=1h", "--lost-node-taints=a,b", "--lost-node-taints=c", "--spare-priority-class=low"},
+			cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: time.Hour, LostTaints: []string{"a", "b", "c"}, SparePriorityClass: "low"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			o, flags := defaults(), pflag.NewFlagSet("operator", pflag.ContinueOnError)
+			o.addFlags(flags)
+			if err := flags.Parse(c.args); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, o.clusterOptions()); diff != "" || o.validate() != nil {
+				t.Errorf("error %v, options (-want +got):\n%s", o.validate(), diff)
+			}
+		})
 	}
 }
 

@@ -19,6 +19,9 @@ type options struct {
 	namespace               string
 	leaderElect             bool
 	leaderElectionNamespace string
+	leaseDuration           time.Duration
+	renewDeadline           time.Duration
+	retryPeriod             time.Duration
 	metricsAddress          string
 	metricsSecure           bool
 	healthAddress           string
@@ -35,6 +38,7 @@ type options struct {
 func defaults() *options {
 	return &options{
 		metricsAddress: ":8443", metricsSecure: true, healthAddress: ":8081",
+		leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second,
 		concurrentJobs: 64, watchNodes: true, nodeLostAfter: 15 * time.Second, logLevel: "info", logFormat: "json",
 	}
 }
@@ -44,6 +48,9 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.namespace, "namespace", o.namespace, "run the jobs of this namespace only; a Role there then suffices. Empty means all namespaces")
 	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "take turns with other replicas of the operator: only the leader acts")
 	f.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", o.leaderElectionNamespace, "namespace of the leader's Lease; empty means the pod's own, needed outside a cluster")
+	f.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", o.leaseDuration, "how long the others wait for a leader that does not renew its lease before one of them takes over")
+	f.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", o.renewDeadline, "how long the leader tries to renew its lease before it stops acting; shorter than the lease")
+	f.DurationVar(&o.retryPeriod, "leader-elect-retry-period", o.retryPeriod, "how long to wait between two tries to get or renew the lease; at most two thirds of the renew deadline")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
@@ -67,6 +74,10 @@ func (o *options) validate() error {
 		return fmt.Errorf("--log-format %q: write json or text", o.logFormat)
 	case o.concurrentJobs < 1 || o.concurrentJobs > 256:
 		return fmt.Errorf("--concurrent-jobs %d: write a number from 1 to 256", o.concurrentJobs)
+	case o.leaseDuration <= o.renewDeadline:
+		return fmt.Errorf("--leader-elect-lease-duration %s: write more than --leader-elect-renew-deadline, %s", o.leaseDuration, o.renewDeadline)
+	case o.retryPeriod <= 0 || o.retryPeriod*3 > o.renewDeadline*2: // client-go wants room for a retry with jitter
+		return fmt.Errorf("--leader-elect-retry-period %s: write a time above 0 and at most two thirds of --leader-elect-renew-deadline, %s", o.retryPeriod, o.renewDeadline)
 	case o.nodeLostAfter < time.Second || o.nodeLostAfter > time.Hour:
 		return fmt.Errorf("--node-lost-after %v: write a time from 1s to 1h", o.nodeLostAfter)
 	case o.qps < 0:

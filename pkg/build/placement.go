@@ -25,7 +25,7 @@ func tolerateBriefly(spec *corev1.PodSpec) {
 	}
 }
 
-// avoid keeps the pod off the nodes, whatever else its affinity asks for.
+// avoid keeps the pod off the nodes, whatever else its affinity asks for: it fits where one of its terms does.
 func avoid(spec *corev1.PodSpec, nodes []string) {
 	if len(nodes) == 0 {
 		return
@@ -38,14 +38,21 @@ func avoid(spec *corev1.PodSpec, nodes []string) {
 	}
 	required := &spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	if *required == nil || len((*required).NodeSelectorTerms) == 0 {
-		*required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
+		*required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: off(nodes)}}}
+		return
 	}
 	for i := range (*required).NodeSelectorTerms {
-		term := &(*required).NodeSelectorTerms[i]
-		for _, node := range nodes { // a field takes one value only
-			term.MatchFields = append(term.MatchFields, corev1.NodeSelectorRequirement{
-				Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{node},
-			})
+		if term := &(*required).NodeSelectorTerms[i]; len(term.MatchExpressions)+len(term.MatchFields) > 0 { // an empty one fits no node
+			term.MatchFields = append(term.MatchFields, off(nodes)...)
 		}
 	}
+}
+
+// off returns the requirement of each other node than these; a requirement on a field takes one value only.
+func off(nodes []string) []corev1.NodeSelectorRequirement {
+	var list []corev1.NodeSelectorRequirement
+	for _, node := range nodes {
+		list = append(list, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+	}
+	return list
 }

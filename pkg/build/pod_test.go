@@ -44,7 +44,7 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 		job := builder.Job("j", builder.Framework(f), builder.Workers(2), builder.Template(v1alpha1.Worker, rich))
 		worker := job.Spec.ReplicaSpecs[v1alpha1.Worker]
 		want := worker.Template.DeepCopy()
-		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.For(f).Environment(job)(worker1), nil)
+		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.For(f).Environment(job)(worker1), []string{"bad"})
 		got := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: *pod.Spec.DeepCopy()}
 		for name := range got.Labels {
 			if strings.HasPrefix(name, v1alpha1.Group+"/") || strings.HasPrefix(name, "training.kubeflow.org/") {
@@ -53,6 +53,8 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 			}
 		}
 		got.Spec.Hostname, got.Spec.Subdomain, got.Spec.RestartPolicy = want.Spec.Hostname, want.Spec.Subdomain, want.Spec.RestartPolicy
+		got.Spec.Affinity = want.Spec.Affinity
+		got.Spec.Tolerations = slices.DeleteFunc(got.Spec.Tolerations, func(t corev1.Toleration) bool { return t.TolerationSeconds != nil && *t.TolerationSeconds == 30 })
 		for i := range got.Spec.Containers {
 			got.Spec.Containers[i].Env = ownEnv(got.Spec.Containers[i].Env, want.Spec.Containers[i].Env)
 		}
@@ -112,11 +114,13 @@ func TestEnvironment(t *testing.T) {
 	}
 	injected := func(more ...corev1.EnvVar) []corev1.EnvVar { return slices.Concat(identity, more) }
 	worldSize, rank := corev1.EnvVar{Name: "WORLD_SIZE", Value: "2"}, corev1.EnvVar{Name: "RANK", Value: "1"}
+	reports := build.Pod(builder.Job("j", builder.Workers(2), builder.Progress(60, v1alpha1.StallNotify)), worker1, state.Life{Attempt: 2}, nil, nil)
 	cases := []struct {
 		name string
 		got  []corev1.EnvVar
 		want []corev1.EnvVar
 	}{
+		{"a job that reports its progress is told where", reports.Spec.Containers[0].Env, injected(corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_LEASE", Value: "j-progress"})},
 		{"the injected variables come first, so that the user's can refer to them; where both set one, the user's wins",
 			pod.Spec.Containers[0].Env, injected(worldSize, corev1.EnvVar{Name: "RANK", Value: "mine"}, corev1.EnvVar{Name: "WHO", Value: "$(TRAININGJOB_RANK)"})},
 		{"every container gets them", pod.Spec.Containers[1].Env, injected(rank, worldSize)},
@@ -185,7 +189,8 @@ func TestService(t *testing.T) {
 			Labels: map[string]string{"trainingjob.dev/job-name": "j", "trainingjob.dev/job-uid": "uid-j", "training.kubeflow.org/job-name": "j"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "trainingjob.dev/v1alpha1", Kind: "TrainingJob", Name: "j", UID: "uid-j",
 				Controller: &yes, BlockOwnerDeletion: &yes}}},
-		Spec: corev1.ServiceSpec{ClusterIP: "None", PublishNotReadyAddresses: true, Selector: map[string]string{"trainingjob.dev/job-uid": "uid-j"}},
+		Spec: corev1.ServiceSpec{ClusterIP: "None", PublishNotReadyAddresses: true,
+			Selector: map[string]string{"trainingjob.dev/job-uid": "uid-j", "trainingjob.dev/job-name": "j"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Service (-want +got):\n%s", diff)
@@ -213,13 +218,14 @@ func FuzzPods(f *testing.F) {
 		names, ranks := map[string]bool{}, map[string]bool{}
 		environment := framework.For(job.Spec.Framework).Environment(job)
 		for _, slot := range builder.Snapshot(job).Slots() {
-			pod := build.Pod(job, slot, state.Life{Attempt: int(attempt), Replacement: int(replacement)}, environment(slot), nil)
+			pod := build.Pod(job, slot, state.Life{Attempt: int(attempt), Replacement: int(replacement)}, environment(slot), []string{"bad"})
 			rank := pod.Labels[v1alpha1.LabelRank]
 			if names[pod.Name] || ranks[rank] {
 				t.Errorf("%s of rank %s is there twice", pod.Name, rank)
 			}
 			names[pod.Name], ranks[rank] = true, true
 			checkNames(t, pod)
+			checkPlacement(t, &pod.Spec)
 		}
 	})
 }

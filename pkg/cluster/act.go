@@ -91,12 +91,13 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	}
 }
 
-// fence takes the pod out of the Service if it still has the UID; one that is gone or another is nothing to do.
+// fence takes the pod out of the Service if it still has the UID; one that is gone or another is nothing to do. That it is
+// another the API server calls invalid, as nobody can change a UID, and not a conflict.
 func (c *Cluster) fence(ctx context.Context, job *v1alpha1.TrainingJob, step plan.FencePod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:null}}}`, step.UID, v1alpha1.LabelJobName)
 	err := c.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch)), client.DisableReadYourWritesConsistency)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return fmt.Errorf("taking pod %s out of the Service: %w", step.Name, err)

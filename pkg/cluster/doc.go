@@ -2,10 +2,13 @@
 // status, then Events) and acts (does what the steps say).
 //
 // Where stale reads could do harm:
+//
 //   - Own writes to the job: the manager's client waits until the cache shows them (EnableReadYourWritesConsistency).
 //     Own writes to its pods: Observe asks for another look until the cache shows them.
+//
 //   - The first look at a job in this process compares it and its pods with the API server, as another leader may have
 //     written last. So does a look after an own write that the cache has not shown for long.
+//
 //   - A pod that ran and is not in the cache is asked for by name before it counts as lost.
 //
 //   - A node that is not in the cache counts as deleted only if the API server says so too.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,9 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 		updated := job.DeepCopy()
 		updated.Status = p.Status
 		if err := c.client.Status().Update(ctx, updated); err != nil {
+			if !apierrors.IsConflict(err) { // it may have been done all the same, and the cache does not show it yet
+				c.note(job.UID, func(n *notes) { n.verified = false })
+			}
 			return fmt.Errorf("writing the status: %w", err)
 		}
 		c.note(job.UID, func(n *notes) { n.recorded, n.verified = c.clock.Now(), true })

@@ -44,6 +44,16 @@ func (c *Cluster) settle(job *v1alpha1.TrainingJob, err error) error {
 	return nil
 }
 
+// Retry returns when what the API server refused of the job is to be tried again; zero if it refused nothing. A refusal
+// makes no event, so nothing else would wake the job.
+func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
+	refusal := c.note(job.UID, nil).refusal
+	if refusal == nil || !c.clock.Now().Before(refusal.Retry) {
+		return time.Time{}
+	}
+	return refusal.Retry
+}
+
 // refusalReason returns the reason of the condition Stalled for an error that only somebody else can mend; "" for any other.
 func refusalReason(err error) string {
 	var conflict *nameConflict

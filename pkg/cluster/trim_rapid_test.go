@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -20,6 +21,11 @@ var when = rapid.Map(rapid.IntRange(0, 100), func(n int) metav1.Time { return bu
 
 var container = rapid.Custom(func(t *rapid.T) corev1.ContainerStatus {
 	status := corev1.ContainerStatus{Name: "c", Image: "i", RestartCount: 3, Ready: true}
+	health := rapid.SampledFrom([]corev1.ResourceHealthStatus{corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnhealthy, corev1.ResourceHealthStatusUnknown})
+	for range rapid.IntRange(0, 2).Draw(t, "devices") {
+		status.AllocatedResourcesStatus = append(status.AllocatedResourcesStatus, corev1.ResourceStatus{Name: "nvidia.com/gpu",
+			Resources: []corev1.ResourceHealth{{ResourceID: "GPU-1", Health: health.Draw(t, "health")}}})
+	}
 	switch rapid.IntRange(0, 3).Draw(t, "state") {
 	case 0:
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: word.Draw(t, "reason"), Message: word.Draw(t, "message")}
@@ -35,16 +41,24 @@ var container = rapid.Custom(func(t *rapid.T) corev1.ContainerStatus {
 var condition = rapid.Custom(func(t *rapid.T) corev1.PodCondition {
 	return corev1.PodCondition{
 		Type: rapid.SampledFrom([]corev1.PodConditionType{corev1.PodReady, corev1.PodScheduled, corev1.DisruptionTarget, corev1.PodInitialized,
-			corev1.ContainersReady, corev1.PodReadyToStartContainers}).Draw(t, "type"),
+			corev1.ContainersReady, corev1.PodReadyToStartContainers, "example.com/Own"}).Draw(t, "type"),
 		Status: rapid.SampledFrom([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}).Draw(t, "status"),
 		Reason: word.Draw(t, "reason"), Message: word.Draw(t, "message"), LastTransitionTime: when.Draw(t, "time"),
 	}
 })
 
+var volume = rapid.Custom(func(t *rapid.T) corev1.Volume {
+	return corev1.Volume{Name: "v", VolumeSource: rapid.SampledFrom([]corev1.VolumeSource{
+		{EmptyDir: &corev1.EmptyDirVolumeSource{}}, {Secret: &corev1.SecretVolumeSource{SecretName: "s"}},
+		{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}},
+		{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{}}},
+	}).Draw(t, "source")}
+})
+
 var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	always := corev1.ContainerRestartPolicyAlways
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: rapid.SampledFrom([]string{"j-worker-0", "j-ps-3-a1r2", "x"}).Draw(t, "name"),
+		ObjectMeta: metav1.ObjectMeta{Name: rapid.SampledFrom([]string{"j-worker-0", "j-ps-3-a1r2", "j-worker-spare-1", "x"}).Draw(t, "name"),
 			UID: types.UID(word.Draw(t, "uid")), Annotations: map[string]string{"a": "b"}},
 		Spec: corev1.PodSpec{NodeName: word.Draw(t, "node"), Containers: []corev1.Container{{Name: "c"}},
 			InitContainers: []corev1.Container{{Name: "c", RestartPolicy: &always}}},
@@ -55,6 +69,10 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 			InitContainerStatuses: rapid.SliceOfN(container, 0, 2).Draw(t, "initContainers"),
 			Conditions:            rapid.SliceOfN(condition, 0, 5).Draw(t, "conditions"),
 		},
+	}
+	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
+	if rapid.Bool().Draw(t, "reachable") {
+		pod.Labels = map[string]string{v1alpha1.LabelJobName: "j"}
 	}
 	if rapid.Bool().Draw(t, "deleted") {
 		at := when.Draw(t, "deletion")
@@ -75,6 +93,53 @@ func TestATrimmedPodTellsTheSame(t *testing.T) {
 		got, still := state.PodOf("j", trimmed(t, full))
 		if diff := cmp.Diff(want, got); diff != "" || ours != still {
 			t.Fatalf("ours %t and trimmed %t (-full +trimmed):\n%s", ours, still, diff)
+		}
+		want, ours = state.SpareOf("j", full)
+		got, still = state.SpareOf("j", trimmed(t, full))
+		if diff := cmp.Diff(want, got); diff != "" || ours != still {
+			t.Fatalf("a spare: ours %t and trimmed %t (-full +trimmed):\n%s", ours, still, diff)
+		}
+	})
+}
+
+var fullNode = rapid.Custom(func(t *rapid.T) *corev1.Node {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"a": "b"}},
+		Spec:       corev1.NodeSpec{PodCIDR: "10.0.0.0/24", ProviderID: "x"},
+		Status:     corev1.NodeStatus{Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
+	}
+	types := rapid.SliceOfDistinct(rapid.SampledFrom([]corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure}), rapid.ID) // a list by type
+	for _, kind := range types.Draw(t, "conditions") {
+		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
+			Type:   kind,
+			Status: rapid.SampledFrom([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}).Draw(t, "status"),
+			Reason: word.Draw(t, "reason"), LastHeartbeatTime: when.Draw(t, "heartbeat"), LastTransitionTime: when.Draw(t, "transition"),
+		})
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "taints") {
+		taint := corev1.Taint{Key: rapid.SampledFrom([]string{corev1.TaintNodeOutOfService, "broken", "gpu"}).Draw(t, "key"), Effect: corev1.TaintEffectNoExecute}
+		if rapid.Bool().Draw(t, "timed") {
+			added := when.Draw(t, "added")
+			taint.TimeAdded = &added
+		}
+		node.Spec.Taints = append(node.Spec.Taints, taint)
+	}
+	return node
+})
+
+// The same of nodes, whose heartbeats then change nothing.
+func TestATrimmedNodeTellsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		full := fullNode.Draw(t, "node")
+		small := trimmedNode(t, full)
+		if diff := cmp.Diff(state.NodeOf(full, time.Minute, []string{"broken"}), state.NodeOf(small, time.Minute, []string{"broken"})); diff != "" {
+			t.Fatalf("(-full +trimmed):\n%s", diff)
+		}
+		for i := range full.Status.Conditions {
+			full.Status.Conditions[i].LastHeartbeatTime = when.Draw(t, "next heartbeat")
+		}
+		if diff := cmp.Diff(small, trimmedNode(t, full)); diff != "" {
+			t.Fatalf("a heartbeat changes the node (-before +after):\n%s", diff)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +18,7 @@ import (
 // verify compares a job that this process sees for the first time, and its pods, with the API server: another leader may have
 // written last. A job whose status was never written has no pods, and its first status write fails if it is old.
 func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached []corev1.Pod) error {
-	if c.note(job.UID, nil).verified || job.Status.ObservedGeneration == 0 {
+	if c.note(job.UID, nil).verified || job.Status.ObservedGeneration == 0 || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
 		return nil
 	}
 	var live v1alpha1.TrainingJob

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/policy"
 )
 
 // retryConflict is how long to wait for the cache when somebody else wrote the job first and no watch event may come.
@@ -35,10 +36,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.cluster.Act(ctx, s.Job, p.Steps); err != nil {
 		return settle("acting", err)
 	}
-	if p.Wake.IsZero() {
+	wake := policy.Earliest(p.Wake, r.cluster.Retry(s.Job))
+	if wake.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{RequeueAfter: max(p.Wake.Sub(s.Now), time.Millisecond)}, nil
+	return ctrl.Result{RequeueAfter: max(wake.Sub(s.Now), time.Millisecond)}, nil
 }
 
 // settle asks for another try: in silence after a conflict, with the error otherwise.

@@ -26,10 +26,9 @@ func account(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdi
 		amend(next, a)
 	}
 	for i := range v.Restarts {
-		o := &v.Restarts[i]
-		next.Incidents = append([]v1alpha1.Incident{incidentOf(s, o)}, next.Incidents...)
-		next.BilledRestarts += one(o.Billed)
+		next.BilledRestarts += one(v.Restarts[i].Billed)
 	}
+	next.Incidents = append(newest(s, v.Restarts), next.Incidents...)
 	next.Incidents = next.Incidents[:min(len(next.Incidents), maxIncidents)]
 	next.Budgets = policy.Budgets(s, amendments, v.Restarts)
 	next.AvoidedNodes = policy.Avoid(s, next.Incidents)
@@ -57,6 +56,15 @@ func one(yes bool) int32 {
 		return 1
 	}
 	return 0
+}
+
+// newest returns the incidents of the last orders, the last first.
+func newest(s *state.Snapshot, orders []policy.RestartOrder) []v1alpha1.Incident {
+	var list []v1alpha1.Incident
+	for i := len(orders) - 1; i >= 0 && len(list) < maxIncidents; i-- {
+		list = append(list, incidentOf(s, &orders[i]))
+	}
+	return list
 }
 
 func incidentOf(s *state.Snapshot, o *policy.RestartOrder) v1alpha1.Incident {
@@ -88,12 +96,17 @@ func presentRun(s *state.Snapshot, until time.Time) time.Duration {
 	return max(0, until.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
 }
 
-// effectiveTimeRatio returns the time that the job ran over the time since its start, suspensions left out: "0.973".
+// effectiveTimeRatio returns the time that the job ran over the time from its start to its end or now, suspensions left out:
+// "0.973".
 func effectiveTimeRatio(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) string {
 	if next.StartTime == nil {
 		return ""
 	}
-	total := s.Now.Truncate(time.Second).Sub(next.StartTime.Time) - policy.SuspendedFor(s.Job, s.Now)
+	until := s.Now.Truncate(time.Second)
+	if next.CompletionTime != nil {
+		until = next.CompletionTime.Time
+	}
+	total := until.Sub(next.StartTime.Time) - policy.SuspendedFor(s.Job, until)
 	if total < time.Second {
 		return ""
 	}

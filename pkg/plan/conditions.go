@@ -45,7 +45,7 @@ func (c conditions) isTrue(kind string) bool {
 func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdict) {
 	c := conditions{s, next}
 	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has taken the job on.")
-	c.setStalled(v.Ruling)
+	c.setStalled(v)
 	switch v.Ruling {
 	case policy.Suspend:
 		c.set(v1alpha1.ConditionSuspended, true, v.Reason, v.Message)
@@ -54,9 +54,12 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 		c.finish(v1alpha1.ConditionSucceeded, v)
 	case policy.Fail:
 		c.finish(v1alpha1.ConditionFailed, v)
-		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
 	default:
 		c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job is no longer suspended.")
+		if s.Job.Status.Attempt != next.Attempt {
+			c.setRestarting(v)
+			break
+		}
 		c.setScheduled()
 		c.setRunning(v)
 		c.setProgressing()
@@ -64,19 +67,22 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 	slices.SortFunc(next.Conditions, byOrder)
 }
 
-// setStalled tells the API server's refusal of a child, or that it is over.
-func (c conditions) setStalled(ruling policy.Ruling) {
-	if refusal := c.s.Refusal; refusal != nil && ruling == policy.Continue && isIncomplete(c.s) {
+// setStalled tells that the job has failed, or the API server's refusal of a child, or that it is over.
+func (c conditions) setStalled(v policy.Verdict) {
+	refusal := c.s.Refusal
+	switch {
+	case v.Ruling == policy.Fail:
+		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
+	case refusal != nil && v.Ruling == policy.Continue && isIncomplete(c.s):
 		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, clip(refusal.Message))
-		return
+	default:
+		c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")
 	}
-	c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")
 }
 
 func (c conditions) finish(kind string, v policy.Verdict) {
 	c.rest(v)
 	c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job has finished.")
-	c.deny(v1alpha1.ConditionStalled, v.Reason, "The job has finished.")
 	c.set(kind, true, v.Reason, v.Message)
 	c.set(v1alpha1.ConditionFinished, true, v.Reason, v.Message)
 }
@@ -114,6 +120,14 @@ func (c conditions) setScheduled() {
 	}
 }
 
+// setRestarting says that a whole-job restart has ended the attempt. What its pods are like says nothing of the next one.
+func (c conditions) setRestarting(v policy.Verdict) {
+	c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
+	c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
+	c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
+	meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
+}
+
 // butAvoided tells which nodes the scheduler was not allowed to take.
 func butAvoided(s *state.Snapshot) string {
 	nodes := avoidedNodes(s)
@@ -123,14 +137,8 @@ func butAvoided(s *state.Snapshot) string {
 	return " The job keeps off " + strings.Join(nodes, ", ") + " (status.avoidedNodes)."
 }
 
-// setRunning says whether the attempt runs. A whole-job restart ends it; replacing a replica does not.
+// setRunning says whether the attempt runs. Replacing a replica does not end it.
 func (c conditions) setRunning(v policy.Verdict) {
-	if c.s.Job.Status.Attempt != c.next.Attempt {
-		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
-		c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
-		c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
-		return
-	}
 	missing, found := policy.FirstMissing(c.s)
 	switch {
 	case !found:

@@ -34,10 +34,13 @@ func converge(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 	}
 }
 
+// seeDeletionAfter is how long after its deletion a job that is there all the same is deleted again.
+const seeDeletionAfter = time.Minute
+
 // cleanUp returns the steps that a finished job's clean-up policy and time to live ask for.
 func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
 	if expiry := policy.Expiry(s.Job); !expiry.IsZero() && !s.Now.Before(expiry) {
-		return []Step{DeleteJob{UID: s.Job.UID}}, time.Time{}
+		return []Step{DeleteJob{UID: s.Job.UID}}, s.Now.Add(seeDeletionAfter)
 	}
 	steps, wake := deletePods(s, func(p state.Pod) bool {
 		switch s.Job.Spec.RunPolicy.CleanPodPolicy {
@@ -153,7 +156,8 @@ func attemptMayBegin(s *state.Snapshot) bool {
 	return s.FormerJobPods == 0
 }
 
-// missingSlots returns the slots that should have a pod, have none, and whose former pod can no longer act.
+// missingSlots returns the slots that should have a pod, have none, and whose former pod can no longer act. A life whose pod
+// is gone is not run again: its restart is held back, not forgotten.
 func missingSlots(s *state.Snapshot) []state.Slot {
 	fenced := map[state.Slot]bool{}
 	for i := range s.Pods {
@@ -163,7 +167,7 @@ func missingSlots(s *state.Snapshot) []state.Slot {
 	}
 	var missing []state.Slot
 	for _, slot := range s.Slots() {
-		if s.Present(slot) == nil && s.IsWanted(slot) && !fenced[slot] {
+		if s.Present(slot) == nil && s.IsWanted(slot) && !s.HasVanished(slot) && !fenced[slot] {
 			missing = append(missing, slot)
 		}
 	}

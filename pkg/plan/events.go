@@ -49,27 +49,45 @@ func events(s *state.Snapshot, p *Plan) []Event {
 	if len(p.Restarts) > 0 {
 		list = append(list, restartEvent(p.Restarts))
 	}
-	list = append(list, explained(was, next)...)
+	list = append(list, explained(was, next, len(p.Restarts))...)
 	list = append(list, avoidedAnew(s, next)...)
 	list = append(list, fitted(s, was, next)...)
+	list = append(list, becameTrue(was, next)...)
+	list = append(list, ceasedToBe(was, next)...)
+	list = append(list, givenUp(s, next)...)
+	for i := range list {
+		list[i].Message = clip(list[i].Message) // the API server refuses an Event with a longer note
+	}
+	return list
+}
+
+// becameTrue tells of the conditions that are True now and were not.
+func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {
+	var list []Event
 	for _, t := range told {
 		failedToo := t.condition == v1alpha1.ConditionStalled && meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionFailed)
 		if c := meta.FindStatusCondition(next.Conditions, t.condition); c != nil && c.Status == "True" && changed(was, next, t.condition) && !failedToo {
 			list = append(list, Event{Type: t.kind, Reason: t.condition, Action: c.Reason, Message: c.Reason + ": " + c.Message})
 		}
 	}
+	return list
+}
+
+// ceasedToBe tells of what is not as it should be, or no longer suspended, since now.
+func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
+	var list []Event
 	if changed(was, next, v1alpha1.ConditionSuspended) && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) {
 		list = append(list, normal(v1alpha1.EventResumed, v1alpha1.EventResumed, "The job is no longer suspended."))
 	}
 	if c := unschedulable(next); c != "" && unschedulable(was) == "" {
 		list = append(list, warn(v1alpha1.ReasonUnschedulable, v1alpha1.ReasonUnschedulable, c))
 	}
-	if c := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Status == "False" && !meta.IsStatusConditionFalse(was.Conditions, c.Type) {
-		list = append(list, warn(v1alpha1.ReasonProgressStalled, v1alpha1.ConditionProgressing, c.Message))
+	stalls := func(status *v1alpha1.TrainingJobStatus) bool {
+		return meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionProgressing)
 	}
-	list = append(list, givenUp(s)...)
-	for i := range list {
-		list[i].Message = clip(list[i].Message) // the API server refuses an Event with a longer note
+	if stalls(next) && !stalls(was) {
+		message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing).Message
+		list = append(list, warn(v1alpha1.ReasonProgressStalled, v1alpha1.ConditionProgressing, message))
 	}
 	return list
 }
@@ -101,9 +119,9 @@ func restartEvent(orders []policy.RestartOrder) Event {
 	return warn(reason, string(orders[0].Scope), message)
 }
 
-// givenUp tells of evaluators that failed for good while the job goes on.
-func givenUp(s *state.Snapshot) []Event {
-	if s.IsFinished() {
+// givenUp tells of evaluators that failed for good while the job goes on. A new attempt would run them again.
+func givenUp(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
+	if s.IsFinished() || next.Attempt != s.Job.Status.Attempt {
 		return nil
 	}
 	for _, slot := range s.Slots() {

@@ -12,17 +12,17 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// explained tells of incidents whose true cause shows only now, and what was given back.
-func explained(was, next *v1alpha1.TrainingJobStatus) []Event {
+// explained tells of incidents whose true cause shows only now, and what was given back. begun is how many of the next incidents
+// begin now: the others have moved back by as many places.
+func explained(was, next *v1alpha1.TrainingJobStatus, begun int) []Event {
 	var list []Event
-	for i := range next.Incidents {
-		is := &next.Incidents[i]
-		old := slices.IndexFunc(was.Incidents, func(o v1alpha1.Incident) bool { return o.RestartTime.Equal(&is.RestartTime) && !o.Explained })
-		if !is.Explained || old < 0 {
+	for i := begun; i < len(next.Incidents); i++ {
+		is, old := &next.Incidents[i], &was.Incidents[i-begun]
+		if !is.Explained || old.Explained {
 			continue
 		}
 		message := fmt.Sprintf("%s: this explains the restart of %s.", policy.Describe(&is.Failure), is.RestartTime.UTC().Format("15:04:05 UTC"))
-		if was.Incidents[old].Billed && !is.Billed {
+		if old.Billed && !is.Billed {
 			message += " It is no longer charged."
 		}
 		list = append(list, normal(v1alpha1.EventIncidentExplained, string(is.Cause), message))
@@ -34,7 +34,7 @@ func explained(was, next *v1alpha1.TrainingJobStatus) []Event {
 func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	for _, n := range next.AvoidedNodes {
-		if slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name }) {
+		if !s.Now.Before(n.Until.Time) || slices.Contains(avoidedNodes(s), n.Name) {
 			continue
 		}
 		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")

@@ -48,7 +48,7 @@ func TestEvents(t *testing.T) {
 		{"the API server refuses", pending, seen(builder.Refused(v1alpha1.ReasonForbidden, "no", 90*second)),
 			[]plan.Event{{Type: warning, Reason: "Stalled", Action: "Forbidden", Message: "Forbidden: no"}}},
 		{"the whole job restarts", collective, seen(runs[0], builder.Failed("worker", 1, builder.Exit(1)), runs[2]),
-			[]plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-1 on node-worker-1 exited with code 1 (Error): the whole job restarts as attempt 1, restart 1 of 10."}}},
+			[]plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-1 on node-worker-1 exited with code 1 (Error): the whole job restarts as attempt 1, 2 more follow, restart 1 of 10."}}},
 		{"two replicas are replaced: one Event", running,
 			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Failed("worker", 1, builder.Exit(1)), runs[2]),
 			[]plan.Event{{Type: warning, Reason: "ReplicaRestarting", Action: "Replica", Message: "worker-0 on node-worker-0 exited with code 1 (Error): only this replica is replaced, restart 1 of 10. Likewise worker-1."}}},

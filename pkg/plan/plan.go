@@ -44,7 +44,9 @@ func Make(s *state.Snapshot) Plan {
 		p.Status, p.Events = s.Job.Status, nil
 		p.Wake = policy.Earliest(p.Wake, due)
 	}
-	p.Events = append(append(p.Events, sparesUsed(s, p.Steps)...), sparesRefused(s)...)
+	if verdict.Ruling == policy.Continue {
+		p.Events = append(append(p.Events, sparesUsed(s, p.Steps)...), sparesRefused(s)...)
+	}
 	return p
 }
 

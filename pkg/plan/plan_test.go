@@ -29,10 +29,18 @@ func lines(steps []plan.Step) []string {
 		switch step := step.(type) {
 		case plan.CreateService:
 			text = append(text, "create service "+step.Service.Name)
+		case plan.CreateLease:
+			text = append(text, "create lease "+step.Lease.Name)
 		case plan.CreatePod:
 			text = append(text, "create "+step.Pod.Name)
+		case plan.FencePod:
+			text = append(text, fmt.Sprintf("fence %s, %s", step.Name, step.UID))
 		case plan.DeletePod:
-			text = append(text, fmt.Sprintf("delete %s: %s", step.Name, step.Why))
+			how := "delete"
+			if step.Force {
+				how = "delete by force"
+			}
+			text = append(text, fmt.Sprintf("%s %s: %s", how, step.Name, step.Why))
 		case plan.DeleteJob:
 			text = append(text, fmt.Sprintf("delete job %s", step.UID))
 		}

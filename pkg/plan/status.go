@@ -81,7 +81,6 @@ func fit(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memor
 	}
 	for _, slot := range retry {
 		workers.Parked.Remove(slot.Index)
-		status.ParkedTime = nil
 	}
 	next.ReplicaStatuses[v1alpha1.Worker] = status
 }
@@ -190,6 +189,9 @@ func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 		status.SucceededIndexes = m.Succeeded.String()
 		status.GivenUpIndexes = m.GivenUp.String()
 		status.ParkedIndexes = m.Parked.String()
+		if status.ParkedIndexes == "" {
+			status.ParkedTime = nil
+		}
 		status.Replacements = m.Replacements.String()
 		status.Succeeded = int32(m.Succeeded.Len())
 		next.ReplicaStatuses[role] = status

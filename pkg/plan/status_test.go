@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -252,5 +253,20 @@ func TestAScaledInReplicaIsNotMissed(t *testing.T) {
 	got := plan.Make(builder.Snapshot(job, two...))
 	if diff := cmp.Diff([]string{"create j-worker-2"}, lines(got.Steps), cmpopts.EquateEmpty()); diff != "" || got.Status.Restarts != 0 {
 		t.Errorf("%d restarts, steps (-want +got):\n%s", got.Status.Restarts, diff)
+	}
+}
+
+func TestARestartDoesNotMoveTheTimeOfAConditionThatStaysAsItWas(t *testing.T) {
+	job := takenOn(t, builder.Framework(v1alpha1.PyTorch), builder.Workers(2))
+	job.Status = plan.Make(builder.Snapshot(job, builder.Pending("worker", 0, builder.On("")), builder.Pending("worker", 1, builder.On("")))).Status
+	before := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionScheduled)
+	if before == nil || before.Status != metav1.ConditionFalse {
+		t.Fatalf("the pods wait for nodes, and Scheduled is %v", before)
+	}
+	// Both have found nodes, and one has failed, since the operator looked last.
+	next := plan.Make(builder.Snapshot(job, builder.Now(time.Hour), builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))).Status
+	after := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionScheduled)
+	if next.Attempt != 1 || after.Status != before.Status || !after.LastTransitionTime.Equal(&before.LastTransitionTime) {
+		t.Errorf("attempt %d; Scheduled was %s since %s, and is %s since %s", next.Attempt, before.Status, before.LastTransitionTime, after.Status, after.LastTransitionTime)
 	}
 }

@@ -136,7 +136,7 @@ func TestCleanUp(t *testing.T) {
 		{"a finished job gets no pods, whatever is missing", job(v1alpha1.CleanRunning), seen(builder.NoService()), nil, 0},
 		{"before its time to live is over the job stays", job(v1alpha1.CleanRunning, builder.TTL(60)), nil, nil, 90 * second},
 		{"then it is deleted, and its pods by the garbage collector", job(v1alpha1.CleanRunning, builder.TTL(20)), pods,
-			[]string{"delete job uid-j"}, 0},
+			[]string{"delete job uid-j"}, 2 * time.Minute},
 	})
 }
 

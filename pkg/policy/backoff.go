@@ -33,16 +33,20 @@ func backOff(s *state.Snapshot, cause v1alpha1.Cause) time.Duration {
 
 // ConsecutiveRestarts returns the number of restarts since the job last ran calmly.
 func ConsecutiveRestarts(s *state.Snapshot) int32 {
-	running := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
-	if running == nil || running.Status != "True" {
-		return s.Job.Status.ConsecutiveRestarts
-	}
-	since := running.LastTransitionTime.Time
-	if next := s.Job.Status.NextStartTime; next != nil && next.After(since) {
-		since = next.Time
-	}
-	if s.Now.Sub(since) >= calm {
+	if since := undisturbedSince(s.Job); !since.IsZero() && s.Now.Sub(since) >= calm {
 		return 0
 	}
 	return s.Job.Status.ConsecutiveRestarts
+}
+
+// undisturbedSince returns since when the job runs with no replica of it replaced; zero if it does not run.
+func undisturbedSince(job *v1alpha1.TrainingJob) time.Time {
+	running := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionRunning)
+	if running == nil || running.Status != "True" {
+		return time.Time{}
+	}
+	if next := job.Status.NextStartTime; next != nil && next.After(running.LastTransitionTime.Time) {
+		return next.Time
+	}
+	return running.LastTransitionTime.Time
 }

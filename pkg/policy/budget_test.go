@@ -5,25 +5,24 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
 )
 
-func billed(n int32) builder.JobOption {
-	return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.BilledRestarts = n })
-}
-
-func inARow(n int32) builder.JobOption {
-	return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.ConsecutiveRestarts = n })
+// used says that n restarts were charged to maxRestarts within the window.
+func used(n int) builder.JobOption {
+	return builder.Charged(v1alpha1.BudgetRestarts, make([]time.Duration, n)...)
 }
 
 func TestBudget(t *testing.T) {
 	exit := seen(builder.Failed("worker", 1, builder.Exit(1)))
 	whole := restart(5*second, "worker-1 Retryable Job billed")
-	job := func(limit int, used int32) *v1alpha1.TrainingJob {
-		return builder.Job("j", pytorch, builder.Workers(3), builder.MaxRestarts(limit), billed(used))
+	job := func(limit, already int) *v1alpha1.TrainingJob {
+		return builder.Job("j", pytorch, builder.Workers(3), builder.MaxRestarts(limit), used(already))
 	}
 	check(t, []judgeCase{
 		{"maxRestarts 0: the first failure fails the job", job(0, 0), exit, spent},
@@ -50,6 +49,106 @@ func TestBudget(t *testing.T) {
 	})
 }
 
+func TestBudgetsByCause(t *testing.T) {
+	oom := seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "")))
+	exit := seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
+	hour := builder.Recovery(func(r *v1alpha1.Recovery) { r.WindowSeconds = ptr.To[int32](3600) })
+	base := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append([]builder.JobOption{builder.Workers(2), hour, builder.MaxRestarts(1)}, options...)...)
+	}
+	at := func(name v1alpha1.BudgetName, times ...time.Duration) builder.JobOption {
+		return builder.Charged(name, times...)
+	}
+	soon, later := builder.Now(time.Hour-second), builder.Now(time.Hour)
+	hang := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return base(append(options, builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart))...)
+	}
+	outOfMemory := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica billed"}, Wait: 5 * second}
+	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"worker-0 Hang Job billed"}, Wait: 5 * second}
+	check(t, []judgeCase{
+		{"the third out of memory restarts", base(at(v1alpha1.BudgetOOMRestarts, 0, 0)), oom, outOfMemory},
+		{"the fourth fails the job", base(at(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), oom, spent},
+		{"a used budget for exits is no harm to one for memory", base(at(v1alpha1.BudgetRestarts, 0)), oom, outOfMemory},
+		{"a used budget for memory is no harm to one for exits", base(at(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), exit,
+			restart(5*second, "worker-1 Retryable Replica billed")},
+		{"the fifth hang restarts", hang(at(v1alpha1.BudgetHangRestarts, 0, 0, 0, 0)), seen(builder.Running("worker", 0), builder.Running("worker", 1)), hangs},
+		{"the sixth fails the job", hang(at(v1alpha1.BudgetHangRestarts, 0, 0, 0, 0, 0)), seen(builder.Running("worker", 0), builder.Running("worker", 1)), spent},
+		{"a start that fails is charged like an exit", base(at(v1alpha1.BudgetRestarts, 0)),
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", ""))), spent},
+		{"a restart within the window counts", base(at(v1alpha1.BudgetRestarts, 0)), append(exit, soon), spent},
+		{"a restart as old as the window counts no longer", base(at(v1alpha1.BudgetRestarts, 0)), append(exit, later),
+			restart(5*second, "worker-1 Retryable Replica billed")},
+		{"of several only those within the window count", base(builder.MaxRestarts(2), at(v1alpha1.BudgetRestarts, 0, 0, 0, 30*second, 40*second)), append(exit, later), spent},
+		{"failures of several budgets at once are charged to each", base(builder.Workers(3), at(v1alpha1.BudgetOOMRestarts, 0, 0)),
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.ExitSaying(137, "OOMKilled", ""))),
+			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-2 OOM Replica billed", "worker-1 Retryable Replica billed"}, Wait: 5 * second}},
+	})
+}
+
+func TestABudgetThatIsUsedUpIsNamed(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.Charged(v1alpha1.BudgetOOMRestarts, 0, 0, 0))
+	v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))))
+	want := "worker-1 on node-worker-1 exited with code 137 (OOMKilled) and recovery.maxOOMRestarts (3) is used up."
+	if diff := cmp.Diff(want, v.Message); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+}
+
+func TestBudgetsAfterARestart(t *testing.T) {
+	times := func(all ...time.Duration) []metav1.Time {
+		var list []metav1.Time
+		for _, d := range all {
+			list = append(list, builder.Time(d))
+		}
+		return list
+	}
+	order := func(cause v1alpha1.Cause, billed bool) policy.RestartOrder {
+		return policy.RestartOrder{Failure: v1alpha1.Failure{Cause: cause}, Billed: billed}
+	}
+	incident := func(cause v1alpha1.Cause, billed bool, at time.Duration) v1alpha1.Incident {
+		return v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Billed: billed, RestartTime: builder.Time(at)}
+	}
+	budget := func(name v1alpha1.BudgetName, limit int32, all ...time.Duration) v1alpha1.Budget {
+		return v1alpha1.Budget{Name: name, Limit: limit, Used: int32(len(all)), Times: times(all...)}
+	}
+	const restarts, oom, hang = v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts
+	free := incident(v1alpha1.CauseInfrastructure, false, 20*second)
+	cases := []struct {
+		name   string
+		was    []builder.JobOption
+		amends []policy.Amendment
+		orders []policy.RestartOrder
+		want   []v1alpha1.Budget
+	}{
+		{"a budget that was never charged is left out", nil, nil, []policy.RestartOrder{order(v1alpha1.CauseInfrastructure, false)}, nil},
+		{"each order is charged to the budget of its cause", nil, nil,
+			[]policy.RestartOrder{order(v1alpha1.CauseRetryable, true), order(v1alpha1.CauseStartup, true), order(v1alpha1.CauseOOM, true), order(v1alpha1.CauseHang, true)},
+			[]v1alpha1.Budget{budget(restarts, 10, 60*second, 60*second), budget(oom, 3, 60*second), budget(hang, 5, 60*second)}},
+		{"what is older than the window goes", []builder.JobOption{builder.Charged(restarts, -86400*second, -86340*second, 10*second)}, nil,
+			[]policy.RestartOrder{order(v1alpha1.CauseRetryable, true)}, []v1alpha1.Budget{budget(restarts, 10, 10*second, 60*second)}},
+		{"what was charged for a loss is given back", []builder.JobOption{builder.Charged(restarts, 10*second, 20*second)},
+			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free}}, nil, []v1alpha1.Budget{budget(restarts, 10, 10*second)}},
+		{"a budget that was given back whole is left out", []builder.JobOption{builder.Charged(oom, 20*second)},
+			[]policy.Amendment{{Was: incident(v1alpha1.CauseOOM, true, 20*second), Is: free}}, nil, nil},
+		{"what was not charged is not given back", []builder.JobOption{builder.Charged(restarts, 20*second)},
+			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, false, 20*second), Is: free}}, nil, []v1alpha1.Budget{budget(restarts, 10, 20*second)}},
+		{"what turns out to be another cause is charged there, at its time", []builder.JobOption{builder.Charged(restarts, 20*second), builder.Charged(oom, 30*second)},
+			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: incident(v1alpha1.CauseOOM, true, 20*second)}}, nil,
+			[]v1alpha1.Budget{budget(oom, 3, 20*second, 30*second)}},
+		{"what turns out to be an earlier exit of the same cause stays as it is", []builder.JobOption{builder.Charged(restarts, 20*second)},
+			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: incident(v1alpha1.CauseRetryable, true, 20*second)}}, nil,
+			[]v1alpha1.Budget{budget(restarts, 10, 20*second)}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := builder.Snapshot(builder.Job("j", append(c.was, builder.Workers(1))...))
+			if diff := cmp.Diff(c.want, policy.Budgets(s, c.amends, c.orders)); diff != "" {
+				t.Errorf("budgets (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestEvaluators(t *testing.T) {
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(1), builder.Evaluators(2), builder.MaxRestarts(3)}, options...)...)
@@ -62,7 +161,7 @@ func TestEvaluators(t *testing.T) {
 		{"an evaluator's restart is not charged to the training",
 			job(), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(5*second, "evaluator-1 Retryable Replica free")},
 		{"nor does it fail the job when the training's budget is used up",
-			job(billed(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(5*second, "evaluator-1 Retryable Replica free")},
+			job(used(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(5*second, "evaluator-1 Retryable Replica free")},
 		{"past its own budget it is left as it failed",
 			job(restarted(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), judged{}},
 		{"a permanent exit code leaves it as it failed",
@@ -74,92 +173,6 @@ func TestEvaluators(t *testing.T) {
 			restart(5*second, "worker-0 Retryable Job billed")},
 		{"an evaluator that is left does not keep the job from running",
 			job(builder.StartedAt(0), builder.StartupDeadline(10)),
-			seen(running, builder.Running("evaluator", 0), builder.Failed("evaluator", 1, builder.Exit(127))), judged{Wake: 10 * second}},
+			seen(running, builder.Running("evaluator", 0), builder.Failed("evaluator", 1, builder.Exit(127))), judged{}},
 	})
-}
-
-func TestBackOffDoublesUpToItsLimit(t *testing.T) {
-	cases := []struct {
-		name        string
-		first, most int
-		want        []time.Duration // for 0, 1, 2 ... restarts in a row
-	}{
-		{"the default", 5, 300, []time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300}},
-		{"no back-off", 0, 300, []time.Duration{0, 0, 0}},
-		{"first and limit the same", 7, 7, []time.Duration{7, 7, 7}},
-		{"the longest", 86400, 86400, []time.Duration{86400, 86400}},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			for row, seconds := range c.want {
-				job := builder.Job("j", builder.Workers(2), builder.BackOff(c.first, c.most), inARow(int32(row)))
-				got := judge(builder.Snapshot(job, builder.Failed("worker", 1, builder.Exit(1))))
-				if got.Wait != seconds*second {
-					t.Errorf("after %d restarts in a row the wait is %v, want %v", row, got.Wait, seconds*second)
-				}
-			}
-		})
-	}
-}
-
-func TestTenThousandRestartsInARowDoNotOverflowTheBackOff(t *testing.T) {
-	job := builder.Job("j", builder.Workers(2), inARow(10_000), builder.MaxRestarts(10_000))
-	if got := judge(builder.Snapshot(job, builder.Failed("worker", 1, builder.Exit(1)))); got.Wait != 300*second {
-		t.Errorf("the wait is %v, want 5m", got.Wait)
-	}
-}
-
-func TestTheFirstLostPodIsReplacedAtOnceAndTheNextNot(t *testing.T) {
-	for row, want := range []time.Duration{0, 10 * second, 20 * second} {
-		job := builder.Job("j", builder.Workers(2), inARow(int32(row)))
-		if got := judge(builder.Snapshot(job, builder.Deleted("worker", 1))); got.Wait != want {
-			t.Errorf("after %d restarts in a row a lost pod waits %v, want %v", row, got.Wait, want)
-		}
-	}
-}
-
-func TestTenCalmMinutesResetTheBackOff(t *testing.T) {
-	const calm = 10 * time.Minute
-	next := func(d time.Duration) builder.JobOption {
-		return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = builder.TimePtr(d) })
-	}
-	runs := func(is bool) builder.JobOption {
-		return builder.Condition(v1alpha1.ConditionRunning, is, v1alpha1.ReasonAllReplicasRunning, 0)
-	}
-	cases := []struct {
-		name string
-		job  []builder.JobOption
-		now  time.Duration
-		want int32
-	}{
-		{"a second before", []builder.JobOption{runs(true)}, calm - second, 4},
-		{"after them", []builder.JobOption{runs(true)}, calm, 0},
-		{"a job that does not run does not calm down", []builder.JobOption{runs(false)}, 10 * calm, 4},
-		{"a job that never ran does not calm down", nil, 10 * calm, 4},
-		{"a replica replaced since then starts them anew", []builder.JobOption{runs(true), next(calm)}, 2*calm - second, 4},
-		{"ten minutes after a replica was replaced", []builder.JobOption{runs(true), next(calm)}, 2 * calm, 0},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			s := builder.Snapshot(builder.Job("j", append(c.job, builder.Workers(2), inARow(4))...), builder.Now(c.now))
-			if diff := cmp.Diff(c.want, policy.ConsecutiveRestarts(s)); diff != "" {
-				t.Errorf("restarts in a row (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// A verdict of a snapshot is the same however often and in whatever order of pods it is asked for.
-func TestJudgeIsDeterministic(t *testing.T) {
-	job := builder.Job("j", builder.Workers(4), builder.PS(2))
-	pods := seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1)),
-		builder.Failed("worker", 2, builder.Exit(1)), builder.Running("ps", 0))
-	want, _ := policy.Judge(builder.Snapshot(job, pods...))
-	for range 20 {
-		pods = append(pods[1:], pods[0])
-		got, _ := policy.Judge(builder.Snapshot(job, pods...))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("another order, another verdict (-want +got):\n%s", diff)
-		}
-	}
 }

@@ -55,41 +55,20 @@ func outcome(job *v1alpha1.TrainingJob, code int32) string {
 	}
 }
 
-func TestAPodThatWasLostIsRestartedUnderEveryPolicyAndNotCharged(t *testing.T) {
-	lostPods := map[string]builder.SnapshotOption{
-		"deleted while it ran":                   builder.Deleted("worker", 1),
-		"deleted, and ended with 143":            builder.Failed("worker", 1, builder.Exit(143), builder.DeletedAt(20*second)),
-		"deleted, and ended with a fatal code":   builder.Failed("worker", 1, builder.Exit(127), builder.DeletedAt(20*second)),
-		"deleted, and ended in the same second":  builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(20*second)),
-		"gone":                                   builder.Gone("worker", 1),
-		"preempted":                              builder.Failed("worker", 1, builder.Exit(137), builder.Disrupted("PreemptionByScheduler", 29*second)),
-		"evicted through the API":                builder.Deleted("worker", 1, builder.Disrupted("EvictionByEvictionAPI", 29*second)),
-		"evicted by the kubelet, no container":   builder.Failed("worker", 1, builder.Rejected("Evicted", "The node was low on resource: memory.")),
-		"turned away by the kubelet":             builder.Failed("worker", 1, builder.Rejected("UnexpectedAdmissionError", "no healthy devices")),
-		"failed with the deletion of its node":   builder.Failed("worker", 1, builder.Disrupted("DeletionByPodGC", 29*second)),
-		"terminated by the kubelet for its node": builder.Failed("worker", 1, builder.Exit(137), builder.Disrupted("TerminationByKubelet", 29*second)),
-	}
-	for how, pod := range lostPods {
-		for _, p := range []v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode} {
-			job := builder.Job("j", builder.Workers(2), builder.Policy(p, v1alpha1.Worker), builder.MaxRestarts(0))
-			got := judge(builder.Snapshot(job, builder.Running("worker", 0), pod))
-			if diff := cmp.Diff(lost(0, "worker-1 Infrastructure Replica free"), got); diff != "" {
-				t.Errorf("%s, restartPolicy %s (-want +got):\n%s", how, p, diff)
-			}
-		}
-	}
-}
-
 func TestCauses(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2))
 	own := restart(5*second, "worker-1 Retryable Replica billed")
+	preempted := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Replica free"}}
+	outOfMemory := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica billed"}, Wait: 5 * second}
 	twoContainers := builder.Edit(func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
 			Name: "logs", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
 	})
 	check(t, []judgeCase{
-		{"out of memory is the job's own failure", job,
-			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))), own},
+		{"out of memory is the job's own failure, with a budget of its own", job,
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))), outOfMemory},
+		{"a pod that made way for another is lost", job, seen(builder.Running("worker", 0),
+			builder.Failed("worker", 1, builder.Exit(137), builder.Disrupted("PreemptionByScheduler", 29*second))), preempted},
 		{"the pod's own deadline is the job's own failure", job,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", ""))), own},
 		{"a pod that failed before it was told to end failed by itself", job,
@@ -127,13 +106,13 @@ func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
 	ptr := func(n int32) *int32 { return &n }
 	got, message := fails(t, builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "killed"), builder.On("gpu-3")))
 	want := &v1alpha1.Failure{
-		Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-1", Node: "gpu-3",
+		Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseOOM, Pod: "j-worker-1", Node: "gpu-3",
 		ExitCode: ptr(137), Signal: ptr(9), Reason: "OOMKilled", Message: "killed", Time: builder.Time(30 * time.Second),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
 	}
-	if want := "worker-1 on gpu-3 exited with code 137 (OOMKilled: killed): the whole job restarts as attempt 1, restart 1 of 10."; message != want {
+	if want := "worker-1 on gpu-3 exited with code 137 (OOMKilled: killed): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3."; message != want {
 		t.Errorf("message %q, want %q", message, want)
 	}
 	got, message = fails(t, builder.Gone("worker", 0))
@@ -144,7 +123,7 @@ func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
 	}
-	if want := "worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, not charged."; message != want {
+	if want := "worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, 1 more follow, not charged."; message != want {
 		t.Errorf("message %q, want %q", message, want)
 	}
 }

@@ -57,11 +57,11 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
 		if !isEndedBy(s, i, p) {
 			continue
 		}
-		o := RestartOrder{Failure: failureOf(s, p), Scope: i.Scope}
+		o := RestartOrder{Failure: failureOf(s, undeleted(i, p)), Scope: i.Scope}
 		applyRule(s.Job, &o, p)
 		o.Billed = isBilled(&o.Failure)
 		switch {
-		case o.Failure.Reason == v1alpha1.ReasonDeleted: // by ourselves
+		case o.Failure.Reason == v1alpha1.ReasonDeleted: // it was known when the restart was ordered
 		case explainsFailure(s, &o.Failure, i.Time.Add(-time.Second)): // before it: to the second, nobody knows which was first
 			return &o
 		case isEarlierExit(i, p) && (best == nil || o.Failure.Time.Before(&best.Failure.Time)):
@@ -71,10 +71,22 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
 	return best
 }
 
+// undeleted returns the pod as it would be had the restart not deleted it: what comes of that is no evidence, nor when.
+func undeleted(i *v1alpha1.Incident, p *state.Pod) *state.Pod {
+	if p.Deleted.Before(i.RestartTime.Time) {
+		return p
+	}
+	q := *p
+	q.Deleted = time.Time{}
+	return &q
+}
+
 // isEndedBy reports whether the pod's life was ended by the incident, and nothing of it is known yet.
 func isEndedBy(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
-	known := slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool { return other.Pod == p.Name && other.Pod != i.Pod })
-	if known || !s.IsPast(p) || !(p.HasStarted() || s.IsLost(p)) || !s.InRange(p.Slot) || p.Life.Attempt != int(i.Attempt) {
+	if p.Life.Attempt != int(i.Attempt) || !s.IsPast(p) || !s.InRange(p.Slot) || isKnown(s, i, p) {
+		return false
+	}
+	if !p.HasStarted() && !s.IsLost(p) {
 		return false
 	}
 	switch i.Scope {
@@ -86,6 +98,11 @@ func isEndedBy(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
 	default:
 		return p.Name == i.Pod
 	}
+}
+
+// isKnown reports whether another incident began with the pod.
+func isKnown(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
+	return slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool { return other.Pod == p.Name && other.Pod != i.Pod })
 }
 
 // ofNode are the reasons that speak of a node's trouble. It shows late: the node's peers may have noticed long before.

@@ -182,7 +182,7 @@ func TestLate(t *testing.T) {
 			base(builder.Condition(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, 10*second)),
 			seen(builder.Running("worker", 0)), judged{}},
 		{"an elastic job is on time with minReplicas workers",
-			base(builder.Elastic(1, 4)), seen(builder.Running("worker", 0)), judged{Wake: 60 * second}},
+			base(builder.Elastic(1, 4)), seen(builder.Running("worker", 0)), judged{}},
 		{"being late beyond the budget fails the job",
 			base(builder.MaxRestarts(0)), nil, spent},
 		{"a replica that fails before the deadline has failed, not been late",

@@ -19,7 +19,10 @@ func late(s *state.Snapshot) (*Verdict, time.Time) {
 		return nil, time.Time{}
 	}
 	missing, found := FirstMissing(s)
-	if !found || s.Now.Before(deadline) {
+	switch {
+	case !found:
+		return nil, time.Time{}
+	case s.Now.Before(deadline):
 		return nil, deadline
 	}
 	failure := v1alpha1.Failure{

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -34,11 +33,10 @@ func stalled(s *state.Snapshot) (*Verdict, time.Time) {
 
 // StallDeadline returns when the job will have made no progress for too long, unless it renews its Lease; zero if it need not.
 func StallDeadline(s *state.Snapshot) time.Time {
-	running := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
-	if s.Job.Spec.Progress == nil || running == nil || running.Status != "True" {
+	since := undisturbedSince(s.Job)
+	if s.Job.Spec.Progress == nil || since.IsZero() {
 		return time.Time{}
 	}
-	since := running.LastTransitionTime.Time
 	if s.Progress.Renewed.After(since) {
 		since = s.Progress.Renewed
 	}

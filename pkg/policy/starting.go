@@ -33,8 +33,14 @@ func heldBack(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 
 // stillStarting returns a member that the order would restart while its node prepares its containers.
 func stillStarting(s *state.Snapshot, o *RestartOrder) (slot state.Slot, found bool) {
+	if o.Scope == v1alpha1.ScopeReplica {
+		return state.Slot{}, false
+	}
 	for _, slot := range s.Slots() {
-		restarted := o.Scope == v1alpha1.ScopeJob && slot.Role != v1alpha1.Evaluator || o.Scope == v1alpha1.ScopeRole && slot.Role == o.Failure.Role
+		restarted := slot.Role == o.Failure.Role
+		if o.Scope == v1alpha1.ScopeJob {
+			restarted = slot.Role != v1alpha1.Evaluator
+		}
 		p := s.Present(slot)
 		if restarted && p != nil && p.Scheduled() && p.Phase == corev1.PodPending && p.Deleted.IsZero() && !IsBroken(s, slot) {
 			return slot, true

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -53,18 +54,20 @@ func DeletedNode(name string, now time.Time) Node {
 // NodeTrouble returns the trouble of the pod's node, whether or not the pod already counts as lost for it; ok is false if
 // the node is well.
 func (s *Snapshot) NodeTrouble(p *Pod) (n Node, ok bool) {
-	for _, n := range s.Nodes {
-		if n.Name == p.Node && n.Lost.Reason != "" {
-			return n, true
-		}
+	i, found := slices.BinarySearchFunc(s.Nodes, p.Node, func(n Node, name string) int { return cmp.Compare(n.Name, name) })
+	if !found || s.Nodes[i].Lost.Reason == "" {
+		return Node{}, false
 	}
-	return Node{}, false
+	return s.Nodes[i], true
 }
 
 // IsLost reports whether the pod has not finished and its node counts as lost.
 func (s *Snapshot) IsLost(p *Pod) bool {
+	if !p.CanRun() {
+		return false
+	}
 	n, found := s.NodeTrouble(p)
-	return found && p.CanRun() && !s.Now.Before(n.Lost.Time)
+	return found && !s.Now.Before(n.Lost.Time)
 }
 
 // MayAct reports whether a process of the pod may still run and be reached by its peers: it has not finished, and

@@ -41,6 +41,12 @@ func sidecar(name string) builder.PodOption {
 	})
 }
 
+func volume(source corev1.VolumeSource) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "v", VolumeSource: source})
+	})
+}
+
 func TestPodOf(t *testing.T) {
 	exit := func(name string, code int32, when time.Duration) *state.Exit {
 		return &state.Exit{Code: code, Reason: "Error", Message: name, Time: at(when)}
@@ -78,7 +84,19 @@ func TestPodOf(t *testing.T) {
 		{"deletion was asked for the grace period before its timestamp", corev1.PodRunning, []builder.PodOption{builder.DeletedAt(7 * second)},
 			state.Pod{Node: "n", Deleted: at(7 * second)}},
 		{"preempted", corev1.PodRunning, []builder.PodOption{builder.Disrupted("PreemptionByScheduler", 4*second)},
-			state.Pod{Node: "n", Disruption: state.Trouble{Reason: "PreemptionByScheduler", Message: "Taken away.", Time: at(4 * second)}}},
+			state.Pod{Node: "n", Disruption: state.Trouble{Reason: "PreemptionByScheduler", Message: "Taken away.", Time: at(4 * second)},
+				Conditions: []string{"DisruptionTarget"}}},
+		{"conditions of its own that are True", corev1.PodRunning,
+			[]builder.PodOption{builder.Ready(), builder.Flagged("example.com/b"), builder.Flagged("Initialized"), builder.Flagged("example.com/a")},
+			state.Pod{Node: "n", Ready: true, Conditions: []string{"example.com/b", "example.com/a"}}},
+		{"taken out of the Service", corev1.PodRunning, []builder.PodOption{builder.Fenced()}, state.Pod{Node: "n", Fenced: true}},
+		{"a claim", corev1.PodRunning, []builder.PodOption{builder.Claiming()}, state.Pod{Node: "n", HoldsVolume: true}},
+		{"a claim of its own", corev1.PodRunning, []builder.PodOption{volume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}})},
+			state.Pod{Node: "n", HoldsVolume: true}},
+		{"a volume that lives with the pod", corev1.PodRunning, []builder.PodOption{volume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})},
+			state.Pod{Node: "n"}},
+		{"a broken device", corev1.PodRunning, []builder.PodOption{builder.Unhealthy("nvidia.com/gpu", "GPU-7")},
+			state.Pod{Node: "n", Unhealthy: state.Trouble{Reason: "DeviceUnhealthy", Message: "nvidia.com/gpu GPU-7"}}},
 	}
 	job, slot, life := builder.Job("j", builder.Workers(2)), state.Slot{Role: v1alpha1.Worker, Index: 1}, state.Life{Attempt: 2, Replacement: 1}
 	for _, c := range cases {

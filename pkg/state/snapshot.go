@@ -26,7 +26,7 @@ type Snapshot struct {
 	Refusal *Refusal
 	// Spares are the job's placeholder pods: Slot.Index counts them, they have no life.
 	Spares []Pod
-	// Nodes are the nodes in trouble that hold pods of the job.
+	// Nodes are the nodes in trouble that hold pods of the job, by name.
 	Nodes []Node
 	// HasLease says whether the job's progress Lease exists; Progress is what it says.
 	HasLease bool
@@ -50,17 +50,15 @@ type Refusal struct {
 	Retry time.Time
 }
 
-// Complete sorts the snapshot's pods, decodes the job's memory and indexes both; a snapshot is used after that.
+// Complete sorts the snapshot's pods and nodes, decodes the job's memory and indexes both; a snapshot is used after that.
 // It returns an error if the status cannot be decoded.
 func (s *Snapshot) Complete() (err error) {
 	if s.Memory, err = ReadMemory(s.Job); err != nil {
 		return err
 	}
-	slices.SortFunc(s.Pods, func(a, b Pod) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(v1alpha1.Roles, a.Slot.Role), slices.Index(v1alpha1.Roles, b.Slot.Role)),
-			cmp.Compare(a.Slot.Index, b.Slot.Index), a.Life.Compare(b.Life))
-	})
+	slices.SortFunc(s.Pods, bySlotAndLife)
+	slices.SortFunc(s.Spares, bySlotAndLife)
+	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	s.slots = nil
 	for _, role := range v1alpha1.Roles {
 		for i := range int(s.Job.Spec.Replicas(role)) {
@@ -74,6 +72,12 @@ func (s *Snapshot) Complete() (err error) {
 		}
 	}
 	return nil
+}
+
+func bySlotAndLife(a, b Pod) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(v1alpha1.Roles, a.Slot.Role), slices.Index(v1alpha1.Roles, b.Slot.Role)),
+		cmp.Compare(a.Slot.Index, b.Slot.Index), a.Life.Compare(b.Life))
 }
 
 // Slots returns the job's slots in the order of their ranks.

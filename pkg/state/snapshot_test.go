@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -55,6 +56,7 @@ func TestVanished(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2))
 	finished := builder.Job("j", builder.Workers(2), builder.Condition(v1alpha1.ConditionFinished, true, "", 0))
 	done := builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "1"}))
+	parked := builder.Job("j", builder.Workers(2), builder.Elastic(1, 2), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{ParkedIndexes: "1"}))
 	cases := []struct {
 		name string
 		s    *state.Snapshot
@@ -64,6 +66,7 @@ func TestVanished(t *testing.T) {
 		{"one that ran and is gone has", builder.Snapshot(job, builder.Gone("worker", 1)), true},
 		{"one that is there has not", builder.Snapshot(job, builder.Gone("worker", 1), builder.Failed("worker", 1)), false},
 		{"one that succeeded may go", builder.Snapshot(done, builder.Gone("worker", 1)), false},
+		{"one that is left out for lack of room may go", builder.Snapshot(parked, builder.Gone("worker", 1)), false},
 		{"one of a finished job may go", builder.Snapshot(finished, builder.Gone("worker", 1)), false},
 	}
 	for _, c := range cases {
@@ -78,10 +81,31 @@ func TestVanished(t *testing.T) {
 func TestAStatusThatSomebodyElseWroteIsAnErrorThatNamesTheField(t *testing.T) {
 	for field, was := range map[string]v1alpha1.ReplicaStatus{
 		"startedIndexes": {StartedIndexes: "x"}, "succeededIndexes": {SucceededIndexes: "3-1"}, "replacements": {Replacements: "1"},
+		"givenUpIndexes": {GivenUpIndexes: "-"}, "parkedIndexes": {ParkedIndexes: "10000"},
 	} {
 		s := &state.Snapshot{Job: builder.Job("j", builder.Workers(1), builder.Remember(v1alpha1.Worker, was))}
 		if err := s.Complete(); err == nil || !strings.Contains(err.Error(), "reading "+field+" of Worker") {
 			t.Errorf("%s: error %v", field, err)
+		}
+	}
+}
+
+// BenchmarkTrouble asks of each of 10,000 pods on 1,000 nodes, all of them in trouble, whether it is lost.
+func BenchmarkTrouble(b *testing.B) {
+	options := []builder.SnapshotOption{builder.Now(time.Hour)}
+	for i := range 10_000 {
+		options = append(options, builder.Running("worker", i, builder.On(fmt.Sprintf("n%d", i%1000))))
+	}
+	for i := range 1000 {
+		options = append(options, builder.NodeLost(fmt.Sprintf("n%d", i), 0))
+	}
+	s := builder.Snapshot(builder.Job("j", builder.Workers(10_000)), options...)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range s.Pods {
+			if !s.IsLost(&s.Pods[i]) {
+				b.Fatal("not lost")
+			}
 		}
 	}
 }

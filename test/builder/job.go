@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -195,43 +194,4 @@ func Deadline(seconds int64) JobOption {
 // StartupDeadline sets runPolicy.startupDeadlineSeconds.
 func StartupDeadline(seconds int64) JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.StartupDeadlineSeconds = &seconds }
-}
-
-// Status changes the status.
-func Status(change func(*v1alpha1.TrainingJobStatus)) JobOption {
-	return func(job *v1alpha1.TrainingJob) { change(&job.Status) }
-}
-
-// Attempt sets status.attempt.
-func Attempt(n int32) JobOption {
-	return Status(func(status *v1alpha1.TrainingJobStatus) { status.Attempt = n })
-}
-
-// Remember sets the status of a role.
-func Remember(role v1alpha1.Role, was v1alpha1.ReplicaStatus) JobOption {
-	return Status(func(status *v1alpha1.TrainingJobStatus) {
-		if status.ReplicaStatuses == nil {
-			status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
-		}
-		status.ReplicaStatuses[role] = was
-	})
-}
-
-// StartedAt says that the job was taken on and started d after Epoch.
-func StartedAt(d time.Duration) JobOption {
-	return func(job *v1alpha1.TrainingJob) {
-		job.Status.StartTime = TimePtr(d)
-		Condition(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, d)(job)
-	}
-}
-
-// Condition adds a condition that came d after Epoch.
-func Condition(kind string, is bool, reason string, d time.Duration) JobOption {
-	return Status(func(status *v1alpha1.TrainingJobStatus) {
-		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: Time(d)}
-		if is {
-			condition.Status = metav1.ConditionTrue
-		}
-		status.Conditions = append(status.Conditions, condition)
-	})
 }

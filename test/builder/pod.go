@@ -93,9 +93,25 @@ func Disrupted(reason string, at time.Duration) PodOption {
 	return withCondition(corev1.DisruptionTarget, corev1.ConditionTrue, reason, "Taken away.", at)
 }
 
-// Unschedulable says that the scheduler finds no node for the pod.
-func Unschedulable(message string) PodOption {
-	return withCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, message, 0)
+// Unschedulable says that the scheduler finds no node for the pod, since Epoch.
+func Unschedulable(message string) PodOption { return UnschedulableSince(0, message) }
+
+// UnschedulableSince says that the scheduler finds no node for the pod, since that time after Epoch.
+func UnschedulableSince(at time.Duration, message string) PodOption {
+	return withCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, message, at)
+}
+
+// Unhealthy says that the kubelet calls a device of the pod's container broken.
+func Unhealthy(resource, device string) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		if len(pod.Status.ContainerStatuses) == 0 {
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main"}}
+		}
+		pod.Status.ContainerStatuses[0].AllocatedResourcesStatus = []corev1.ResourceStatus{{
+			Name:      corev1.ResourceName(resource),
+			Resources: []corev1.ResourceHealth{{ResourceID: corev1.ResourceID(device), Health: corev1.ResourceHealthStatusUnhealthy}},
+		}}
+	})
 }
 
 // Flagged gives the pod a condition of that type that is True.

@@ -64,6 +64,20 @@ func NodeLost(node string, d time.Duration) SnapshotOption {
 	}
 }
 
+// NodeTainted says that the node has that taint since d after Epoch, which makes its pods count as lost.
+func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
+	return func(s *state.Snapshot) {
+		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: taint, TimeAdded: TimePtr(d)}}},
+		}, 15*time.Second, []string{taint}))
+	}
+}
+
+// NodeDeleted says that the node is gone.
+func NodeDeleted(node string) SnapshotOption {
+	return func(s *state.Snapshot) { s.Nodes = append(s.Nodes, state.DeletedNode(node, s.Now)) }
+}
+
 // Reported says that the progress Lease is there, and was renewed d after Epoch with that step.
 func Reported(step int64, d time.Duration) SnapshotOption {
 	return func(s *state.Snapshot) {

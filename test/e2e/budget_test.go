@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"maps"
+
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -80,3 +82,12 @@ var _ = Describe("Budget", func() {
 		}
 	})
 })
+
+// restartsOf returns the sum of what the roles' statuses count.
+func restartsOf(status *v1alpha1.TrainingJobStatus) int32 {
+	var sum int32
+	for role := range maps.Values(status.ReplicaStatuses) {
+		sum += role.Restarts
+	}
+	return sum
+}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 var _ = Describe("Scaling", func() {
@@ -23,7 +24,7 @@ var _ = Describe("Scaling", func() {
 		v := j.runs(0, 0)
 		v.is("there are five", len(v.pods) == 5)
 		v.is("the first three are the same pods", isSame(before.uids(), &view{job: v.job, pods: without(&view{job: v.job, pods: without(v, "worker-3")}, "worker-4")}))
-		Expect(env(v.pod("worker-4"))["PET_NNODES"]).To(Equal(env(v.pod("worker-0"))["PET_NNODES"]), "late workers see the same cluster")
+		Expect(ledger.Env(v.pod("worker-4"))["PET_NNODES"]).To(Equal(ledger.Env(v.pod("worker-0"))["PET_NNODES"]), "late workers see the same cluster")
 		j.scale(2)
 		v = j.becomes("two are left", func(v *view) bool { return v.job.Status.Ready == "2/2" && len(v.pods) == 2 })
 		v.is("they are the first two", before.uids()["worker-0"] == v.uids()["worker-0"] && before.uids()["worker-1"] == v.uids()["worker-1"])

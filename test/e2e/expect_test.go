@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // becomes waits until what the sentence says holds of the job. A status that does not know the last change yet does not count.
@@ -69,7 +70,7 @@ func (v *view) allRun() bool {
 	for i := range v.pods {
 		p := &v.pods[i]
 		switch {
-		case !metav1.IsControlledBy(p, v.job) || !canRun(p):
+		case !metav1.IsControlledBy(p, v.job) || !ledger.CanRun(p):
 		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil:
 			return false
 		default:
@@ -147,8 +148,8 @@ func (j *submitted) leaves(pods ...string) {
 	left := func(v *view) []string {
 		found := []string{}
 		for i := range v.pods {
-			is, _ := lifeOf(j.name, v.pods[i].Name)
-			found = append(found, is.slot()+" "+string(v.pods[i].Status.Phase))
+			is, _ := ledger.LifeOf(j.name, v.pods[i].Name)
+			found = append(found, is.Slot()+" "+string(v.pods[i].Status.Phase))
 		}
 		slices.Sort(found)
 		return found

@@ -18,15 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
-
-// observation is one version of a job or a pod. Both kinds live in one etcd, so revisions order them.
-type observation struct {
-	revision uint64
-	event    watch.EventType
-	job      *v1alpha1.TrainingJob
-	pod      *corev1.Pod
-}
 
 // history is every version of every job and pod of a namespace, from the watch stream.
 type history struct {
@@ -34,7 +27,7 @@ type history struct {
 	streams sync.WaitGroup
 
 	mu   sync.Mutex
-	seen []observation
+	seen []ledger.Observation
 	lost []string
 }
 
@@ -66,19 +59,19 @@ func (h *history) follow(ctx context.Context, stream watch.Interface) {
 }
 
 func (h *history) add(event watch.Event) {
-	o := observation{event: event.Type}
+	o := ledger.Observation{Event: event.Type}
 	var version string
 	switch object := event.Object.(type) {
 	case *v1alpha1.TrainingJob:
-		o.job, version = object, object.ResourceVersion
+		o.Job, version = object, object.ResourceVersion
 	case *corev1.Pod:
-		o.pod, version = object, object.ResourceVersion
+		o.Pod, version = object, object.ResourceVersion
 	default:
 		h.lose(fmt.Sprintf("the watch brought %T: %v", event.Object, event.Object))
 		return
 	}
 	var err error
-	if o.revision, err = strconv.ParseUint(version, 10, 64); err != nil {
+	if o.Revision, err = strconv.ParseUint(version, 10, 64); err != nil {
 		h.lose(err.Error())
 		return
 	}
@@ -94,12 +87,12 @@ func (h *history) lose(why string) {
 }
 
 // sorted returns what was seen so far, in the order in which it happened.
-func (h *history) sorted() []observation {
+func (h *history) sorted() []ledger.Observation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	seen := slices.Clone(h.seen)
-	slices.SortStableFunc(seen, func(a, b observation) int {
-		if a.revision < b.revision {
+	slices.SortStableFunc(seen, func(a, b ledger.Observation) int {
+		if a.Revision < b.Revision {
 			return -1
 		}
 		return 1
@@ -108,7 +101,7 @@ func (h *history) sorted() []observation {
 }
 
 // end ends the history and returns it. A history with gaps proves nothing, so it fails the spec.
-func (h *history) end() []observation {
+func (h *history) end() []ledger.Observation {
 	h.stop()
 	h.streams.Wait()
 	Expect(h.lost).To(BeEmpty(), "the history has gaps")
@@ -119,8 +112,8 @@ func (h *history) end() []observation {
 func (h *history) versions(name string) []*v1alpha1.TrainingJob {
 	var found []*v1alpha1.TrainingJob
 	for _, o := range h.sorted() {
-		if o.job != nil && o.job.Name == name {
-			found = append(found, o.job)
+		if o.Job != nil && o.Job.Name == name {
+			found = append(found, o.Job)
 		}
 	}
 	return found
@@ -132,8 +125,8 @@ func (h *history) running(job string, revision string) []string {
 	Expect(err).NotTo(HaveOccurred())
 	phases := map[string]corev1.PodPhase{}
 	for _, o := range h.sorted() {
-		if o.pod != nil && o.revision <= at && o.pod.Labels[v1alpha1.LabelJobName] == job {
-			phases[o.pod.Name] = o.pod.Status.Phase
+		if o.Pod != nil && o.Revision <= at && o.Pod.Labels[v1alpha1.LabelJobName] == job {
+			phases[o.Pod.Name] = o.Pod.Status.Phase
 		}
 	}
 	maps.DeleteFunc(phases, func(_ string, phase corev1.PodPhase) bool { return phase != corev1.PodRunning })
@@ -144,8 +137,8 @@ func (h *history) running(job string, revision string) []string {
 func (h *history) created() []*corev1.Pod {
 	var found []*corev1.Pod
 	for _, o := range h.sorted() {
-		if o.pod != nil && o.event == watch.Added {
-			found = append(found, o.pod)
+		if o.Pod != nil && o.Event == watch.Added {
+			found = append(found, o.Pod)
 		}
 	}
 	return found

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // TestLedger shows that the ledger notices: each history breaks one sentence, and the first breaks none.
@@ -23,29 +24,32 @@ func TestLedger(t *testing.T) {
 	here = &place{namespace: "e2e"}
 	running := func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
 	failed := func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+	fenced := func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelJobName) }
 	restarted := func(s *v1alpha1.TrainingJobStatus) { s.Attempt, s.Restarts = 1, 1 }
 	for name, c := range map[string]struct {
-		history []observation
+		history []ledger.Observation
 		want    string
 	}{
 		"a restart after the failed pod's end": {tale(version(), pod("p-worker-0", running), pod("p-worker-0", failed), version(restarted), pod("p-worker-0-a1r0")), ""},
 		"an attempt beside the former":         {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-1-a1r0")), "3 fence"},
-		"two pods of a slot":                   {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-0-a1r0")), "2 uniqueness"},
-		"a pod of a slot beyond the replicas":  {tale(version(), pod("p-worker-9")), "5 bounds"},
-		"a name that nobody gives":             {tale(version(), pod("p-worker-x")), "1 identity"},
-		"a pod before its attempt is counted":  {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
-		"a count that falls":                   {tale(version(restarted), version()), "9 monotone"},
-		"a pod after the end":                  {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},
-		"a verdict withdrawn":                  {tale(version(finished), version()), "10 final"},
-		"a phase that is not what holds":       {tale(version(func(s *v1alpha1.TrainingJobStatus) { s.Phase = v1alpha1.PhaseRunning })), "11 phase"},
-		"a pod before nextStartTime":           {tale(version(later), pod("p-worker-0")), "14 back-off"},
+		"an attempt beside a former pod that is out of the Service": {tale(version(), pod("p-worker-0", running), pod("p-worker-0", running, fenced),
+			version(restarted), pod("p-worker-1-a1r0"), pod("p-worker-0-a1r0")), ""},
+		"two pods of a slot":                  {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-0-a1r0")), "2 uniqueness"},
+		"a pod of a slot beyond the replicas": {tale(version(), pod("p-worker-9")), "5 bounds"},
+		"a name that nobody gives":            {tale(version(), pod("p-worker-x")), "1 identity"},
+		"a pod before its attempt is counted": {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
+		"a count that falls":                  {tale(version(restarted), version()), "9 monotone"},
+		"a pod after the end":                 {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},
+		"a verdict withdrawn":                 {tale(version(finished), version()), "10 final"},
+		"a phase that is not what holds":      {tale(version(func(s *v1alpha1.TrainingJobStatus) { s.Phase = v1alpha1.PhaseRunning })), "11 phase"},
+		"a pod before nextStartTime":          {tale(version(later), pod("p-worker-0")), "14 back-off"},
 		"another host name in the next life": {tale(version(), pod("p-worker-0", failed), version(restarted),
 			pod("p-worker-0-a1r0", func(p *corev1.Pod) { p.Spec.Hostname = "other" })), "15 rendezvous"},
 		"two ranks alike":              {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "0" })), "15 rendezvous"},
 		"another world in one attempt": {tale(version(), pod("p-worker-0", world("2")), pod("p-worker-1", world("3"))), "15 rendezvous"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			broken := strings.Join(violations(c.history), "\n")
+			broken := strings.Join(ledger.Violations(c.history), "\n")
 			if (c.want == "" && broken != "") || !strings.Contains(broken, c.want) {
 				t.Errorf("want %q broken, found:\n%s", c.want, broken)
 			}
@@ -74,14 +78,14 @@ func later(s *v1alpha1.TrainingJobStatus) {
 }
 
 // tale puts what happened in order, after the job's submission.
-func tale(happened ...observation) []observation {
-	story := []observation{{event: watch.Added, job: pytorch("p", workers(2))}}
-	story[0].job.UID = "the-job"
+func tale(happened ...ledger.Observation) []ledger.Observation {
+	story := []ledger.Observation{{Event: watch.Added, Job: pytorch("p", workers(2))}}
+	story[0].Job.UID = "the-job"
 	seen := map[string]bool{}
 	for i, o := range happened {
-		o.revision, o.event = uint64(i+1), watch.Modified
-		if o.pod != nil && !seen[o.pod.Name] {
-			seen[o.pod.Name], o.event = true, watch.Added
+		o.Revision, o.Event = uint64(i+1), watch.Modified
+		if o.Pod != nil && !seen[o.Pod.Name] {
+			seen[o.Pod.Name], o.Event = true, watch.Added
 		}
 		story = append(story, o)
 	}
@@ -89,32 +93,32 @@ func tale(happened ...observation) []observation {
 }
 
 // version is a version of the job, created and no more unless told otherwise.
-func version(how ...func(*v1alpha1.TrainingJobStatus)) observation {
+func version(how ...func(*v1alpha1.TrainingJobStatus)) ledger.Observation {
 	j := pytorch("p", workers(2))
 	j.UID, j.Status.Phase = "the-job", v1alpha1.PhasePending
 	for _, change := range how {
 		change(&j.Status)
 	}
-	return observation{job: j}
+	return ledger.Observation{Job: j}
 }
 
 // pod is a version of a pod as the operator makes it, unless told otherwise.
-func pod(name string, how ...func(*corev1.Pod)) observation {
-	is, _ := lifeOf("p", name)
+func pod(name string, how ...func(*corev1.Pod)) ledger.Observation {
+	is, _ := ledger.LifeOf("p", name)
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: morning}}
 	p.UID = types.UID(name)
-	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(version().job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
-	index, attempt := strconv.Itoa(is.index), strconv.Itoa(is.attempt)
+	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(version().Job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+	index, attempt := strconv.Itoa(is.Index), strconv.Itoa(is.Attempt)
 	p.Labels = map[string]string{
-		v1alpha1.LabelJobName: "p", v1alpha1.LabelJobUID: "the-job", v1alpha1.LabelRole: is.role, v1alpha1.LabelIndex: index,
-		v1alpha1.LabelRank: index, v1alpha1.LabelAttempt: attempt, v1alpha1.LabelLife: fmt.Sprintf("%d-%d", is.attempt, is.replacement),
-		v1alpha1.KubeflowLabelJobName: "p", v1alpha1.KubeflowLabelReplicaType: is.role, v1alpha1.KubeflowLabelReplicaIndex: index,
+		v1alpha1.LabelJobName: "p", v1alpha1.LabelJobUID: "the-job", v1alpha1.LabelRole: is.Role, v1alpha1.LabelIndex: index,
+		v1alpha1.LabelRank: index, v1alpha1.LabelAttempt: attempt, v1alpha1.LabelLife: fmt.Sprintf("%d-%d", is.Attempt, is.Replacement),
+		v1alpha1.KubeflowLabelJobName: "p", v1alpha1.KubeflowLabelReplicaType: is.Role, v1alpha1.KubeflowLabelReplicaIndex: index,
 	}
-	p.Spec = corev1.PodSpec{Hostname: "p-" + is.slot(), Subdomain: "p", RestartPolicy: corev1.RestartPolicyNever,
+	p.Spec = corev1.PodSpec{Hostname: "p-" + is.Slot(), Subdomain: "p", RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: v1alpha1.EnvRank, Value: index}}}}}
 	p.Status.Phase = corev1.PodPending
 	for _, change := range how {
 		change(p)
 	}
-	return observation{pod: p}
+	return ledger.Observation{Pod: p}
 }

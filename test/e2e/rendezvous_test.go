@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // dnsName returns the name under which the pod's Service publishes it.
@@ -25,7 +26,7 @@ var _ = Describe("Rendezvous", func() {
 	It("of TensorFlow: TF_CONFIG names every pod's address and is whole for chief and evaluator too #1763", func() {
 		v := submit(everyRole()).runs(0, 0)
 		for i := range v.pods {
-			is, _ := lifeOf("t", v.pods[i].Name)
+			is, _ := ledger.LifeOf("t", v.pods[i].Name)
 			var config struct {
 				Cluster map[string][]string
 				Task    struct {
@@ -33,9 +34,9 @@ var _ = Describe("Rendezvous", func() {
 					Index int
 				}
 			}
-			Expect(json.Unmarshal([]byte(env(&v.pods[i])["TF_CONFIG"]), &config)).To(Succeed())
-			Expect(config.Task.Type).To(Equal(is.role))
-			Expect(config.Task.Index).To(Equal(is.index))
+			Expect(json.Unmarshal([]byte(ledger.Env(&v.pods[i])["TF_CONFIG"]), &config)).To(Succeed())
+			Expect(config.Task.Type).To(Equal(is.Role))
+			Expect(config.Task.Index).To(Equal(is.Index))
 			Expect(config.Cluster).To(HaveLen(3), "chief, ps and worker; an evaluator is in no cluster")
 			for role, addresses := range config.Cluster {
 				for index, address := range addresses {
@@ -54,7 +55,7 @@ var _ = Describe("Rendezvous", func() {
 		v := submit(pytorch("p", options...)).runs(0, 0)
 		ranks := map[string]bool{}
 		for i := range v.pods {
-			values := env(&v.pods[i])
+			values := ledger.Env(&v.pods[i])
 			Expect(values["MASTER_ADDR"]).To(Equal(dnsName(v.pod(leader))))
 			Expect(values["MASTER_PORT"]).NotTo(BeEmpty())
 			Expect(values["WORLD_SIZE"]).To(Equal(fmt.Sprint(world)))
@@ -64,7 +65,7 @@ var _ = Describe("Rendezvous", func() {
 			ranks[values["RANK"]] = true
 		}
 		Expect(ranks).To(HaveLen(world))
-		Expect(env(v.pod(leader))["RANK"]).To(Equal("0"))
+		Expect(ledger.Env(v.pod(leader))["RANK"]).To(Equal("0"))
 	},
 		Entry("with a master", "master-0", 4, master(), workers(3)),
 		Entry("without one, worker 0 is it", "worker-0", 3, workers(3)),
@@ -73,7 +74,7 @@ var _ = Describe("Rendezvous", func() {
 	It("of elastic PyTorch: bounds and a rendezvous at worker 0 #3277", func() {
 		v := submit(pytorch("p", elastic(2, 5), workers(3))).runs(0, 0)
 		for i := range v.pods {
-			values := env(&v.pods[i])
+			values := ledger.Env(&v.pods[i])
 			Expect(values["PET_NNODES"]).To(Equal("2:5"))
 			Expect(values["PET_RDZV_BACKEND"]).To(Equal("c10d"))
 			Expect(values["PET_RDZV_ENDPOINT"]).To(HavePrefix(dnsName(v.pod("worker-0"))))
@@ -84,11 +85,11 @@ var _ = Describe("Rendezvous", func() {
 	It("of JAX: one coordinator, process ids from 0", func() {
 		v := submit(jax("x", workers(3))).runs(0, 0)
 		for i := range v.pods {
-			values := env(&v.pods[i])
-			is, _ := lifeOf("x", v.pods[i].Name)
+			values := ledger.Env(&v.pods[i])
+			is, _ := ledger.LifeOf("x", v.pods[i].Name)
 			Expect(values["JAX_COORDINATOR_ADDRESS"]).To(HavePrefix(dnsName(v.pod("worker-0"))))
 			Expect(values["JAX_NUM_PROCESSES"]).To(Equal("3"))
-			Expect(values["JAX_PROCESS_ID"]).To(Equal(fmt.Sprint(is.index)))
+			Expect(values["JAX_PROCESS_ID"]).To(Equal(fmt.Sprint(is.Index)))
 		}
 	})
 
@@ -98,8 +99,8 @@ var _ = Describe("Rendezvous", func() {
 		j.exits(137, "worker-1")
 		v := j.runs(1, 1)
 		for i := range v.pods {
-			if canRun(&v.pods[i]) {
-				Expect(env(&v.pods[i])).To(HaveKeyWithValue(v1alpha1.EnvAttempt, "1"))
+			if ledger.CanRun(&v.pods[i]) {
+				Expect(ledger.Env(&v.pods[i])).To(HaveKeyWithValue(v1alpha1.EnvAttempt, "1"))
 			}
 		}
 	})
@@ -107,7 +108,7 @@ var _ = Describe("Rendezvous", func() {
 	It("lets the user's own variables win and says so", func() {
 		j := submit(tensorflow("t", chief(setting("TF_CONFIG", "mine"), setting("OTHER", "1")), workers(1)))
 		v := j.runs(0, 0)
-		Expect(env(v.pod("chief-0"))).To(HaveKeyWithValue("TF_CONFIG", "mine"))
+		Expect(ledger.Env(v.pod("chief-0"))).To(HaveKeyWithValue("TF_CONFIG", "mine"))
 		var set int
 		for _, variable := range v.pod("chief-0").Spec.Containers[0].Env {
 			if variable.Name == "TF_CONFIG" {
@@ -115,7 +116,7 @@ var _ = Describe("Rendezvous", func() {
 			}
 		}
 		Expect(set).To(Equal(1))
-		Expect(env(v.pod("worker-0"))["TF_CONFIG"]).To(ContainSubstring("cluster"))
+		Expect(ledger.Env(v.pod("worker-0"))["TF_CONFIG"]).To(ContainSubstring("cluster"))
 		j.tells(v1alpha1.EventEnvConflict, "Chief", "TF_CONFIG")
 		j.told(v1alpha1.EventEnvConflict, 1)
 	})

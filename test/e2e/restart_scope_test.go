@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // everyRole is a TensorFlow job with a replica of every role that TensorFlow has.
@@ -22,7 +23,7 @@ func onlyReplaced(slot string, before, after *view) {
 	after.is(slot+" has another pod", was.UID != is.UID)
 	Expect(is.Spec.Hostname+"."+is.Spec.Subdomain).To(Equal(was.Spec.Hostname+"."+was.Spec.Subdomain), "the DNS name of %s", slot)
 	Expect(is.Labels[v1alpha1.LabelRank]).To(Equal(was.Labels[v1alpha1.LabelRank]), "the rank of %s", slot)
-	Expect(env(is)).To(Equal(env(was)), "the environment of %s", slot)
+	Expect(ledger.Env(is)).To(Equal(ledger.Env(was)), "the environment of %s", slot)
 }
 
 // allReplaced fails if a pod of before is still there.

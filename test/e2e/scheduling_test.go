@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 const gpu corev1.ResourceName = "nvidia.com/gpu"
@@ -37,7 +38,7 @@ func gpusAreFree() {
 		Expect(kube.List(here.ctx, &pods)).To(Succeed())
 		var holders []string
 		for i := range pods.Items {
-			if p := &pods.Items[i]; canRun(p) && !p.Spec.Containers[0].Resources.Limits.Name(gpu, "").IsZero() {
+			if p := &pods.Items[i]; ledger.CanRun(p) && !p.Spec.Containers[0].Resources.Limits.Name(gpu, "").IsZero() {
 				holders = append(holders, p.Namespace+"/"+p.Name)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // submitted is a job that the API server has.
@@ -50,7 +51,7 @@ func (j *submitted) look() *view {
 	var pods corev1.PodList
 	Expect(kube.List(here.ctx, &pods, client.InNamespace(here.namespace))).To(Succeed())
 	for i := range pods.Items {
-		if _, ours := lifeOf(j.name, pods.Items[i].Name); ours {
+		if _, ours := ledger.LifeOf(j.name, pods.Items[i].Name); ours {
 			v.pods = append(v.pods, pods.Items[i])
 		}
 	}

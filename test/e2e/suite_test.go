@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // kube talks to the cluster under test.
@@ -76,7 +77,7 @@ func newPlace(ctx context.Context) *place {
 
 // AfterEach judges the history of the spec before anything is cleaned up.
 var _ = AfterEach(func(ctx SpecContext) {
-	broken := violations(here.history.end())
+	broken := ledger.Violations(here.history.end())
 	if CurrentSpecReport().Failed() || len(broken) > 0 {
 		AddReportEntry("what is there at the end", here.String())
 	}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 func active(v *view) int32 {
@@ -73,7 +74,7 @@ var _ = Describe("Suspension", func() {
 		v.is("there are three workers", len(v.pods) == 3)
 		for i := range v.pods {
 			Expect(v.pods[i].Spec.Containers[0].Image).To(Equal("example.test/train:2"))
-			Expect(env(&v.pods[i])).To(HaveKeyWithValue("WORLD_SIZE", "3"))
+			Expect(ledger.Env(&v.pods[i])).To(HaveKeyWithValue("WORLD_SIZE", "3"))
 		}
 	})
 

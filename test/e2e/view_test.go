@@ -5,9 +5,7 @@ package e2e
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // view is what can be seen of one job at one time. The job is nil if there is none.
@@ -39,10 +38,10 @@ func (v *view) condition(kind string) metav1.Condition {
 // pod returns the pod of the slot's latest life: pod("worker-1"). It is nil if there is none.
 func (v *view) pod(slot string) *corev1.Pod {
 	var latest *corev1.Pod
-	var last life
+	var last ledger.Life
 	for i := range v.pods {
-		is, _ := lifeOf(v.job.Name, v.pods[i].Name)
-		if is.slot() == slot && (latest == nil || last.before(is)) {
+		is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name)
+		if is.Slot() == slot && (latest == nil || last.Before(is)) {
 			latest, last = &v.pods[i], is
 		}
 	}
@@ -54,8 +53,8 @@ func (v *view) slots(phase corev1.PodPhase) string {
 	var found []string
 	for i := range v.pods {
 		if v.pods[i].Status.Phase == phase && v.pods[i].DeletionTimestamp == nil {
-			is, _ := lifeOf(v.job.Name, v.pods[i].Name)
-			found = append(found, is.slot())
+			is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name)
+			found = append(found, is.Slot())
 		}
 	}
 	slices.Sort(found)
@@ -66,9 +65,9 @@ func (v *view) slots(phase corev1.PodPhase) string {
 func (v *view) uids(except ...string) map[string]string {
 	found := map[string]string{}
 	for i := range v.pods {
-		is, _ := lifeOf(v.job.Name, v.pods[i].Name)
-		if !slices.Contains(except, is.slot()) && canRun(&v.pods[i]) {
-			found[is.slot()] = string(v.pods[i].UID)
+		is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name)
+		if !slices.Contains(except, is.Slot()) && ledger.CanRun(&v.pods[i]) {
+			found[is.Slot()] = string(v.pods[i].UID)
 		}
 	}
 	return found
@@ -131,47 +130,10 @@ func (p *place) String() string {
 	return text.String()
 }
 
-// life is what a pod's name says.
-type life struct {
-	role                        string
-	index, attempt, replacement int
-}
-
-func (l life) slot() string { return l.role + "-" + strconv.Itoa(l.index) }
-
-func (l life) before(m life) bool {
-	return cmp.Or(cmp.Compare(l.attempt, m.attempt), cmp.Compare(l.replacement, m.replacement)) < 0
-}
-
-var podName = regexp.MustCompile(`^(chief|master|launcher|worker|ps|evaluator)-(\d+)(?:-a(\d+)r(\d+))?$`)
-
-// lifeOf reads the name that the operator gives to a pod of the job.
-func lifeOf(job, name string) (life, bool) {
-	parts := podName.FindStringSubmatch(strings.TrimPrefix(name, job+"-"))
-	if parts == nil || !strings.HasPrefix(name, job+"-") {
-		return life{}, false
-	}
-	number := func(i int) int { n, _ := strconv.Atoi(parts[i]); return n }
-	return life{role: parts[1], index: number(2), attempt: number(3), replacement: number(4)}, true
-}
-
-func canRun(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
-}
-
-// env returns the environment of the pod's first container.
-func env(pod *corev1.Pod) map[string]string {
-	values := map[string]string{}
-	for _, v := range pod.Spec.Containers[0].Env {
-		values[v.Name] = v.Value
-	}
-	return values
-}
-
 // without returns the pods of all slots but one.
 func without(v *view, slot string) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(v.pods), func(p corev1.Pod) bool {
-		is, _ := lifeOf(v.job.Name, p.Name)
-		return is.slot() == slot
+		is, _ := ledger.LifeOf(v.job.Name, p.Name)
+		return is.Slot() == slot
 	})
 }

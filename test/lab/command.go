@@ -5,6 +5,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,7 +35,7 @@ This binary is also each of these programs itself, and kubectl:
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(upCommand(), downCommand(), addNodesCommand())
+	root.AddCommand(upCommand(), downCommand(), addNodesCommand(), restartCommand())
 	return root
 }
 
@@ -68,6 +69,7 @@ fails, everything that was started is ended again.`,
 
 func downCommand() *cobra.Command {
 	var dir string
+	var keepFiles bool
 	command := &cobra.Command{
 		Use:   "down",
 		Short: "End a lab and remove its work folder",
@@ -75,10 +77,11 @@ func downCommand() *cobra.Command {
 the work folder with all that is in it. Where there is no lab it says so and succeeds.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return cluster.Down(dir, command.OutOrStdout())
+			return cluster.Down(dir, keepFiles, command.OutOrStdout())
 		},
 	}
 	dirFlag(command, &dir)
+	command.Flags().BoolVar(&keepFiles, "keep-files", false, "leave the work folder, with the logs and the audit log, for inspection")
 	return command
 }
 
@@ -96,6 +99,26 @@ func addNodesCommand() *cobra.Command {
 	}
 	dirFlag(command, &dir)
 	command.Flags().IntVar(&count, "count", 1, "how many")
+	return command
+}
+
+func restartCommand() *cobra.Command {
+	var dir, component string
+	var dead time.Duration
+	command := &cobra.Command{
+		Use:   "restart",
+		Short: "Kill a component and start it again",
+		Long: `restart kills one of etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok
+with SIGKILL, as a crash would, starts it again with the same data, port and flags, and
+waits until it is ready.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return cluster.Restart(command.Context(), dir, component, dead, command.OutOrStdout())
+		},
+	}
+	dirFlag(command, &dir)
+	command.Flags().StringVar(&component, "component", "", "which one")
+	command.Flags().DurationVar(&dead, "dead-for", 0, "how long it stays dead")
 	return command
 }
 

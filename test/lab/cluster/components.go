@@ -23,6 +23,18 @@ var clientSpeed = []string{"--kube-api-qps=500", "--kube-api-burst=1000"}
 
 const startTime = 60 * time.Second
 
+// controlPlane lists the components in the order of their start.
+func controlPlane(d Dir, state State, token string) []component {
+	ports, grace := state.Ports, state.NodeMonitorGracePeriod
+	return []component{
+		etcd(d, ports),
+		apiServer(d, ports, token),
+		controllerManager(d, ports, grace),
+		scheduler(d, ports),
+		kwok(d, ports, grace),
+	}
+}
+
 func etcd(d Dir, ports Ports) component {
 	client, peer := "http://"+local(ports.Etcd), "http://"+local(ports.EtcdPeer)
 	return d.own("etcd", client+"/readyz", []string{

@@ -56,7 +56,7 @@ func TestAFolderOfSomebodyElseIsLeftAlone(t *testing.T) {
 		t.Errorf("want a refusal, got %v", err)
 	}
 	var out bytes.Buffer
-	if err := Down(string(dir), &out); err != nil || !strings.Contains(out.String(), "nothing to end") {
+	if err := Down(string(dir), false, &out); err != nil || !strings.Contains(out.String(), "nothing to end") {
 		t.Errorf("want a sentence, got %q, %v", out.String(), err)
 	}
 	if _, err := os.Stat(dir.file("thesis.tex")); err != nil {
@@ -66,7 +66,7 @@ func TestAFolderOfSomebodyElseIsLeftAlone(t *testing.T) {
 
 func TestDownRemovesTheFolder(t *testing.T) {
 	dir := dirWith(t, State{})
-	if err := Down(string(dir), &bytes.Buffer{}); err != nil {
+	if err := Down(string(dir), false, &bytes.Buffer{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(string(dir)); !errors.Is(err, fs.ErrNotExist) {
@@ -86,5 +86,15 @@ func TestStateIsReadAsItWasWritten(t *testing.T) {
 	}
 	if got.Ports != want.Ports || got.GPUs != want.GPUs || len(got.Processes) != 1 || got.Processes[0] != want.Processes[0] {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestDownKeepsTheFilesWhenAsked(t *testing.T) {
+	dir := dirWith(t, State{})
+	if err := Down(string(dir), true, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir.stateFile()); err != nil {
+		t.Error(err)
 	}
 }

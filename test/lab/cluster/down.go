@@ -11,8 +11,8 @@ import (
 )
 
 // Down ends every process of the lab in the folder, the last started first, and removes
-// the folder. It is no error if there is no lab.
-func Down(path string, out io.Writer) error {
+// the folder unless its files are to be kept. It is no error if there is no lab.
+func Down(path string, keepFiles bool, out io.Writer) error {
 	dir, err := NewDir(path)
 	if err != nil {
 		return err
@@ -32,6 +32,10 @@ func Down(path string, out io.Writer) error {
 		fmt.Fprintf(out, "%s ended (pid %d)\n", p.Name, p.PID)
 	}); err != nil {
 		return err
+	}
+	if keepFiles {
+		fmt.Fprintf(out, "the lab has ended; its files are in %s\n", dir)
+		return nil
 	}
 	if err := dir.clear(); err != nil {
 		return fmt.Errorf("removing the work folder: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/trainingjob/operator/test/lab/process"
 )
@@ -14,6 +15,8 @@ type State struct {
 	Ports Ports `json:"ports"`
 	// GPUs is how many each node has, for nodes that are added later.
 	GPUs int `json:"gpus"`
+	// NodeMonitorGracePeriod is that of Options, for components that are started again.
+	NodeMonitorGracePeriod time.Duration `json:"nodeMonitorGracePeriod,omitempty"`
 	// Up is the command that is starting this lab; gone from the file once it is done.
 	Up *process.Process `json:"up,omitempty"`
 	// Processes are in the order of their start, which is the reverse of their end.

@@ -112,7 +112,7 @@ func (l *lab) begun(context.Context) (err error) {
 	if l.state.Ports, err = freePorts(); err != nil {
 		return err
 	}
-	l.state.GPUs, l.state.Up = l.GPUs, &self
+	l.state.GPUs, l.state.NodeMonitorGracePeriod, l.state.Up = l.GPUs, l.NodeMonitorGracePeriod, &self
 	if err := l.dir.writeState(l.state); err != nil {
 		return err
 	}
@@ -123,14 +123,7 @@ func (l *lab) begun(context.Context) (err error) {
 }
 
 func (l *lab) startControlPlane(ctx context.Context) error {
-	ports, grace := l.state.Ports, l.NodeMonitorGracePeriod
-	return l.startAll(ctx,
-		etcd(l.dir, ports),
-		apiServer(l.dir, ports, l.token),
-		controllerManager(l.dir, ports, grace),
-		scheduler(l.dir, ports),
-		kwok(l.dir, ports, grace),
-	)
+	return l.startAll(ctx, controlPlane(l.dir, l.state, l.token)...)
 }
 
 func (l *lab) startAll(ctx context.Context, components ...component) error {

@@ -18,6 +18,12 @@ func (p Process) Stop() error {
 	if p.signal(syscall.SIGTERM); p.goneWithin(politeTime) {
 		return nil
 	}
+	return p.Kill()
+}
+
+// Kill ends the process and its group with SIGKILL, as Stop does with what does not listen. It returns an error if the
+// process is there even then.
+func (p Process) Kill() error {
 	if p.signal(syscall.SIGKILL); p.goneWithin(killTime) {
 		return nil
 	}

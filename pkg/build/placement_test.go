@@ -1,0 +1,131 @@
+package build_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+const (
+	notReady    = corev1.TaintNodeNotReady
+	unreachable = corev1.TaintNodeUnreachable
+)
+
+// podWith returns the spec of the pod whose template has that change, off the nodes.
+func podWith(change func(*corev1.PodSpec), avoided ...string) *corev1.PodSpec {
+	job := builder.Job("j", builder.Workers(1), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) { change(&template.Spec) }))
+	return &build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, avoided).Spec
+}
+
+func TestBrokenNodesAreToleratedBriefly(t *testing.T) {
+	brief, long := int64(30), int64(3600)
+	own := func(key string, effect corev1.TaintEffect, seconds *int64) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect, TolerationSeconds: seconds}
+	}
+	injected := func(key string) corev1.Toleration { return own(key, corev1.TaintEffectNoExecute, &brief) }
+	cases := []struct {
+		name  string
+		own   []corev1.Toleration
+		added []corev1.Toleration
+	}{
+		{"a template that says nothing of them", nil, []corev1.Toleration{injected(notReady), injected(unreachable)}},
+		{"one that tolerates something else", []corev1.Toleration{own("gpu", "", nil)}, []corev1.Toleration{injected(notReady), injected(unreachable)}},
+		{"one that tolerates one of them for longer", []corev1.Toleration{own(notReady, corev1.TaintEffectNoExecute, &long)}, []corev1.Toleration{injected(unreachable)}},
+		{"one that tolerates one of them in every effect", []corev1.Toleration{own(unreachable, "", nil)}, []corev1.Toleration{injected(notReady)}},
+		{"one that tolerates everything", []corev1.Toleration{own("", "", nil)}, nil},
+		{"one that tolerates everything that evicts", []corev1.Toleration{own("", corev1.TaintEffectNoExecute, &long)}, nil},
+		{"one that only schedules onto them", []corev1.Toleration{own(notReady, corev1.TaintEffectNoSchedule, nil)},
+			[]corev1.Toleration{injected(notReady), injected(unreachable)}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := podWith(func(spec *corev1.PodSpec) { spec.Tolerations = c.own }).Tolerations
+			if diff := cmp.Diff(append(c.own, c.added...), got); diff != "" {
+				t.Errorf("tolerations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAvoidedNodes(t *testing.T) {
+	off := func(nodes ...string) []corev1.NodeSelectorRequirement {
+		var list []corev1.NodeSelectorRequirement
+		for _, node := range nodes {
+			list = append(list, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+		}
+		return list
+	}
+	gpu := []corev1.NodeSelectorRequirement{{Key: "gpu", Operator: corev1.NodeSelectorOpExists}}
+	one := []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}
+	terms := func(terms ...corev1.NodeSelectorTerm) *corev1.NodeSelector {
+		return &corev1.NodeSelector{NodeSelectorTerms: terms}
+	}
+	preferred := []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: corev1.NodeSelectorTerm{MatchExpressions: gpu}}}
+	pods := &corev1.PodAntiAffinity{}
+	nodeAffinity := func(required *corev1.NodeSelector) *corev1.Affinity {
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}
+	}
+	cases := []struct {
+		name     string
+		affinity *corev1.Affinity
+		avoided  []string
+		want     *corev1.Affinity
+	}{
+		{"no node: the affinity is left alone", nodeAffinity(terms(corev1.NodeSelectorTerm{MatchExpressions: gpu})), nil,
+			nodeAffinity(terms(corev1.NodeSelectorTerm{MatchExpressions: gpu}))},
+		{"no node and no affinity: none is made", nil, nil, nil},
+		{"each node is a requirement of its own", nil, []string{"a", "b"}, nodeAffinity(terms(corev1.NodeSelectorTerm{MatchFields: off("a", "b")}))},
+		{"affinity of other kinds stays", &corev1.Affinity{PodAntiAffinity: pods, NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: preferred}},
+			[]string{"a"}, &corev1.Affinity{PodAntiAffinity: pods, NodeAffinity: &corev1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: preferred, RequiredDuringSchedulingIgnoredDuringExecution: terms(corev1.NodeSelectorTerm{MatchFields: off("a")})}}},
+		{"every one of the template's terms keeps off", nodeAffinity(terms(corev1.NodeSelectorTerm{MatchExpressions: gpu}, corev1.NodeSelectorTerm{MatchFields: one})), []string{"b"},
+			nodeAffinity(terms(corev1.NodeSelectorTerm{MatchExpressions: gpu, MatchFields: off("b")}, corev1.NodeSelectorTerm{MatchFields: append(one, off("b")...)}))},
+		{"a term that fits no node still fits none", nodeAffinity(terms(corev1.NodeSelectorTerm{}, corev1.NodeSelectorTerm{MatchExpressions: gpu})), []string{"b"},
+			nodeAffinity(terms(corev1.NodeSelectorTerm{}, corev1.NodeSelectorTerm{MatchExpressions: gpu, MatchFields: off("b")}))},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			own := c.affinity.DeepCopy()
+			spec := podWith(func(spec *corev1.PodSpec) { spec.Affinity = c.affinity }, c.avoided...)
+			if diff := cmp.Diff(c.want, spec.Affinity); diff != "" {
+				t.Errorf("affinity (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(own, c.affinity); diff != "" {
+				t.Errorf("the job's template has changed:\n%s", diff)
+			}
+			checkPlacement(t, spec)
+		})
+	}
+}
+
+// checkPlacement holds a pod's tolerations and node affinity against the rules of the API server.
+// Source: ValidateTolerations and ValidateNodeFieldSelectorRequirement in k8s.io/kubernetes/pkg/apis/core/validation.
+func checkPlacement(t *testing.T, spec *corev1.PodSpec) {
+	t.Helper()
+	for _, toleration := range spec.Tolerations {
+		if toleration.TolerationSeconds != nil && toleration.Effect != corev1.TaintEffectNoExecute {
+			t.Errorf("toleration of %s: seconds are for effect NoExecute only", toleration.Key)
+		}
+		if toleration.Key == "" && toleration.Operator != corev1.TolerationOpExists {
+			t.Errorf("a toleration without key has operator %q", toleration.Operator)
+		}
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return
+	}
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, r := range term.MatchFields {
+			isNode := r.Key == "metadata.name" && (r.Operator == corev1.NodeSelectorOpIn || r.Operator == corev1.NodeSelectorOpNotIn)
+			if !isNode || len(r.Values) != 1 || len(validation.IsDNS1123Subdomain(r.Values[0])) > 0 {
+				t.Errorf("the API server refuses the field requirement %v", r)
+			}
+		}
+	}
+}

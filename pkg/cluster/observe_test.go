@@ -1,0 +1,43 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// The pods of a job, its spares, and those that an earlier job of its name left are told apart.
+func TestWhichPodsASnapshotHolds(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.Spares(v1alpha1.Worker, 1))
+	former := job.DeepCopy()
+	former.UID = "former"
+	stray := controlled(job)
+	stray.Name = "j-worker-x"
+	s := &state.Snapshot{Job: job}
+	addPods(s, []corev1.Pod{*controlled(job), *build.Spare(job, v1alpha1.Worker, 0, nil, ""), *controlled(former),
+		*build.Spare(former, v1alpha1.Worker, 0, nil, ""), *stray})
+	var got []string
+	for _, p := range append(s.Pods, s.Spares...) {
+		got = append(got, p.Name)
+	}
+	if diff := cmp.Diff([]string{"j-worker-0", "j-worker-spare-0"}, got); diff != "" || s.FormerJobPods != 2 {
+		t.Errorf("%d pods of former jobs, own (-want +got):\n%s", s.FormerJobPods, diff)
+	}
+}
+
+// Only nodes that a pod could lose are asked for: once each, in order, as the snapshot wants them.
+func TestWhichNodesAreAskedFor(t *testing.T) {
+	s := builder.Snapshot(builder.Job("j", builder.Workers(5)),
+		builder.Running("worker", 0, builder.On("c")), builder.Running("worker", 1, builder.On("a")), builder.Pending("worker", 2, builder.On("c")),
+		builder.Pending("worker", 3), builder.Failed("worker", 4, builder.On("b")), builder.Spare("worker", 0, builder.On("d")),
+		builder.Running("worker", 0, builder.On("past"), builder.Life(0, 9)))
+	if diff := cmp.Diff([]string{"a", "c", "d", "past"}, nodesOf(s)); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+}

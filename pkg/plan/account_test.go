@@ -1,0 +1,176 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// books are the part of a status that account keeps.
+type books struct {
+	Billed    int32
+	Incidents []v1alpha1.Incident
+	Budgets   []v1alpha1.Budget
+	Avoided   []v1alpha1.AvoidedNode
+	First     *v1alpha1.Failure
+}
+
+func booksOf(status *v1alpha1.TrainingJobStatus) books {
+	return books{status.BilledRestarts, status.Incidents, status.Budgets, status.AvoidedNodes, status.FirstFailure}
+}
+
+// collective is a PyTorch job of three workers that have run since 10 s.
+func collective(t *testing.T, options ...builder.JobOption) *v1alpha1.TrainingJob {
+	t.Helper()
+	return underWay(t, takenOn(t, append([]builder.JobOption{pytorch, builder.Workers(3)}, options...)...),
+		builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2))
+}
+
+// An exit is charged; when its peer's node turns out to be lost, the node takes the incident over in one status, and what was
+// charged is given back.
+func TestAnIncidentAndWhatExplainsIt(t *testing.T) {
+	one, past := int32(1), builder.Life(0, 0)
+	exit := v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-0", Node: "node-worker-0",
+		ExitCode: &one, Reason: "Error", Time: builder.Time(30 * second)}
+	first := v1alpha1.Incident{Failure: exit, Scope: v1alpha1.ScopeJob, Followers: 2, Billed: true, RestartTime: builder.Time(40 * second)}
+	job := after(t, builder.Snapshot(collective(t), builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1), builder.Running("worker", 2),
+		builder.Now(40*second+700*time.Millisecond)))
+	charged := books{1, []v1alpha1.Incident{first}, []v1alpha1.Budget{
+		{Name: v1alpha1.BudgetRestarts, Used: 1, Limit: 10, Times: []metav1.Time{builder.Time(40 * second)}}}, nil, &exit}
+	utc := cmp.Transformer("utc", func(t metav1.Time) time.Time { return t.UTC() })
+	if diff := cmp.Diff(charged, booksOf(&job.Status), utc); diff != "" {
+		t.Fatalf("the exit (-want +got):\n%s", diff)
+	}
+	loss := v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseInfrastructure, Pod: "j-worker-1", Node: lostNode,
+		Reason: "NodeLost", Message: "not ready for 15s", Time: builder.Time(45 * second)}
+	explained := first
+	explained.Failure, explained.Billed, explained.Explained = loss, false, true
+	job = after(t, builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1), past), builder.Running("worker", 1, past), builder.NodeLost(lostNode, 45*second),
+		builder.Now(61*second)))
+	free := books{0, []v1alpha1.Incident{explained}, nil,
+		[]v1alpha1.AvoidedNode{{Name: lostNode, Strikes: 1, Reason: "NodeLost", Until: builder.Time(24*time.Hour + 40*second)}}, &loss}
+	if diff := cmp.Diff(free, booksOf(&job.Status), utc); diff != "" {
+		t.Errorf("what explains it (-want +got):\n%s", diff)
+	}
+	if job.Status.Restarts != 1 || job.Status.Attempt != 1 {
+		t.Errorf("%d restarts, attempt %d: an explanation restarts nothing", job.Status.Restarts, job.Status.Attempt)
+	}
+}
+
+func TestIncidentsAreListedNewestFirst(t *testing.T) {
+	job := takenOn(t, builder.Workers(4))
+	for n := range 7 { // two at once each time
+		job = after(t, builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 3), builder.Now(time.Duration(n+1)*time.Minute),
+			builder.Failed("worker", 1, builder.Exit(int32(n+1)), builder.At(30*second)), builder.Failed("worker", 2, builder.Exit(int32(n+1)), builder.At(31*second)),
+		))
+	}
+	var got []string
+	for _, i := range job.Status.Incidents {
+		got = append(got, fmt.Sprintf("worker-%d exit %d, %d followers, %s", i.Index, *i.ExitCode, i.Followers, i.Scope))
+	}
+	want := []string{"worker-2 exit 5, 0 followers, Replica", "worker-1 exit 5, 0 followers, Replica", "worker-2 exit 4, 0 followers, Replica"}
+	if diff := cmp.Diff(want, got[:3]); diff != "" || len(got) != 10 || job.Status.Restarts != 10 {
+		t.Errorf("%d restarts, %d incidents, the newest are (-want +got):\n%s", job.Status.Restarts, len(got), diff)
+	}
+	if job.Status.Phase != v1alpha1.PhaseFailed || job.Status.BilledRestarts != 10 {
+		t.Errorf("after 10 restarts the next failure leaves the job %s, %d billed", job.Status.Phase, job.Status.BilledRestarts)
+	}
+}
+
+// Of two incidents in one second only the one that is explained is told, and only once.
+func TestAnExplanationIsToldOnceAndOfItsOwnIncident(t *testing.T) {
+	exit := func(index int32) v1alpha1.Incident {
+		return v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: index, Cause: v1alpha1.CauseRetryable, Pod: fmt.Sprintf("j-worker-%d", index),
+			Time: builder.Time(30 * second)}, Scope: v1alpha1.ScopeReplica, Billed: true, RestartTime: builder.Time(32 * second)}
+	}
+	job := builder.Job("j", builder.Workers(3), builder.StartedAt(0), builder.Incidents(exit(2), exit(1)), builder.Charged(v1alpha1.BudgetRestarts, 32*second, 32*second),
+		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "1-2:1"}))
+	lost := seen(builder.Running("worker", 1, builder.Life(0, 0)), builder.NodeLost(lostNode, 40*second))
+	s := builder.Snapshot(job, lost...)
+	want := []plan.Event{
+		{Type: normal, Reason: "IncidentExplained", Action: "Infrastructure",
+			Message: "worker-1 on node-worker-1 lost its node (NodeLost: not ready for 15s): this explains the restart of 12:00:32 UTC. It is no longer charged."},
+		{Type: warning, Reason: "NodeAvoided", Action: "NodeLost", Message: "New pods keep off node-worker-1 until 2026-01-06 12:00 UTC: NodeLost, strike 1."},
+		{Type: warning, Reason: "SuspectNode", Action: "NodeLost", Node: lostNode,
+			Message: "TrainingJob team-a/j keeps off this node until 2026-01-06 12:00 UTC: NodeLost."},
+	}
+	if diff := cmp.Diff(want, plan.Make(s).Events); diff != "" {
+		t.Errorf("Events (-want +got):\n%s", diff)
+	}
+	again := plan.Make(builder.Snapshot(after(t, s), append(lost, builder.Now(2*time.Minute))...))
+	if len(again.Events) > 0 || again.Status.BilledRestarts != 1 || again.Status.Budgets[0].Used != 1 {
+		t.Errorf("then %d are billed, budgets %v, Events %v", again.Status.BilledRestarts, again.Status.Budgets, again.Events)
+	}
+}
+
+func TestANodeThatWasForgivenIsToldWhenItIsAvoidedAgain(t *testing.T) {
+	job := collective(t, builder.Avoided(lostNode, 30*second))
+	isAvoided := func(e plan.Event) bool { return e.Reason == v1alpha1.EventNodeAvoided }
+	pods := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2), builder.Now(time.Minute))
+	if got := plan.Make(builder.Snapshot(job, pods...)).Events; slices.ContainsFunc(got, isAvoided) {
+		t.Errorf("a node that is forgiven is told: %v", got)
+	}
+	if got := plan.Make(builder.Snapshot(job, append(pods, builder.NodeLost(lostNode, 40*second))...)).Events; !slices.ContainsFunc(got, isAvoided) {
+		t.Errorf("a node that is avoided again is not told: %v", got)
+	}
+}
+
+func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 1), builder.Avoided("bad", time.Hour), builder.Avoided("forgiven", 30*second))
+	for what, pods := range map[string][]builder.SnapshotOption{"a replica": nil, "a spare": seen(builder.Running("worker", 0))} {
+		var nodes []string
+		for _, step := range plan.Make(builder.Snapshot(job, pods...)).Steps {
+			for _, term := range step.(plan.CreatePod).Pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+				for _, field := range term.MatchFields {
+					nodes = append(nodes, field.Values...)
+				}
+			}
+		}
+		if diff := cmp.Diff([]string{"bad"}, nodes); diff != "" {
+			t.Errorf("%s keeps off (-want +got):\n%s", what, diff)
+		}
+	}
+	waits := plan.Make(builder.Snapshot(job, builder.Pending("worker", 0, noRoom))).Status
+	if want := "worker-0: no room The job keeps off bad (status.avoidedNodes)."; waits.Message != want {
+		t.Errorf("message %q, want %q", waits.Message, want)
+	}
+}
+
+// A status of 10,000 replicas and 1,000 restarts, with every list full and every text as long as it gets, fits into 64 KiB.
+func TestTheFullestStatusStaysSmall(t *testing.T) {
+	var replaced, started []string
+	for i := range 1000 {
+		replaced = append(replaced, fmt.Sprintf("%d:1", i*9))
+		started = append(started, fmt.Sprintf("%d-%d", i*9+1, i*9+8))
+	}
+	name, message := strings.Repeat("n", 60), strings.Repeat("e", 1024)
+	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Pod: name, Node: name, Cause: v1alpha1.CauseRetryable, Reason: "Error", Message: message}}
+	full := builder.Status(func(status *v1alpha1.TrainingJobStatus) {
+		for i := range 16 {
+			status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: fmt.Sprint(name, i), Reason: "UnexpectedAdmissionError", Until: builder.Time(time.Hour)})
+		}
+		status.Incidents = slices.Repeat([]v1alpha1.Incident{incident}, 10)
+	})
+	job := builder.Job("j", builder.Workers(10_000), builder.StartedAt(0), builder.MaxRestarts(1000), full,
+		builder.Charged(v1alpha1.BudgetRestarts, make([]time.Duration, 900)...), builder.Charged(v1alpha1.BudgetOOMRestarts, make([]time.Duration, 100)...),
+		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Restarts: 1000, Replacements: strings.Join(replaced, ","), SucceededIndexes: strings.Join(started, ",")}))
+	got := plan.Make(builder.Snapshot(job, builder.Failed("worker", 9990, builder.ExitSaying(1, "Error", message)), builder.Pending("worker", 9991, builder.Unschedulable(message)))).Status
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > 64<<10 || len(got.Incidents) != 10 || len(got.Budgets) != 2 {
+		t.Errorf("the status has %d bytes, %d incidents, %d budgets", len(text), len(got.Incidents), len(got.Budgets))
+	}
+	t.Logf("%d bytes", len(text))
+}

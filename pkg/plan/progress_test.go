@@ -1,0 +1,113 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// The Lease comes with the Service, before any pod could look for it.
+func TestTheProgressLeaseComesFirst(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify))
+	checkSteps(t, []stepCase{
+		{"Service, Lease, pods", job, seen(builder.NoService()), []string{"create service j", "create lease j-progress", "create j-worker-0"}, 0},
+		{"one that somebody deleted comes back", job, seen(builder.Running("worker", 0)), []string{"create lease j-progress"}, 0},
+		{"one that is there is left alone", job, seen(builder.Running("worker", 0), builder.Reported(1, 0)), nil, 0},
+		{"a job that does not report has none", builder.Job("j", builder.Workers(1)), seen(builder.Running("worker", 0)), nil, 0},
+		{"a suspended job gets none", builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify), builder.Suspended(),
+			builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)), nil, nil, 0},
+	})
+}
+
+// The story of a job that stops reporting, with action Notify: it is told once, and over when a renewal comes.
+func TestProgressingIsTold(t *testing.T) {
+	running := seen(builder.Running("worker", 0))
+	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify)), running...)
+	tell := func(what string, now time.Duration, progressing string, events int, step int64, renewed time.Duration) {
+		t.Helper()
+		s := builder.Snapshot(job, append(running, builder.Reported(step, renewed), builder.Now(now))...)
+		p := plan.Make(s)
+		got := ""
+		if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+			got = fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+		}
+		told := slices.DeleteFunc(p.Events, func(e plan.Event) bool { return e.Reason != v1alpha1.ReasonProgressStalled })
+		if diff := cmp.Diff(progressing, got); diff != "" || len(told) != events || p.Status.Phase != v1alpha1.PhaseRunning || p.Status.Restarts > 0 {
+			t.Errorf("%s: %d Events, want %d, phase %s, condition (-want +got):\n%s", what, len(told), events, p.Status.Phase, diff)
+		}
+		job = after(t, s)
+	}
+	const made = "True ProgressMade: The progress Lease is renewed in time."
+	const stalled = "False ProgressStalled: No progress: the Lease j-progress was not renewed for 1m0s; the last step was 7."
+	tell("a renewal of before the job ran says nothing", 20*second, "", 0, 5, 5*second)
+	tell("the first renewal", 30*second, made, 0, 7, 25*second)
+	tell("the last second", 84*second, made, 0, 7, 25*second)
+	tell("the job stalls", 85*second, stalled, 1, 7, 25*second)
+	tell("it is not told again", 200*second, stalled, 0, 7, 25*second)
+	tell("a renewal ends it, though its step is an older one", 210*second, made, 0, 3, 205*second)
+	if got := job.Status.Progress; got == nil || got.Step != 7 || got.Checkpoint != "step-3" {
+		t.Errorf("progress %+v, want the highest step and the latest checkpoint", got)
+	}
+	tell("it stalls once more", 300*second, stalled, 1, 3, 205*second)
+	job = after(t, builder.Snapshot(job, builder.Failed("worker", 0, builder.ExitSaying(127, "Error", ""))))
+	if meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionProgressing) != nil {
+		t.Error("a job that has failed is still said not to progress")
+	}
+}
+
+// With action Restart a stall is an incident: one, with its Event, and the clock begins anew with the next attempt.
+func TestAStallRestartsTheJobOnce(t *testing.T) {
+	running := seen(builder.Running("worker", 0), builder.Reported(7, 20*second))
+	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(60, v1alpha1.StallRestart)), running...)
+	s := builder.Snapshot(job, append(running, builder.Now(80*second))...)
+	p := plan.Make(s)
+	if got := p.Status; got.Attempt != 1 || got.Incidents[0].Cause != v1alpha1.CauseHang || got.Budgets[0].Name != v1alpha1.BudgetHangRestarts || got.RestartsWithoutProgress != 1 {
+		t.Errorf("attempt %d, incidents %+v, budgets %+v, %d restarts without progress", got.Attempt, got.Incidents, got.Budgets, got.RestartsWithoutProgress)
+	}
+	want := []plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not" +
+		" renewed for 1m0s; the last step was 7): the whole job restarts as attempt 1, 0 more follow, restart 1 of 5."}}
+	if diff := cmp.Diff(want, p.Events); diff != "" {
+		t.Errorf("Events (-want +got):\n%s", diff)
+	}
+	job = after(t, s)
+	again := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(7, 20*second), builder.Now(200*second)))
+	if again.Status.Attempt != 1 || again.Status.Phase != v1alpha1.PhaseRunning {
+		t.Errorf("the next attempt is %s, attempt %d", again.Status.Phase, again.Status.Attempt)
+	}
+}
+
+func TestRestartsWithoutProgressAreCounted(t *testing.T) {
+	base := []builder.JobOption{builder.Workers(2), builder.Evaluators(1), builder.StartedAt(0), builder.Progress(600, v1alpha1.StallNotify),
+		builder.Status(func(status *v1alpha1.TrainingJobStatus) {
+			status.Progress, status.RestartsWithoutProgress = &v1alpha1.ProgressStatus{Step: 7}, 2
+		})}
+	exit := builder.Failed("worker", 1, builder.Exit(1))
+	cases := []struct {
+		name string
+		pods []builder.SnapshotOption
+		want int32
+	}{
+		{"a restart is one more", seen(exit, builder.Reported(7, 20*second)), 3},
+		{"one with a newer step is the first of a new row", seen(exit, builder.Reported(8, 20*second)), 1},
+		{"a newer step ends the row", seen(builder.Reported(8, 20*second)), 0},
+		{"no report leaves it", nil, 2},
+		{"a preemption leaves it", seen(builder.Deleted("worker", 1, builder.Disrupted("PreemptionByScheduler", 20*second)), builder.Reported(7, 20*second)), 2},
+		{"an evaluator leaves it", seen(builder.Failed("evaluator", 0, builder.Exit(1)), builder.Reported(7, 20*second)), 2},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := plan.Make(builder.Snapshot(builder.Job("j", base...), append(c.pods, builder.Running("worker", 0))...)).Status
+			if diff := cmp.Diff(c.want, got.RestartsWithoutProgress); diff != "" {
+				t.Errorf("restarts without progress (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package policy_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+const hour = time.Hour
+
+// on is an incident that began on a node, restarted at that time.
+func on(node, reason string, cause v1alpha1.Cause, at time.Duration) v1alpha1.Incident {
+	return v1alpha1.Incident{Failure: v1alpha1.Failure{Node: node, Reason: reason, Cause: cause}, RestartTime: builder.Time(at)}
+}
+
+// exitOn is an incident that began with an exit on a node.
+func exitOn(node string, at time.Duration) v1alpha1.Incident {
+	return on(node, "Error", v1alpha1.CauseRetryable, at)
+}
+
+// avoidedBy is what the job keeps off: "node: strikes, reason, until", times after Epoch.
+func avoidedBy(job *v1alpha1.TrainingJob, now time.Duration, incidents ...v1alpha1.Incident) []string {
+	var got []string
+	for _, n := range policy.Avoid(builder.Snapshot(job, builder.Now(now)), incidents) {
+		got = append(got, fmt.Sprintf("%s: %d, %s, %v", n.Name, n.Strikes, n.Reason, n.Until.Sub(builder.Epoch)))
+	}
+	return got
+}
+
+func TestNodesAreAvoided(t *testing.T) {
+	infrastructure := v1alpha1.CauseInfrastructure
+	ttl := func(seconds int32) builder.JobOption {
+		return builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = &seconds })
+	}
+	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append(options, builder.Workers(2))...)
+	}
+	cases := []struct {
+		name      string
+		job       *v1alpha1.TrainingJob
+		now       time.Duration
+		incidents []v1alpha1.Incident
+		want      []string
+	}{
+		{"a node that was lost, at once", job(), 0, []v1alpha1.Incident{on("a", "NodeLost", infrastructure, 0)}, []string{"a: 1, NodeLost, 24h0m0s"}},
+		{"a node whose device broke, at once", job(), 0, []v1alpha1.Incident{on("a", "DeviceUnhealthy", infrastructure, 0)}, []string{"a: 1, DeviceUnhealthy, 24h0m0s"}},
+		{"a node that turns pods away, at once", job(), 0, []v1alpha1.Incident{on("a", "UnexpectedAdmissionError", infrastructure, 0)},
+			[]string{"a: 1, UnexpectedAdmissionError, 24h0m0s"}},
+		{"a node that the taint manager emptied, at once", job(), 0, []v1alpha1.Incident{on("a", "DeletionByTaintManager", infrastructure, 0)},
+			[]string{"a: 1, DeletionByTaintManager, 24h0m0s"}},
+		{"a node with one exit is not", job(), 0, []v1alpha1.Incident{exitOn("a", 0)}, nil},
+		{"a node with two exits is, from the second on", job(), 60 * second, []v1alpha1.Incident{exitOn("a", 60*second), exitOn("a", 0)},
+			[]string{"a: 2, Error, 24h1m0s"}},
+		{"a node with an exit and a container that would not start", job(), 60 * second,
+			[]v1alpha1.Incident{on("a", "StartError", v1alpha1.CauseStartup, 60*second), exitOn("a", 0)}, []string{"a: 2, StartError, 24h1m0s"}},
+		{"two exits on two nodes are nobody's fault", job(), 60 * second, []v1alpha1.Incident{exitOn("a", 60*second), exitOn("b", 0)}, nil},
+		{"two exits further apart than that time are none", job(ttl(60)), 100 * second, []v1alpha1.Incident{exitOn("a", 100*second), exitOn("a", 30*second)}, nil},
+		{"a drain is somebody's decision", job(), 0, []v1alpha1.Incident{on("a", "EvictionByEvictionAPI", infrastructure, 0),
+			on("a", "EvictionByEvictionAPI", infrastructure, 0)}, nil},
+		{"so are a preemption and a deletion", job(), 0, []v1alpha1.Incident{on("a", "PreemptionByScheduler", v1alpha1.CausePreempted, 0),
+			on("a", "Deleted", infrastructure, 0)}, nil},
+		{"memory that is used up is the program's fault", job(), 0, []v1alpha1.Incident{on("a", "OOMKilled", v1alpha1.CauseOOM, 0),
+			on("a", "OOMKilled", v1alpha1.CauseOOM, 0)}, nil},
+		{"an incident of no node", job(), 0, []v1alpha1.Incident{on("", "NodeLost", infrastructure, 0)}, nil},
+		{"0 avoids none", job(ttl(0)), 0, []v1alpha1.Incident{on("a", "NodeLost", infrastructure, 0)}, nil},
+		{"a node is forgiven after that time", job(builder.Avoided("a", hour)), hour, nil, nil},
+		{"and not before", job(builder.Avoided("a", hour)), hour - second, nil, []string{"a: 1, , 1h0m0s"}},
+		{"another incident avoids it for longer", job(builder.Avoided("a", hour)), hour - second, []v1alpha1.Incident{on("a", "NodeLost", infrastructure, hour-second)},
+			[]string{"a: 1, NodeLost, 24h59m59s"}},
+		{"an incident that is remembered changes nothing", job(builder.Avoided("a", 24*hour)), hour, []v1alpha1.Incident{on("a", "NodeLost", infrastructure, 0)},
+			[]string{"a: 1, , 24h0m0s"}},
+		{"nodes are sorted by name", job(builder.Avoided("c", hour), builder.Avoided("a", hour)), 0, []v1alpha1.Incident{on("b", "NodeLost", infrastructure, 0)},
+			[]string{"a: 1, , 1h0m0s", "b: 1, NodeLost, 24h0m0s", "c: 1, , 1h0m0s"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, avoidedBy(c.job, c.now, c.incidents...)); diff != "" {
+				t.Errorf("avoided (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAJobAvoidsAtMostSixteenNodesTheLatest(t *testing.T) {
+	var options []builder.JobOption
+	for i := range 16 {
+		options = append(options, builder.Avoided(fmt.Sprintf("n%02d", i), hour+time.Duration(16-i)*second))
+	}
+	got := avoidedBy(builder.Job("j", append(options, builder.Workers(1))...), 0, on("new", "NodeLost", v1alpha1.CauseInfrastructure, 0))
+	text := strings.Join(got, "\n")
+	if len(got) != 16 || !strings.Contains(text, "new: ") || strings.Contains(text, "n15: ") || !strings.Contains(text, "n14: ") {
+		t.Errorf("the job avoids %d nodes:\n%s", len(got), text)
+	}
+}

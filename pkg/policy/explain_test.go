@@ -1,0 +1,236 @@
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// incident is a restart that the job went through: worker-0 exited with code 1 at 30 s, and all were restarted 2 s later.
+func incident(changes ...func(*v1alpha1.Incident)) v1alpha1.Incident {
+	one := int32(1)
+	i := v1alpha1.Incident{
+		Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-0", Node: "node-worker-0",
+			ExitCode: &one, Reason: "Error", Time: builder.Time(30 * second)},
+		Scope: v1alpha1.ScopeJob, Billed: true, RestartTime: builder.Time(32 * second),
+	}
+	for _, change := range changes {
+		change(&i)
+	}
+	return i
+}
+
+// ofCause changes what the incident was taken for.
+func ofCause(cause v1alpha1.Cause, billed bool) func(*v1alpha1.Incident) {
+	return func(i *v1alpha1.Incident) { i.Cause, i.Billed = cause, billed }
+}
+
+// ofScope changes the scope of an incident.
+func ofScope(scope v1alpha1.RestartScope) func(*v1alpha1.Incident) {
+	return func(i *v1alpha1.Incident) { i.Scope = scope }
+}
+
+// explained are the amendments as the tables write them: "worker-2 Infrastructure NodeLost free".
+func explained(s *state.Snapshot, orders ...policy.RestartOrder) []string {
+	var got []string
+	for _, a := range policy.Explain(s, orders) {
+		o := policy.RestartOrder{Failure: a.Is.Failure, Billed: a.Is.Billed}
+		charge := "free"
+		if o.Billed {
+			charge = "billed"
+		}
+		slot := state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)}
+		got = append(got, fmt.Sprintf("%s %s %s %s", slot, o.Failure.Cause, o.Failure.Reason, charge))
+	}
+	return got
+}
+
+type explainCase struct {
+	name string
+	job  *v1alpha1.TrainingJob
+	seen []builder.SnapshotOption
+	want []string
+}
+
+func checkExplained(t *testing.T, cases []explainCase) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Helper()
+			if diff := cmp.Diff(c.want, explained(builder.Snapshot(c.job, c.seen...))); diff != "" {
+				t.Errorf("explained (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// past is a pod of the attempt that the incident ended.
+var past = builder.Life(0, 0)
+
+func restarted(options ...builder.JobOption) *v1alpha1.TrainingJob {
+	return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.Attempt(1), builder.StartedAt(0), builder.Incidents(incident())}, options...)...)
+}
+
+func TestALossThatShowsLateTakesTheIncidentOver(t *testing.T) {
+	const node2 = "node-worker-2"
+	running := builder.Running("worker", 2, past)
+	window := func(seconds int32) builder.JobOption {
+		return builder.Recovery(func(r *v1alpha1.Recovery) { r.IncidentWindowSeconds = &seconds })
+	}
+	checkExplained(t, []explainCase{
+		{"a node that is lost within the incident window", restarted(), seen(running, builder.NodeLost(node2, 60*second), builder.Now(75*second)),
+			[]string{"worker-2 Infrastructure NodeLost free"}},
+		{"its pod is told to end by ourselves meanwhile", restarted(),
+			seen(builder.Deleted("worker", 2, past, builder.DeletedAt(33*second)), builder.NodeLost(node2, 60*second), builder.Now(75*second)),
+			[]string{"worker-2 Infrastructure NodeLost free"}},
+		{"a node in trouble that is not lost yet", restarted(), seen(running, builder.NodeLost(node2, 60*second), builder.Now(74*second)), nil},
+		{"a node that is lost after the window", restarted(), seen(running, builder.NodeLost(node2, 91*second), builder.Now(200*second)), nil},
+		{"a node that is lost after the window, under a pod that was told to end within it", restarted(),
+			seen(builder.Deleted("worker", 2, past, builder.DeletedAt(33*second)), builder.NodeLost(node2, 500*second), builder.Now(600*second)), nil},
+		{"a longer window", restarted(window(300)), seen(running, builder.NodeLost(node2, 91*second), builder.Now(200*second)),
+			[]string{"worker-2 Infrastructure NodeLost free"}},
+		{"no window: a node lost later explains nothing", restarted(window(0)), seen(running, builder.NodeLost(node2, 40*second), builder.Now(75*second)), nil},
+		{"no window: a node lost before explains it", restarted(window(0)), seen(running, builder.NodeLost(node2, 20*second), builder.Now(75*second)),
+			[]string{"worker-2 Infrastructure NodeLost free"}},
+		{"a node that is deleted", restarted(), seen(running, builder.NodeDeleted(node2)), []string{"worker-2 Infrastructure NodeDeleted free"}},
+		{"a pod that the taint manager evicted", restarted(),
+			seen(builder.Deleted("worker", 2, past, builder.Disrupted("DeletionByTaintManager", 50*second))), []string{"worker-2 Infrastructure DeletionByTaintManager free"}},
+		{"a drain that came first", restarted(),
+			seen(builder.Deleted("worker", 2, past, builder.Disrupted("EvictionByEvictionAPI", 20*second))), []string{"worker-2 Infrastructure EvictionByEvictionAPI free"}},
+		{"a drain that came later", restarted(),
+			seen(builder.Deleted("worker", 2, past, builder.Disrupted("EvictionByEvictionAPI", 40*second), builder.DeletedAt(40*second))), nil},
+		{"a preemption that came first", restarted(),
+			seen(builder.Deleted("worker", 2, past, builder.Disrupted("PreemptionByScheduler", 20*second))), []string{"worker-2 Preempted PreemptionByScheduler free"}},
+		{"the node of the pod that the incident began with", restarted(), seen(builder.Running("worker", 0, past), builder.NodeLost("node-worker-0", 50*second), builder.Now(75*second)),
+			[]string{"worker-0 Infrastructure NodeLost free"}},
+	})
+}
+
+func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
+	early := func(code int32, at time.Duration) builder.SnapshotOption {
+		return builder.Failed("worker", 2, past, builder.Exit(code), builder.At(at))
+	}
+	oom := builder.Failed("worker", 2, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(20*second))
+	checkExplained(t, []explainCase{
+		{"it is the true cause", restarted(), seen(early(1, 20*second)), []string{"worker-2 Retryable Error billed"}},
+		{"it is charged to the budget of its own cause", restarted(), seen(oom), []string{"worker-2 OOM OOMKilled billed"}},
+		{"the earliest of several", restarted(), seen(builder.Failed("worker", 1, past, builder.Exit(1), builder.At(25*second)), early(1, 20*second)),
+			[]string{"worker-2 Retryable Error billed"}},
+		{"a loss beats it", restarted(), seen(early(1, 20*second), builder.Running("worker", 1, past), builder.NodeLost(node1, 50*second), builder.Now(75*second)),
+			[]string{"worker-1 Infrastructure NodeLost free"}},
+		{"in the same second nobody knows which was first", restarted(), seen(early(1, 30*second)), nil},
+		{"a later one is a consequence", restarted(), seen(early(1, 31*second)), nil},
+		{"one with code 0 says nothing", restarted(), seen(builder.Succeeded("worker", 2, past, builder.At(20*second))), nil},
+		{"a rule says what it is", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Cause: v1alpha1.CauseInfrastructure})), seen(early(7, 20*second)),
+			[]string{"worker-2 Infrastructure Error free"}},
+	})
+}
+
+func TestWhatExplainsNothing(t *testing.T) {
+	lostNode := seen(builder.NodeLost("node-worker-2", 40*second), builder.Now(75*second))
+	with := func(options ...builder.SnapshotOption) []builder.SnapshotOption { return append(options, lostNode...) }
+	running := builder.Running("worker", 2, past)
+	of := func(changes ...func(*v1alpha1.Incident)) builder.JobOption {
+		return builder.Incidents(incident(changes...))
+	}
+	known := incident(func(i *v1alpha1.Incident) {
+		i.Pod, i.Time, i.RestartTime = "j-worker-2", builder.Time(5*second), builder.Time(10*second)
+	})
+	checkExplained(t, []explainCase{
+		{"nothing happened since", restarted(), seen(builder.Failed("worker", 0, past, builder.Exit(1))), nil},
+		{"a pod that we deleted", restarted(), seen(builder.Deleted("worker", 2, past, builder.DeletedAt(32*second))), nil},
+		{"a pod that we deleted, and that ended of it", restarted(),
+			seen(builder.Failed("worker", 2, past, builder.Exit(143), builder.At(34*second), builder.DeletedAt(32*second))), nil},
+		{"a pod of the present attempt", restarted(), with(builder.Running("worker", 2)), nil},
+		{"a pod of an attempt before", restarted(builder.Attempt(2), of(func(i *v1alpha1.Incident) { i.Attempt = 1 })), with(running), nil},
+		{"a replica that scaling took away", restarted(builder.Workers(2), builder.Elastic(1, 4)), with(running), nil},
+		{"a culprit of another incident that is kept for its log", restarted(builder.Incidents(incident(), known)),
+			seen(builder.Failed("worker", 2, past, builder.Exit(1), builder.At(5*second))), nil},
+		{"a pod that never started", restarted(), seen(builder.Pending("worker", 2, past, builder.Disrupted("EvictionByEvictionAPI", 20*second))), nil},
+		{"an evaluator, who is nobody's peer", restarted(builder.Evaluators(1)), seen(builder.Running("evaluator", 0, past),
+			builder.NodeLost("node-evaluator-0", 40*second), builder.Now(75*second)), nil},
+		{"an incident that was explained already", restarted(of(func(i *v1alpha1.Incident) { i.Explained = true })), with(running), nil},
+		{"an incident that was a loss from the beginning", restarted(of(ofCause(v1alpha1.CauseInfrastructure, false))), with(running), nil},
+		{"an evaluator's own incident", restarted(of(func(i *v1alpha1.Incident) { i.Role = v1alpha1.Evaluator })), with(running), nil},
+	})
+}
+
+func TestNarrowIncidentsAreExplainedByTheirOwnPods(t *testing.T) {
+	base := func(scope v1alpha1.RestartScope, replacements string) *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(3), builder.PS(1), builder.StartedAt(0), builder.Incidents(incident(ofScope(scope))),
+			builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: replacements}))
+	}
+	lostNode := func(slot string) builder.SnapshotOption { return builder.NodeLost("node-"+slot, 40*second) }
+	now := builder.Now(75 * second)
+	checkExplained(t, []explainCase{
+		{"a replica by its own", base(v1alpha1.ScopeReplica, "0:1"), seen(builder.Running("worker", 0, past), lostNode("worker-0"), now),
+			[]string{"worker-0 Infrastructure NodeLost free"}},
+		{"not by another's", base(v1alpha1.ScopeReplica, "0-1:1"), seen(builder.Running("worker", 1, past), lostNode("worker-1"), now), nil},
+		{"a role by any of its pods", base(v1alpha1.ScopeRole, "0-2:1"), seen(builder.Running("worker", 2, past), lostNode("worker-2"), now),
+			[]string{"worker-2 Infrastructure NodeLost free"}},
+		{"not by those that were replaced once more since", base(v1alpha1.ScopeRole, "0-1:1,2:2"), seen(builder.Running("worker", 2, past), lostNode("worker-2"), now), nil},
+		{"nor by another role's", base(v1alpha1.ScopeRole, "0-2:1"), seen(builder.Running("ps", 0), lostNode("ps-0"), now), nil},
+	})
+}
+
+// A parameter server that is lost takes its workers with it; those that failed for want of it shortly before are not to blame.
+func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
+	lostPS := func(at time.Duration, reason string) policy.RestartOrder {
+		return policy.RestartOrder{Scope: v1alpha1.ScopeJob, Failure: v1alpha1.Failure{
+			Role: v1alpha1.PS, Cause: v1alpha1.CauseInfrastructure, Reason: reason, Time: builder.Time(at)}}
+	}
+	exits := lostPS(40*second, "Error")
+	exits.Failure.Cause = v1alpha1.CauseRetryable
+	narrow := lostPS(40*second, "NodeLost")
+	narrow.Scope = v1alpha1.ScopeReplica
+	free := []string{"worker-0 Retryable Error free"}
+	whole, ofBefore := incident(), incident(ofScope(v1alpha1.ScopeReplica))
+	ofBefore.Attempt = -1
+	cases := []struct {
+		name  string
+		was   v1alpha1.Incident
+		order policy.RestartOrder
+		want  []string
+	}{
+		{"a node lost within the window", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(80*second, "NodeLost"), free},
+		{"a node lost after the window", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(91*second, "NodeLost"), nil},
+		{"a drain that came first", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(30*second, "EvictionByEvictionAPI"), free},
+		{"a drain that came later", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(31*second, "EvictionByEvictionAPI"), nil},
+		{"one that exits by itself explains nothing", incident(ofScope(v1alpha1.ScopeReplica)), exits, nil},
+		{"one that is replaced alone explains nothing", incident(ofScope(v1alpha1.ScopeReplica)), narrow, nil},
+		{"a restart of the whole job was no consequence", whole, lostPS(40*second, "NodeLost"), nil},
+		{"a restart in an earlier attempt was none", ofBefore, lostPS(40*second, "NodeLost"), nil},
+		{"what was not charged is not given back", incident(ofScope(v1alpha1.ScopeReplica), ofCause(v1alpha1.CauseInfrastructure, false)), lostPS(40*second, "NodeLost"), nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			job := builder.Job("j", tensorflow, builder.Workers(2), builder.PS(1), builder.StartedAt(0), builder.Incidents(c.was))
+			if diff := cmp.Diff(c.want, explained(builder.Snapshot(job), c.order)); diff != "" {
+				t.Errorf("explained (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// An exit that no restart can mend, and that came before the restart, fails the job although it shows only now.
+func TestFatalEvidenceFailsTheJob(t *testing.T) {
+	fatalExit := builder.Failed("worker", 2, past, builder.Exit(127), builder.At(20*second))
+	again := incident(func(i *v1alpha1.Incident) {
+		i.Attempt, i.Pod, i.RestartTime = 1, "j-worker-0-a1r0", builder.Time(50*second)
+	})
+	check(t, []judgeCase{
+		{"it came before the failure that the job was restarted for", restarted(), seen(fatalExit), fatal},
+		{"it came in the same second", restarted(), seen(builder.Failed("worker", 2, past, builder.Exit(127), builder.At(30*second))), judged{}},
+		{"the incident is not the latest", restarted(builder.Attempt(2), builder.Incidents(again, incident())), seen(fatalExit), judged{}},
+		{"a rule calls it fatal", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Action: v1alpha1.ActionFailJob})),
+			seen(builder.Failed("worker", 2, past, builder.Exit(7), builder.At(20*second))), judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonFailJobRule}},
+		{"a finished job stays as it is", restarted(builder.Condition(v1alpha1.ConditionFinished, true, "", 0)), seen(fatalExit), judged{Ruling: policy.Final}},
+	})
+}

@@ -1,0 +1,152 @@
+package policy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// arbitrary draws a snapshot of a job with a past: budgets, incidents and conditions that may or may not fit together.
+var arbitrary = rapid.Custom(func(t *rapid.T) *state.Snapshot {
+	job := builder.ArbitraryJob().Draw(t, "job")
+	job.Status.Attempt = rapid.Int32Range(0, 2).Draw(t, "attempt")
+	for _, some := range []builder.JobOption{
+		builder.RunsSince(50 * second), builder.StartedAt(0), builder.Charged(v1alpha1.BudgetRestarts, 0, 90*second), builder.Charged(v1alpha1.BudgetOOMRestarts, 100*second),
+		builder.Incidents(incident(), incident(ofScope(v1alpha1.ScopeReplica))), builder.Avoided("n1", 200*second), reported(2, 2), inARow(2),
+		builder.Condition(v1alpha1.ConditionSuspended, true, "", 60*second), builder.Condition(v1alpha1.ConditionFinished, true, "", 60*second),
+		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{StartedIndexes: "0-2", Replacements: "1:1"}),
+		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "1", ParkedIndexes: "2-3", ParkedTime: builder.TimePtr(0)}),
+	} {
+		if rapid.IntRange(0, 3).Draw(t, "is so") == 0 {
+			some(job)
+		}
+	}
+	return builder.Snapshot(job, builder.ArbitraryPods(job, 150*second).Draw(t, "pods")...)
+})
+
+func TestJudgeObeysItsLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := arbitrary.Draw(t, "snapshot")
+		job := s.Job.DeepCopy()
+		v, wake := policy.Judge(s)
+		if again, at := policy.Judge(s); !cmp.Equal(v, again) || !at.Equal(wake) {
+			t.Fatalf("another verdict of the same snapshot: %s", cmp.Diff(v, again))
+		}
+		if diff := cmp.Diff(job, s.Job); diff != "" {
+			t.Fatalf("Judge changes the job:\n%s", diff)
+		}
+		if (s.IsFinished() || job.Spec.Suspend) && v.Ruling != policy.Final && v.Ruling != policy.Suspend {
+			t.Fatalf("a finished or suspended job is judged anew: %+v", v)
+		}
+		if (v.Ruling == policy.Restart) != (len(v.Restarts) > 0) || v.Ruling == policy.Restart && v.NextStart.Before(s.Now) {
+			t.Fatalf("ruling %d with %d orders, next start %v", v.Ruling, len(v.Restarts), v.NextStart)
+		}
+		if v.Ruling == policy.Fail && v.Failure == nil && v.Reason != v1alpha1.ReasonDeadlineExceeded {
+			t.Fatalf("the job fails without evidence: %s", v.Message)
+		}
+		if !wake.IsZero() && !wake.After(s.Now) {
+			t.Fatalf("wakes at %v, now is %v", wake, s.Now)
+		}
+		checkOrders(t, s, v)
+	})
+}
+
+func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
+	for i := range v.Restarts {
+		o := &v.Restarts[i]
+		isLoss := o.Failure.Cause == v1alpha1.CauseInfrastructure || o.Failure.Cause == v1alpha1.CausePreempted
+		slot := state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)}
+		switch {
+		case o.Billed == (isLoss || slot.Role == v1alpha1.Evaluator):
+			t.Fatalf("a failure of cause %s of %s is billed: %t", o.Failure.Cause, slot, o.Billed)
+		case o.Failure.Cause == v1alpha1.CauseFatal || o.FailedBy != nil:
+			t.Fatalf("what is fatal is restarted: %+v", o.Failure)
+		case o.Scope == v1alpha1.ScopeJob && len(v.Restarts) > 1:
+			t.Fatalf("the whole job restarts, and something else with it: %+v", v.Restarts)
+		case !s.InRange(slot) || s.IsDone(slot) || o.Failure.Attempt != s.Job.Status.Attempt:
+			t.Fatalf("%s is restarted, which is none of the present: %+v", slot, o.Failure)
+		case int(o.Followers) >= len(s.Slots()):
+			t.Fatalf("%d follow in a job of %d", o.Followers, len(s.Slots()))
+		}
+	}
+	for _, b := range policy.Budgets(s, nil, v.Restarts) {
+		if spent := slices.ContainsFunc(v.Restarts, func(o policy.RestartOrder) bool { return o.Billed }); int(b.Used) != len(b.Times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
+			t.Fatalf("budget %+v after %d orders", b, len(v.Restarts))
+		}
+	}
+}
+
+func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
+	return slices.ContainsFunc(v.Restarts, func(o policy.RestartOrder) bool {
+		switch o.Failure.Cause {
+		case v1alpha1.CauseOOM:
+			return o.Billed && name == v1alpha1.BudgetOOMRestarts
+		case v1alpha1.CauseHang:
+			return o.Billed && name == v1alpha1.BudgetHangRestarts
+		default:
+			return o.Billed && name == v1alpha1.BudgetRestarts
+		}
+	})
+}
+
+// A verdict to go on stands until the time that Judge names: nobody needs to look before it.
+func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := arbitrary.Draw(t, "snapshot")
+		v, wake := policy.Judge(s)
+		if v.Ruling != policy.Continue && v.Ruling != policy.Suspend {
+			return
+		}
+		later := s.Now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * second)
+		if !wake.IsZero() && !later.Before(wake) {
+			return
+		}
+		s.Now = later
+		if got, _ := policy.Judge(s); got.Ruling != v.Ruling {
+			t.Fatalf("ruling %d at first, %d (%s: %s) before it wakes", v.Ruling, got.Ruling, got.Reason, got.Message)
+		}
+	})
+}
+
+// Explain and Avoid take any past: they amend what there is, and keep to their bounds.
+func TestExplainAndAvoidObeyTheirLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := arbitrary.Draw(t, "snapshot")
+		v, _ := policy.Judge(s)
+		for _, a := range policy.Explain(s, v.Restarts) {
+			isKnown := slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return cmp.Equal(i, a.Was) })
+			if !isKnown || !a.Is.Explained || a.Was.Explained || a.Is.Cause == v1alpha1.CauseFatal || !a.Is.RestartTime.Equal(&a.Was.RestartTime) || a.Is.Scope != a.Was.Scope {
+				t.Fatalf("%+v is explained by %+v", a.Was, a.Is)
+			}
+		}
+		avoided := policy.Avoid(s, s.Job.Status.Incidents)
+		byName := func(a, b v1alpha1.AvoidedNode) int { return strings.Compare(a.Name, b.Name) }
+		if len(avoided) > 16 || !slices.IsSortedFunc(avoided, byName) || slices.ContainsFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.Until.Time) }) {
+			t.Fatalf("the job avoids %+v", avoided)
+		}
+	})
+}
+
+// A verdict of a snapshot is the same however often and in whatever order of pods it is asked for.
+func TestJudgeIsDeterministic(t *testing.T) {
+	job := builder.Job("j", builder.Workers(4), builder.PS(2))
+	pods := seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1)),
+		builder.Failed("worker", 2, builder.Exit(1)), builder.Running("ps", 0))
+	want, _ := policy.Judge(builder.Snapshot(job, pods...))
+	for range 20 {
+		pods = append(pods[1:], pods[0])
+		got, _ := policy.Judge(builder.Snapshot(job, pods...))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("another order, another verdict (-want +got):\n%s", diff)
+		}
+	}
+}

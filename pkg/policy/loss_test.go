@@ -1,0 +1,142 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+const node1 = "node-worker-1" // that of worker-1
+
+// losses are the ways to lose worker-1, with the reason and the words for each.
+var losses = []struct {
+	name         string
+	seen         []builder.SnapshotOption
+	reason, text string
+}{
+	{"its node is lost", seen(builder.Running("worker", 1), builder.NodeLost(node1, 30*second)),
+		"NodeLost", "lost its node (NodeLost: not ready for 15s)"},
+	{"its node is lost while it starts", seen(builder.Pending("worker", 1, builder.On(node1)), builder.NodeLost(node1, 30*second)),
+		"NodeLost", "lost its node (NodeLost: not ready for 15s)"},
+	{"its node is out of service", seen(builder.Running("worker", 1), builder.NodeTainted(node1, "node.kubernetes.io/out-of-service", 30*second)),
+		"NodeTainted", "lost its node (NodeTainted: tainted node.kubernetes.io/out-of-service)"},
+	{"its node has a taint that the operator was told of", seen(builder.Running("worker", 1), builder.NodeTainted(node1, "broken", 30*second)),
+		"NodeTainted", "lost its node (NodeTainted: tainted broken)"},
+	{"its node is deleted", seen(builder.Running("worker", 1), builder.NodeDeleted(node1)),
+		"NodeDeleted", "lost its node (NodeDeleted: the node was deleted)"},
+	{"its node is drained", seen(builder.Deleted("worker", 1, builder.Disrupted("EvictionByEvictionAPI", 29*second))),
+		"EvictionByEvictionAPI", "was drained or evicted (EvictionByEvictionAPI: Taken away.)"},
+	{"the taint manager evicts it", seen(builder.Deleted("worker", 1, builder.Disrupted("DeletionByTaintManager", 29*second))),
+		"DeletionByTaintManager", "was evicted from a tainted node (DeletionByTaintManager: Taken away.)"},
+	{"it fails with the deletion of its node", seen(builder.Failed("worker", 1, builder.Disrupted("DeletionByPodGC", 29*second))),
+		"DeletionByPodGC", "was garbage-collected (DeletionByPodGC: Taken away.)"},
+	{"the kubelet ends it with its node", seen(builder.Failed("worker", 1, builder.Exit(137), builder.Disrupted("TerminationByKubelet", 29*second))),
+		"TerminationByKubelet", "was ended by its node (TerminationByKubelet: Taken away.)"},
+	{"the kubelet evicts it", seen(builder.Failed("worker", 1, builder.Rejected("Evicted", "low on memory"))),
+		"Evicted", "was evicted by its node (Evicted: low on memory)"},
+	{"the kubelet turns it away", seen(builder.Failed("worker", 1, builder.Rejected("UnexpectedAdmissionError", "no healthy devices"))),
+		"UnexpectedAdmissionError", "was turned away by its node (UnexpectedAdmissionError: no healthy devices)"},
+	{"the kubelet turns it away in words of its own", seen(builder.Failed("worker", 1, builder.Rejected("OutOfcpu", "no cpu"))),
+		"OutOfcpu", "was lost (OutOfcpu: no cpu)"},
+	{"its device breaks", seen(builder.Failed("worker", 1, builder.Exit(139), builder.Unhealthy("nvidia.com/gpu", "GPU-7"))),
+		"DeviceUnhealthy", "lost a device (DeviceUnhealthy: nvidia.com/gpu GPU-7)"},
+	{"somebody deletes it", seen(builder.Deleted("worker", 1)), "Deleted", "was deleted (Deleted)"},
+	{"somebody deletes it and it ends with 143", seen(builder.Failed("worker", 1, builder.Exit(143), builder.DeletedAt(20*second))),
+		"Deleted", "was deleted (Deleted)"},
+	{"somebody deletes it and it ends with a fatal code", seen(builder.Failed("worker", 1, builder.Exit(127), builder.DeletedAt(20*second))),
+		"Deleted", "was deleted (Deleted)"},
+	{"it ends in the second in which it is deleted", seen(builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(20*second))),
+		"Deleted", "was deleted (Deleted)"},
+	{"it is gone without a trace", seen(builder.Gone("worker", 1)), "Vanished", "was lost (Vanished: its pod is gone without a trace)"},
+}
+
+// A lost pod is restarted at once under every restart policy, and charged to nobody.
+func TestAPodThatWasLostIsRestartedUnderEveryPolicyAndNotCharged(t *testing.T) {
+	for _, loss := range losses {
+		for _, p := range []v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode} {
+			job := builder.Job("j", builder.Workers(2), builder.Policy(p, v1alpha1.Worker), builder.MaxRestarts(0))
+			got := judge(builder.Snapshot(job, append(loss.seen, builder.Running("worker", 0))...))
+			if diff := cmp.Diff(lost(0, "worker-1 Infrastructure Replica free"), got); diff != "" {
+				t.Errorf("%s, restartPolicy %s (-want +got):\n%s", loss.name, p, diff)
+			}
+		}
+	}
+}
+
+func TestALossIsToldInPlainWords(t *testing.T) {
+	for _, loss := range losses {
+		v, _ := policy.Judge(builder.Snapshot(builder.Job("j", builder.Workers(2)), append(loss.seen, builder.Running("worker", 0))...))
+		if v.Failure == nil || v.Failure.Reason != loss.reason {
+			t.Errorf("%s: the failure is %v, want reason %s", loss.name, v.Failure, loss.reason)
+			continue
+		}
+		where := " on " + node1
+		if v.Failure.Node == "" {
+			where = ""
+		}
+		if diff := cmp.Diff("worker-1"+where+" "+loss.text, policy.Describe(v.Failure)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", loss.name, diff)
+		}
+	}
+}
+
+// TestOwnFailures is restartPolicy x way to fail -> cause; "." is no restart, "F" fails the job.
+func TestOwnFailures(t *testing.T) {
+	ways := []struct {
+		name string
+		pod  builder.SnapshotOption
+	}{
+		{"OOM", builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))},
+		{"StartError", builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", "no such file"))},
+		{"ContainerCannotRun", builder.Failed("worker", 1, builder.ExitSaying(127, "ContainerCannotRun", ""))},
+		{"DeadlineExceeded", builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", ""))},
+		{"preempted", builder.Deleted("worker", 1, builder.Disrupted("PreemptionByScheduler", 29*second))},
+		{"preempted and OOM", builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""), builder.Disrupted("PreemptionByScheduler", 29*second))},
+	}
+	want := map[v1alpha1.RestartPolicy][]string{
+		v1alpha1.RestartNever:     {"F", "F", "F", "F", "Preempted", "Preempted"},
+		v1alpha1.RestartOnFailure: {"OOM", "Startup", "Startup", "Retryable", "Preempted", "Preempted"},
+		v1alpha1.RestartAlways:    {"OOM", "Startup", "Startup", "Retryable", "Preempted", "Preempted"},
+		v1alpha1.RestartExitCode:  {"OOM", "Startup", "Startup", "Retryable", "Preempted", "Preempted"},
+	}
+	for restartPolicy, row := range want {
+		var got []string
+		for _, way := range ways {
+			job := builder.Job("j", builder.Workers(2), builder.Policy(restartPolicy, v1alpha1.Worker))
+			v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), way.pod))
+			switch v.Ruling {
+			case policy.Fail:
+				got = append(got, "F")
+			case policy.Restart:
+				got = append(got, string(v.Failure.Cause))
+			default:
+				got = append(got, ".")
+			}
+		}
+		if diff := cmp.Diff(row, got); diff != "" {
+			t.Errorf("restartPolicy %s (-want +got):\n%s", restartPolicy, diff)
+		}
+	}
+}
+
+func TestNodesInTrouble(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(2))
+	running := seen(builder.Running("worker", 0), builder.Running("worker", 1))
+	check(t, []judgeCase{
+		{"a node that is not ready counts as lost only after a while, and is looked at again then", job,
+			append(running, builder.NodeLost(node1, 50*second)), judged{Wake: 65 * second}},
+		{"it is lost at that moment", job, append(running, builder.NodeLost(node1, 45*second)), lost(0, "worker-1 Infrastructure Job free")},
+		{"of two nodes in trouble the next one sets the time", job,
+			append(running, builder.NodeLost(node1, 55*second), builder.NodeLost("node-worker-0", 50*second)), judged{Wake: 65 * second}},
+		{"a pod that has failed did not lose its node", job,
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.NodeLost(node1, 30*second)),
+			restart(5*second, "worker-1 Retryable Job billed")},
+		{"a broken device is no failure while the container runs", job,
+			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Unhealthy("nvidia.com/gpu", "GPU-7"))), judged{}},
+		{"another node's trouble is not the job's", job, append(running, builder.NodeLost("elsewhere", 10*second)), judged{}},
+	})
+}

@@ -1,0 +1,138 @@
+package policy_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+type rule = v1alpha1.RecoveryRule
+
+func TestRulesMatch(t *testing.T) {
+	failJob := func(r rule) rule {
+		r.Action = v1alpha1.ActionFailJob
+		return r
+	}
+	byRule := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonFailJobRule}
+	exit := func(code int32) builder.SnapshotOption {
+		return builder.Failed("worker", 1, builder.Exit(code), builder.Flagged("example.com/Broken"))
+	}
+	own := restart(5*second, "worker-1 Retryable Replica billed")
+	cases := []struct {
+		name string
+		rule rule
+		pod  builder.SnapshotOption
+		want judged
+	}{
+		{"a role", rule{Roles: []v1alpha1.Role{v1alpha1.PS, v1alpha1.Worker}}, exit(3), byRule},
+		{"another role", rule{Roles: []v1alpha1.Role{v1alpha1.PS}}, exit(3), own},
+		{"an exit code", rule{ExitCodes: []int32{1, 3}}, exit(3), byRule},
+		{"another exit code", rule{ExitCodes: []int32{1, 2}}, exit(3), own},
+		{"a signal", rule{Signals: []int32{9}}, exit(137), byRule},
+		{"another signal", rule{Signals: []int32{9}}, exit(143), own},
+		{"no signal", rule{Signals: []int32{9}}, exit(9), own},
+		{"a reason", rule{Reasons: []string{"Error"}}, exit(3), byRule},
+		{"another reason", rule{Reasons: []string{"OOMKilled"}}, exit(3), own},
+		{"a condition", rule{Conditions: []string{"example.com/Broken"}}, exit(3), byRule},
+		{"another condition", rule{Conditions: []string{"DisruptionTarget"}}, exit(3), own},
+		{"all matchers match", rule{Roles: []v1alpha1.Role{v1alpha1.Worker}, ExitCodes: []int32{137}, Signals: []int32{9}, Reasons: []string{"Error"},
+			Conditions: []string{"example.com/Broken"}}, exit(137), byRule},
+		{"all matchers but one match", rule{Roles: []v1alpha1.Role{v1alpha1.Worker}, ExitCodes: []int32{137}, Signals: []int32{9}, Reasons: []string{"Evicted"},
+			Conditions: []string{"example.com/Broken"}}, exit(137), own},
+		{"an exit code of a pod that no container ended", rule{ExitCodes: []int32{1}}, builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", "")), own},
+		{"a condition of a pod that is gone", rule{Conditions: []string{"example.com/Broken"}}, builder.Gone("worker", 1),
+			lost(0, "worker-1 Infrastructure Replica free")},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			job := builder.Job("j", builder.Workers(2), builder.Rules(failJob(c.rule)))
+			check(t, []judgeCase{{"on a worker", job, seen(builder.Running("worker", 0), c.pod), c.want}})
+		})
+	}
+}
+
+func TestWhatRulesSay(t *testing.T) {
+	worker := rule{Roles: []v1alpha1.Role{v1alpha1.Worker}}
+	says := func(cause v1alpha1.Cause, scope v1alpha1.RestartScope, action v1alpha1.RuleAction) rule {
+		return rule{Roles: []v1alpha1.Role{v1alpha1.Worker, v1alpha1.Evaluator}, Cause: cause, Scope: scope, Action: action}
+	}
+	base := func(rules ...rule) *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(2), builder.Evaluators(1), builder.Rules(rules...))
+	}
+	exit := seen(builder.Running("worker", 0), builder.Running("evaluator", 0), builder.Failed("worker", 1, builder.Exit(127)))
+	evaluator := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Failed("evaluator", 0, builder.Exit(1)))
+	late := func(rules ...rule) *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.StartupDeadline(60), builder.Rules(rules...))
+	}
+	hangs := func(rules ...rule) *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(1), builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart), builder.Rules(rules...))
+	}
+	hang := seen(builder.Running("worker", 0))
+	byRule := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonFailJobRule}
+	ruled := func(reason string, orders ...string) judged {
+		return judged{Ruling: policy.Restart, Reason: reason, Restarts: orders, Wait: 5 * second}
+	}
+	check(t, []judgeCase{
+		{"another cause: a fatal exit is retried", base(says(v1alpha1.CauseRetryable, "", "")), exit, restart(5*second, "worker-1 Retryable Replica billed")},
+		{"another cause: an exit is nobody's fault", base(says(v1alpha1.CauseInfrastructure, "", "")), exit, lost(0, "worker-1 Infrastructure Replica free")},
+		{"another cause: an exit is charged to another budget", base(says(v1alpha1.CauseOOM, "", "")), exit,
+			ruled(v1alpha1.ReasonOutOfMemory, "worker-1 OOM Replica billed")},
+		{"another cause: an exit is fatal", base(rule{ExitCodes: []int32{3}, Cause: v1alpha1.CauseFatal}),
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))), fatal},
+		{"another scope: the job follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeJob, "")), exit, restart(5*second, "worker-1 Retryable Job billed")},
+		{"another scope: the role follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeRole, "")), exit, restart(5*second, "worker-1 Retryable Role billed")},
+		{"a scope alone leaves the cause", base(says("", v1alpha1.ScopeJob, "")), exit, fatal},
+		{"FailJob fails the job for a loss", base(says("", "", v1alpha1.ActionFailJob)), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)), byRule},
+		{"the first rule that matches wins", base(rule{ExitCodes: []int32{1}, Action: v1alpha1.ActionFailJob}, says(v1alpha1.CauseRetryable, "", ""),
+			says("", "", v1alpha1.ActionFailJob)), exit, restart(5*second, "worker-1 Retryable Replica billed")},
+		{"no rule matches", base(rule{Roles: []v1alpha1.Role{v1alpha1.PS}, Cause: v1alpha1.CauseRetryable}), exit, fatal},
+		{"an evaluator's failure fails the job if a rule says so", base(says("", "", v1alpha1.ActionFailJob)), evaluator, byRule},
+		{"an evaluator that a rule calls fatal is given up", base(says(v1alpha1.CauseFatal, "", "")), evaluator, judged{}},
+		{"an evaluator that a rule calls retryable is not charged to the training", base(says(v1alpha1.CauseRetryable, "", "")), evaluator,
+			restart(5*second, "evaluator-0 Retryable Replica free")},
+		{"FailJob on a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Action: v1alpha1.ActionFailJob}), nil, byRule},
+		{"a scope for a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Scope: v1alpha1.ScopeReplica}),
+			seen(builder.Running("worker", 0)), ruled(v1alpha1.ReasonStartupDeadline, "worker-1 Startup Replica billed")},
+		{"a cause for a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Cause: v1alpha1.CauseInfrastructure}), nil,
+			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonStartupDeadline, Restarts: []string{"worker-0 Infrastructure Job free"}}},
+		{"FailJob on a job that hangs", hangs(rule{Reasons: []string{v1alpha1.ReasonProgressStalled}, Action: v1alpha1.ActionFailJob}), hang, byRule},
+		{"a scope for a job that hangs", hangs(rule{Reasons: []string{v1alpha1.ReasonProgressStalled}, Scope: v1alpha1.ScopeReplica}), hang,
+			ruled(v1alpha1.ReasonHang, "worker-0 Hang Replica billed")},
+		{"a rule for exit codes says nothing of a job that hangs", hangs(rule{Roles: worker.Roles, ExitCodes: []int32{1}, Action: v1alpha1.ActionFailJob}), hang,
+			ruled(v1alpha1.ReasonHang, "worker-0 Hang Job billed")},
+	})
+}
+
+// A rule that fails the job is told with its place in the list, and where a user looks for it.
+func TestARuleThatFailsTheJobIsNamed(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.Rules(rule{ExitCodes: []int32{9}, Cause: v1alpha1.CauseOOM}, rule{ExitCodes: []int32{3}, Action: v1alpha1.ActionFailJob}))
+	v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))))
+	if want := "worker-1 on node-worker-1 exited with code 3 (Error), and recovery.rules[1] says FailJob."; v.Message != want {
+		t.Errorf("message %q, want %q", v.Message, want)
+	}
+}
+
+// A rule with more matchers never matches more, and one more value in a matcher never less.
+func TestMatchersNarrowAndValuesWiden(t *testing.T) {
+	codes := rapid.SliceOfNDistinct(rapid.Int32Range(1, 6), 1, 4, rapid.ID)
+	reasons := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Error", "OOMKilled", "Evicted"}), 1, 2, rapid.ID)
+	rapid.Check(t, func(t *rapid.T) {
+		code := rapid.Int32Range(1, 6).Draw(t, "code")
+		matched := func(r rule) bool {
+			r.Action = v1alpha1.ActionFailJob
+			job := builder.Job("j", builder.Workers(2), builder.Rules(r))
+			v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(code))))
+			return v.Reason == v1alpha1.ReasonFailJobRule
+		}
+		wide := rule{ExitCodes: codes.Draw(t, "codes")}
+		narrow := rule{ExitCodes: wide.ExitCodes, Reasons: reasons.Draw(t, "reasons")}
+		wider := rule{ExitCodes: append([]int32{rapid.Int32Range(1, 6).Draw(t, "one more")}, wide.ExitCodes...)}
+		if matched(narrow) && !matched(wide) || matched(wide) && !matched(wider) {
+			t.Fatalf("exit code %d: %+v %t, %+v %t, %+v %t", code, narrow, matched(narrow), wide, matched(wide), wider, matched(wider))
+		}
+	})
+}

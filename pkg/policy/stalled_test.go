@@ -1,0 +1,96 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+func timesSecond(n int) time.Duration { return time.Duration(n) * second }
+
+// reported says which step the status remembers, and how many restarts came since.
+func reported(step int64, restarts int32) builder.JobOption {
+	return builder.Status(func(status *v1alpha1.TrainingJobStatus) {
+		status.Progress, status.RestartsWithoutProgress = &v1alpha1.ProgressStatus{Step: step}, restarts
+	})
+}
+
+func TestStalled(t *testing.T) {
+	notify, again := builder.Progress(100, v1alpha1.StallNotify), builder.Progress(100, v1alpha1.StallRestart)
+	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(1), builder.StartedAt(0)}, options...)...)
+	}
+	runs := builder.RunsSince(10 * second)
+	seenAt := func(now int, options ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(options, builder.Running("master", 0), builder.Running("worker", 0), builder.Now(timesSecond(now)))
+	}
+	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"master-0 Hang Job billed"}, Wait: 5 * second}
+	replaced := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = builder.TimePtr(50 * second) })
+	check(t, []judgeCase{
+		{"a job that runs is looked at when it will have stalled", job(again, runs), seenAt(60), judged{Wake: 110 * second}},
+		{"Restart: the whole job restarts then, its leader as the witness", job(again, runs), seenAt(110), hangs},
+		{"Notify: nothing restarts", job(notify, runs), seenAt(110), judged{}},
+		{"Notify: it is looked at when it will have stalled", job(notify, runs), seenAt(60), judged{Wake: 110 * second}},
+		{"a renewal starts the clock anew", job(again, runs), seenAt(110, builder.Reported(7, 40*second)), judged{Wake: 140 * second}},
+		{"a renewal of before the job ran does not", job(again, runs), seenAt(110, builder.Reported(7, 5*second)), hangs},
+		{"a replica that was replaced starts the clock anew", job(again, runs, replaced), seenAt(110), judged{Wake: 150 * second}},
+		{"a job that does not run does not hang", job(again), seenAt(1000), judged{}},
+		{"a job that does not report does not hang", job(runs), seenAt(1000), judged{}},
+		{"the default is ten minutes", job(runs, builder.Progress(0, v1alpha1.StallRestart)), seenAt(60), judged{Wake: 610 * second}},
+		{"a failure comes first", job(again, runs), seen(builder.Running("master", 0), builder.Failed("worker", 0, builder.Exit(1)), builder.Now(110*second)),
+			restart(5*second, "worker-0 Retryable Job billed")},
+	})
+}
+
+func TestAHangIsToldWithTheLastStep(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart))
+	for step, want := range map[int64]string{
+		0: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not renewed for 30s; no step was reported)",
+		7: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not renewed for 30s; the last step was 7)",
+	} {
+		v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second)))
+		if v.Failure == nil {
+			t.Fatalf("step %d: no failure", step)
+		}
+		if diff := cmp.Diff(want, policy.Describe(v.Failure)); diff != "" {
+			t.Errorf("step %d (-want +got):\n%s", step, diff)
+		}
+	}
+}
+
+func TestRestartsWithoutProgress(t *testing.T) {
+	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append([]builder.JobOption{builder.Workers(2), builder.Evaluators(1), builder.Progress(100, v1alpha1.StallNotify)}, options...)...)
+	}
+	limit := func(n int32) builder.JobOption {
+		return builder.Recovery(func(r *v1alpha1.Recovery) { r.NoProgressLimit = ptr.To(n) })
+	}
+	exit := func(options ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(options, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
+	}
+	stuck := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonNoProgress}
+	own := restart(5*second, "worker-1 Retryable Replica billed")
+	preempted := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Replica free"}}
+	check(t, []judgeCase{
+		{"three in a row are the limit", job(reported(7, 3)), exit(builder.Reported(7, 0)), stuck},
+		{"two are not", job(reported(7, 2)), exit(builder.Reported(7, 0)), own},
+		{"another limit", job(reported(7, 1), limit(1)), exit(), stuck},
+		{"0 turns it off", job(reported(7, 1000), limit(0)), exit(), own},
+		{"a newer step ends the row", job(reported(7, 3)), exit(builder.Reported(8, 0)), own},
+		{"a step from an older checkpoint does not", job(reported(7, 3)), exit(builder.Reported(6, 0)), stuck},
+		{"a loss counts too", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)), stuck},
+		{"a preemption does not", job(reported(7, 3)),
+			seen(builder.Running("worker", 0), builder.Deleted("worker", 1, builder.Disrupted("PreemptionByScheduler", 20*second))), preempted},
+		{"an evaluator does not", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Failed("evaluator", 0, builder.Exit(1))),
+			restart(5*second, "evaluator-0 Retryable Replica free")},
+		{"a job that never reported a step is never stuck", job(reported(0, 9)), exit(), own},
+		{"nor is one without spec.progress", builder.Job("j", builder.Workers(2), reported(7, 9)), exit(), own},
+		{"a fatal exit is told as such", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(127))), fatal},
+	})
+}

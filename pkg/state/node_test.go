@@ -1,0 +1,97 @@
+package state_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+func TestNodeOf(t *testing.T) {
+	ready := func(status corev1.ConditionStatus, since time.Duration) corev1.NodeCondition {
+		return corev1.NodeCondition{Type: corev1.NodeReady, Status: status, LastTransitionTime: builder.Time(since)}
+	}
+	pressure := corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}
+	taint := func(key string, added *metav1.Time) corev1.Taint { return corev1.Taint{Key: key, TimeAdded: added} }
+	notReady := state.Node{Name: "n", Since: at(10 * second), Lost: state.Trouble{Reason: "NodeLost", Message: "not ready for 15s", Time: at(25 * second)}}
+	tainted := func(key string, since time.Time) state.Node {
+		return state.Node{Name: "n", Since: since, Lost: state.Trouble{Reason: "NodeTainted", Message: "tainted " + key, Time: since}}
+	}
+	const outOfService = corev1.TaintNodeOutOfService
+	cases := []struct {
+		name       string
+		conditions []corev1.NodeCondition
+		taints     []corev1.Taint
+		want       state.Node
+	}{
+		{"a node that is well", []corev1.NodeCondition{pressure, ready(corev1.ConditionTrue, 0)}, []corev1.Taint{taint("gpu", nil)}, state.Node{Name: "n"}},
+		{"a node that says nothing", nil, nil, state.Node{Name: "n"}},
+		{"a node whose kubelet says it is not ready", []corev1.NodeCondition{ready(corev1.ConditionFalse, 10*second)}, nil, notReady},
+		{"a node that is not heard of", []corev1.NodeCondition{pressure, ready(corev1.ConditionUnknown, 10*second)}, nil, notReady},
+		{"a node out of service is lost at once", []corev1.NodeCondition{ready(corev1.ConditionTrue, 0)},
+			[]corev1.Taint{taint("gpu", nil), taint(outOfService, builder.TimePtr(5*second))}, tainted(outOfService, at(5*second))},
+		{"a taint that the operator was told of", nil, []corev1.Taint{taint("broken", builder.TimePtr(5*second))}, tainted("broken", at(5*second))},
+		{"a taint of no time", nil, []corev1.Taint{taint("broken", nil)}, tainted("broken", time.Time{})},
+		{"a taint beats what is not ready", []corev1.NodeCondition{ready(corev1.ConditionUnknown, 10*second)}, []corev1.Taint{taint(outOfService, builder.TimePtr(5*second))},
+			tainted(outOfService, at(5*second))},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: c.taints}, Status: corev1.NodeStatus{Conditions: c.conditions}}
+			if diff := cmp.Diff(c.want, state.NodeOf(node, 15*second, []string{"broken"})); diff != "" {
+				t.Errorf("node (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhichPodsAreLostAndWhichMayAct(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2))
+	slot := state.Slot{Role: v1alpha1.Worker, Index: 1}
+	on := builder.On("n")
+	cases := []struct {
+		name         string
+		pod          builder.SnapshotOption
+		node         builder.SnapshotOption
+		lost, mayAct bool
+	}{
+		{"a pod on a node that is well", builder.Running("worker", 1, on), builder.NodeLost("other", 0), false, true},
+		{"on a node in trouble", builder.Running("worker", 1, on), builder.NodeLost("n", 50*second), false, true},
+		{"on a lost node", builder.Running("worker", 1, on), builder.NodeLost("n", 45*second), true, true},
+		{"on a lost node and fenced", builder.Running("worker", 1, on, builder.Fenced()), builder.NodeLost("n", 45*second), true, false},
+		{"fenced, and its node is well again", builder.Running("worker", 1, on, builder.Fenced()), builder.NodeLost("other", 0), false, true},
+		{"on a deleted node", builder.Running("worker", 1, on), builder.NodeDeleted("n"), true, true},
+		{"on a tainted node", builder.Running("worker", 1, on), builder.NodeTainted("n", "broken", 60*second), true, true},
+		{"starting on a lost node", builder.Pending("worker", 1, on), builder.NodeLost("n", 0), true, true},
+		{"without a node", builder.Pending("worker", 1), builder.NodeLost("n", 0), false, true},
+		{"that has failed", builder.Failed("worker", 1, on), builder.NodeLost("n", 0), false, false},
+		{"that has succeeded", builder.Succeeded("worker", 1, on), builder.NodeDeleted("n"), false, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := builder.Snapshot(job, c.pod, c.node)
+			if p := s.Present(slot); s.IsLost(p) != c.lost || s.MayAct(p) != c.mayAct {
+				t.Errorf("lost %t, may act %t, want %t and %t", s.IsLost(p), s.MayAct(p), c.lost, c.mayAct)
+			}
+		})
+	}
+}
+
+// A node's trouble is found whatever the order in which nodes were added.
+func TestNodeTrouble(t *testing.T) {
+	job := builder.Job("j", builder.Workers(3))
+	s := builder.Snapshot(job, builder.NodeLost("c", 0), builder.NodeLost("a", 10*second), builder.NodeLost("b", 20*second),
+		builder.Running("worker", 0, builder.On("b")), builder.Running("worker", 1, builder.On("d")))
+	if n, found := s.NodeTrouble(s.Present(state.Slot{Role: v1alpha1.Worker})); !found || !n.Since.Equal(at(20*second)) {
+		t.Errorf("found %t: %+v", found, n)
+	}
+	if n, found := s.NodeTrouble(s.Present(state.Slot{Role: v1alpha1.Worker, Index: 1})); found {
+		t.Errorf("a node that is well is in trouble: %+v", n)
+	}
+}

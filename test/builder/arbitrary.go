@@ -1,0 +1,150 @@
+package builder
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// ArbitraryJob draws jobs of every framework and policy, of few replicas and with small limits, so that these are met.
+func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
+	return rapid.Custom(func(t *rapid.T) *v1alpha1.TrainingJob {
+		options := []JobOption{
+			Framework(rapid.SampledFrom([]v1alpha1.Framework{v1alpha1.TensorFlow, v1alpha1.PyTorch, v1alpha1.JAX, v1alpha1.Custom}).Draw(t, "framework")),
+			Workers(rapid.IntRange(1, 4).Draw(t, "workers")),
+			MaxRestarts(rapid.IntRange(0, 4).Draw(t, "maxRestarts")),
+			BackOff(rapid.IntRange(0, 5).Draw(t, "backoff"), 60),
+			Recovery(arbitraryRecovery(t)),
+		}
+		for _, some := range []JobOption{
+			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
+			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Spares(v1alpha1.Worker, 2), Clean(v1alpha1.CleanAll),
+		} {
+			if rapid.IntRange(0, 3).Draw(t, "has it") == 0 {
+				options = append(options, some)
+			}
+		}
+		job := Job("j", options...)
+		for role := range job.Spec.ReplicaSpecs {
+			Policy(rapid.SampledFrom([]v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode}).Draw(t, "policy"), role)(job)
+			Scope(rapid.SampledFrom([]v1alpha1.RestartScope{"", "", v1alpha1.ScopeReplica, v1alpha1.ScopeRole, v1alpha1.ScopeJob}).Draw(t, "scope"), role)(job)
+		}
+		return job
+	})
+}
+
+func arbitraryRecovery(t *rapid.T) func(*v1alpha1.Recovery) {
+	return func(r *v1alpha1.Recovery) {
+		r.NoProgressLimit = ptr.To(rapid.Int32Range(0, 3).Draw(t, "noProgressLimit"))
+		r.IncidentWindowSeconds = ptr.To(rapid.Int32Range(0, 90).Draw(t, "incidentWindow"))
+		r.AvoidNodesSeconds = ptr.To(rapid.SampledFrom([]int32{0, 60, 86400}).Draw(t, "avoidNodes"))
+		r.WindowSeconds = ptr.To(rapid.SampledFrom([]int32{60, 86400}).Draw(t, "window"))
+		for range rapid.IntRange(0, 2).Draw(t, "rules") {
+			rule := v1alpha1.RecoveryRule{
+				ExitCodes: rapid.SliceOfN(rapid.SampledFrom([]int32{1, 127, 137}), 0, 2).Draw(t, "exit codes"),
+				Reasons:   rapid.SliceOfN(rapid.SampledFrom([]string{"OOMKilled", "NodeLost", "ProgressStalled", "StartupDeadline", "Vanished"}), 0, 1).Draw(t, "reasons"),
+				Cause:     rapid.SampledFrom([]v1alpha1.Cause{"", v1alpha1.CauseRetryable, v1alpha1.CauseInfrastructure, v1alpha1.CauseFatal, v1alpha1.CauseOOM}).Draw(t, "cause"),
+				Scope:     rapid.SampledFrom([]v1alpha1.RestartScope{"", v1alpha1.ScopeReplica, v1alpha1.ScopeJob}).Draw(t, "scope"),
+			}
+			if rapid.IntRange(0, 4).Draw(t, "fails the job") == 0 {
+				rule.Cause, rule.Scope, rule.Action = "", "", v1alpha1.ActionFailJob
+			}
+			r.Rules = append(r.Rules, rule)
+		}
+	}
+}
+
+// ArbitraryPods draws what may be seen of a job at that time after Epoch: pods of present, past and lost lives, spares, nodes in
+// trouble, reports of progress and refusals. No pod is from the future.
+func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generator[[]SnapshotOption] {
+	return rapid.Custom(func(t *rapid.T) []SnapshotOption {
+		seen := []SnapshotOption{Now(now)}
+		for _, role := range v1alpha1.Roles {
+			for i := range int(job.Spec.Replicas(role)) {
+				seen = append(seen, arbitraryPod(t, job, state.Slot{Role: role, Index: i}, now)...)
+			}
+		}
+		if rapid.IntRange(0, 3).Draw(t, "scaled in") == 0 {
+			seen = append(seen, arbitraryPod(t, job, state.Slot{Role: v1alpha1.Worker, Index: 7}, now)...)
+		}
+		for _, node := range nodes {
+			switch rapid.IntRange(0, 9).Draw(t, "node") {
+			case 0, 1:
+				seen = append(seen, NodeLost(node, before(t, now)))
+			case 2:
+				seen = append(seen, NodeTainted(node, "broken", before(t, now)))
+			case 3:
+				seen = append(seen, NodeDeleted(node))
+			}
+		}
+		return append(seen, arbitraryRest(t, job, now)...)
+	})
+}
+
+// nodes are those that arbitrary pods are on.
+var nodes = []string{"n1", "n2", "n3"}
+
+func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []SnapshotOption {
+	var seen []SnapshotOption
+	for i := range rapid.IntRange(0, 3).Draw(t, "spares") {
+		seen = append(seen, Spare("worker", i, arbitraryOptions(t, now)...))
+	}
+	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
+		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
+	}
+	for _, some := range []SnapshotOption{NoService(), FormerJobPods(1), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
+		if rapid.IntRange(0, 7).Draw(t, "seen") == 0 {
+			seen = append(seen, some)
+		}
+	}
+	return seen
+}
+
+// arbitraryPod draws at most one pod of the slot's present life, and at most one of a past one.
+func arbitraryPod(t *rapid.T, job *v1alpha1.TrainingJob, slot state.Slot, now time.Duration) []SnapshotOption {
+	memory, err := state.ReadMemory(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	present := state.Life{Attempt: int(job.Status.Attempt)}
+	if m := memory[slot.Role]; m != nil {
+		present.Replacement = m.Replacements[slot.Index]
+	}
+	var seen []SnapshotOption
+	for _, life := range []state.Life{present, {Attempt: present.Attempt, Replacement: present.Replacement - 1}, {Attempt: present.Attempt - 1}} {
+		if life.Attempt < 0 || life.Replacement < 0 || rapid.IntRange(0, 3).Draw(t, "there is no pod") == 0 {
+			continue
+		}
+		phase := rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown}).Draw(t, "phase")
+		options := append(arbitraryOptions(t, now), Life(life.Attempt, life.Replacement))
+		if phase == corev1.PodSucceeded {
+			options = append(options, Exit(0))
+		}
+		seen = append(seen, pod(slot.String()[:len(slot.Role)], slot.Index, phase, options))
+	}
+	return seen
+}
+
+func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
+	options := []PodOption{On(rapid.SampledFrom(append(nodes, "", "well")).Draw(t, "on")), At(before(t, now))}
+	for _, some := range []PodOption{
+		Exit(1), Exit(127), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), Rejected("Evicted", ""), Unhealthy("gpu", "7"),
+		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
+		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(),
+	} {
+		if rapid.IntRange(0, 11).Draw(t, "is so") == 0 {
+			options = append(options, some)
+		}
+	}
+	return options
+}
+
+// before draws a time not after now.
+func before(t *rapid.T, now time.Duration) time.Duration {
+	return now - time.Duration(rapid.IntRange(0, 200).Draw(t, "seconds ago"))*time.Second
+}

@@ -1,0 +1,80 @@
+package builder
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Status changes the status.
+func Status(change func(*v1alpha1.TrainingJobStatus)) JobOption {
+	return func(job *v1alpha1.TrainingJob) { change(&job.Status) }
+}
+
+// Attempt sets status.attempt.
+func Attempt(n int32) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) { status.Attempt = n })
+}
+
+// Remember sets the status of a role.
+func Remember(role v1alpha1.Role, was v1alpha1.ReplicaStatus) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) {
+		if status.ReplicaStatuses == nil {
+			status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
+		}
+		status.ReplicaStatuses[role] = was
+	})
+}
+
+// StartedAt says that the job was taken on and started d after Epoch.
+func StartedAt(d time.Duration) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		job.Status.StartTime = TimePtr(d)
+		Condition(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, d)(job)
+	}
+}
+
+// Condition adds a condition that came d after Epoch.
+func Condition(kind string, is bool, reason string, d time.Duration) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) {
+		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: Time(d)}
+		if is {
+			condition.Status = metav1.ConditionTrue
+		}
+		status.Conditions = append(status.Conditions, condition)
+	})
+}
+
+// Charged says that restarts were charged to a budget at these times after Epoch.
+func Charged(name v1alpha1.BudgetName, at ...time.Duration) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) {
+		b := v1alpha1.Budget{Name: name, Used: int32(len(at))}
+		for _, d := range at {
+			b.Times = append(b.Times, Time(d))
+		}
+		status.Budgets = append(status.Budgets, b)
+		status.BilledRestarts += b.Used
+	})
+}
+
+// Incidents sets status.incidents, newest first.
+func Incidents(incidents ...v1alpha1.Incident) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) { status.Incidents = incidents })
+}
+
+// Avoided says that the job keeps off a node until d after Epoch.
+func Avoided(node string, until time.Duration) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) {
+		status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: node, Strikes: 1, Until: Time(until)})
+	})
+}
+
+// RunsSince says that all replicas run since d after Epoch.
+func RunsSince(d time.Duration) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		StartedAt(0)(job)
+		Condition(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, d)(job)
+	}
+}

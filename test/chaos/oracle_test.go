@@ -1,0 +1,94 @@
+//go:build chaos
+
+package chaos
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
+)
+
+// past makes an account of a job from how its pods ended: "worker-0 failed", "worker-0-a0r1 lost".
+func past(p *play, status v1alpha1.TrainingJobStatus, pods ...string) (*account, func(*corev1.Pod) bool) {
+	a := &account{job: p.job.DeepCopy(), byUID: map[types.UID]*entry{}}
+	a.job.Status = status
+	lost := map[types.UID]bool{}
+	for _, text := range pods {
+		name, end, _ := strings.Cut(text, " ")
+		e := &entry{pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.job.Name + "-" + name, UID: types.UID(text)}}}
+		e.life, _ = ledger.LifeOf(p.job.Name, e.pod.Name)
+		switch end {
+		case "failed":
+			e.fate = exited
+		case "lost":
+			e.fate, lost[e.pod.UID] = removed, true
+		case "removed":
+			e.fate = removed
+		default:
+			e.fate = outlived
+		}
+		a.pods = append(a.pods, e)
+	}
+	return a, func(pod *corev1.Pod) bool { return lost[pod.UID] }
+}
+
+func counted(phase v1alpha1.Phase, attempt, restarts, billed int32) v1alpha1.TrainingJobStatus {
+	return v1alpha1.TrainingJobStatus{Phase: phase, Attempt: attempt, Restarts: restarts, BilledRestarts: billed}
+}
+
+// TestAccounts shows that the counts can be wrong: each status but the first of a kind is.
+func TestAccounts(t *testing.T) {
+	one := []string{"master-0", "worker-0", "worker-1 failed", "worker-1-a0r1 lost", "worker-1-a0r2"}
+	all := []string{"master-0 removed", "worker-0 removed", "worker-1 failed", "worker-2 failed", "master-0-a1r0", "worker-0-a1r0", "worker-1-a1r0", "worker-2-a1r0"}
+	both := append([]string{"master-0 lost"}, all[1:]...)
+	for name, c := range map[string]struct {
+		play   *play
+		status v1alpha1.TrainingJobStatus
+		pods   []string
+		want   string
+	}{
+		"one failed, one lost":        {replaced("j"), counted("Succeeded", 0, 2, 1), one, ""},
+		"one not counted":             {replaced("j"), counted("Succeeded", 0, 1, 1), one, "status.restarts is 1, and 2 restarts were called for"},
+		"one counted twice":           {replaced("j"), counted("Succeeded", 0, 3, 1), one, "status.restarts is 3"},
+		"the lost one billed":         {replaced("j"), counted("Succeeded", 0, 2, 2), one, "status.billedRestarts is 2, and it should be 1 to 1"},
+		"no verdict":                  {replaced("j"), counted("Running", 0, 2, 1), one, "it is Running, and should be Succeeded"},
+		"a pod too many":              {replaced("j"), counted("Succeeded", 0, 2, 1), append(one[:5:5], "worker-1-a0r3"), "6 pods were made for 3 replicas and 2 restarts"},
+		"a pod made twice":            {replaced("j"), counted("Succeeded", 0, 2, 1), append(one[:4:4], "worker-1-a0r1 again"), "worker-1-a0r1 was made twice"},
+		"two failed in one attempt":   {restarted("j"), counted("Succeeded", 1, 1, 1), all, ""},
+		"each of them counted":        {restarted("j"), counted("Succeeded", 1, 2, 2), all, "status.restarts is 2, and 1 restarts"},
+		"an attempt without pods":     {restarted("j"), counted("Succeeded", 2, 2, 2), all, "status.attempt is 2"},
+		"failed or lost first":        {restarted("j"), counted("Succeeded", 1, 1, 0), both, ""},
+		"failed first, not billed":    {restarted("j"), counted("Succeeded", 1, 1, 0), all, "status.billedRestarts is 0"},
+		"the last failure ends it":    {doomed("j"), counted("Failed", 0, 3, 3), []string{"master-0", "worker-0 failed", "worker-0-a0r1 failed", "worker-0-a0r2 failed", "worker-0-a0r3 failed"}, ""},
+		"it fails a failure too soon": {doomed("j"), counted("Failed", 0, 2, 2), []string{"master-0", "worker-0 failed", "worker-0-a0r1 failed", "worker-0-a0r2 failed"}, "it was to fail with number 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, wasLost := past(c.play, c.status, c.pods...)
+			found := strings.Join(c.play.faults(a, wasLost), "\n")
+			if (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
+				t.Errorf("want %q, found %q", c.want, found)
+			}
+		})
+	}
+}
+
+// TestLeases shows that a write after the end of a lease is found, and that a lease which the API server refused is none.
+func TestLeases(t *testing.T) {
+	start := time.Now()
+	renewal := func(after time.Duration, code int) *request {
+		r := &request{Verb: "update", Answered: start.Add(after)}
+		r.ObjectRef.Resource, r.ResponseStatus.Code = "leases", code
+		return r
+	}
+	got := leaseOf([]*request{renewal(0, 200), renewal(time.Second, 200), renewal(2*time.Second, 409)})
+	if want := start.Add(time.Second + leaseDuration); !got.Equal(want) {
+		t.Errorf("the lease ran out %s after the start, want %s", got.Sub(start), want.Sub(start))
+	}
+}

@@ -1,0 +1,80 @@
+package ledger
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// monotone says that what is counted never falls; only what was billed may be given back, when the true cause shows late.
+func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
+	for _, c := range []struct {
+		counter string
+		was, is int64
+	}{
+		{"attempt", int64(was.Attempt), int64(is.Attempt)},
+		{"restarts", int64(was.Restarts), int64(is.Restarts)},
+		{"observedGeneration", was.ObservedGeneration, is.ObservedGeneration},
+		{"suspendedSeconds", was.SuspendedSeconds, is.SuspendedSeconds},
+	} {
+		l.must(c.is >= c.was, "9 monotone: %s of %s fell from %d to %d", c.counter, name, c.was, c.is)
+	}
+	for role, r := range was.ReplicaStatuses {
+		if now, there := is.ReplicaStatuses[role]; there {
+			l.must(now.Restarts >= r.Restarts, "9 monotone: restarts of %s of %s fell from %d to %d", role, name, r.Restarts, now.Restarts)
+		}
+	}
+	l.must(is.BilledRestarts <= is.Restarts, "8 exactly once: %s is billed %d of %d restarts", name, is.BilledRestarts, is.Restarts)
+	l.must(is.Attempt <= is.Restarts, "8 exactly once: %s is in attempt %d after %d restarts", name, is.Attempt, is.Restarts)
+}
+
+// final says that a verdict is one of two, earned, and the last word.
+func (l *Ledger) final(was, is *v1alpha1.TrainingJobStatus, name string) {
+	holds := func(s *v1alpha1.TrainingJobStatus, c string) bool { return meta.IsStatusConditionTrue(s.Conditions, c) }
+	succeeded, failed, finished := holds(is, v1alpha1.ConditionSucceeded), holds(is, v1alpha1.ConditionFailed), holds(is, v1alpha1.ConditionFinished)
+	l.must(!succeeded || !failed, "10 final: %s has succeeded and failed", name)
+	l.must(finished == (succeeded || failed), "10 final: %s is Finished %v, Succeeded %v, Failed %v", name, finished, succeeded, failed)
+	l.must(finished == (is.CompletionTime != nil), "10 final: %s is Finished %v with completionTime %v", name, finished, is.CompletionTime)
+	if failed && is.Reason != v1alpha1.ReasonDeadlineExceeded {
+		l.must(is.FirstFailure != nil, "12 verdicts are earned: %s failed with %s and no firstFailure", name, is.Reason)
+	}
+	if !holds(was, v1alpha1.ConditionFinished) {
+		return
+	}
+	l.must(succeeded == holds(was, v1alpha1.ConditionSucceeded) && failed == holds(was, v1alpha1.ConditionFailed), "10 final: the verdict on %s changed", name)
+	l.must(was.CompletionTime.Equal(is.CompletionTime), "10 final: completionTime of %s changed", name)
+	l.must(was.Attempt == is.Attempt && was.Restarts == is.Restarts && was.BilledRestarts == is.BilledRestarts, "10 final: counters of %s changed after its end", name)
+}
+
+// nextPhases are the edges of the state graph.
+var nextPhases = map[v1alpha1.Phase][]v1alpha1.Phase{
+	"":                       {v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSuspended},
+	v1alpha1.PhaseCreated:    {v1alpha1.PhasePending, v1alpha1.PhaseRunning, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhasePending:    {v1alpha1.PhaseRunning, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhaseRunning:    {v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhaseRestarting: {v1alpha1.PhaseRunning, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhaseSuspended:  {v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhaseSucceeded:  {},
+	v1alpha1.PhaseFailed:     {},
+}
+
+// phase says that the phase is what the conditions add up to, and follows the state graph.
+func (l *Ledger) phase(was, is *v1alpha1.TrainingJobStatus, name string) {
+	l.must(is.Phase == was.Phase || slices.Contains(nextPhases[was.Phase], is.Phase), "11 phase: %s went from %q to %q", name, was.Phase, is.Phase)
+	for condition, phase := range map[string]v1alpha1.Phase{
+		v1alpha1.ConditionSucceeded: v1alpha1.PhaseSucceeded, v1alpha1.ConditionFailed: v1alpha1.PhaseFailed,
+		v1alpha1.ConditionSuspended: v1alpha1.PhaseSuspended, v1alpha1.ConditionRunning: v1alpha1.PhaseRunning,
+		v1alpha1.ConditionRestarting: v1alpha1.PhaseRestarting,
+	} {
+		l.must(meta.IsStatusConditionTrue(is.Conditions, condition) == (is.Phase == phase), "11 phase: %s is %q with condition %s %v", name, is.Phase, condition,
+			meta.IsStatusConditionTrue(is.Conditions, condition))
+	}
+	for i := range is.Conditions {
+		c := &is.Conditions[i]
+		before := meta.FindStatusCondition(was.Conditions, c.Type)
+		l.must(before == nil || before.Status != c.Status || before.LastTransitionTime.Equal(&c.LastTransitionTime),
+			"11 phase: lastTransitionTime of %s of %s moved without its status", c.Type, name)
+	}
+}

@@ -1,0 +1,55 @@
+package ledger
+
+import (
+	"cmp"
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Life is what a pod's name says.
+type Life struct {
+	Role                        string
+	Index, Attempt, Replacement int
+}
+
+// Slot returns the place in the job: "worker-1".
+func (l Life) Slot() string { return l.Role + "-" + strconv.Itoa(l.Index) }
+
+// Before reports whether l is an earlier life than m.
+func (l Life) Before(m Life) bool {
+	return cmp.Or(cmp.Compare(l.Attempt, m.Attempt), cmp.Compare(l.Replacement, m.Replacement)) < 0
+}
+
+var podName = regexp.MustCompile(`^(chief|master|launcher|worker|ps|evaluator)-(\d+)(?:-a(\d+)r(\d+))?$`)
+
+// LifeOf reads the name that the operator gives to a pod of the job.
+func LifeOf(job, name string) (Life, bool) {
+	parts := podName.FindStringSubmatch(strings.TrimPrefix(name, job+"-"))
+	if parts == nil || !strings.HasPrefix(name, job+"-") {
+		return Life{}, false
+	}
+	number := func(i int) int { n, _ := strconv.Atoi(parts[i]); return n }
+	return Life{Role: parts[1], Index: number(2), Attempt: number(3), Replacement: number(4)}, true
+}
+
+// CanRun reports whether the pod has not ended.
+func CanRun(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// CanAct reports whether the pod has not ended and its peers reach it through the Service.
+func CanAct(pod *corev1.Pod) bool { return CanRun(pod) && pod.Labels[v1alpha1.LabelJobName] != "" }
+
+// Env returns the environment of the pod's first container.
+func Env(pod *corev1.Pod) map[string]string {
+	values := map[string]string{}
+	for _, v := range pod.Spec.Containers[0].Env {
+		values[v.Name] = v.Value
+	}
+	return values
+}

@@ -1,0 +1,146 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// pod enters a version of a pod that a job controls or controlled.
+func (l *Ledger) pod(pod *corev1.Pod, created bool) {
+	ref := metav1.GetControllerOf(pod)
+	if ref != nil && ref.Kind == v1alpha1.Kind {
+		if a, known := l.jobs[ref.UID]; known {
+			is, named := LifeOf(ref.Name, pod.Name)
+			l.must(named, "1 identity: %s is no name of a pod of %s", pod.Name, ref.Name)
+			if named && created {
+				l.birth(a, pod, is)
+			}
+			a.began[pod.Name] = a.began[pod.Name] || pod.Status.Phase != corev1.PodPending
+			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil {
+				a.succeeded[is.Slot()] = is.Attempt
+			}
+		} else {
+			l.must(false, "1 identity: %s belongs to a job that never was", pod.Name)
+		}
+	}
+	l.pods[pod.UID] = pod
+}
+
+// birth says what must hold when a pod is created.
+func (l *Ledger) birth(a *account, pod *corev1.Pod, is Life) {
+	status := &a.now.Status
+	role := roleOf(is.Role)
+	l.identity(a.now, pod, is)
+	l.fence(pod, is)
+	l.agreement(a, pod, is)
+	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionFinished), "4 no work without cause: %s was created after the end of the job", pod.Name)
+	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended), "4 no work without cause: %s was created while the job was suspended", pod.Name)
+	l.must(int32(is.Index) < a.mostReplicas[role], "5 bounds: %s, but %s had at most %d replicas", pod.Name, role, a.mostReplicas[role])
+	l.must(is.Attempt <= int(status.Attempt), "8 exactly once: %s was created in attempt %d", pod.Name, status.Attempt)
+	l.must(a.suspended || !a.began[pod.Name], "5 bounds: life %s began twice", pod.Name)
+	if next := status.NextStartTime; next != nil {
+		l.must(!pod.CreationTimestamp.Before(next), "14 back-off: %s was created at %s, before nextStartTime %s", pod.Name, pod.CreationTimestamp, next)
+	}
+	if attempt, done := a.succeeded[is.Slot()]; done && a.now.Spec.ReplicaSpecs[role].RestartPolicy != v1alpha1.RestartAlways {
+		l.must(attempt < is.Attempt && isCollective(&a.now.Spec), "13 success is not lost: %s was created after %s had succeeded", pod.Name, is.Slot())
+	}
+	a.creations++
+}
+
+func (l *Ledger) identity(job *v1alpha1.TrainingJob, pod *corev1.Pod, is Life) {
+	l.must(len(pod.OwnerReferences) == 1, "1 identity: %s has %d owners", pod.Name, len(pod.OwnerReferences))
+	want := map[string]string{
+		v1alpha1.LabelJobName: job.Name, v1alpha1.LabelJobUID: string(job.UID),
+		v1alpha1.LabelRole: is.Role, v1alpha1.LabelIndex: strconv.Itoa(is.Index), v1alpha1.LabelAttempt: strconv.Itoa(is.Attempt),
+		v1alpha1.LabelLife:            fmt.Sprintf("%d-%d", is.Attempt, is.Replacement),
+		v1alpha1.KubeflowLabelJobName: job.Name, v1alpha1.KubeflowLabelReplicaType: is.Role, v1alpha1.KubeflowLabelReplicaIndex: strconv.Itoa(is.Index),
+	}
+	for label, value := range want {
+		l.must(pod.Labels[label] == value, "1 identity: label %s of %s is %q, not %q", label, pod.Name, pod.Labels[label], value)
+	}
+	l.must(pod.Spec.Hostname == job.Name+"-"+is.Slot() && pod.Spec.Subdomain == job.Name, "15 rendezvous: %s is %s.%s in DNS", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain)
+	l.must(pod.Spec.RestartPolicy == corev1.RestartPolicyNever, "1 identity: %s has restartPolicy %s", pod.Name, pod.Spec.RestartPolicy)
+}
+
+// fence says that no pod of an earlier life, of an earlier attempt or of an earlier job of the same name can still run, unless
+// it was taken out of the Service, as one on a lost node is.
+func (l *Ledger) fence(pod *corev1.Pod, is Life) {
+	ref := metav1.GetControllerOf(pod)
+	for _, other := range l.pods {
+		owner := metav1.GetControllerOf(other)
+		if owner == nil || owner.Kind != ref.Kind || owner.Name != ref.Name || !CanAct(other) {
+			continue
+		}
+		was, _ := LifeOf(owner.Name, other.Name)
+		switch {
+		case owner.UID != ref.UID:
+			l.must(false, "3 fence: %s was created while %s of an earlier job could run", pod.Name, other.Name)
+		case was.Slot() == is.Slot():
+			l.must(false, "2 uniqueness: %s was created while %s could run", pod.Name, other.Name)
+		case was.Attempt < is.Attempt:
+			l.must(false, "3 fence: %s was created while %s of an earlier attempt could run", pod.Name, other.Name)
+		}
+	}
+}
+
+// agreed are the variables that all ranks of an attempt must agree on.
+var agreed = []string{"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PET_NNODES", "PET_RDZV_ENDPOINT", "JAX_NUM_PROCESSES",
+	"JAX_COORDINATOR_ADDRESS", v1alpha1.EnvAttempt, v1alpha1.EnvLeaderAddress}
+
+// agreement says that the ranks of an attempt are unique and that all its pods see the same cluster.
+func (l *Ledger) agreement(a *account, pod *corev1.Pod, is Life) {
+	key := fmt.Sprintf("attempt %d rank %s", is.Attempt, pod.Labels[v1alpha1.LabelRank])
+	if whose, taken := a.ranks[key]; taken {
+		l.must(whose == is.Slot(), "15 rendezvous: %s is that of %s and of %s", key, whose, is.Slot())
+	}
+	a.ranks[key] = is.Slot()
+	if a.suspended {
+		return // replicas may have changed while the job was suspended
+	}
+	values := Env(pod)
+	for _, own := range a.now.Spec.ReplicaSpecs[roleOf(is.Role)].Template.Spec.Containers[0].Env {
+		delete(values, own.Name) // the user's own wins
+	}
+	l.must(values[v1alpha1.EnvRank] == pod.Labels[v1alpha1.LabelRank], "15 rendezvous: %s has rank %s in its label and %s in its environment",
+		pod.Name, pod.Labels[v1alpha1.LabelRank], values[v1alpha1.EnvRank])
+	if a.now.Spec.Elastic != nil {
+		delete(values, "WORLD_SIZE") // the size when the pod was made: torchrun counts anew
+	}
+	if text := values["TF_CONFIG"]; text != "" && a.now.Spec.Elastic == nil {
+		var config struct{ Cluster json.RawMessage }
+		l.must(json.Unmarshal([]byte(text), &config) == nil, "15 rendezvous: TF_CONFIG of %s is no JSON: %s", pod.Name, text)
+		values["the cluster of TF_CONFIG"] = string(config.Cluster)
+	}
+	for _, name := range append(agreed, "the cluster of TF_CONFIG") {
+		value, set := values[name]
+		if !set {
+			continue
+		}
+		key := fmt.Sprintf("%s of attempt %d", name, is.Attempt)
+		former, known := a.rendezvous[key]
+		l.must(!known || former == value, "15 rendezvous: %s is %s for some pods and %s for %s", key, former, value, pod.Name)
+		a.rendezvous[key] = value
+	}
+}
+
+func roleOf(lower string) v1alpha1.Role {
+	for _, role := range v1alpha1.Roles {
+		if string(role[0]|0x20)+string(role[1:]) == lower || (role == v1alpha1.PS && lower == "ps") {
+			return role
+		}
+	}
+	return v1alpha1.Role(lower)
+}
+
+// isCollective reports whether a whole-job restart runs succeeded ranks again, as the others cannot meet without them.
+func isCollective(spec *v1alpha1.TrainingJobSpec) bool {
+	_, hasPS := spec.ReplicaSpecs[v1alpha1.PS]
+	return spec.Framework != v1alpha1.Custom && !hasPS
+}

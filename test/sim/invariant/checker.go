@@ -1,0 +1,156 @@
+package invariant
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// Checker watches a world and keeps the first violation.
+type Checker struct {
+	// Wrong is the first violation, "" for none.
+	Wrong string
+	// Edges are the steps from phase to phase that jobs took.
+	Edges map[Edge]bool
+	// Say, if set, hears the story.
+	Say func(format string, args ...any)
+
+	world *world.World
+	// writer is the decision behind the write that is being checked, nil if it is not an operator's.
+	writer *operator.Decision
+	jobs   map[types.UID]*history
+}
+
+// Edge is a step from phase to phase.
+type Edge struct{ From, To v1alpha1.Phase }
+
+// place is one life of one slot: what a pod's name says.
+type place struct {
+	slot state.Slot
+	life state.Life
+}
+
+// history is what has happened to one job.
+type history struct {
+	fates   map[place][]*fate
+	byPod   map[types.UID]*fate
+	uncanny uncannyPods
+	first   *v1alpha1.TrainingJob
+
+	creates, outside, resumes, scalings, parkings, widest int
+	// rogue is the resourceVersion of the latest status that was not the leader's.
+	rogue int64
+
+	told, happened map[string]int
+	rendezvous     map[int]string
+	ranks          map[string]state.Slot
+}
+
+// New returns a checker that watches the world.
+func New(w *world.World) *Checker {
+	c := &Checker{world: w, jobs: map[types.UID]*history{}, Edges: map[Edge]bool{}}
+	w.Server.Watch(c.hear)
+	return c
+}
+
+func (c *Checker) violate(format string, args ...any) {
+	text := fmt.Sprintf("%v: ", c.world.Clock.Elapsed()) + fmt.Sprintf(format, args...)
+	if c.Wrong == "" {
+		c.Wrong = text
+	}
+	if c.Say != nil {
+		c.Say("VIOLATION %s", text)
+	}
+}
+
+// Violate notes a violation that somebody else has found.
+func (c *Checker) Violate(format string, args ...any) { c.violate(format, args...) }
+
+func (c *Checker) of(uid types.UID) *history {
+	h := c.jobs[uid]
+	if h == nil {
+		h = &history{
+			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
+			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ranks: map[string]state.Slot{},
+		}
+		c.jobs[uid] = h
+	}
+	return h
+}
+
+// hear is called after every write.
+func (c *Checker) hear(change *server.Change) {
+	c.writer = decisionOf(change)
+	switch change.Kind {
+	case server.Pods:
+		c.hearPod(change)
+	case server.Jobs:
+		c.hearJob(change)
+	case server.Services:
+		if change.Request.User == operator.User && change.Request.Verb != server.Create {
+			c.violate("7 foreign objects: the operator does %s", change.Request)
+		}
+	case server.Nodes:
+		c.hearNode(change)
+	case server.Leases:
+		if change.Request.User == operator.User && change.Request.Verb != server.Create {
+			c.violate("7 foreign objects: the operator does %s", change.Request)
+		}
+	}
+	if change.Kind == server.Nodes && change.Request.User == operator.User {
+		c.violate("7 foreign objects: the operator does %s", change.Request)
+	}
+}
+
+func decisionOf(change *server.Change) *operator.Decision {
+	d, _ := change.Request.Note.(*operator.Decision)
+	return d
+}
+
+func (c *Checker) hearPod(change *server.Change) {
+	was, _ := change.Was.(*corev1.Pod)
+	is, _ := change.Is.(*corev1.Pod)
+	byOperator := change.Request.User == operator.User
+	switch {
+	case was == nil && byOperator:
+		c.checkCreate(change.Request, is, decisionOf(change))
+	case byOperator && change.Request.Verb == server.Delete:
+		c.checkDelete(change.Request, was, decisionOf(change))
+	case byOperator && change.Request.Verb == server.Patch:
+		c.checkPatch(was, is, decisionOf(change))
+	case byOperator:
+		c.violate("7 foreign objects: the operator does %s", change.Request)
+	}
+	c.note(was, is, byOperator)
+}
+
+func (c *Checker) hearJob(change *server.Change) {
+	was, _ := change.Was.(*v1alpha1.TrainingJob)
+	is, _ := change.Is.(*v1alpha1.TrainingJob)
+	byOperator := change.Request.User == operator.User
+	switch {
+	case was == nil:
+		h := c.of(is.UID)
+		h.widest = state.Total(&is.Spec)
+	case byOperator && change.Request.Verb == server.Delete:
+		c.checkDeleteJob(change.Request, was)
+	case byOperator && !change.Request.Status:
+		c.violate("7 foreign objects: the operator does %s", change.Request)
+	case is == nil:
+	case byOperator:
+		c.checkStatus(was, is, decisionOf(change))
+	default:
+		h := c.of(is.UID)
+		if n := state.Total(&is.Spec); n != state.Total(&was.Spec) {
+			h.scalings++
+			h.widest = max(h.widest, n)
+		}
+	}
+}

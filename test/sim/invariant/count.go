@@ -1,0 +1,152 @@
+package invariant
+
+import (
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// checkCounted : 8, each restart is counted once, with the lives that it ends, and truly happened in the life that it names.
+func (c *Checker) checkCounted(h *history, before, after *v1alpha1.TrainingJob) {
+	was, now := &before.Status, &after.Status
+	counted := int(now.Restarts - was.Restarts)
+	if counted < 0 || counted > len(now.Incidents) {
+		c.violate("8 exactly once: %d restarts become %d, with %d incidents", was.Restarts, now.Restarts, len(now.Incidents))
+		return
+	}
+	anew := now.Incidents[:counted]
+	billed := c.checkAmended(h, before, after, counted)
+	for i := range anew {
+		c.checkIncident(h, before, &anew[i])
+		billed += one(anew[i].Billed)
+	}
+	if got := int(now.BilledRestarts - was.BilledRestarts); got != billed {
+		c.violate("8 exactly once: billed restarts change by %d, the incidents ask for %d", got, billed)
+	}
+	c.checkEnded(before, after, anew)
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// checkIncident asks whether what a new incident says has truly happened, in a life that the job had until now.
+func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
+	slot := state.Slot{Role: i.Role, Index: int(i.Index)}
+	where := place{slot, lifeIn(before, memoryOf(before), slot)}
+	if i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang {
+		c.checkTimeRanOut(before, i)
+		return
+	}
+	c.checkCause(h, before, where, &i.Failure)
+	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && i.Role != v1alpha1.Evaluator; i.Billed != want {
+		c.violate("8 exactly once: the incident of %s, cause %s, is billed %t", slot, i.Cause, i.Billed)
+	}
+}
+
+// checkCause asks whether the life broke of the cause.
+func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place, f *v1alpha1.Failure) {
+	truly := c.causeOf(h, where, job)
+	switch f.Cause {
+	case v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted:
+		if !truly.loss {
+			c.violate("8 exactly once: %v is counted as lost (%s), which did not happen", where, f.Reason)
+		}
+	case v1alpha1.CauseFatal:
+		c.violate("12 verdicts are earned: the permanent exit of %v is restarted", where)
+	default:
+		if !truly.exit {
+			c.violate("8 exactly once: %v is counted as broken of cause %s (%s), which did not happen: %+v", where, f.Cause, f.Reason, truly)
+		}
+	}
+}
+
+func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
+	limit := ptr.Deref(job.Spec.RunPolicy.StartupDeadlineSeconds, 1<<30)
+	since := job.Status.StartTime
+	if i.Cause == v1alpha1.CauseHang {
+		limit = int64(job.Spec.Progress.StallAfterSeconds)
+		since = job.Status.RunningTime
+	}
+	if since == nil || c.world.Clock.Since(since.Time) < time.Duration(limit)*time.Second {
+		c.violate("12 verdicts are earned: the job restarts because of a time (%s) that is not over", i.Reason)
+	}
+}
+
+// checkAmended : what late evidence changes in the books is an incident that is there, once, and truly happened. It returns by how
+// many the billed restarts change for it.
+func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, counted int) int {
+	change := 0
+	for i := range after.Status.Incidents[counted:] {
+		is := &after.Status.Incidents[counted+i]
+		at := min(i, len(before.Status.Incidents)-1)
+		if at < 0 || !before.Status.Incidents[at].RestartTime.Equal(&is.RestartTime) {
+			c.violate("8 exactly once: an incident of %v comes from nowhere", is.RestartTime)
+			continue
+		}
+		was := &before.Status.Incidents[at]
+		if !is.Explained || was.Explained {
+			continue
+		}
+		h.happened[v1alpha1.EventIncidentExplained]++
+		change += one(is.Billed) - one(was.Billed)
+		if is.Pod == was.Pod && is.Cause == was.Cause {
+			continue // it happened as was said, for want of another
+		}
+		slot, life, _ := state.ParsePodName(after.Name, is.Pod)
+		c.checkCause(h, before, place{slot, life}, &is.Failure)
+	}
+	return change
+}
+
+// checkEnded : no life ends without an incident, a resumption, scaling, or a lack of room for it; and each incident ends one.
+func (c *Checker) checkEnded(before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
+	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
+	old, memory := memoryOf(before), memoryOf(after)
+	for _, role := range v1alpha1.Roles {
+		for i := range int(before.Spec.Replicas(role)) {
+			slot := state.Slot{Role: role, Index: i}
+			was, now := lifeIn(before, old, slot), lifeIn(after, memory, slot)
+			parked := memory[role].Parked.Has(i) && !old[role].Parked.Has(i)
+			switch named, covered := covers(anew, slot); {
+			case named && was == now:
+				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
+			case was != now && !covered && !resumed && !parked:
+				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
+			}
+		}
+	}
+	if after.Status.Attempt-before.Status.Attempt > 1 || after.Status.Attempt != before.Status.Attempt && len(anew) != 1 {
+		c.violate("8 exactly once: attempt %d becomes %d with %d restarts counted", before.Status.Attempt, after.Status.Attempt, len(anew))
+	}
+	for i := range anew {
+		c.checkScope(before, &anew[i])
+	}
+}
+
+// covers reports whether an incident names the slot, and whether one restarts it.
+func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool) {
+	for _, i := range incidents {
+		own := i.Role == slot.Role && int(i.Index) == slot.Index
+		named = named || own
+		covered = covered || own || i.Scope == v1alpha1.ScopeJob || i.Scope == v1alpha1.ScopeRole && i.Role == slot.Role
+	}
+	return named, covered
+}
+
+// checkScope : as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise.
+func (c *Checker) checkScope(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
+	if len(job.Spec.Recovery.Rules) > 0 || i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang {
+		return
+	}
+	if want := policy.ScopeOf(&job.Spec, i.Role, int(i.Index)); i.Scope != want {
+		c.violate("8 exactly once: the restart of %s-%d has scope %s, not %s", i.Role, i.Index, i.Scope, want)
+	}
+}

@@ -1,0 +1,200 @@
+package invariant
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// checkCreate holds the create of a pod against the job.
+func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.Decision) {
+	h := c.of(d.UID())
+	if spare, isSpare := state.ParseSpareName(d.From.Name, pod.Name); isSpare {
+		c.checkSpare(pod, d, spare)
+		return
+	}
+	slot, life, named := state.ParsePodName(d.From.Name, pod.Name)
+	if !named {
+		c.violate("1 identity: %s is no name of a pod of %s", pod.Name, d.From.Name)
+		return
+	}
+	c.checkIdentity(pod, d.From, slot, life)
+	job, strict := c.knownTo(d)
+	if !strict {
+		h.uncanny[pod.UID] = true
+	} else {
+		h.creates++
+	}
+	c.checkWanted(pod.Name, job, slot, life)
+	c.checkFuture(pod.Name, d, slot, life)
+	if strict {
+		c.checkFence(pod, d.UID(), slot, life)
+		c.checkBound(h, job)
+	}
+	c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
+	c.checkProvenance(r.Object.(*corev1.Pod), d.From, slot)
+}
+
+// knownTo returns the job that a decision must be right about: with the status as it is, if its process leads and nobody
+// else has written the status since; then strict is true. Else the job as the process had read it, as it cannot know more. The spec is always as
+// read: what the user has just written is not known yet.
+func (c *Checker) knownTo(d *operator.Decision) (job *v1alpha1.TrainingJob, strict bool) {
+	now := c.world.Job()
+	if now == nil || now.UID != d.UID() || !d.Leads() || c.of(d.UID()).rogue > versionOf(d.From) {
+		return d.From, false
+	}
+	known := *d.From
+	known.Status = now.Status
+	return &known, true
+}
+
+func versionOf(o metav1.Object) int64 {
+	version, _ := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
+	return version
+}
+
+func (c *Checker) checkIdentity(pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) {
+	refs := pod.OwnerReferences
+	if len(refs) != 1 || refs[0].UID != job.UID || !ptr.Deref(refs[0].Controller, false) {
+		c.violate("1 identity: %s has the owners %v, not the one controller %s", pod.Name, refs, job.UID)
+	}
+	wanted := map[string]string{
+		v1alpha1.LabelJobName: job.Name, v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelRole: strings.ToLower(string(slot.Role)),
+		v1alpha1.LabelIndex: strconv.Itoa(slot.Index), v1alpha1.LabelAttempt: strconv.Itoa(life.Attempt), v1alpha1.LabelLife: life.String(),
+	}
+	for label, value := range wanted {
+		if pod.Labels[label] != value {
+			c.violate("1 identity: %s has %s=%q, not %q", pod.Name, label, pod.Labels[label], value)
+		}
+	}
+}
+
+// checkSpare holds the create of a placeholder against the job as it was read.
+func (c *Checker) checkSpare(pod *corev1.Pod, d *operator.Decision, spare state.Slot) {
+	refs, wanted := pod.OwnerReferences, d.From.Spec.ReplicaSpecs[spare.Role].Spares
+	switch {
+	case len(refs) != 1 || refs[0].UID != d.UID() || pod.Labels[v1alpha1.LabelJobUID] != string(d.UID()):
+		c.violate("1 identity: spare %s has owners %v, labels %v", pod.Name, refs, pod.Labels)
+	case pod.Labels[v1alpha1.LabelJobName] != "":
+		c.violate("2 uniqueness: spare %s is in the Service", pod.Name)
+	case wanted == nil || spare.Index >= int(wanted.Count):
+		c.violate("5 bounds: spare %s is created", pod.Name)
+	case is(d.From, v1alpha1.ConditionFinished) || is(d.From, v1alpha1.ConditionSuspended) || d.From.Spec.Suspend:
+		c.violate("4 no work without cause: spare %s is created in phase %s", pod.Name, d.From.Status.Phase)
+	}
+}
+
+// checkFuture : who sees a pod of a later life knows that the job it has read is old, whether it leads or not.
+func (c *Checker) checkFuture(name string, d *operator.Decision, slot state.Slot, life state.Life) {
+	if d.Late {
+		return
+	}
+	for _, o := range d.Process.Cache.List(server.Pods) {
+		theirs, later, named := state.ParsePodName(d.From.Name, o.GetName())
+		if ref := metav1.GetControllerOfNoCopy(o); named && theirs == slot && life.Before(later) && ref != nil && ref.UID == d.UID() {
+			c.violate("3 fence: %s is created by a process that sees %s", name, o.GetName())
+		}
+	}
+}
+
+// checkWanted asks whether the job wants the pod, and now.
+func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) {
+	memory := memoryOf(job)
+	m := memory[slot.Role]
+	next, now := job.Status.NextStartTime, c.world.Clock.Now()
+	switch {
+	case slot.Index >= int(job.Spec.Replicas(slot.Role)):
+		c.violate("5 bounds: %s is created with %d replicas", name, job.Spec.Replicas(slot.Role))
+	case is(job, v1alpha1.ConditionFinished):
+		c.violate("10 a verdict is final: %s is created, the job is %s", name, job.Status.Phase)
+	case job.DeletionTimestamp != nil || job.Spec.Suspend || is(job, v1alpha1.ConditionSuspended):
+		c.violate("4 no work without cause: %s is created, suspend %t, phase %s, deleted %v", name, job.Spec.Suspend, job.Status.Phase, job.DeletionTimestamp)
+	case slices.ContainsFunc(job.Status.Budgets, func(b v1alpha1.Budget) bool { return b.Used > b.Limit }):
+		c.violate("4 no work without cause: %s is created, a budget is used up: %v", name, job.Status.Budgets)
+	case m == nil || lifeIn(job, memory, slot) != life:
+		c.violate("6 lives: %s is created, the present life is %v", name, lifeIn(job, memory, slot))
+	case m.Succeeded.Has(slot.Index):
+		c.violate("13 success is not lost: %s is created, the replica has succeeded", name)
+	case m.GivenUp.Has(slot.Index) || m.Parked.Has(slot.Index):
+		c.violate("4 no work without cause: %s is created, the replica was given up or left out", name)
+	case m.Started.Has(slot.Index):
+		c.violate("8 exactly once: %s is created although this life has started once and nobody counted its end", name)
+	case next != nil && now.Before(next.Time):
+		c.violate("14 back-off: %s is created %v too early", name, next.Sub(now))
+	}
+}
+
+// checkFence asks whether somebody can still run whom the new pod must not meet.
+func (c *Checker) checkFence(pod *corev1.Pod, uid types.UID, slot state.Slot, life state.Life) {
+	for _, other := range c.world.Pods() {
+		ref := metav1.GetControllerOfNoCopy(other)
+		if other.UID == pod.UID || ref == nil || ref.Kind != v1alpha1.Kind || ref.Name != c.world.Key.Name || world.IsOver(other) || c.of(ref.UID).uncanny[other.UID] {
+			continue
+		}
+		if c.isFenced(other) {
+			continue
+		}
+		theirs, former, named := state.ParsePodName(ref.Name, other.Name)
+		switch {
+		case ref.UID != uid:
+			c.violate("3 fence: %s is created while %s of a former job can run", pod.Name, other.Name)
+		case !named:
+		case theirs == slot:
+			c.violate("2 uniqueness: %s is created while %s can run", pod.Name, other.Name)
+		case former.Attempt < life.Attempt:
+			c.violate("3 fence: %s is created while %s of an earlier attempt can run", pod.Name, other.Name)
+		}
+	}
+}
+
+// isFenced reports whether a pod cannot be reached by its peers any more: it is out of the Service, and its node is lost,
+// or seems so to the process.
+func (c *Checker) isFenced(pod *corev1.Pod) bool {
+	if _, reachable := pod.Labels[v1alpha1.LabelJobName]; reachable {
+		return false
+	}
+	now := c.world.Clock.Now()
+	node, _ := c.world.Server.Get(server.Nodes, "", pod.Spec.NodeName).(*corev1.Node)
+	from := lostFrom(node, now)
+	return !from.IsZero() && !now.Before(from) || c.seemsLost(pod.Spec.NodeName)
+}
+
+// checkBound : at most so many creations as there were reasons for.
+func (c *Checker) checkBound(h *history, job *v1alpha1.TrainingJob) {
+	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings+h.parkings) + h.outside; h.creates > most {
+		c.violate("5 bounds: %d pods were created, with %d restarts, %d resumptions and %d deletions from outside at most %d can be",
+			h.creates, job.Status.Restarts, h.resumes, h.outside, most)
+	}
+}
+
+func is(job *v1alpha1.TrainingJob, condition string) bool {
+	return meta.IsStatusConditionTrue(job.Status.Conditions, condition)
+}
+
+func memoryOf(job *v1alpha1.TrainingJob) state.Memory {
+	memory, err := state.ReadMemory(job)
+	if err != nil {
+		panic(err)
+	}
+	return memory
+}
+
+func lifeIn(job *v1alpha1.TrainingJob, memory state.Memory, slot state.Slot) state.Life {
+	life := state.Life{Attempt: int(job.Status.Attempt)}
+	if m := memory[slot.Role]; m != nil {
+		life.Replacement = m.Replacements[slot.Index]
+	}
+	return life
+}

@@ -1,0 +1,101 @@
+package invariant
+
+import (
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// checkDelete holds the delete of a pod against the job as it is.
+func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.Decision) {
+	if p := r.Delete.Preconditions; p == nil || p.UID == nil {
+		c.violate("6 deletes: the delete of %s names no UID", pod.Name)
+	}
+	if ref := metav1.GetControllerOfNoCopy(pod); ref == nil || ref.UID != d.UID() {
+		c.violate("7 foreign objects: %s, which is not the job's, is deleted", pod.Name)
+		return
+	}
+	job := c.world.Job()
+	if job == nil || job.UID != d.UID() || job.DeletionTimestamp != nil {
+		return // the garbage collector wants it gone too
+	}
+	c.checkForce(r, pod)
+	if _, isSpare := state.ParseSpareName(job.Name, pod.Name); !isSpare {
+		c.checkReason(r, pod, d, job)
+	}
+}
+
+// checkReason : a pod is deleted for one of the allowed reasons.
+func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
+	slot, life, _ := state.ParsePodName(job.Name, pod.Name)
+	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot)
+	switch {
+	case is(job, v1alpha1.ConditionFinished):
+		c.checkCleanUp(r, pod, d, past)
+	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
+	default:
+		c.violate("6 deletes: %s, %s, is of the present life of an active job and is deleted", pod.Name, pod.Status.Phase)
+	}
+}
+
+// checkCleanUp : what has ended keeps its log, unless the policy says otherwise. What ended while the delete was on its way
+// cannot be kept.
+func (c *Checker) checkCleanUp(r *server.Request, pod *corev1.Pod, d *operator.Decision, past bool) {
+	policy := d.From.Spec.RunPolicy.CleanPodPolicy
+	if d.Late || past || policy == v1alpha1.CleanAll || !world.IsOver(pod) {
+		return
+	}
+	if seen, _ := d.Process.Cache.Get(server.Pods, r.Key).(*corev1.Pod); seen == nil || world.IsOver(seen) {
+		c.violate("6 deletes: %s has ended and the clean-up policy is %s", pod.Name, policy)
+	}
+}
+
+// checkForce : by force only what is on a node that is lost, or was a moment ago, or has finished.
+func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod) {
+	if r.Delete.GracePeriodSeconds == nil || world.IsOver(pod) {
+		return
+	}
+	f, _ := c.fateOf(pod)
+	node, _ := c.world.Server.Get(server.Nodes, "", pod.Spec.NodeName).(*corev1.Node)
+	if lostFrom(node, c.world.Clock.Now()).IsZero() && (f == nil || f.lostFrom.IsZero()) && !c.seemsLost(pod.Spec.NodeName) {
+		c.violate("6 deletes: %s is deleted by force and its node is well", pod.Name)
+	}
+}
+
+// checkPatch : the operator takes pods out of the Service, and changes nothing else of them.
+func (c *Checker) checkPatch(was, is *corev1.Pod, d *operator.Decision) {
+	want := maps.Clone(was.Labels)
+	delete(want, v1alpha1.LabelJobName)
+	f, _ := c.fateOf(is)
+	switch ref := metav1.GetControllerOfNoCopy(is); {
+	case ref == nil || ref.UID != d.UID():
+		c.violate("7 foreign objects: %s, which is not the job's, is changed", is.Name)
+	case !maps.Equal(want, is.Labels) || f == nil:
+		c.violate("7 foreign objects: the labels of %s become %v", is.Name, is.Labels)
+	case f.lostFrom.IsZero() && !c.seemsLost(f.node):
+		c.violate("6 deletes: %s is taken out of the Service and its node was never in trouble", is.Name)
+	}
+}
+
+func inRange(job *v1alpha1.TrainingJob, slot state.Slot) bool {
+	return slot.Index < int(job.Spec.Replicas(slot.Role))
+}
+
+// checkDeleteJob : only a finished job is deleted, after its time to live.
+func (c *Checker) checkDeleteJob(r *server.Request, job *v1alpha1.TrainingJob) {
+	if p := r.Delete.Preconditions; p == nil || p.UID == nil {
+		c.violate("6 deletes: the delete of the job names no UID")
+	}
+	ttl, done := job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Status.CompletionTime
+	if ttl == nil || done == nil || c.world.Clock.Now().Before(done.Add(time.Duration(*ttl)*time.Second)) {
+		c.violate("6 deletes: the job is deleted before its time to live is over")
+	}
+}

@@ -1,0 +1,173 @@
+package invariant
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// fate is what truly became of a pod.
+type fate struct {
+	// exit is the code it ended with by itself, before anybody told it to.
+	exit *int32
+	// lost is whether it ran and somebody else than the operator took it away.
+	lost bool
+	// touched is whether somebody else than the operator took it away, whatever it was doing.
+	touched bool
+	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
+	node     string
+	lostFrom time.Time
+}
+
+// note writes down what a change of a pod says of its fate.
+func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
+	pod := is
+	if pod == nil {
+		pod = was
+	}
+	f, h := c.fateOf(pod)
+	if f == nil {
+		return
+	}
+	if f.node == "" && pod.Spec.NodeName != "" {
+		f.node = pod.Spec.NodeName
+		node, _ := c.world.Server.Get(server.Nodes, "", f.node).(*corev1.Node)
+		c.noteNode(f, node)
+	}
+	if was == nil {
+		return
+	}
+	if !byOperator && was.DeletionTimestamp == nil && (is == nil || is.DeletionTimestamp != nil) {
+		h.outside++
+		f.touched = true
+		f.lost = f.lost || was.Status.Phase == corev1.PodRunning
+	}
+	if is != nil && !world.IsOver(was) && world.IsOver(is) {
+		f.noteEnd(is)
+	}
+}
+
+// fateOf returns the fate of a pod of a job, and the history of the job; nil for any other pod.
+func (c *Checker) fateOf(pod *corev1.Pod) (*fate, *history) {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.Kind != v1alpha1.Kind {
+		return nil, nil
+	}
+	slot, life, named := state.ParsePodName(ref.Name, pod.Name)
+	if !named {
+		return nil, nil
+	}
+	h := c.of(ref.UID)
+	f := h.byPod[pod.UID]
+	if f == nil {
+		f = &fate{}
+		h.byPod[pod.UID] = f
+		h.fates[place{slot, life}] = append(h.fates[place{slot, life}], f)
+	}
+	return f, h
+}
+
+// noteEnd writes down how a pod ended.
+func (f *fate) noteEnd(pod *corev1.Pod) {
+	if len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Terminated == nil {
+		f.lost, f.touched = true, true
+		return
+	}
+	if pod.DeletionTimestamp == nil {
+		f.exit = &pod.Status.ContainerStatuses[0].State.Terminated.ExitCode
+	}
+}
+
+// hearNode writes down which pods a node's trouble takes along: those that are there, and those that are gone, as a process
+// may not have seen that yet, and a node's trouble may explain what came before it.
+func (c *Checker) hearNode(change *server.Change) {
+	node, _ := change.Is.(*corev1.Node)
+	for _, h := range c.jobs {
+		for _, f := range h.byPod {
+			if f.node == change.Request.Key.Name {
+				c.noteNode(f, node)
+			}
+		}
+	}
+}
+
+// noteNode writes down from when on a pod counts as lost with its node, which is nil if it was deleted.
+func (c *Checker) noteNode(f *fate, node *corev1.Node) {
+	now := c.world.Clock.Now()
+	from := lostFrom(node, now)
+	if from.IsZero() && !f.lostFrom.IsZero() && !now.Before(f.lostFrom) {
+		return // it was lost, whatever the node says now
+	}
+	f.lostFrom = from
+}
+
+// seemsLost reports whether the node counts as lost for the process that has just written: its cache may be behind.
+func (c *Checker) seemsLost(name string) bool {
+	if c.writer == nil || name == "" {
+		return false
+	}
+	node, _ := c.writer.Process.Cache.Get(server.Nodes, client.ObjectKey{Name: name}).(*corev1.Node)
+	from := lostFrom(node, c.world.Clock.Now())
+	return !from.IsZero() && !c.world.Clock.Now().Before(from)
+}
+
+// lostFrom returns from when on pods on the node count as lost; zero if the node is well.
+func lostFrom(node *corev1.Node, now time.Time) time.Time {
+	if node == nil || len(node.Spec.Taints) > 0 {
+		return now.Truncate(time.Second)
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
+			return condition.LastTransitionTime.Add(operator.LostAfter)
+		}
+	}
+	return time.Time{}
+}
+
+// causes are the causes of which a life can be said to have broken.
+type causes struct{ loss, exit, fatal bool }
+
+func (a causes) or(b causes) causes {
+	return causes{a.loss || b.loss, a.exit || b.exit, a.fatal || b.fatal}
+}
+
+// causeOf returns of which causes the life can be said to have broken by now, by what truly happened to its pods.
+func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes {
+	var all causes
+	role := job.Spec.ReplicaSpecs[p.slot.Role]
+	for _, f := range h.fates[p] {
+		lostWithNode := !f.lostFrom.IsZero() && !c.world.Clock.Now().Before(f.lostFrom) || c.seemsLost(f.node)
+		// gone after it had ended: who saw only that could not know
+		one := causes{loss: f.lost || lostWithNode || f.touched && f.exit != nil}
+		if f.exit != nil && (*f.exit != 0 || role.RestartPolicy == v1alpha1.RestartAlways) {
+			one.fatal = isPermanent(*f.exit, role.RestartPolicy)
+			one.exit = !one.fatal
+		}
+		all = all.or(one)
+	}
+	return all
+}
+
+// isPermanent says it as the documentation of restartPolicy does.
+func isPermanent(code int32, restart v1alpha1.RestartPolicy) bool {
+	switch {
+	case restart == v1alpha1.RestartNever || code == 93 || code == 126 || code == 127:
+		return true
+	case restart == v1alpha1.RestartExitCode:
+		return code <= 128 || code > 192 || code == 139
+	default:
+		return false
+	}
+}
+
+// uncannyPods are pods of requests that came late or from a process that leads no more.
+type uncannyPods map[types.UID]bool

@@ -1,0 +1,72 @@
+package invariant
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// statusAtMost is how large a status may be, in bytes of JSON.
+const statusAtMost = 64 << 10
+
+// Quiet checks what must hold when nothing happens any more.
+func (c *Checker) Quiet() {
+	job := c.world.Job()
+	if job == nil {
+		c.checkNothingLeft()
+		return
+	}
+	text, err := json.Marshal(job.Status)
+	if err != nil || len(text) > statusAtMost {
+		c.violate("20 bounded: a status of %d bytes (%v)", len(text), err)
+	}
+	active := map[v1alpha1.Role]int32{}
+	for _, pod := range c.world.Pods() {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || ref.UID != job.UID {
+			continue
+		}
+		if slot, _, named := state.ParsePodName(job.Name, pod.Name); named && !world.IsOver(pod) {
+			active[slot.Role]++
+		}
+	}
+	for role := range job.Spec.ReplicaSpecs {
+		if said := job.Status.ReplicaStatuses[role].Active; job.Spec.ManagedBy == "" && said != active[role] {
+			c.violate("11 one phase: status says %d pods of %s are active, %d are", said, role, active[role])
+		}
+	}
+	if !is(job, v1alpha1.ConditionFinished) && !is(job, v1alpha1.ConditionSuspended) {
+		c.checkAllCounted(job)
+	}
+}
+
+// checkAllCounted : 8, what broke in a present life, for all to see, was counted by now.
+func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
+	h, memory := c.of(job.UID), memoryOf(job)
+	for _, pod := range c.world.Pods() {
+		slot, life, named := state.ParsePodName(job.Name, pod.Name)
+		f := h.byPod[pod.UID]
+		if !named || f == nil || memory[slot.Role] == nil || life != lifeIn(job, memory, slot) || !inRange(job, slot) {
+			continue
+		}
+		if broke := f.exit != nil && *f.exit != 0; broke && !memory[slot.Role].GivenUp.Has(slot.Index) {
+			c.violate("8 exactly once: %s exited with %d and nobody has counted it", pod.Name, *f.exit)
+		}
+	}
+}
+
+// checkNothingLeft : 18, nothing is left of a job that is gone.
+func (c *Checker) checkNothingLeft() {
+	for _, kind := range []server.Kind{server.Pods, server.Services, server.Leases} {
+		for _, o := range c.world.Server.List(kind) {
+			if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == v1alpha1.Kind {
+				c.violate("18 no leak: %s %s is left", kind, o.GetName())
+			}
+		}
+	}
+}

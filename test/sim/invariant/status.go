@@ -1,0 +1,179 @@
+package invariant
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/operator"
+)
+
+// checkStatus holds each status that is written against the one before it.
+func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.Decision) {
+	h := c.of(after.UID)
+	was, now := &before.Status, &after.Status
+	if c.Say != nil {
+		workers := now.ReplicaStatuses[v1alpha1.Worker]
+		c.Say("status %s %s: %.80s; attempt %d, %d restarts (%d billed), workers started %q succeeded %q replaced %q", now.Phase, now.Reason, now.Message,
+			now.Attempt, now.Restarts, now.BilledRestarts, workers.StartedIndexes, workers.SucceededIndexes, workers.Replacements)
+	}
+	if d == nil || !d.Leads() {
+		h.rogue = versionOf(after)
+	}
+	c.checkPhase(was, now)
+	c.checkBounded(now)
+	h.noteTransitions(before, after)
+	if is(before, v1alpha1.ConditionFinished) {
+		c.checkFinal(was, now)
+		return
+	}
+	if h.first == nil {
+		h.first = after
+		c.checkNew(now)
+	}
+	c.checkMonotone(before, after)
+	c.checkCounted(h, before, after)
+	c.checkSuccesses(h, before, after)
+	c.checkVerdict(h, before, after)
+}
+
+// checkPhase : 11, along the published graph (the edges are compared with it at the end), one verdict, honest times.
+func (c *Checker) checkPhase(was, now *v1alpha1.TrainingJobStatus) {
+	edge := Edge{was.Phase, now.Phase}
+	if edge.From == "" {
+		edge.From = "[*]"
+	}
+	if edge.From != edge.To {
+		c.Edges[edge] = true
+	}
+	isTrue := func(kind string) bool { return meta.IsStatusConditionTrue(now.Conditions, kind) }
+	succeeded, failed := isTrue(v1alpha1.ConditionSucceeded), isTrue(v1alpha1.ConditionFailed)
+	if succeeded && failed || isTrue(v1alpha1.ConditionFinished) != (succeeded || failed) ||
+		succeeded != (now.Phase == v1alpha1.PhaseSucceeded) || failed != (now.Phase == v1alpha1.PhaseFailed) {
+		c.violate("11 one phase: %s with Succeeded %t, Failed %t, Finished %t", now.Phase, succeeded, failed, isTrue(v1alpha1.ConditionFinished))
+	}
+	for i := range now.Conditions {
+		is := &now.Conditions[i]
+		before := meta.FindStatusCondition(was.Conditions, is.Type)
+		if before != nil && before.Status == is.Status && !before.LastTransitionTime.Equal(&is.LastTransitionTime) {
+			c.violate("11 one phase: lastTransitionTime of %s moves and its status stays %s", is.Type, is.Status)
+		}
+	}
+}
+
+// checkBounded : 20, no text grows with what happens.
+func (c *Checker) checkBounded(now *v1alpha1.TrainingJobStatus) {
+	longest := len(now.Message)
+	if f := now.FirstFailure; f != nil {
+		longest = max(longest, len(f.Message))
+	}
+	for i := range now.Conditions {
+		longest = max(longest, len(now.Conditions[i].Message))
+	}
+	if longest > 4096 || len(now.Message) > 1024 || now.FirstFailure != nil && len(now.FirstFailure.Message) > 1024 || len(now.Conditions) > 16 || len(now.Incidents) > 10 || len(now.AvoidedNodes) > 16 {
+		c.violate("20 bounded: a message of %d bytes, %d conditions", longest, len(now.Conditions))
+	}
+}
+
+func (c *Checker) checkFinal(was, now *v1alpha1.TrainingJobStatus) {
+	if !equality.Semantic.DeepEqual(was.Conditions, now.Conditions) || was.Restarts != now.Restarts || was.Attempt != now.Attempt ||
+		was.BilledRestarts != now.BilledRestarts || !was.CompletionTime.Equal(now.CompletionTime) || !equality.Semantic.DeepEqual(was.FirstFailure, now.FirstFailure) {
+		c.violate("10 a verdict is final: %s at %v with %d restarts becomes %s at %v with %d", was.Phase, was.CompletionTime, was.Restarts, now.Phase, now.CompletionTime, now.Restarts)
+	}
+}
+
+// checkNew : a job that nobody has written before has inherited nothing.
+func (c *Checker) checkNew(now *v1alpha1.TrainingJobStatus) {
+	if now.Attempt != 0 || now.Restarts != 0 || now.BilledRestarts != 0 {
+		c.violate("9 monotone: a new job begins with attempt %d and %d restarts", now.Attempt, now.Restarts)
+	}
+	for role, status := range now.ReplicaStatuses {
+		if status.StartedIndexes+status.SucceededIndexes+status.Replacements != "" {
+			c.violate("9 monotone: a new job inherits for %s started %q, succeeded %q, replaced %q", role, status.StartedIndexes, status.SucceededIndexes, status.Replacements)
+		}
+	}
+}
+
+func (c *Checker) checkMonotone(before, after *v1alpha1.TrainingJob) {
+	was, now := &before.Status, &after.Status
+	if now.Attempt < was.Attempt || now.Restarts < was.Restarts || now.ObservedGeneration < was.ObservedGeneration {
+		c.violate("9 monotone: attempt %d to %d, restarts %d to %d, billed %d to %d, generation %d to %d",
+			was.Attempt, now.Attempt, was.Restarts, now.Restarts, was.BilledRestarts, now.BilledRestarts, was.ObservedGeneration, now.ObservedGeneration)
+	}
+	memory, old := memoryOf(after), memoryOf(before)
+	for role, m := range old {
+		if now.ReplicaStatuses[role].Restarts < was.ReplicaStatuses[role].Restarts {
+			c.violate("9 monotone: restarts of %s fell", role)
+		}
+		for index := range m.Replacements {
+			slot := state.Slot{Role: role, Index: index}
+			if lifeIn(after, memory, slot).Before(lifeIn(before, old, slot)) {
+				c.violate("9 monotone: the life of %s fell", slot)
+			}
+		}
+	}
+}
+
+// noteTransitions counts what Events may tell of.
+func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
+	for _, condition := range []string{v1alpha1.ConditionRunning, v1alpha1.ConditionSuspended, v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailed, v1alpha1.ConditionStalled} {
+		if !is(before, condition) && is(after, condition) {
+			h.happened[condition]++
+		}
+	}
+	if is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended) {
+		h.happened[v1alpha1.EventResumed]++
+		h.resumes++
+	}
+	if before.Status.Attempt != after.Status.Attempt {
+		h.happened[v1alpha1.EventRestarting]++
+	} else if before.Status.Restarts != after.Status.Restarts {
+		h.happened[v1alpha1.EventReplicaRestarting]++
+	}
+	if c := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Reason == v1alpha1.ReasonUnschedulable {
+		if b := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionScheduled); b == nil || b.Reason != c.Reason {
+			h.happened[v1alpha1.ReasonUnschedulable]++
+		}
+	}
+	h.noteRecovery(&before.Status, &after.Status)
+	for role, status := range after.Status.ReplicaStatuses {
+		if status.GivenUpIndexes != "" && status.GivenUpIndexes != before.Status.ReplicaStatuses[role].GivenUpIndexes {
+			h.happened[v1alpha1.EventReplicaGivenUp] += 1 + strings.Count(status.GivenUpIndexes, ",")
+		}
+	}
+}
+
+// noteRecovery counts what Events of the recovery may tell of.
+func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
+	for _, n := range now.AvoidedNodes {
+		if !slices.ContainsFunc(was.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name }) {
+			h.happened[v1alpha1.EventNodeAvoided]++
+		}
+	}
+	if a, b := was.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes, now.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes; a != b {
+		h.parkings++
+		h.happened[v1alpha1.EventShrunk]++
+		h.happened[v1alpha1.EventGrown]++
+	}
+	if meta.IsStatusConditionFalse(now.Conditions, v1alpha1.ConditionProgressing) && !meta.IsStatusConditionFalse(was.Conditions, v1alpha1.ConditionProgressing) {
+		h.happened[v1alpha1.ReasonProgressStalled]++
+	}
+}
+
+// Event is called with each Event: 20, at most one for each transition, and after it.
+func (c *Checker) Event(d *operator.Decision, reason, note string) {
+	if len(note) > 1024 {
+		c.violate("20 bounded: an Event of %d bytes", len(note))
+	}
+	if reason == v1alpha1.EventEnvConflict || reason == v1alpha1.EventSpareUsed {
+		return // they tell of no transition of the status
+	}
+	h := c.of(d.UID())
+	if h.told[reason]++; h.told[reason] > h.happened[reason] {
+		c.violate("20 bounded: Event %s (%s) is told for the %dth time, it has happened %d times", reason, note, h.told[reason], h.happened[reason])
+	}
+}

@@ -1,0 +1,81 @@
+package invariant
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// shared are the variables that all replicas of an attempt must agree upon.
+var shared = []string{"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PET_NNODES", "JAX_NUM_PROCESSES", "JAX_COORDINATOR_ADDRESS", "TF_CONFIG", v1alpha1.EnvLeaderAddress}
+
+// checkRendezvous : all pods of an attempt see the same cluster, and each has a rank of its own.
+func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) {
+	rank := pod.Labels[v1alpha1.LabelRank]
+	if other, taken := h.ranks[rank]; taken && other != slot {
+		c.violate("15 rendezvous: %s has rank %s, as %s has", pod.Name, rank, other)
+	}
+	h.ranks[rank] = slot
+	if want := state.HostName(job.Name, slot); pod.Spec.Hostname != want || pod.Spec.Subdomain != job.Name {
+		c.violate("15 rendezvous: %s has host name %s.%s, not %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain, want, job.Name)
+	}
+	if job.Spec.Elastic != nil || slot.Role == v1alpha1.Evaluator {
+		return
+	}
+	var seen []string
+	for _, v := range pod.Spec.Containers[0].Env {
+		if slices.Contains(shared, v.Name) {
+			cluster, _, _ := strings.Cut(v.Value, `"task"`) // TF_CONFIG says behind it who the replica is
+			seen = append(seen, v.Name+"="+cluster)
+		}
+		if want := strconv.Itoa(state.WorldSize(&job.Spec)); v.Name == "WORLD_SIZE" && v.Value != want {
+			c.violate("15 rendezvous: %s has WORLD_SIZE %s, not %s", pod.Name, v.Value, want)
+		}
+	}
+	text := strings.Join(seen, " ")
+	if before, known := h.rendezvous[life.Attempt]; known && before != text {
+		c.violate("15 rendezvous: %s sees %s, another pod of the attempt %s", pod.Name, text, before)
+	}
+	h.rendezvous[life.Attempt] = text
+}
+
+// checkProvenance : a pod is the user's template and the documented injections, nothing else.
+func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot) {
+	template := job.Spec.ReplicaSpecs[slot.Role].Template
+	got := pod.Spec // a copy of what is changed below only
+	got.Hostname, got.Subdomain, got.RestartPolicy = template.Spec.Hostname, template.Spec.Subdomain, template.Spec.RestartPolicy
+	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
+	// the tolerations that make eviction from a broken node quick stand at the end; avoided nodes are in the affinity
+	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
+		got.Tolerations = got.Tolerations[:n]
+	}
+	if len(job.Status.AvoidedNodes) > 0 {
+		got.Affinity = template.Spec.Affinity
+	}
+	if !equality.Semantic.DeepEqual(&template.Spec, &got) {
+		c.violate("16 provenance: %s is not its template", pod.Name)
+	}
+	for name, value := range pod.Labels {
+		ours := strings.HasPrefix(name, v1alpha1.Group+"/") || strings.HasPrefix(name, "training.kubeflow.org/")
+		if !ours && template.Labels[name] != value {
+			c.violate("16 provenance: %s has the label %s=%s from nowhere", pod.Name, name, value)
+		}
+	}
+}
+
+// ownEnv returns the containers with the variables that the template sets, which stand at the end.
+func ownEnv(got, template []corev1.Container) []corev1.Container {
+	stripped := slices.Clone(got)
+	for i := range stripped {
+		if n := len(stripped[i].Env); i < len(template) && n >= len(template[i].Env) {
+			stripped[i].Env = stripped[i].Env[n-len(template[i].Env):]
+		}
+	}
+	return stripped
+}

@@ -1,0 +1,91 @@
+package invariant
+
+import (
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// checkSuccesses : 13, what has succeeded stays so, but for a collective that restarts as a whole; and truly has.
+func (c *Checker) checkSuccesses(h *history, before, after *v1alpha1.TrainingJob) {
+	old, memory := memoryOf(before), memoryOf(after)
+	again := before.Status.Attempt != after.Status.Attempt && policy.IsCollective(&after.Spec)
+	for role, m := range old {
+		for i := range h.widest {
+			slot := state.Slot{Role: role, Index: i}
+			had, has := m.Succeeded.Has(i), memory[role].Succeeded.Has(i)
+			if had && !has && !again {
+				c.violate("13 success is not lost: %s", slot)
+			}
+			if !had && has && !h.succeeded(place{slot, lifeIn(before, old, slot)}) {
+				c.violate("12 verdicts are earned: %s is said to have succeeded", slot)
+			}
+		}
+	}
+}
+
+func (h *history) succeeded(p place) bool {
+	for _, f := range h.fates[p] {
+		if f.exit != nil && *f.exit == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// checkVerdict : 12, Succeeded only by the success policy, Failed only with evidence.
+func (c *Checker) checkVerdict(h *history, before, after *v1alpha1.TrainingJob) {
+	memory := memoryOf(after)
+	switch {
+	case is(after, v1alpha1.ConditionSucceeded):
+		for _, slot := range awaited(after) {
+			if !memory[slot.Role].Succeeded.Has(slot.Index) {
+				c.violate("12 verdicts are earned: the job succeeded without %s", slot)
+			}
+		}
+	case is(after, v1alpha1.ConditionFailed) && after.Status.Reason == v1alpha1.ReasonDeadlineExceeded:
+		limit := ptr.Deref(before.Spec.RunPolicy.ActiveDeadlineSeconds, 1<<30) + after.Status.SuspendedSeconds
+		if c.world.Clock.Since(after.Status.StartTime.Time) < time.Duration(limit)*time.Second {
+			c.violate("12 verdicts are earned: the job failed of a deadline that is not over")
+		}
+	case is(after, v1alpha1.ConditionFailed):
+		c.checkFailed(h, before, after)
+	}
+}
+
+func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
+	f := after.Status.FirstFailure
+	if f == nil {
+		c.violate("12 verdicts are earned: the job failed without a failure")
+		return
+	}
+	slot, life, named := state.ParsePodName(after.Name, f.Pod)
+	truly := c.causeOf(h, place{slot, life}, before)
+	switch {
+	case f.Cause == v1alpha1.CauseStartup || f.Cause == v1alpha1.CauseHang || after.Status.Reason == v1alpha1.ReasonNoProgress:
+	case named && after.Status.Reason == v1alpha1.ReasonFatalExit && truly.fatal:
+	case named && after.Status.Reason == v1alpha1.ReasonMaxRestartsExceeded && truly.exit:
+	default:
+		c.violate("12 verdicts are earned: the job failed as %s for %s (%s %s), which did not happen", after.Status.Reason, f.Pod, f.Cause, f.Reason)
+	}
+}
+
+// awaited returns the slots whose success is the job's.
+func awaited(job *v1alpha1.TrainingJob) []state.Slot {
+	if job.Spec.SuccessPolicy != v1alpha1.SuccessAllWorkers {
+		return []state.Slot{state.Leader(&job.Spec)}
+	}
+	var all []state.Slot
+	for _, role := range v1alpha1.Roles {
+		for i := range int(job.Spec.Replicas(role)) {
+			if role.IsLeader() || role == v1alpha1.Worker {
+				all = append(all, state.Slot{Role: role, Index: i})
+			}
+		}
+	}
+	return all
+}

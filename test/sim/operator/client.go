@@ -1,0 +1,173 @@
+package operator
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+// views are what the manager's cache holds, and indexes how it finds pods, by the product's own word.
+var (
+	views   = cacheViews()
+	indexes = podIndexes()
+)
+
+func cacheViews() map[server.Kind]server.View {
+	options, err := cluster.CacheOptions("")
+	if err != nil {
+		panic(err)
+	}
+	all := map[server.Kind]server.View{}
+	for o, by := range options.ByObject {
+		all[server.KindOf(o)] = server.View{Select: by.Label, Transform: by.Transform}
+	}
+	return all
+}
+
+// indexer notes the index functions of pods.
+type indexer map[string]client.IndexerFunc
+
+// IndexField notes an index.
+func (i indexer) IndexField(_ context.Context, o client.Object, field string, index client.IndexerFunc) error {
+	if _, isPod := o.(*corev1.Pod); isPod {
+		i[field] = index
+	}
+	return nil
+}
+
+func podIndexes() map[string]client.IndexerFunc {
+	found := indexer{}
+	if err := cluster.Index(context.Background(), found); err != nil {
+		panic(err)
+	}
+	return found
+}
+
+// client returns the manager's client: it reads from the cache and shows its own writes, of which it is told.
+func (p *Process) client() client.Client {
+	return &server.Client{
+		Reader: &server.Reader{Source: p.Cache, Indexes: indexes, Before: p.beforeRead},
+		Send:   p.send,
+	}
+}
+
+// live returns the reader that asks the API server.
+func (p *Process) live() client.Reader {
+	return &server.Reader{Source: p.world.Server.Truth(), Before: func(kind server.Kind, _ client.ObjectKey) error {
+		return p.read(kind, true)
+	}}
+}
+
+func (p *Process) beforeRead(kind server.Kind, _ client.ObjectKey) error {
+	if err := p.read(kind, false); err != nil {
+		return err
+	}
+	if behind := p.awaited[kind] - p.Cache.Position(kind); behind > 0 {
+		p.Cache.Advance(kind, behind) // the real client waits that long
+	}
+	return nil
+}
+
+func (p *Process) read(kind server.Kind, live bool) error {
+	if p.dead {
+		return errCrashed
+	}
+	p.Reads++
+	return p.world.Faults.Read(p, kind, live)
+}
+
+// send sends a request, with whatever becomes of it.
+func (p *Process) send(r *server.Request, awaited bool) (client.Object, error) {
+	if p.dead {
+		return nil, errCrashed
+	}
+	p.Writes++
+	r.User, r.Note = User, p.decision
+	outcome := p.world.Faults.Write(p, r)
+	if outcome != Done {
+		p.say("%s: %s", r, outcome)
+	}
+	switch outcome {
+	case Done, Twice:
+		answer, err := p.apply(r, awaited)
+		if outcome == Twice && err == nil {
+			p.world.Faults.Later(late(r))
+		}
+		return answer, err
+	case CrashBefore, CrashAfter, CrashLate:
+		if outcome == CrashAfter {
+			_, _ = p.apply(r, false)
+		}
+		if outcome == CrashLate {
+			p.world.Faults.Later(late(r))
+		}
+		p.dead = true
+		return nil, errCrashed
+	case Freeze:
+		return p.thaw(r)
+	case TimeoutApplied:
+		_, _ = p.apply(r, false)
+	}
+	return nil, errorOf(outcome, r)
+}
+
+// thaw sends the request after the process was frozen before it.
+func (p *Process) thaw(r *server.Request) (client.Object, error) {
+	p.world.Faults.Frozen(p)
+	if p.dead {
+		return nil, errCrashed
+	}
+	return p.apply(r, true)
+}
+
+func (p *Process) apply(r *server.Request, awaited bool) (client.Object, error) {
+	answer, err := p.world.Server.Do(r)
+	switch {
+	case err != nil:
+		p.say("%s: %v", r, err)
+	case awaited:
+		p.awaited[r.Kind] = p.world.Server.Length(r.Kind)
+	}
+	if err == nil && r.Kind == server.Jobs && r.Status && p.decision != nil {
+		p.decision.Recorded = true
+	}
+	return answer, err
+}
+
+// late returns the request as it arrives when its process has crashed or got its answer.
+func late(r *server.Request) *server.Request {
+	again := *r
+	if d, known := r.Note.(*Decision); known && d != nil {
+		decision := *d
+		decision.Late = true
+		again.Note = &decision
+	}
+	return &again
+}
+
+// recorder hears the Events of a process.
+type recorder struct{ process *Process }
+
+// Eventf tells an Event.
+//
+//nolint:revive // the interface of client-go has as many arguments
+func (r recorder) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {
+	p := r.process
+	if _, isJob := regarding.(*v1alpha1.TrainingJob); !isJob || p.dead {
+		return
+	}
+	message := note
+	if len(args) == 1 {
+		message, _ = args[0].(string)
+	}
+	p.say("event %s: %s", reason, message)
+	if p.world.Event != nil {
+		p.world.Event(p.decision, reason, message)
+	}
+}

@@ -1,0 +1,75 @@
+package sim_test
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// What several scenarios have in common.
+
+var errPolicy = errors.New("violates PodSecurity \"restricted:latest\"")
+
+// longWords is as long as a kubelet lets a termination message be.
+var longWords = strings.Repeat("ä", 2048)
+
+// restarted waits until so many restarts are counted.
+func (r *run) restarted(n int32) {
+	r.until("a restart is counted", func() bool { return r.Job().Status.Restarts >= n })
+}
+
+// suspended waits until the job is suspended and says that no pod is active.
+func (r *run) suspended() {
+	r.until("suspended", func() bool {
+		job := r.Job()
+		var active int32
+		for _, status := range job.Status.ReplicaStatuses {
+			active += status.Active
+		}
+		return job.Status.Phase == v1alpha1.PhaseSuspended && active == 0 && len(r.Pods()) == 0
+	})
+}
+
+// deleted lets the user delete a job that runs.
+func deleted(propagation metav1.DeletionPropagation) func(*run) {
+	return func(r *run) {
+		r.running()
+		r.DeleteJob(propagation)
+		r.until("gone", func() bool { return r.Job() == nil })
+	}
+}
+
+// lost takes worker 1 away from a job that runs.
+func lost(takeAway func(*run, *corev1.Pod)) func(*run) {
+	return func(r *run) {
+		r.running()
+		takeAway(r, r.pod("worker-1"))
+		r.restarted(1)
+		r.succeed("worker-0")
+	}
+}
+
+// triesAtMost is how often an operator may try again in ten minutes what was refused for good. One that starts anew does not know
+// of the former tries.
+const triesAtMost = 15
+
+// refused lets the API server refuse the job's pods for ten minutes.
+func refused(err error, reason string) func(*run) {
+	return func(r *run) {
+		tries := r.refuse(err)
+		r.stalled(reason)
+		*tries = 0
+		r.wait(10 * time.Minute)
+		operators := len(r.operators) + r.starts
+		if *tries > triesAtMost*operators {
+			r.check.Violate("19 frugal: a refused pod was tried %d times in ten minutes, at most %d are fine", *tries, triesAtMost*operators)
+		}
+		r.Server.Admit = nil
+		r.succeed("worker-0")
+	}
+}

@@ -1,0 +1,290 @@
+package sim_test
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+var tensorflow = builder.Framework(v1alpha1.TensorFlow)
+
+// leaderSucceeded is the good end of a job whose leader decides.
+func leaderSucceeded(attempt, restarts, billed int32) outcome {
+	return outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonLeaderSucceeded, attempt, restarts, billed}
+}
+
+func failed(reason string, attempt, restarts, billed int32) outcome {
+	return outcome{v1alpha1.PhaseFailed, reason, attempt, restarts, billed}
+}
+
+// scenarios are the stories with a name.
+var scenarios = []scenario{
+	{name: "success", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) { r.succeed("worker-0") }},
+	{name: "chief_ps_worker", job: []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chief), builder.PS(1), builder.Workers(2)},
+		want: leaderSucceeded(0, 0, 0), play: func(r *run) { r.succeed("chief-0") }},
+	{name: "scope_replica", job: []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chief), builder.PS(1), builder.Workers(2)},
+		want: leaderSucceeded(0, 1, 1), play: func(r *run) {
+			r.running()
+			r.exit(137, "worker-1")
+			r.restarted(1)
+			r.succeed("chief-0")
+		}},
+	{name: "scope_role", job: []builder.JobOption{builder.Leader(v1alpha1.Launcher), builder.Workers(3), builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
+		want: leaderSucceeded(0, 1, 1), play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.succeed("launcher-0")
+		}},
+	{name: "scope_job", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 1),
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "budget_reached", job: []builder.JobOption{pytorch, builder.Workers(2), builder.MaxRestarts(1)},
+		want: failed(v1alpha1.ReasonMaxRestartsExceeded, 1, 1, 1), play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.running()
+			r.exit(1, "worker-0")
+			r.phase(v1alpha1.PhaseFailed)
+		}},
+	{name: "permanent_code", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Policy(v1alpha1.RestartExitCode, v1alpha1.Worker)},
+		want: failed(v1alpha1.ReasonFatalExit, 0, 0, 0), play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.phase(v1alpha1.PhaseFailed)
+		}},
+	{name: "three_workers_at_once", job: []builder.JobOption{pytorch, builder.Workers(4)}, want: leaderSucceeded(1, 1, 1),
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-0", "worker-1", "worker-3")
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "three_replicas_at_once", job: []builder.JobOption{builder.Workers(4)}, want: leaderSucceeded(0, 3, 3),
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-0", "worker-1", "worker-3")
+			r.restarted(3)
+			r.succeed("worker-0")
+		}},
+	{name: "failure_during_restart", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 1),
+		before: func(r *run) { r.Deaf["j-worker-0"] = true },
+		play: func(r *run) {
+			r.running()
+			old := r.pod("worker-0").Name
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.wait(10 * time.Second)
+			r.Deaf["j-worker-0"] = false
+			if pod, _ := r.Server.Get(server.Pods, r.Key.Namespace, old).(*corev1.Pod); pod != nil && !world.IsOver(pod) {
+				r.Exit(pod, 1, "during the restart")
+			}
+			r.succeed("worker-0")
+		}},
+	{name: "success_races_failure", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) {
+			r.running()
+			r.Exit(r.pod("worker-1"), 1, "")
+			r.Exit(r.pod("worker-0"), 0, "")
+			r.phase(v1alpha1.PhaseSucceeded)
+		}},
+	{name: "suspend_resume", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) {
+			r.running()
+			r.Suspend(true)
+			r.suspended()
+			r.Suspend(false)
+			r.succeed("worker-0")
+		}},
+	{name: "created_suspended", job: []builder.JobOption{builder.Workers(2), builder.Suspended()}, want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) {
+			r.suspended()
+			r.Suspend(false)
+			r.succeed("worker-0")
+		}},
+	{name: "resumed_while_pods_end", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.Deaf["j-worker-1"] = true },
+		play: func(r *run) {
+			r.running()
+			r.Suspend(true)
+			r.phase(v1alpha1.PhaseSuspended)
+			r.Suspend(false)
+			r.wait(10 * time.Second)
+			r.Deaf["j-worker-1"] = false
+			r.succeed("worker-0")
+		}},
+	{name: "scaling", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Elastic(1, 4)}, want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) {
+			for _, n := range []int{4, 1, 3} {
+				r.running()
+				r.Scale(n)
+			}
+			r.succeed("worker-0")
+		}},
+	{name: "ttl", job: []builder.JobOption{builder.Workers(1), builder.TTL(20)}, want: gone,
+		play: func(r *run) {
+			r.succeed("worker-0")
+			r.until("gone", func() bool { return r.Job() == nil })
+		}},
+	{name: "deadline", job: []builder.JobOption{builder.Workers(2), builder.Deadline(30)}, want: failed(v1alpha1.ReasonDeadlineExceeded, 0, 0, 0),
+		play: func(r *run) {
+			r.running()
+			r.phase(v1alpha1.PhaseFailed)
+		}},
+	{name: "deleted_foreground", job: []builder.JobOption{builder.Workers(2)}, want: gone, play: deleted(metav1.DeletePropagationForeground)},
+	{name: "deleted_background", job: []builder.JobOption{builder.Workers(2)}, want: gone, play: deleted(metav1.DeletePropagationBackground)},
+	{name: "deleted_orphan", job: []builder.JobOption{builder.Workers(2)}, want: gone, play: func(r *run) {
+		deleted(metav1.DeletePropagationOrphan)(r)
+		for _, pod := range r.Pods() {
+			r.Remove(world.User, pod)
+		}
+	}},
+	{name: "same_name_again", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.Deaf["j-worker-1"] = true },
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-0")
+			r.restarted(1)
+			r.DeleteJob(metav1.DeletePropagationBackground)
+			r.Submit(newJob(builder.Workers(2)))
+			r.wait(10 * time.Second)
+			r.Deaf["j-worker-1"] = false
+			r.succeed("worker-0")
+		}},
+	{name: "service_missing", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) {
+			r.running()
+			r.DeleteService("j")
+			r.until("a Service again", func() bool { return r.Server.Get(server.Services, r.Key.Namespace, "j") != nil })
+			r.succeed("worker-0")
+		}},
+	{name: "quota", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		play: refused(apierrors.NewForbidden(server.Pods.Resource(), "j-worker-0", errQuota), v1alpha1.ReasonQuotaExceeded)},
+	{name: "admission", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		play: refused(apierrors.NewForbidden(server.Pods.Resource(), "j-worker-0", errPolicy), v1alpha1.ReasonForbidden)},
+	{name: "image_never_pulled", job: []builder.JobOption{pytorch, builder.Workers(2), builder.StartupDeadline(20), builder.MaxRestarts(1)},
+		want: failed(v1alpha1.ReasonMaxRestartsExceeded, 1, 1, 1), before: func(r *run) { r.NoImage["j-worker-1"] = true },
+		play: func(r *run) { r.phase(v1alpha1.PhaseFailed) }},
+	{name: "node_lost", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 0),
+		play: func(r *run) {
+			r.running()
+			node := r.pod("worker-1").Spec.NodeName
+			r.FailNode(node)
+			r.restarted(1)
+			r.TaintNode(node)
+			r.succeed("worker-0")
+		}},
+	{name: "node_deleted", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0),
+		play: func(r *run) {
+			r.running()
+			r.DeleteNode(r.pod("worker-1").Spec.NodeName)
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "pod_deleted_by_hand", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0),
+		play: lost(func(r *run, pod *corev1.Pod) { r.DeletePod(world.User, pod) })},
+	{name: "pod_vanished", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0),
+		play: lost(func(r *run, pod *corev1.Pod) { r.Remove(world.User, pod) })},
+	{name: "drained", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 0),
+		play: lost(func(r *run, pod *corev1.Pod) { r.Drain(world.User, pod, "EvictionByEvictionAPI") })},
+	{name: "preempted", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0),
+		play: lost(func(r *run, pod *corev1.Pod) { r.Drain(world.Scheduler, pod, "PreemptionByScheduler") })},
+	{name: "name_conflict", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.CreatePod("j-worker-1", func(*corev1.Pod) {}) },
+		play: func(r *run) {
+			r.stalled(v1alpha1.ReasonNameConflict)
+			r.Remove(world.User, r.Server.Get(server.Pods, r.Key.Namespace, "j-worker-1").(*corev1.Pod))
+			r.succeed("worker-0")
+		}},
+	{name: "service_name_conflict", job: []builder.JobOption{builder.Workers(1)}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.CreateService("j") },
+		play: func(r *run) {
+			r.stalled(v1alpha1.ReasonNameConflict)
+			r.DeleteService("j")
+			r.succeed("worker-0")
+		}},
+	{name: "strange_pod", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) {
+			job := r.Job()
+			r.CreatePod("j-worker-x", func(pod *corev1.Pod) {
+				pod.Labels = map[string]string{v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelJobName: job.Name, v1alpha1.LabelIndex: "x"}
+				pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+			})
+			r.succeed("worker-0")
+		}},
+	{name: "back_off", job: []builder.JobOption{pytorch, builder.Workers(2), builder.BackOff(20, 60)}, want: leaderSucceeded(2, 2, 2),
+		play: func(r *run) {
+			for i := range int32(2) {
+				r.running()
+				r.exit(137, "worker-1")
+				r.restarted(i + 1)
+			}
+			r.succeed("worker-0")
+		}},
+	{name: "success_is_kept", job: []builder.JobOption{builder.Workers(3), builder.AllWorkers()},
+		want: outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonAllWorkersSucceeded, 0, 1, 1}, play: func(r *run) {
+			r.running()
+			r.exit(0, "worker-1")
+			r.until("success is noted", func() bool {
+				return r.Job().Status.ReplicaStatuses[v1alpha1.Worker].Succeeded == 1
+			})
+			r.DeletePod(world.User, r.pod("worker-1"))
+			r.exit(1, "worker-2")
+			r.restarted(1)
+			r.exit(0, "worker-0", "worker-2")
+			r.phase(v1alpha1.PhaseSucceeded)
+		}},
+	{name: "restart_always", job: []builder.JobOption{tensorflow, builder.Workers(1), builder.PS(1), builder.Policy(v1alpha1.RestartAlways, v1alpha1.PS)},
+		want: leaderSucceeded(1, 1, 1), play: func(r *run) {
+			r.running()
+			r.exit(0, "ps-0")
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "evaluator_given_up", job: []builder.JobOption{builder.Framework(v1alpha1.JAX), builder.Workers(2), builder.Evaluators(1)},
+		want: leaderSucceeded(0, 0, 0), play: func(r *run) {
+			r.running()
+			r.exit(127, "evaluator-0")
+			r.until("given up", func() bool {
+				return r.Job().Status.ReplicaStatuses[v1alpha1.Evaluator].GivenUpIndexes != ""
+			})
+			r.exit(0, "worker-0")
+			r.phase(v1alpha1.PhaseSucceeded)
+		}},
+	{name: "unschedulable", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.NoNodes = true },
+		play: func(r *run) {
+			r.until("unschedulable", func() bool { return r.Job().Status.Reason == v1alpha1.ReasonUnschedulable })
+			r.NoNodes = false
+			r.succeed("worker-0")
+		}},
+	{name: "long_last_words", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 1),
+		play: func(r *run) {
+			r.running()
+			r.Exit(r.pod("worker-1"), 1, longWords)
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "managed_by_another", job: []builder.JobOption{builder.Workers(2), func(job *v1alpha1.TrainingJob) { job.Spec.ManagedBy = "example.com/other" }},
+		want: outcome{}, play: func(r *run) { r.wait(10 * time.Second) }},
+	{name: "thousand_workers", job: []builder.JobOption{builder.Workers(1000)}, want: leaderSucceeded(0, 1, 1), every: 499,
+		play: func(r *run) {
+			r.running()
+			r.exit(137, "worker-500")
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+}

@@ -1,0 +1,63 @@
+package sim_test
+
+import (
+	"flag"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	oneSeed = flag.Int64("seed", -1, "replay this seed, with its story")
+	seeds   = flag.Int64("sim.seeds", 10000, "how many seeds to run")
+)
+
+// TestSeeds runs stories of mixed faults, each drawn from its seed.
+func TestSeeds(t *testing.T) {
+	if *oneSeed >= 0 {
+		r, s := newStorm(*oneSeed, func(line string) { t.Log(line) })
+		if wrong := s.play(r); wrong != "" {
+			t.Error(wrong)
+		}
+		return
+	}
+	begin := time.Now()
+	wrong := onAllCores(t, *seeds, func(seed int64) (string, *run) {
+		r, s := newStorm(seed, nil)
+		return s.play(r), r
+	})
+	t.Logf("%d seeds, %v, %d go wrong", *seeds, time.Since(begin).Round(time.Millisecond), len(wrong))
+	for _, seed := range slices.Sorted(maps.Keys(wrong))[:min(10, len(wrong))] {
+		t.Errorf("%s\nreplay: go test ./test/sim -run 'TestSeeds$' -v -seed=%d", wrong[seed], seed)
+	}
+}
+
+// onAllCores plays n stories on all processors and returns what went wrong, by number. It tells of its progress.
+func onAllCores(t *testing.T, n int64, play func(int64) (string, *run)) map[int64]string {
+	var next, done atomic.Int64
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	wrong := map[int64]string{}
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < n; i = next.Add(1) - 1 {
+				w, r := play(i)
+				mu.Lock()
+				if w != "" {
+					wrong[i] = w
+				}
+				walked.add(r, i)
+				mu.Unlock()
+				if d := done.Add(1); d%10000 == 0 && n > 10000 {
+					t.Logf("%d of %d, %d go wrong", d, n, len(wrong))
+				}
+			}
+		})
+	}
+	group.Wait()
+	return wrong
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Cache is a watching client's copy of the server's objects.
+type Cache struct {
+	// Heard, if set, is called with each change as the cache takes it in.
+	Heard func(*Change)
+
+	server *Server
+	views  [kinds]View
+	stores [kinds]store
+	at     [kinds]int
+}
+
+// View is what a cache holds of one kind.
+type View struct {
+	// Select chooses the objects; nil takes all.
+	Select labels.Selector
+	// Transform returns what is kept of an object, of which it changes nothing; nil keeps it as it is.
+	Transform func(any) (any, error)
+}
+
+// NewCache returns a cache with the views whose initial list of each kind is the given number of changes old; it tells Heard
+// nothing of them.
+func (s *Server) NewCache(views map[Kind]View, age func(Kind) int) *Cache {
+	c := &Cache{server: s}
+	for _, kind := range Kinds {
+		c.views[kind] = views[kind]
+		c.advance(kind, len(s.logs[kind])-age(kind))
+	}
+	return c
+}
+
+// Advance lets the cache take in n more changes of the kind, or as many as there are, and returns how many it took.
+func (c *Cache) Advance(kind Kind, n int) int {
+	return c.advance(kind, min(c.at[kind]+n, len(c.server.logs[kind])))
+}
+
+// Behind returns how many changes of the kind the cache has yet to take in.
+func (c *Cache) Behind(kind Kind) int { return len(c.server.logs[kind]) - c.at[kind] }
+
+// Position returns how many changes of the kind the cache has taken in.
+func (c *Cache) Position(kind Kind) int { return c.at[kind] }
+
+// Get returns the object as cached, nil if there is none.
+func (c *Cache) Get(kind Kind, key client.ObjectKey) client.Object { return c.stores[kind].get(key) }
+
+// List returns the cached objects of the kind; neither they nor the slice may be changed.
+func (c *Cache) List(kind Kind) []client.Object { return c.stores[kind].items }
+
+func (c *Cache) advance(kind Kind, to int) int {
+	from := c.at[kind]
+	for ; c.at[kind] < to; c.at[kind]++ {
+		c.take(kind, &c.server.logs[kind][c.at[kind]])
+	}
+	return c.at[kind] - from
+}
+
+// take takes one change in. An object that the selector no longer chooses is gone for the cache.
+func (c *Cache) take(kind Kind, change *Change) {
+	view := &c.views[kind]
+	switch {
+	case change.Is == nil:
+		c.stores[kind].drop(client.ObjectKeyFromObject(change.Was))
+	case view.Select != nil && !view.Select.Matches(labels.Set(change.Is.GetLabels())):
+		c.stores[kind].drop(client.ObjectKeyFromObject(change.Is))
+	default:
+		c.stores[kind].put(view.keep(change.Is))
+	}
+	if c.Heard != nil {
+		c.Heard(change)
+	}
+}
+
+func (v *View) keep(o client.Object) client.Object {
+	if v.Transform == nil {
+		return o
+	}
+	kept, err := v.Transform(o)
+	if err != nil {
+		panic(err) // the transform is the product's, and has no error to return
+	}
+	return kept.(client.Object)
+}

@@ -1,0 +1,17 @@
+// Package server is a Kubernetes API server in memory, for TrainingJobs, pods, Services, nodes and Leases: it tells the
+// truth, at once, and the same truth in every run. controller-runtime's fake client sets no UID and ignores
+// preconditions, which hides exactly the bugs that a simulation looks for.
+//
+//	Server   answers requests as the real one does: UIDs, resourceVersions, generations, the status subresource,
+//	         preconditions, graceful deletion, finalizers, admission
+//	Cache    is a watching client's copy. It lags behind the server, each kind by itself, and never goes backwards
+//	Collect  is the garbage collector
+//
+// Stored objects are never changed, only replaced: whoever reads one must not change it either. One request at a time: a
+// Server is not safe for concurrent use.
+//
+// Decisions, newest first:
+//   - A request is a value, so that it can be held back, lost or sent twice.
+//   - UIDs and resourceVersions come from counters, the time from a clock that is given.
+//   - test/api compares its answers with those of the real API server.
+package server

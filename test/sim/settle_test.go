@@ -1,0 +1,90 @@
+package sim_test
+
+import (
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/invariant"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var errQuota = errors.New("exceeded quota: compute, requested: pods=1, used: pods=8, limited: pods=8")
+
+// begin starts two operators, of which the first leads, and the checks; tell, if set, hears the story.
+func (r *run) begin(tell func(string)) *run {
+	r.check = invariant.New(r.World)
+	r.Key = client.ObjectKeyFromObject(builder.Job("j"))
+	return r.with(2, tell)
+}
+
+func (r *run) leader() *operator.Process {
+	for _, p := range r.operators {
+		if p.Leads {
+			return p
+		}
+	}
+	return r.operators[0]
+}
+
+// isSettled reports whether the job has ended, or is gone, and no pod can run any more.
+func (r *run) isSettled() bool {
+	job := r.Job()
+	if job == nil {
+		return len(r.Pods())+len(r.Server.List(server.Services))+len(r.Server.List(server.Leases)) == 0
+	}
+	if job.DeletionTimestamp != nil || !meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
+		return false
+	}
+	for _, pod := range r.Pods() {
+		if !world.IsOver(pod) && job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone {
+			return false
+		}
+	}
+	return job.Spec.RunPolicy.TTLSecondsAfterFinished == nil
+}
+
+// rest checks what must hold at the end: liveness, quiet, and that a look at a job at rest writes nothing.
+func (r *run) rest(leader *operator.Process, reconciles int) {
+	if r.isWrong() {
+		return
+	}
+	if !r.isSettled() {
+		phase, message := v1alpha1.Phase("gone"), ""
+		if job := r.Job(); job != nil {
+			phase, message = job.Status.Phase, job.Status.Message
+		}
+		r.check.Violate("liveness: after %d reconciles without faults the job is %s (%s) and has %d pods", reconciles, phase, message, len(r.Pods()))
+		return
+	}
+	if reconciles > reconcilesAtMost {
+		r.check.Violate("liveness: the job needed %d reconciles without faults, at most %d are fine", reconciles, reconcilesAtMost)
+	}
+	r.resync(leader)
+}
+
+// resync lets the operator write what it has put off, checks the end, and that looking again writes nothing.
+func (r *run) resync(leader *operator.Process) {
+	for range 4 {
+		r.Clock.Pass(2 * time.Second)
+		r.catchUp(leader)
+		leader.Resync()
+		leader.Reconcile()
+	}
+	before := leader.Writes
+	r.check.Quiet()
+	r.Clock.Pass(10 * time.Second)
+	r.catchUp(leader)
+	leader.Resync()
+	leader.Reconcile()
+	if n := leader.Writes - before; n > 0 && !r.isWrong() {
+		r.check.Violate("19 frugal: a look at a job at rest makes %d writes", n)
+	}
+}

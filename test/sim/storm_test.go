@@ -1,0 +1,266 @@
+package sim_test
+
+import (
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+const (
+	stormy = 70  // ticks with faults
+	calm   = 200 // ticks without, at most
+	// reconcilesAtMost is how many reconciles a job needs at most, once nothing goes wrong any more.
+	reconcilesAtMost = 50
+)
+
+var pytorch = builder.Framework(v1alpha1.PyTorch)
+
+// jobs are what seeds draw from: frameworks, scopes and policies.
+var jobs = [][]builder.JobOption{
+	{pytorch, builder.Workers(3)},
+	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), builder.AllWorkers()},
+	{pytorch, builder.Workers(3), builder.Elastic(1, 5)},
+	{pytorch, builder.Workers(2), builder.Policy(v1alpha1.RestartExitCode, v1alpha1.Worker)},
+	{builder.Framework(v1alpha1.JAX), builder.Workers(2), builder.Evaluators(1)},
+	{builder.Framework(v1alpha1.TensorFlow), builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), builder.Evaluators(1)},
+	{builder.Framework(v1alpha1.TensorFlow), builder.Workers(2), builder.PS(1), builder.Policy(v1alpha1.RestartAlways, v1alpha1.PS)},
+	{builder.Workers(3), builder.AllWorkers()},
+	{builder.Workers(3), builder.AllWorkers(), builder.Elastic(2, 5)},
+	{builder.Workers(3), builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
+	{builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.Scope(v1alpha1.ScopeJob, v1alpha1.Worker)},
+	{builder.Workers(1)},
+}
+
+// storm is mixed faults by chance.
+type storm struct {
+	rng *rand.Rand
+	// calm is set when the faults stop.
+	calm bool
+	// lagAtMost is how far caches fall behind, and rarely how rarely a write goes wrong.
+	lagAtMost, rarely int
+	meddler           int
+}
+
+var wrongs = append([]operator.Outcome{
+	operator.CrashBefore, operator.CrashBefore, operator.CrashAfter, operator.CrashAfter, operator.CrashLate, operator.CrashLate,
+	operator.Twice, operator.Twice, operator.Freeze, operator.Freeze, operator.Freeze,
+}, operator.Errors...)
+
+func (s *storm) write(r *run, _ int, _ *server.Request) operator.Outcome {
+	if s.calm || s.rng.IntN(s.rarely) > 0 {
+		return operator.Done
+	}
+	o := wrongs[s.rng.IntN(len(wrongs))]
+	if o == operator.Freeze && r.frozen != nil {
+		return operator.Done
+	}
+	return o
+}
+
+func (s *storm) read(_ *run, _ *operator.Process, _ int, _ server.Kind, live bool) error {
+	if !s.calm && (live && s.rng.IntN(10) == 0 || s.rng.IntN(400) == 0) {
+		return operator.Unavailable
+	}
+	return nil
+}
+
+func (s *storm) lag(_ *run, p *operator.Process, kind server.Kind) int {
+	switch {
+	case s.calm:
+		return 0
+	case kind == server.Jobs && !p.Leads && s.rng.IntN(8) > 0:
+		return p.Cache.Behind(kind) // the worst of former leaders: it sees the pods of the present and the job of the past
+	}
+	return s.rng.IntN(s.lagAtMost)
+}
+
+func (s *storm) delay(*run) time.Duration { return time.Duration(s.rng.IntN(20000)) * time.Millisecond }
+
+func (s *storm) thaw(r *run) {
+	for range s.rng.IntN(15) {
+		s.tick(r)
+	}
+}
+
+// newStorm returns the run of a seed.
+func newStorm(seed int64, tell func(string)) (*run, *storm) {
+	rng := rand.New(rand.NewPCG(uint64(seed), 1))
+	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60)}
+	r := &run{World: world.New(), faults: s}
+	r.Chance = rng
+	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Lazy: 1 + rng.IntN(20), Succeeding: 60}
+	r.begin(tell)
+	r.Submit(seedJob(rng))
+	return r, s
+}
+
+func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
+	// there are three nodes only: a job that avoided all of them for a day would never end
+	forgive := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = ptr.To(int32(rng.IntN(20))) })
+	options := append([]builder.JobOption{builder.BackOff(rng.IntN(3), 8), builder.MaxRestarts(rng.IntN(12)), forgive}, jobs[rng.IntN(len(jobs))]...)
+	switch rng.IntN(8) {
+	case 0:
+		options = append(options, builder.TTL(int32(rng.IntN(20))))
+	case 1:
+		options = append(options, builder.Deadline(int64(20+rng.IntN(100))))
+	case 2:
+		options = append(options, builder.StartupDeadline(int64(5+rng.IntN(30))))
+	case 3:
+		options = append(options, builder.Clean([]v1alpha1.CleanPodPolicy{v1alpha1.CleanAll, v1alpha1.CleanNone}[rng.IntN(2)]))
+	}
+	return newJob(options...)
+}
+
+// newJob returns the job as a user sends it.
+func newJob(options ...builder.JobOption) *v1alpha1.TrainingJob {
+	job := builder.Job("j", options...)
+	job.UID, job.Generation, job.CreationTimestamp = "", 0, metav1.Time{}
+	return job
+}
+
+// play tells a story to its end, or to the first violation, which it returns.
+func (s *storm) play(r *run) string {
+	for range stormy {
+		if s.tick(r); r.isWrong() {
+			return r.check.Wrong
+		}
+	}
+	s.settle(r)
+	return r.check.Wrong
+}
+
+// tick is a moment in the storm.
+func (s *storm) tick(r *run) {
+	r.Tick(time.Duration(50+s.rng.IntN(1500)) * time.Millisecond)
+	s.meddle(r)
+	r.deliver()
+	if s.rng.IntN(25) == 0 && r.frozen == nil {
+		r.lead(r.operators[s.rng.IntN(len(r.operators))])
+	}
+	for _, p := range r.operators {
+		switch {
+		case p == r.frozen || r.isWrong():
+			continue
+		case p.Dead():
+			r.start(p)
+		}
+		if r.catchUp(p); p.IsAwake() && (p.Leads || s.rng.IntN(4) == 0) || s.rng.IntN(20) == 0 {
+			p.Reconcile()
+		}
+	}
+}
+
+// meddle is what users and the cluster do.
+func (s *storm) meddle(r *run) {
+	if pods := r.Pods(); len(pods) > 0 && s.rng.IntN(s.meddler) == 0 {
+		s.takeAway(r, pods[s.rng.IntN(len(pods))])
+	}
+	switch s.rng.IntN(120) {
+	case 0, 1:
+		s.again(r)
+	case 2, 3, 4, 5:
+		r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = !spec.Suspend && s.rng.IntN(2) == 0 })
+	case 6, 7, 8, 9, 10, 11, 12, 13:
+		if job := r.Job(); job != nil && job.Spec.Elastic != nil {
+			e := job.Spec.Elastic
+			r.Scale(int(e.MinReplicas) + s.rng.IntN(int(e.MaxReplicas-e.MinReplicas)+1))
+		}
+	case 14, 15:
+		s.toggleNode(r)
+	case 16:
+		r.Server.Admit = s.admission()
+	case 17, 18, 19:
+		r.Server.Admit = nil
+	case 20:
+		r.NoNodes = !r.NoNodes
+	}
+}
+
+// admission refuses what the operator creates, as quotas and policies do.
+func (s *storm) admission() func(*server.Request) error {
+	err := apierrors.NewForbidden(server.Pods.Resource(), "", errQuota)
+	return func(r *server.Request) error {
+		if r.User == operator.User && r.Verb == server.Create && r.Kind == server.Pods {
+			return err
+		}
+		return nil
+	}
+}
+
+// takeAway is somebody's hand, not the operator's: a drain, a preemption, kubectl delete, or the pod is just gone.
+func (s *storm) takeAway(r *run, pod *corev1.Pod) {
+	if pod.DeletionTimestamp != nil {
+		return
+	}
+	switch s.rng.IntN(4) {
+	case 0:
+		r.Remove(world.User, pod)
+	case 1:
+		r.Drain(world.User, pod, "EvictionByEvictionAPI")
+	case 2:
+		r.Drain(world.Scheduler, pod, "PreemptionByScheduler")
+	default:
+		r.DeletePod(world.User, pod)
+	}
+}
+
+// again deletes the job, and creates it anew once it is gone.
+func (s *storm) again(r *run) {
+	ways := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}
+	if r.Job() == nil {
+		r.Submit(seedJob(s.rng))
+		return
+	}
+	r.DeleteJob(ways[s.rng.IntN(len(ways))])
+	if r.Job() == nil && s.rng.IntN(2) == 0 {
+		r.Submit(seedJob(s.rng))
+	}
+}
+
+func (s *storm) toggleNode(r *run) {
+	node := []string{"node-0", "node-1", "node-2"}[s.rng.IntN(3)]
+	switch s.rng.IntN(6) {
+	case 0, 1:
+		r.FailNode(node)
+	case 2:
+		r.DeleteNode(node)
+	case 3:
+		r.TaintNode(node)
+	default:
+		r.ReviveNode(node)
+	}
+}
+
+// settle ends the faults and lets the job come to its end.
+func (s *storm) settle(r *run) {
+	s.calm, r.late, r.frozen = true, nil, nil
+	r.Server.Admit, r.NoNodes = nil, false
+	for _, node := range []string{"node-0", "node-1", "node-2"} {
+		r.ReviveNode(node)
+	}
+	r.Habits = world.Habits{Lazy: 1, Succeeding: 4, Serving: "ps"}
+	r.Suspend(false)
+	leader := r.leader()
+	r.start(leader)
+	begin := leader.Reconciles
+	for range calm {
+		r.Tick(time.Second)
+		if r.catchUp(leader); leader.IsAwake() && !r.isWrong() {
+			leader.Reconcile()
+		}
+		if r.isWrong() || r.isSettled() {
+			break
+		}
+	}
+	r.rest(leader, leader.Reconciles-begin)
+}

@@ -1,0 +1,149 @@
+package world
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+// evictAfter is how long a node is away before its pods are deleted: what the operator's tolerations say.
+const evictAfter = 30 * time.Second
+
+// FailNode cuts a node off: its kubelet says nothing more and hears nothing.
+func (w *World) FailNode(name string) {
+	if _, down := w.downAt[name]; down || w.node(name) == nil {
+		return
+	}
+	w.say("node %s does not answer any more", name)
+	w.downAt[name] = w.Clock.Now()
+	w.writeNode(name, func(node *corev1.Node) { setReady(node, corev1.ConditionUnknown, w) })
+	for _, pod := range w.Pods() {
+		if pod.Spec.NodeName == name && pod.Status.Phase == corev1.PodRunning {
+			w.writePod(NodeController, pod, func(pod *corev1.Pod) { setCondition(&pod.Status, corev1.PodReady, "", "") })
+		}
+	}
+}
+
+// ReviveNode brings a node back; its pods have run on all the while.
+func (w *World) ReviveNode(name string) {
+	if _, down := w.downAt[name]; !down {
+		return
+	}
+	w.say("node %s is back", name)
+	delete(w.downAt, name)
+	if w.node(name) == nil {
+		w.must(&server.Request{User: NodeController, Verb: server.Create, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: newNode(name)})
+	}
+	w.writeNode(name, func(node *corev1.Node) {
+		setReady(node, corev1.ConditionTrue, w)
+	})
+	node := w.node(name).DeepCopy()
+	node.Spec.Taints = nil
+	w.must(&server.Request{User: NodeController, Verb: server.Update, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: node})
+}
+
+// DeleteNode takes a node away for good; the pods on it are removed.
+func (w *World) DeleteNode(name string) {
+	if w.node(name) == nil {
+		return
+	}
+	w.say("node %s is deleted", name)
+	w.downAt[name] = w.Clock.Now()
+	w.must(&server.Request{User: NodeController, Verb: server.Delete, Kind: server.Nodes, Key: client.ObjectKey{Name: name}})
+	w.sweep(name, "DeletionByPodGC")
+}
+
+// TaintNode says that a node that does not answer is out of service: the pods on it are removed.
+func (w *World) TaintNode(name string) {
+	if w.downAt[name].IsZero() || w.node(name) == nil {
+		return
+	}
+	w.say("node %s is out of service", name)
+	node := w.node(name).DeepCopy()
+	now := w.second()
+	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute, TimeAdded: &now}}
+	w.must(&server.Request{User: NodeController, Verb: server.Update, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: node})
+	w.sweep(name, "DeletionByPodGC")
+}
+
+// sweep removes the pods of a node without asking its kubelet.
+func (w *World) sweep(name, reason string) {
+	for _, pod := range w.Pods() {
+		if pod.Spec.NodeName != name {
+			continue
+		}
+		if !IsOver(pod) {
+			w.writePod(NodeController, pod, func(pod *corev1.Pod) {
+				setCondition(&pod.Status, corev1.DisruptionTarget, reason, "The node is gone.")
+				pod.Status.Conditions[len(pod.Status.Conditions)-1].LastTransitionTime = w.second()
+				pod.Status.Phase = corev1.PodFailed
+			})
+		}
+		w.Remove(NodeController, pod)
+	}
+}
+
+// watchNodes deletes the pods of nodes that have been away for long.
+func (w *World) watchNodes() {
+	for _, name := range []string{"node-0", "node-1", "node-2"} {
+		since, down := w.downAt[name]
+		if !down || w.Clock.Since(since) < evictAfter || w.node(name) == nil {
+			continue
+		}
+		for _, pod := range w.Pods() {
+			if pod.Spec.NodeName == name && pod.DeletionTimestamp == nil {
+				w.Drain(NodeController, pod, "DeletionByTaintManager")
+			}
+		}
+	}
+}
+
+func (w *World) readyNodes() []string {
+	var names []string
+	for _, o := range w.Server.List(server.Nodes) {
+		if w.downAt[o.GetName()].IsZero() {
+			names = append(names, o.GetName())
+		}
+	}
+	return names
+}
+
+func (w *World) node(name string) *corev1.Node {
+	node, _ := w.Server.Get(server.Nodes, "", name).(*corev1.Node)
+	return node
+}
+
+func newNode(name string) *corev1.Node {
+	node := &corev1.Node{}
+	node.Name = name
+	return node
+}
+
+func (w *World) writeNode(name string, change func(*corev1.Node)) {
+	node := w.node(name).DeepCopy()
+	change(node)
+	w.must(&server.Request{User: NodeController, Verb: server.Update, Kind: server.Nodes, Status: true, Key: client.ObjectKey{Name: name}, Object: node})
+}
+
+func setReady(node *corev1.Node, status corev1.ConditionStatus, w *World) {
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: w.second()}}
+}
+
+// setCondition replaces a condition of a pod by one that is true for a reason, or false without one.
+func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, reason, message string) {
+	var kept []corev1.PodCondition
+	for _, c := range status.Conditions {
+		if c.Type != kind {
+			kept = append(kept, c)
+		}
+	}
+	is := corev1.ConditionTrue
+	if reason == "" {
+		is = corev1.ConditionFalse
+	}
+	kept = append(kept, corev1.PodCondition{Type: kind, Status: is, Reason: reason, Message: message})
+	status.Conditions = kept
+}

@@ -1,0 +1,91 @@
+package world
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+// Submit creates the job.
+func (w *World) Submit(job *v1alpha1.TrainingJob) {
+	w.Key = client.ObjectKeyFromObject(job)
+	w.say("user: creates job %s", job.Name)
+	w.must(&server.Request{User: User, Verb: server.Create, Kind: server.Jobs, Key: w.Key, Object: job})
+}
+
+// EditSpec changes the spec of the job, if there is one.
+func (w *World) EditSpec(change func(*v1alpha1.TrainingJobSpec)) {
+	job := w.Job()
+	if job == nil || job.DeletionTimestamp != nil {
+		return
+	}
+	edited := job.DeepCopy()
+	change(&edited.Spec)
+	w.say("user: suspend %t, workers %d", edited.Spec.Suspend, edited.Spec.Replicas(v1alpha1.Worker))
+	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Jobs, Key: w.Key, Object: edited})
+}
+
+// Suspend sets spec.suspend.
+func (w *World) Suspend(yes bool) {
+	w.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = yes })
+}
+
+// Scale sets the number of workers.
+func (w *World) Scale(n int) {
+	w.EditSpec(func(spec *v1alpha1.TrainingJobSpec) {
+		workers := spec.ReplicaSpecs[v1alpha1.Worker]
+		workers.Replicas = ptr.To(int32(n))
+		spec.ReplicaSpecs[v1alpha1.Worker] = workers
+	})
+}
+
+// DeleteJob deletes the job.
+func (w *World) DeleteJob(propagation metav1.DeletionPropagation) {
+	if w.Job() == nil {
+		return
+	}
+	w.say("user: deletes the job, %s", propagation)
+	w.must(&server.Request{User: User, Verb: server.Delete, Kind: server.Jobs, Key: w.Key, Delete: metav1.DeleteOptions{PropagationPolicy: &propagation}})
+}
+
+// DeletePod asks for the end of a pod.
+func (w *World) DeletePod(user string, pod *corev1.Pod) {
+	w.say("%s: deletes %s, %s", user, pod.Name, pod.Status.Phase)
+	w.must(&server.Request{User: user, Verb: server.Delete, Kind: server.Pods, Key: client.ObjectKeyFromObject(pod)})
+}
+
+// Drain says why a pod has to go and deletes it.
+func (w *World) Drain(user string, pod *corev1.Pod, reason string) {
+	if !IsOver(pod) {
+		w.writePod(user, pod, func(pod *corev1.Pod) {
+			setCondition(&pod.Status, corev1.DisruptionTarget, reason, "Taken away.")
+			pod.Status.Conditions[len(pod.Status.Conditions)-1].LastTransitionTime = w.second()
+		})
+	}
+	w.DeletePod(user, pod)
+}
+
+// CreatePod creates a pod of the user's own; edit makes it what it is to be.
+func (w *World) CreatePod(name string, edit func(*corev1.Pod)) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Key.Namespace, Name: name}}
+	edit(pod)
+	w.say("user: creates pod %s", name)
+	w.must(&server.Request{User: User, Verb: server.Create, Kind: server.Pods, Key: client.ObjectKeyFromObject(pod), Object: pod})
+}
+
+// CreateService creates a Service of the user's own.
+func (w *World) CreateService(name string) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.Key.Namespace, Name: name}}
+	w.say("user: creates Service %s", name)
+	w.must(&server.Request{User: User, Verb: server.Create, Kind: server.Services, Key: client.ObjectKeyFromObject(service), Object: service})
+}
+
+// DeleteService deletes the Service of that name.
+func (w *World) DeleteService(name string) {
+	w.say("user: deletes Service %s", name)
+	w.must(&server.Request{User: User, Verb: server.Delete, Kind: server.Services, Key: client.ObjectKey{Namespace: w.Key.Namespace, Name: name}})
+}

@@ -1,0 +1,141 @@
+package world
+
+import (
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+// The users that the hands of the world write as.
+const (
+	Scheduler      = "scheduler"
+	Kubelet        = "kubelet"
+	NodeController = "node-controller"
+	User           = "user"
+)
+
+// World is a cluster with one job in it.
+type World struct {
+	Server *server.Server
+	Clock  *Clock
+	// Key is the job's name and namespace.
+	Key client.ObjectKey
+	// Chance is nil if all goes its ordinary way.
+	Chance *rand.Rand
+	// Habits say how often things go wrong by chance.
+	Habits Habits
+	// NoImage are the host names whose image is never pulled.
+	NoImage map[string]bool
+	// Deaf are the host names whose pods do not end when they are told to.
+	Deaf map[string]bool
+	// Polite is the exit code of pods that are told to end.
+	Polite int32
+	// NoNodes is whether the scheduler finds a place for no pod.
+	NoNodes bool
+	// Say, if set, hears the story.
+	Say func(format string, args ...any)
+
+	bound  int
+	downAt map[string]time.Time
+}
+
+// Habits say how often things go wrong: percents, and one in how many.
+type Habits struct {
+	// Failing is in how many percent of the moments a pod fails.
+	Failing int
+	// Lazy is how slowly pods end that were told to: one in so many moments.
+	Lazy int
+	// Succeeding is one in how many moments a pod succeeds; 0 for never.
+	Succeeding int
+	// Serving is the role, in lower case, whose pods do not end by themselves.
+	Serving string
+}
+
+// Clock is a clock that stands still until it is moved.
+type Clock struct{ now time.Time }
+
+// Now returns the time.
+func (c *Clock) Now() time.Time { return c.now }
+
+// Since returns the time that has passed since t.
+func (c *Clock) Since(t time.Time) time.Duration { return c.now.Sub(t) }
+
+// Pass moves the clock on.
+func (c *Clock) Pass(d time.Duration) { c.now = c.now.Add(d) }
+
+// Elapsed returns the time since the world began.
+func (c *Clock) Elapsed() time.Duration { return c.now.Sub(builder.Epoch) }
+
+// New returns a world with three nodes and no job.
+func New() *World {
+	clock := &Clock{now: builder.Epoch}
+	w := &World{Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Deaf: map[string]bool{}, Polite: 143, downAt: map[string]time.Time{}}
+	for _, name := range []string{"node-0", "node-1", "node-2"} {
+		w.must(&server.Request{User: NodeController, Verb: server.Create, Kind: server.Nodes, Key: client.ObjectKey{Name: name},
+			Object: newNode(name)})
+	}
+	return w
+}
+
+// Job returns the job as it is, nil if there is none.
+func (w *World) Job() *v1alpha1.TrainingJob {
+	job, _ := w.Server.Get(server.Jobs, w.Key.Namespace, w.Key.Name).(*v1alpha1.TrainingJob)
+	return job
+}
+
+// Pods returns the pods as they are, by name.
+func (w *World) Pods() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, o := range w.Server.List(server.Pods) {
+		pods = append(pods, o.(*corev1.Pod))
+	}
+	return pods
+}
+
+// Tick lets every hand of the world move once.
+func (w *World) Tick(d time.Duration) {
+	w.Clock.Pass(d)
+	w.watchNodes()
+	for _, pod := range w.Pods() {
+		if w.Chance == nil || w.Chance.IntN(3) > 0 {
+			w.move(pod)
+		}
+	}
+	atMost := 10000
+	if w.Chance != nil {
+		atMost = w.Chance.IntN(4)
+	}
+	w.Server.Collect(atMost)
+}
+
+func (w *World) oneIn(n int) bool { return w.Chance != nil && w.Chance.IntN(n) == 0 }
+
+func (w *World) say(format string, args ...any) {
+	if w.Say != nil {
+		w.Say(format, args...)
+	}
+}
+
+// must does a request that nothing can be wrong with.
+func (w *World) must(r *server.Request) {
+	if _, err := w.Server.Do(r); err != nil {
+		panic(r.User + ": " + r.String() + ": " + err.Error())
+	}
+}
+
+// second is the time as Kubernetes writes it into objects.
+func (w *World) second() metav1.Time { return metav1.NewTime(w.Clock.Now()).Rfc3339Copy() }
+
+// writePod changes the status of a pod.
+func (w *World) writePod(user string, pod *corev1.Pod, change func(*corev1.Pod)) {
+	is := pod.DeepCopy()
+	change(is)
+	w.must(&server.Request{User: user, Verb: server.Update, Kind: server.Pods, Status: true, Key: client.ObjectKeyFromObject(pod), Object: is})
+}
