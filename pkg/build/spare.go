@@ -33,7 +33,9 @@ func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []strin
 	})
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
+	pod.Spec.Containers = append(pod.Spec.Containers, sideCars(&pod.Spec)...)
 	pod.Spec.InitContainers = nil
+	dropClaims(pod.Spec.Volumes)
 	if class := cmp.Or(replicas.Spares.PriorityClassName, priorityClass); class != "" {
 		pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = class, nil, nil
 	}
@@ -51,4 +53,25 @@ func idle(c *corev1.Container, command []string) {
 	}
 	c.Command, c.Args = command, nil
 	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+}
+
+// sideCars returns the init containers that run as long as the pod: they are part of its shape.
+func sideCars(spec *corev1.PodSpec) []corev1.Container {
+	var list []corev1.Container
+	for _, c := range spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			c.RestartPolicy = nil
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// dropClaims puts empty directories in the place of claims: a spare must not hold a volume that a replica needs.
+func dropClaims(volumes []corev1.Volume) {
+	for i := range volumes {
+		if volumes[i].PersistentVolumeClaim != nil || volumes[i].Ephemeral != nil {
+			volumes[i].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+		}
+	}
 }

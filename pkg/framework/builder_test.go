@@ -54,6 +54,13 @@ func elastic(least, most int32) option {
 	}
 }
 
+// meetingAt changes where the workers of an elastic job meet.
+func meetingAt(backend, endpoint string, conf ...string) option {
+	return func(job *v1alpha1.TrainingJob) {
+		job.Spec.Elastic.Rendezvous = &v1alpha1.Rendezvous{Backend: backend, Endpoint: endpoint, Conf: conf}
+	}
+}
+
 func attempt(n int32) option {
 	return func(job *v1alpha1.TrainingJob) { job.Status.Attempt = n }
 }

@@ -48,6 +48,8 @@ func TestEnvironmentIsWhatTheGoldenFilesSay(t *testing.T) {
 		"an elastic pytorch job has workers only":           newJob(torch, workers(3), elastic(2, 8)),
 		"an elastic pytorch job has all roles":              newJob(torch, master, workers(2), evaluators(1), elastic(2, 8)),
 		"an elastic pytorch job is in its third attempt":    newJob(torch, workers(2), elastic(1, 4), attempt(2)),
+		"an elastic pytorch job meets outside":              newJob(torch, workers(2), elastic(1, 4), meetingAt("etcd-v2", "etcd.team-a:2379", "timeout=900")),
+		"an elastic pytorch job sets up its own rendezvous": newJob(torch, workers(2), elastic(1, 4), meetingAt("c10d", "", "timeout=900", "read_timeout=60")),
 		"a jax job has workers and an evaluator":            newJob(jax, workers(3), evaluators(1)),
 		"a jax job has one worker":                          newJob(jax, workers(1)),
 		"a jax job names its port":                          newJob(jax, workers(2), port(worker, "jaxjob-port", 6666)),

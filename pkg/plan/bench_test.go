@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -30,6 +31,39 @@ func BenchmarkMake(b *testing.B) {
 			for b.Loop() {
 				if p := plan.Make(creating); len(p.Steps) != n {
 					b.Fatalf("%d steps for %d pods", len(p.Steps), n)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkMakeInTrouble is a collective of 10,000 replicas on 1,000 nodes, half of them in trouble, with a full list of incidents
+// whose pods are still there: the most that a pass can be asked.
+func BenchmarkMakeInTrouble(b *testing.B) {
+	const n = 10_000
+	node := func(i int) string { return fmt.Sprintf("n%03d", i%1000) }
+	var incidents []v1alpha1.Incident
+	for i := range 10 {
+		incidents = append(incidents, v1alpha1.Incident{RestartTime: builder.Time(30 * second), Scope: v1alpha1.ScopeJob, Billed: true,
+			Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Pod: fmt.Sprint("x", i), Cause: v1alpha1.CauseRetryable, Time: builder.Time(30 * second)}})
+	}
+	var pods []builder.SnapshotOption
+	for i := range n {
+		pods = append(pods, builder.Running("worker", i, builder.On(node(i))), builder.Running("worker", i, builder.On(node(i)), builder.Life(0, 0)))
+	}
+	for i := range 500 {
+		pods = append(pods, builder.NodeLost(node(i), time.Hour))
+	}
+	job := underWay(b, takenOn(b, pytorch, builder.Workers(n)), builder.Now(0))
+	builder.Attempt(1)(job)
+	builder.Incidents(incidents...)(job)
+	for what, now := range map[string]time.Duration{"not lost yet": time.Hour, "lost": 2 * time.Hour} {
+		s := builder.Snapshot(job, append(pods, builder.Now(now))...)
+		b.Run(what, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := plan.Make(s); (p.Status.Attempt == 2) != (what == "lost") {
+					b.Fatalf("attempt %d", p.Status.Attempt)
 				}
 			}
 		})

@@ -79,3 +79,15 @@ func TestParkedWorkers(t *testing.T) {
 		})
 	}
 }
+
+func TestAnElasticJobSaysWhetherAllRun(t *testing.T) {
+	job := takenOn(t, pytorch, builder.Workers(3), builder.Elastic(2, 4))
+	two := seen(builder.Running("worker", 0), builder.Running("worker", 1))
+	for want, pods := range map[string][]builder.SnapshotOption{
+		"At least minReplicas workers run.": two, "All replicas run.": append(two, builder.Running("worker", 2)),
+	} {
+		if got := plan.Make(builder.Snapshot(job, pods...)).Status; got.Message != want || got.Phase != v1alpha1.PhaseRunning {
+			t.Errorf("the job is %s: %q, want %q", got.Phase, got.Message, want)
+		}
+	}
+}

@@ -53,15 +53,20 @@ func after(t testing.TB, s *state.Snapshot) *v1alpha1.TrainingJob {
 	t.Helper()
 	job := s.Job.DeepCopy()
 	job.Status = plan.Make(s).Status
-	text, err := json.Marshal(job)
+	stored, err := throughJSON(job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stored v1alpha1.TrainingJob
-	if err := json.Unmarshal(text, &stored); err != nil {
-		t.Fatal(err)
+	return stored
+}
+
+func throughJSON(job *v1alpha1.TrainingJob) (*v1alpha1.TrainingJob, error) {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return nil, err
 	}
-	return &stored
+	var stored v1alpha1.TrainingJob
+	return &stored, json.Unmarshal(text, &stored)
 }
 
 // takenOn returns the job with the status of the operator's first look at it.

@@ -73,7 +73,7 @@ func TestAStallRestartsTheJobOnce(t *testing.T) {
 		t.Errorf("attempt %d, incidents %+v, budgets %+v, %d restarts without progress", got.Attempt, got.Incidents, got.Budgets, got.RestartsWithoutProgress)
 	}
 	want := []plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not" +
-		" renewed for 1m0s; the last step was 7): the whole job restarts as attempt 1, 0 more follow, restart 1 of 5."}}
+		" renewed for 1m0s; the last step was 7): the whole job restarts as attempt 1, restart 1 of 5."}}
 	if diff := cmp.Diff(want, p.Events); diff != "" {
 		t.Errorf("Events (-want +got):\n%s", diff)
 	}

@@ -3,8 +3,10 @@ package plan_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -94,7 +96,7 @@ func TestASpareThatMakesWayIsTold(t *testing.T) {
 		isUsed := func(e plan.Event) bool { return e.Reason != v1alpha1.EventSpareUsed }
 		return slices.DeleteFunc(plan.Make(builder.Snapshot(job, append(pods, builder.Running("worker", 0))...)).Events, isUsed)
 	}
-	suspended := append(base, builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, "", 0))
+	suspended := slices.Concat(base, []builder.JobOption{builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)})
 	cases := []struct {
 		name string
 		got  []plan.Event
@@ -109,10 +111,39 @@ func TestASpareThatMakesWayIsTold(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if len(c.got)+len(c.want) > 0 {
-				if diff := cmp.Diff(c.want, c.got); diff != "" {
-					t.Errorf("Events (-want +got):\n%s", diff)
-				}
+			if diff := cmp.Diff(c.want, c.got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("Events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The job goes on without the spares that it is refused, so only an Event says why there are none: when they are tried again.
+func TestRefusedSparesAreTold(t *testing.T) {
+	base := []builder.JobOption{builder.Workers(1), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 1)}
+	running := builder.Running("worker", 0)
+	refused := func(retry int) builder.SnapshotOption {
+		return builder.Refused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", time.Duration(retry)*second)
+	}
+	told := []plan.Event{{Type: warning, Reason: "SpareRefused", Action: "QuotaExceeded", Message: "exceeded quota: team-a"}}
+	cases := []struct {
+		name string
+		job  *v1alpha1.TrainingJob
+		pods []builder.SnapshotOption
+		want []plan.Event
+	}{
+		{"when they are tried again", builder.Job("j", base...), seen(running, refused(60)), told},
+		{"not before", builder.Job("j", base...), seen(running, refused(61)), nil},
+		{"not when they are there", builder.Job("j", base...), seen(running, refused(60), builder.Spare("worker", 0)), nil},
+		{"not when a replica is missing: then the job says so", builder.Job("j", append(base, builder.PS(1))...), seen(running, refused(60)), nil},
+		{"not when the job has finished", builder.Job("j", append(base, finished(v1alpha1.ReasonLeaderSucceeded))...), seen(running, refused(60)), nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			isOther := func(e plan.Event) bool { return e.Reason != v1alpha1.EventSpareRefused }
+			got := slices.DeleteFunc(plan.Make(builder.Snapshot(c.job, c.pods...)).Events, isOther)
+			if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("Events (-want +got):\n%s", diff)
 			}
 		})
 	}

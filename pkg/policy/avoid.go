@@ -23,6 +23,7 @@ const (
 func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.AvoidedNode {
 	ttl := time.Duration(ptr.Deref(s.Job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
 	avoided := slices.DeleteFunc(slices.Clone(s.Job.Status.AvoidedNodes), func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.Until.Time) })
+	incidents = slices.Concat(incidents, besides(s, incidents))
 	for _, i := range incidents {
 		strikes := strikesOn(i.Node, incidents, s.Now.Add(-ttl))
 		until := metav1.NewTime(i.RestartTime.Add(ttl))
@@ -45,6 +46,25 @@ func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.AvoidedN
 	}
 	slices.SortFunc(avoided, func(a, b v1alpha1.AvoidedNode) int { return cmp.Compare(a.Name, b.Name) })
 	return avoided
+}
+
+// besides returns, as if each were an incident of its own, the nodes that are lost together with the one that the latest
+// incident names.
+func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
+	now := metav1.NewTime(s.Now.Truncate(time.Second))
+	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !isNodeFault(&incidents[0].Failure) {
+		return nil
+	}
+	var more []v1alpha1.Incident
+	for _, n := range s.Nodes {
+		named := slices.ContainsFunc(incidents, func(i v1alpha1.Incident) bool { return i.Node == n.Name })
+		if !named && n.Lost.Reason != v1alpha1.ReasonNodeDeleted && !s.Now.Before(n.Lost.Time) {
+			more = append(more, v1alpha1.Incident{
+				Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: n.Lost.Reason}, RestartTime: now,
+			})
+		}
+	}
+	return more
 }
 
 // isNodeFault reports whether the node itself broke, so that once is enough.

@@ -99,3 +99,17 @@ func TestAJobAvoidsAtMostSixteenNodesTheLatest(t *testing.T) {
 		t.Errorf("the job avoids %d nodes:\n%s", len(got), text)
 	}
 }
+
+func TestNodesLostTogetherAreAllAvoided(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(3))
+	s := builder.Snapshot(job, builder.Running("worker", 0, builder.On("a")), builder.Running("worker", 1, builder.On("b")), builder.Running("worker", 2, builder.On("c")),
+		builder.NodeLost("a", 0), builder.NodeLost("b", 10*second), builder.NodeLost("c", 50*second))
+	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "a", Reason: v1alpha1.ReasonNodeLost}, RestartTime: builder.Time(60 * second)}
+	var names []string
+	for _, n := range policy.Avoid(s, []v1alpha1.Incident{incident}) {
+		names = append(names, n.Name)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
+		t.Errorf("avoided nodes (-want +got):\n%s", diff)
+	}
+}

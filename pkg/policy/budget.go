@@ -92,7 +92,7 @@ func GivenUp(s *state.Snapshot, slot state.Slot) (f *v1alpha1.Failure, ok bool) 
 // isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget, unless a
 // rule of the user's fails the job for it.
 func isGivenUp(s *state.Snapshot, o *RestartOrder) bool {
-	if o.Failure.Role != v1alpha1.Evaluator || o.FailedBy != nil || isLoss(o.Failure.Cause) {
+	if o.Failure.Role != v1alpha1.Evaluator || isLoss(o.Failure.Cause) || failsJob(s.Job, o) {
 		return false
 	}
 	return isFatal(*o) || s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= limitOf(s, v1alpha1.BudgetRestarts)

@@ -13,31 +13,22 @@ import (
 
 // failed rules because replicas have broken: either a restart mends it, or the job has failed.
 func failed(s *state.Snapshot) (*Verdict, time.Time) {
-	wake := nextLoss(s)
+	if isResting(s) { // what is left of before the suspension, on a lost node, gives way to the next lives
+		return nil, time.Time{}
+	}
 	if fatal := fatalEvidence(s); fatal != nil {
 		verdict := failFatally(s, fatal)
-		return &verdict, wake
+		return &verdict, time.Time{}
 	}
 	orders := restartsFor(s, failures(s))
 	if len(orders) == 0 {
-		return nil, wake
+		return nil, time.Time{}
 	}
 	verdict := order(s, orders)
 	if held, until := heldBack(s, &verdict); held != nil {
-		return held, Earliest(wake, until)
+		return held, until
 	}
-	return &verdict, wake
-}
-
-// nextLoss returns the next time at which a node in trouble comes to count as lost; zero if there is none.
-func nextLoss(s *state.Snapshot) time.Time {
-	var next time.Time
-	for i := range s.Nodes {
-		if s.Now.Before(s.Nodes[i].Lost.Time) {
-			next = Earliest(next, s.Nodes[i].Lost.Time)
-		}
-	}
-	return next
+	return &verdict, time.Time{}
 }
 
 // restartsFor returns what the failures, earliest first, ask to restart: with one of scope Job that is the whole job, once;
@@ -113,8 +104,10 @@ func fail(f *v1alpha1.Failure, reason, message string) Verdict {
 func failFatally(s *state.Snapshot, o *RestartOrder) Verdict {
 	policy := s.Job.Spec.ReplicaSpecs[o.Failure.Role].RestartPolicy
 	switch {
-	case o.FailedBy != nil:
+	case failsJob(s.Job, o):
 		return fail(&o.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and recovery.rules[%d] says FailJob.", Describe(&o.Failure), *o.FailedBy))
+	case o.FailedBy != nil:
+		return fail(&o.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which recovery.rules[%d] calls Fatal.", Describe(&o.Failure), *o.FailedBy))
 	case policy == v1alpha1.RestartNever:
 		return fail(&o.Failure, v1alpha1.ReasonFatalExit, Describe(&o.Failure)+", which restartPolicy Never does not restart.")
 	default:
@@ -167,12 +160,20 @@ func restartMessage(s *state.Snapshot, o *RestartOrder, count, limit int32) stri
 	text := Describe(&o.Failure)
 	switch o.Scope {
 	case v1alpha1.ScopeJob:
-		return fmt.Sprintf("%s: the whole job restarts as attempt %d, %d more follow, %s.", text, s.Job.Status.Attempt+1, o.Followers, charge)
+		return fmt.Sprintf("%s: the whole job restarts as attempt %d%s, %s.", text, s.Job.Status.Attempt+1, follow(o), charge)
 	case v1alpha1.ScopeRole:
-		return fmt.Sprintf("%s: all replicas of role %s are replaced, %d more follow, %s.", text, o.Failure.Role, o.Followers, charge)
+		return fmt.Sprintf("%s: all replicas of role %s are replaced%s, %s.", text, o.Failure.Role, follow(o), charge)
 	default:
 		return fmt.Sprintf("%s: only this replica is replaced, %s.", text, charge)
 	}
+}
+
+// follow says how many others are restarted too; nothing if nobody is.
+func follow(o *RestartOrder) string {
+	if o.Followers == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d more follow", o.Followers)
 }
 
 func incidentWindow(s *state.Snapshot) time.Duration {

@@ -48,7 +48,7 @@ type RestartOrder struct {
 	Billed bool
 	// Followers is the number of other replicas that are restarted with the one that broke.
 	Followers int32
-	// FailedBy is the index of the rule of recovery.rules that fails the job; nil if none does.
+	// FailedBy is the index of the rule of recovery.rules that fails the job, or calls the failure fatal; nil if none does.
 	FailedBy *int
 	// Message is a sentence for the user.
 	Message string
@@ -63,7 +63,7 @@ var rules = []rule{finished, suspended, succeeded, expired, failed, late, stalle
 // Judge returns what the snapshot means for the job, and the time (zero: none) at which to judge again although nothing
 // else happens.
 func Judge(s *state.Snapshot) (Verdict, time.Time) {
-	var wake time.Time
+	wake := nextLoss(s)
 	for _, ask := range rules {
 		verdict, at := ask(s)
 		wake = Earliest(wake, at)
@@ -72,6 +72,18 @@ func Judge(s *state.Snapshot) (Verdict, time.Time) {
 		}
 	}
 	return Verdict{}, wake
+}
+
+// nextLoss returns the next time at which a node in trouble comes to count as lost; zero if there is none. A job that rests or has
+// finished waits for it as well, to be rid of its pods.
+func nextLoss(s *state.Snapshot) time.Time {
+	var next time.Time
+	for i := range s.Nodes {
+		if s.Now.Before(s.Nodes[i].Lost.Time) {
+			next = Earliest(next, s.Nodes[i].Lost.Time)
+		}
+	}
+	return next
 }
 
 // Earliest returns the earlier of two times, of which zero ones do not count.

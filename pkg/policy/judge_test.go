@@ -106,6 +106,9 @@ func TestFinished(t *testing.T) {
 		{"a time to live of 0 is over at once",
 			builder.Job("j", builder.Workers(1), finished, completed, builder.TTL(0)), nil,
 			final},
+		{"a finished job with a pod on a node in trouble is looked at again when that counts as lost",
+			builder.Job("j", builder.Workers(1), finished, completed, builder.TTL(600)), seen(builder.Deleted("worker", 0, builder.On("n")), builder.NodeLost("n", 50*second)),
+			judged{Ruling: policy.Final, Wake: 65 * second}},
 		{"a job that has not finished is judged", builder.Job("j", builder.Workers(1)), nil, judged{}},
 	})
 }
@@ -120,6 +123,9 @@ func TestSuspended(t *testing.T) {
 		{"a pod that the suspension deletes is no failure",
 			builder.Job("j", builder.Workers(1), builder.Suspended(), resting),
 			seen(builder.Failed("worker", 0, builder.Exit(143), builder.DeletedAt(20*second))), suspend},
+		{"a pod on a node in trouble is looked at again when it counts as lost",
+			builder.Job("j", builder.Workers(1), builder.Suspended(), resting), seen(builder.Deleted("worker", 0, builder.On("n")), builder.NodeLost("n", 50*second)),
+			judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonSuspended, Wake: 65 * second}},
 		{"a job suspended when its leader has succeeded rests",
 			builder.Job("j", builder.Workers(1), builder.Suspended()), seen(builder.Succeeded("worker", 0)), suspend},
 		{"a suspended job has no deadline",

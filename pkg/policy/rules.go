@@ -29,7 +29,7 @@ func applyRule(job *v1alpha1.TrainingJob, o *RestartOrder, p *state.Pod) {
 		return
 	}
 	r := &job.Spec.Recovery.Rules[i]
-	if r.Action == v1alpha1.ActionFailJob {
+	if r.Action == v1alpha1.ActionFailJob || r.Cause == v1alpha1.CauseFatal {
 		o.FailedBy = &i
 		o.Failure.Cause = v1alpha1.CauseFatal
 	}
@@ -39,4 +39,9 @@ func applyRule(job *v1alpha1.TrainingJob, o *RestartOrder, p *state.Pod) {
 	if r.Scope != "" {
 		o.Scope = r.Scope
 	}
+}
+
+// failsJob reports whether a rule says that the failure fails the job, whoever failed.
+func failsJob(job *v1alpha1.TrainingJob, o *RestartOrder) bool {
+	return o.FailedBy != nil && job.Spec.Recovery.Rules[*o.FailedBy].Action == v1alpha1.ActionFailJob
 }

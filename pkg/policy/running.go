@@ -16,7 +16,8 @@ func IsRunning(s *state.Snapshot, slot state.Slot) bool {
 }
 
 // FirstMissing returns the slot of the lowest rank without which the job does not run; ok is false if the job runs.
-// Every replica must run or have succeeded; of elastic workers minReplicas must, and an evaluator may be given up.
+// Every replica must run or have succeeded; of elastic workers minReplicas must, with the one at which the others meet among
+// them, and an evaluator may be given up.
 func FirstMissing(s *state.Snapshot) (missing state.Slot, ok bool) {
 	spare := 0
 	if elastic := s.Job.Spec.Elastic; elastic != nil {
@@ -25,13 +26,18 @@ func FirstMissing(s *state.Snapshot) (missing state.Slot, ok bool) {
 	for _, slot := range s.Slots() {
 		switch {
 		case isUp(s, slot):
-		case slot.Role == v1alpha1.Worker && spare > 0:
+		case slot.Role == v1alpha1.Worker && spare > 0 && !isMetAt(s, slot):
 			spare--
 		default:
 			return slot, true
 		}
 	}
 	return state.Slot{}, false
+}
+
+// isMetAt reports whether the ranks of an elastic collective cannot meet without the slot.
+func isMetAt(s *state.Snapshot, slot state.Slot) bool {
+	return IsCollective(&s.Job.Spec) && hostsRendezvous(&s.Job.Spec, slot.Role, slot.Index)
 }
 
 // IsComplete reports whether every replica runs or has succeeded, those of an elastic job that it could do without included.

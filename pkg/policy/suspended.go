@@ -11,20 +11,24 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// suspended rules because a suspended job has no pods: it ends only when those of before the suspension are gone,
-// so that a pod deleted by it is never taken for a failure.
+// suspended rules because a suspended job has no pods: it ends only when those of before the suspension are gone or can no
+// longer act, and gives every replica its next life, so that none of them is ever taken for a failure.
 func suspended(s *state.Snapshot) (*Verdict, time.Time) {
-	resting := meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionSuspended)
 	switch {
 	case s.Job.Spec.Suspend:
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
-	case resting && (slices.ContainsFunc(s.Pods, isAwaitedToEnd(s)) || len(s.Spares) > 0):
+	case isResting(s) && (slices.ContainsFunc(s.Pods, isAwaitedToEnd(s)) || len(s.Spares) > 0):
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job resumes when the pods of before its suspension are gone."}, time.Time{}
 	default:
 		return nil, time.Time{}
 	}
+}
+
+// isResting reports whether the job is suspended, or about to be resumed.
+func isResting(s *state.Snapshot) bool {
+	return meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionSuspended)
 }
 
 // EndsWithSuspension reports whether suspension ends the pod: every one but those whose success counts and whose logs are kept.

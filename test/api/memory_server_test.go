@@ -48,7 +48,7 @@ func status(err error) string {
 		return "ok"
 	}
 	var code int32
-	if s, isStatus := err.(apierrors.APIStatus); isStatus { //nolint:errorlint // the API server's own error, not wrapped
+	if s, isStatus := err.(apierrors.APIStatus); isStatus {
 		code = s.Status().Code
 	}
 	return fmt.Sprintf("%d %s", code, apierrors.ReasonForError(err))
@@ -66,7 +66,7 @@ func (p *play) describe(o client.Object) string {
 		p.uids = append(p.uids, o.GetUID())
 	}
 	var version int64
-	fmt.Sscan(o.GetResourceVersion(), &version)
+	_, _ = fmt.Sscan(o.GetResourceVersion(), &version) // the API server writes numbers
 	text := fmt.Sprintf("UID %d, generation %d, written %t, labels %v, finalizers %v", uid, o.GetGeneration(), version != p.at, o.GetLabels(), o.GetFinalizers())
 	p.at = version
 	if d := o.GetDeletionTimestamp(); d != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -19,10 +20,14 @@ var onJobs = grants{
 	"trainingjob.dev/trainingjobs":            {"delete", "get", "list", "watch"},
 	"trainingjob.dev/trainingjobs/status":     {"update"},
 	"trainingjob.dev/trainingjobs/finalizers": {"update"},
-	"/pods":                {"create", "delete", "get", "list", "watch"},
-	"/services":            {"create", "get", "list", "watch"},
-	"events.k8s.io/events": {"create", "patch"},
+	"/pods":                      {"create", "delete", "get", "list", "patch", "watch"},
+	"/services":                  {"create", "get", "list", "watch"},
+	"coordination.k8s.io/leases": {"create", "get", "list", "watch"},
+	"events.k8s.io/events":       {"create", "patch"},
 }
+
+// What it may know of nodes. They belong to no namespace: an operator for one namespace knows nothing of them.
+var onNodes = grants{"/nodes": {"get", "list", "watch"}}
 
 // What it may do in its own namespace.
 var atHome = grants{
@@ -43,6 +48,7 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 	}{
 		"in the whole cluster": {base, map[string]grants{
 			"ClusterRole trainingjob-operator":     onJobs,
+			"ClusterRole trainingjob-nodes":        onNodes,
 			"ClusterRole trainingjob-metrics-auth": onCallers,
 			"Role trainingjob-leader-election":     atHome,
 		}},
@@ -71,6 +77,30 @@ func TestNoRoleHasAWildcardOrSeesSecretsAndConfigMaps(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestTheOperatorOfOneNamespaceDoesWithoutNodesAndPriorityClasses(t *testing.T) {
+	for name, c := range map[string]struct {
+		folder, argument string
+		spares           bool
+	}{
+		"in the whole cluster": {base, "--spare-priority-class=trainingjob-spare", true},
+		"in one namespace":     {singleNamespace, "--watch-nodes=false", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := rendered(t, c.folder)
+			args := find[appsv1.Deployment](t, objects, "Deployment", operatorName).Spec.Template.Spec.Containers[0].Args
+			if !slices.Contains(args, c.argument) {
+				t.Errorf("the operator runs with %q, without %s", args, c.argument)
+			}
+			isClass := func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "PriorityClass" && o.GetName() == "trainingjob-spare"
+			}
+			if slices.ContainsFunc(objects, isClass) != c.spares {
+				t.Errorf("there is a PriorityClass trainingjob-spare: %v, want %v", !c.spares, c.spares)
+			}
+		})
 	}
 }
 

@@ -166,9 +166,11 @@ func TestEveryExampleIsAccepted(t *testing.T) {
 			if !strings.HasPrefix(string(text), "# ") {
 				t.Error("the example does not say in a comment what it shows")
 			}
-			example := &unstructured.Unstructured{Object: parse(t, string(text))}
-			example.SetNamespace("default")
-			expectRefusal(t, admin.Create(t.Context(), example, client.DryRunAll), "")
+			for _, document := range strings.Split(string(text), "\n---\n") {
+				example := &unstructured.Unstructured{Object: parse(t, document)}
+				example.SetNamespace("default")
+				expectRefusal(t, admin.Create(t.Context(), example, client.DryRunAll), "")
+			}
 		})
 	}
 }

@@ -30,6 +30,9 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 			}
 		}
 		job := Job("j", options...)
+		if elastic := job.Spec.Elastic; elastic != nil {
+			elastic.ShrinkAfterSeconds, elastic.GrowAfterSeconds = ptr.To[int32](20), ptr.To[int32](60)
+		}
 		for role := range job.Spec.ReplicaSpecs {
 			Policy(rapid.SampledFrom([]v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode}).Draw(t, "policy"), role)(job)
 			Scope(rapid.SampledFrom([]v1alpha1.RestartScope{"", "", v1alpha1.ScopeReplica, v1alpha1.ScopeRole, v1alpha1.ScopeJob}).Draw(t, "scope"), role)(job)

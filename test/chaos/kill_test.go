@@ -15,10 +15,10 @@ var _ = Describe("The operator", func() {
 		m := startMortal(p.namespace, 2*time.Second)
 		p.submit(cast(scaled(42, 301))...)
 		p.harm.begin(scaled(60*time.Millisecond, 25*time.Millisecond))
-		time.Sleep(scaled(10*time.Second, 3*time.Minute)) // not to wait for anything: for so long it is broken
-		p.conclude(scaled(time.Minute, 5*time.Minute))
-		killed := m.spare()
+		time.Sleep(scaled(8*time.Second, 3*time.Minute)) // not to wait for anything: for so long it is broken
+		killed := m.spare()                              // from now on every job must get on: on a busy machine an operator that lives for 2 s hardly starts
+		p.conclude(scaled(2*time.Minute, 5*time.Minute))
 		say("the operator was killed %d times", killed)
-		Expect(killed).To(BeNumerically(">=", 5))
+		Expect(killed).To(BeNumerically(">=", 3))
 	})
 })

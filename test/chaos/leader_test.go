@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -25,6 +26,7 @@ var _ = Describe("Two operators", func() {
 		p := newPlace()
 		e := &electorate{place: p}
 		DeferCleanup(e.end)
+		e.keepTwo()
 		e.waitForLeader()
 		p.submit(cast(scaled(21, 105))...)
 		p.harm.begin(scaled(40*time.Millisecond, 25*time.Millisecond))
@@ -36,7 +38,7 @@ var _ = Describe("Two operators", func() {
 			former.thaw()
 			Eventually(former.ended).Should(BeClosed(), "%s, frozen until another one led, goes on as if it led", former.user)
 		}
-		p.conclude(scaled(time.Minute, 3*time.Minute))
+		p.conclude(scaled(2*time.Minute, 3*time.Minute))
 		e.judge()
 	})
 })
@@ -51,15 +53,32 @@ func wide(name string, pods int32) *play {
 // electorate is the operators of a place, of which one leads.
 type electorate struct {
 	place *place
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+	mu    sync.Mutex
 	// members are all there ever were, candidates those that have not been killed or frozen.
 	members, candidates []*operator
 	holder              string
 }
 
-// join starts operators until there are two candidates. One that has ended by itself, as an operator does that could not renew
-// its lease in time, is replaced as the kubelet would.
+// keepTwo sees to it that there are always two candidates. One that has ended by itself, as an operator does that could not
+// renew its lease in time, is replaced as the kubelet would.
+func (e *electorate) keepTwo() {
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	e.done.Go(func() {
+		defer GinkgoRecover()
+		for tick := time.Tick(100 * time.Millisecond); ctx.Err() == nil; <-tick {
+			e.join()
+		}
+	})
+}
+
+// join starts operators until there are two candidates.
 func (e *electorate) join() {
 	GinkgoHelper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.candidates = slices.DeleteFunc(e.candidates, func(o *operator) bool { return o.hasEnded() })
 	for len(e.candidates) < 2 {
 		o := startOperator(e.place.namespace, "--leader-elect", "--leader-election-namespace", e.place.namespace,
@@ -73,7 +92,9 @@ func (e *electorate) depose(how func(*operator)) (former *operator) {
 	GinkgoHelper()
 	former = e.lastToRenew() // it may have changed since somebody looked
 	how(former)
+	e.mu.Lock()
 	e.candidates = slices.DeleteFunc(e.candidates, func(o *operator) bool { return o == former })
+	e.mu.Unlock()
 	e.waitForLeader()
 	return former
 }
@@ -83,7 +104,6 @@ func (e *electorate) waitForLeader() {
 	GinkgoHelper()
 	lease := &coordinationv1.Lease{}
 	Eventually(func() string {
-		e.join()
 		err := kube.Get(context.Background(), client.ObjectKey{Namespace: e.place.namespace, Name: "trainingjob-operator"}, lease)
 		if err != nil || lease.Spec.HolderIdentity == nil {
 			return e.holder
@@ -98,6 +118,8 @@ func (e *electorate) lastToRenew() (last *operator) {
 	GinkgoHelper()
 	var latest time.Time
 	all := requests()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for _, o := range e.members {
 		if end := leaseOf(all[o.user]); end.After(latest) {
 			last, latest = o, end
@@ -108,6 +130,8 @@ func (e *electorate) lastToRenew() (last *operator) {
 }
 
 func (e *electorate) end() {
+	e.stop()
+	e.done.Wait()
 	for _, o := range e.members {
 		o.kill()
 		Expect(o.panics()).To(BeEmpty(), "%s panicked", o.user)
@@ -119,6 +143,8 @@ func (e *electorate) judge() {
 	GinkgoHelper()
 	var harmful []string
 	refused, wrote := 0, 0
+	e.stop()
+	e.done.Wait()
 	all := requests()
 	for _, o := range e.members {
 		ranOut := leaseOf(all[o.user])

@@ -37,7 +37,7 @@ var _ = Describe("A namespace", func() {
 		o.kill()
 		o = startOperator("") // the namespace is gone
 		Eventually(o.works).Should(BeTrue(), "the operator does not start")
-		Consistently(func() []string { return complaints(o) }).WithTimeout(scaled(2*time.Second, 15*time.Second)).Should(BeEmpty())
+		Consistently(func() []string { return complaints(o) }).WithTimeout(scaled(time.Second, 15*time.Second)).Should(BeEmpty())
 		for _, r := range requests()[o.user] {
 			Expect(r.ObjectRef.Namespace).NotTo(Equal(p.namespace), "%s", r)
 		}

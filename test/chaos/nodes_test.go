@@ -38,7 +38,7 @@ var _ = Describe("Nodes", func() {
 		}
 		p.loses(rack(1)...)
 		p.letGo()
-		p.conclude(scaled(30*time.Second, 2*time.Minute))
+		p.conclude(2 * time.Minute)
 		m.spare()
 	})
 })

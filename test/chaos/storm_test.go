@@ -31,7 +31,7 @@ var _ = Describe("The API server", func() {
 			stop()
 			p.harm.goesOn(scaled(10, 40))
 		}
-		p.conclude(scaled(time.Minute, 3*time.Minute))
+		p.conclude(scaled(2*time.Minute, 3*time.Minute))
 		say("%d requests were answered with 429", stormed(o))
 		Expect(o.ended).NotTo(BeClosed(), "the operator has ended")
 		Expect(o.panics()).To(BeEmpty())

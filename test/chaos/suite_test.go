@@ -36,7 +36,7 @@ var (
 
 func TestChaos(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(time.Minute)
+	SetDefaultEventuallyTimeout(2 * time.Minute) // the machine may be busy
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	suite, reporter := GinkgoConfiguration()
 	if testing.Short() && suite.LabelFilter == "" {

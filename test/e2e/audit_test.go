@@ -39,8 +39,16 @@ func (r request) String() string {
 }
 
 // operatorRequests returns what the operator has asked of the API server so far for this spec's namespace or for the whole
-// cluster, without watches and leader election, which do not depend on jobs.
+// cluster, without watches, which do not depend on jobs.
 func operatorRequests() []request {
+	GinkgoHelper()
+	return auditLog(func(r *request) bool {
+		return r.Verb != "watch" && (r.ObjectRef.Namespace == here.namespace || r.ObjectRef.Namespace == "")
+	})
+}
+
+// auditLog returns the requests of the operator that count.
+func auditLog(counts func(*request) bool) []request {
 	GinkgoHelper()
 	file, err := os.Open(filepath.Join(labDir(), "audit.log"))
 	Expect(err).NotTo(HaveOccurred())
@@ -53,8 +61,7 @@ func operatorRequests() []request {
 		if !strings.Contains(lines.Text(), "trainingjob-operator/") || json.Unmarshal(lines.Bytes(), &r) != nil || r.ObjectRef == nil {
 			continue
 		}
-		ours := r.ObjectRef.Namespace == here.namespace || r.ObjectRef.Namespace == ""
-		if ours && r.Verb != "watch" && r.ObjectRef.Resource != "leases" && strings.HasPrefix(r.UserAgent, "trainingjob-operator/") {
+		if strings.HasPrefix(r.UserAgent, "trainingjob-operator/") && counts(&r) {
 			found = append(found, r)
 		}
 	}

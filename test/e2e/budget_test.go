@@ -3,8 +3,7 @@
 package e2e
 
 import (
-	"maps"
-
+	"strconv"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -33,14 +32,14 @@ var _ = Describe("Budget", func() {
 
 	// #1749 #2220: nothing said which replica failed, where, with which exit code.
 	It("says which replica failed, where and how #1749 #2220", func() {
-		j := submit(pytorch("p", maxRestarts(0), master(), workers(2)))
+		j := submit(pytorch("p", maxOOMRestarts(0), master(), workers(2)))
 		j.runs(0, 0)
 		pod := j.pod("worker-1")
 		j.does(map[string]any{"exit-code": "137", "exit-reason": "OOMKilled", "exit-message": "no memory for batch 7"}, "worker-1")
 		f := j.fails(v1alpha1.ReasonMaxRestartsExceeded).job.Status.FirstFailure
 		f.Time.Time = time.Time{}
 		Expect(f).To(Equal(&v1alpha1.Failure{
-			Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseRetryable, Pod: pod.Name, Node: pod.Spec.NodeName,
+			Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseOOM, Pod: pod.Name, Node: pod.Spec.NodeName,
 			ExitCode: ptr.To[int32](137), Signal: ptr.To[int32](9), Reason: "OOMKilled", Message: "no memory for batch 7",
 		}))
 		j.tells(v1alpha1.ConditionFailed, "worker-1", pod.Spec.NodeName, "137", "no memory for batch 7")
@@ -70,6 +69,16 @@ var _ = Describe("Budget", func() {
 		}
 	})
 
+	It("of time is shown: how much of it the job trained, and how much restarts cost", func() {
+		j := submit(pytorch("p", backOff(3), workers(1)))
+		j.runs(0, 0)
+		j.exits(1, "worker-0")
+		v := j.becomes("it runs again", func(v *view) bool { return v.job.Status.Restarts == 1 && v.job.Status.Ready == "1/1" && v.allRun() })
+		ratio, err := strconv.ParseFloat(v.job.Status.EffectiveTimeRatio, 64)
+		Expect(err).NotTo(HaveOccurred(), "%s", v)
+		Expect(ratio).To(And(BeNumerically(">=", 0), BeNumerically("<", 1)), "%s", v)
+	})
+
 	It("waits twice as long before the second restart in a row", func() {
 		j := submit(custom("c", backOff(1), func(j *v1alpha1.TrainingJob) { j.Spec.Recovery.MaxBackoffSeconds = ptr.To[int32](2) }, workers(1)))
 		j.runs(0, 0)
@@ -86,7 +95,7 @@ var _ = Describe("Budget", func() {
 // restartsOf returns the sum of what the roles' statuses count.
 func restartsOf(status *v1alpha1.TrainingJobStatus) int32 {
 	var sum int32
-	for role := range maps.Values(status.ReplicaStatuses) {
+	for _, role := range status.ReplicaStatuses {
 		sum += role.Restarts
 	}
 	return sum

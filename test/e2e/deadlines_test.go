@@ -29,7 +29,7 @@ var _ = Describe("Deadlines", func() {
 	// #3358: the deadline never fired without another event.
 	It("activeDeadlineSeconds fails the job with nothing else happening #3358", func() {
 		j := submit(pytorch("p", activeDeadline(2), workers(2)))
-		j.runs(0, 0)
+		j.becomes("it has run", func(v *view) bool { return v.job.Status.RunningTime != nil })
 		v := j.fails(v1alpha1.ReasonDeadlineExceeded)
 		took := v.job.Status.CompletionTime.Sub(v.job.Status.StartTime.Time)
 		Expect(took).To(BeNumerically(">=", 2*time.Second))

@@ -17,7 +17,7 @@
 //	submitted  submitted_test.go     what is done to a job that the server has
 //	view       view_test.go          what can be seen of it; printed by every expectation that fails
 //	history    history_test.go       every version of jobs and pods, from the watch stream
-//	ledger     ../ledger            what must hold of that history, whatever the spec is about
+//	ledger     ../ledger             what must hold of that history, whatever the spec is about
 //
 // A number such as #2124 in a spec's name is the issue of kubeflow/trainer in which a user met the contrary.
 package e2e

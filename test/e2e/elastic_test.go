@@ -77,7 +77,17 @@ var _ = Describe("Scaling", func() {
 		j.does(map[string]any{"waiting": nil}, "worker-0")
 		j.becomes("one is ready", func(v *view) bool { return v.job.Status.Ready == "1/4" })
 		j.stays("it does not run", func(v *view) bool { return !v.isTrue(v1alpha1.ConditionRunning) })
-		j.does(map[string]any{"waiting": nil}, "worker-1")
+		j.does(map[string]any{"waiting": nil}, "worker-2")
 		j.becomes("it runs", func(v *view) bool { return v.isTrue(v1alpha1.ConditionRunning) && v.job.Status.Ready == "2/4" })
+	})
+
+	It("lets no job begin without worker 0, at which the others meet", func() {
+		j := submit(pytorch("p", elastic(1, 3), workers(3, doing("waiting", "ContainerCreating"))))
+		j.becomes("all wait", func(v *view) bool { return v.slots(corev1.PodPending) == "worker-0 worker-1 worker-2" })
+		j.does(map[string]any{"waiting": nil}, "worker-1", "worker-2")
+		j.becomes("two are ready", func(v *view) bool { return v.job.Status.Ready == "2/3" })
+		j.stays("it does not run", func(v *view) bool { return !v.isTrue(v1alpha1.ConditionRunning) })
+		j.does(map[string]any{"waiting": nil}, "worker-0")
+		j.runs(0, 0)
 	})
 })

@@ -5,6 +5,8 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -23,12 +25,7 @@ var _ = Describe("The example", Serial, func() {
 	for _, file := range files {
 		It(filepath.Base(file)+" works as it is", func() {
 			gpusAreFree()
-			text, err := os.ReadFile(file)
-			Expect(err).NotTo(HaveOccurred())
-			example := &unstructured.Unstructured{}
-			Expect(yaml.Unmarshal(text, &example.Object)).To(Succeed())
-			example.SetNamespace(here.namespace)
-			Expect(kube.Create(here.ctx, example, client.FieldValidation("Strict"))).To(Succeed())
+			example := applyExample(file)
 			j := &submitted{name: example.GetName(), generation: 1}
 			if suspended, _, _ := unstructured.NestedBool(example.Object, "spec", "suspend"); suspended {
 				j.reaches(v1alpha1.PhaseSuspended)
@@ -38,3 +35,23 @@ var _ = Describe("The example", Serial, func() {
 		})
 	}
 })
+
+// applyExample creates everything in the file and returns its job. What the job needs comes after it in the file, as
+// people read it; what pods need must come before them.
+func applyExample(file string) *unstructured.Unstructured {
+	GinkgoHelper()
+	text, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred())
+	var job *unstructured.Unstructured
+	for _, document := range slices.Backward(strings.Split(string(text), "\n---\n")) {
+		example := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal([]byte(document), &example.Object)).To(Succeed())
+		example.SetNamespace(here.namespace)
+		Expect(kube.Create(here.ctx, example, client.FieldValidation("Strict"))).To(Succeed())
+		if example.GetKind() == v1alpha1.Kind {
+			job = example
+		}
+	}
+	Expect(job).NotTo(BeNil(), "%s has no TrainingJob", file)
+	return job
+}

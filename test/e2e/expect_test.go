@@ -55,7 +55,12 @@ func (v *view) is(sentence string, holds bool) {
 // It looks at the pods themselves: the status counts them with some delay.
 func (j *submitted) runs(attempt, restarts int32) *view {
 	GinkgoHelper()
-	return j.becomes(fmt.Sprintf("all replicas run, attempt %d, %d restarts", attempt, restarts), func(v *view) bool {
+	return j.runsWithin(20*time.Second, attempt, restarts)
+}
+
+func (j *submitted) runsWithin(limit time.Duration, attempt, restarts int32) *view {
+	GinkgoHelper()
+	return j.becomesWithin(limit, fmt.Sprintf("all replicas run, attempt %d, %d restarts", attempt, restarts), func(v *view) bool {
 		s := &v.job.Status
 		return s.Phase == v1alpha1.PhaseRunning && s.Attempt == attempt && s.Restarts == restarts && v.allRun()
 	})
@@ -70,7 +75,7 @@ func (v *view) allRun() bool {
 	for i := range v.pods {
 		p := &v.pods[i]
 		switch {
-		case !metav1.IsControlledBy(p, v.job) || !ledger.CanRun(p):
+		case !metav1.IsControlledBy(p, v.job) || !ledger.CanRun(p) || isGivenUp(p):
 		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil:
 			return false
 		default:

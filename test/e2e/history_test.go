@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,7 +61,7 @@ func (h *history) follow(ctx context.Context, stream watch.Interface) {
 }
 
 func (h *history) add(event watch.Event) {
-	o := ledger.Observation{Event: event.Type}
+	o := ledger.Observation{Event: event.Type, At: time.Now()}
 	var version string
 	switch object := event.Object.(type) {
 	case *v1alpha1.TrainingJob:
@@ -142,4 +144,35 @@ func (h *history) created() []*corev1.Pod {
 		}
 	}
 	return found
+}
+
+// first returns the first ledger.Observation of a pod of which that is true; the zero value if there is none.
+func (h *history) first(is func(pod *corev1.Pod, event watch.EventType) bool) ledger.Observation {
+	for _, o := range h.sorted() {
+		if o.Pod != nil && is(o.Pod, o.Event) {
+			return o
+		}
+	}
+	return ledger.Observation{}
+}
+
+// creation returns the revision at which the pod of that name was created; 0 if it was not.
+func (h *history) creation(name string) uint64 {
+	return h.first(func(p *corev1.Pod, event watch.EventType) bool { return p.Name == name && event == watch.Added }).Revision
+}
+
+// fencing returns the revision at which the pod was taken out of its Service.
+func (h *history) fencing(uid types.UID) uint64 {
+	GinkgoHelper()
+	o := h.first(func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == uid && ledger.IsFenced(p) })
+	Expect(o.Pod).NotTo(BeNil(), "the pod was never taken out of the Service")
+	return o.Revision
+}
+
+// ending returns when deletion of the pod was asked for, and when it was gone.
+func (h *history) ending(uid types.UID) (asked, gone time.Time) {
+	GinkgoHelper()
+	end := h.first(func(p *corev1.Pod, event watch.EventType) bool { return p.UID == uid && event == watch.Deleted })
+	Expect(end.Pod).NotTo(BeNil(), "the pod is not gone")
+	return h.first(func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == uid && p.DeletionTimestamp != nil }).At, end.At
 }

@@ -93,6 +93,30 @@ func maxRestarts(n int32) jobOption {
 	return func(j *v1alpha1.TrainingJob) { j.Spec.Recovery.MaxRestarts = &n }
 }
 
+func maxOOMRestarts(n int32) jobOption {
+	return recovering(func(r *v1alpha1.Recovery) { r.MaxOOMRestarts = &n })
+}
+
+// recovering changes spec.recovery.
+func recovering(how func(*v1alpha1.Recovery)) jobOption {
+	return func(j *v1alpha1.TrainingJob) { how(&j.Spec.Recovery) }
+}
+
+func rules(list ...v1alpha1.RecoveryRule) jobOption {
+	return recovering(func(r *v1alpha1.Recovery) { r.Rules = list })
+}
+
+// reporting makes the job report its progress, at least every so many seconds.
+func reporting(stallAfter int32, action v1alpha1.StallAction) jobOption {
+	return func(j *v1alpha1.TrainingJob) {
+		j.Spec.Progress = &v1alpha1.Progress{StallAfterSeconds: stallAfter, Action: action}
+	}
+}
+
+func spares(n int32) replicaOption {
+	return func(r *v1alpha1.ReplicaSpec) { r.Spares = &v1alpha1.Spares{Count: n} }
+}
+
 func backOff(seconds int32) jobOption {
 	return func(j *v1alpha1.TrainingJob) {
 		j.Spec.Recovery.BackoffSeconds, j.Spec.Recovery.MaxBackoffSeconds = &seconds, ptr.To(max(seconds, 1))

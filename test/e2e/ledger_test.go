@@ -24,7 +24,6 @@ func TestLedger(t *testing.T) {
 	here = &place{namespace: "e2e"}
 	running := func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
 	failed := func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
-	fenced := func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelJobName) }
 	restarted := func(s *v1alpha1.TrainingJobStatus) { s.Attempt, s.Restarts = 1, 1 }
 	for name, c := range map[string]struct {
 		history []ledger.Observation
@@ -32,17 +31,20 @@ func TestLedger(t *testing.T) {
 	}{
 		"a restart after the failed pod's end": {tale(version(), pod("p-worker-0", running), pod("p-worker-0", failed), version(restarted), pod("p-worker-0-a1r0")), ""},
 		"an attempt beside the former":         {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-1-a1r0")), "3 fence"},
+		"two pods of a slot":                   {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-0-a1r0")), "2 uniqueness"},
 		"an attempt beside a former pod that is out of the Service": {tale(version(), pod("p-worker-0", running), pod("p-worker-0", running, fenced),
 			version(restarted), pod("p-worker-1-a1r0"), pod("p-worker-0-a1r0")), ""},
-		"two pods of a slot":                  {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-0-a1r0")), "2 uniqueness"},
-		"a pod of a slot beyond the replicas": {tale(version(), pod("p-worker-9")), "5 bounds"},
-		"a name that nobody gives":            {tale(version(), pod("p-worker-x")), "1 identity"},
-		"a pod before its attempt is counted": {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
-		"a count that falls":                  {tale(version(restarted), version()), "9 monotone"},
-		"a pod after the end":                 {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},
-		"a verdict withdrawn":                 {tale(version(finished), version()), "10 final"},
-		"a phase that is not what holds":      {tale(version(func(s *v1alpha1.TrainingJobStatus) { s.Phase = v1alpha1.PhaseRunning })), "11 phase"},
-		"a pod before nextStartTime":          {tale(version(later), pod("p-worker-0")), "14 back-off"},
+		"a charge given back with an explanation":  {tale(version(charged), version(charged, explained)), ""},
+		"a charge that is dropped":                 {tale(version(charged), version(restarted)), "9 monotone"},
+		"a spare that its job's replicas can meet": {tale(version(), pod("p-worker-spare-0")), "2 uniqueness"},
+		"a pod of a slot beyond the replicas":      {tale(version(), pod("p-worker-9")), "5 bounds"},
+		"a name that nobody gives":                 {tale(version(), pod("p-worker-x")), "1 identity"},
+		"a pod before its attempt is counted":      {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
+		"a count that falls":                       {tale(version(restarted), version()), "9 monotone"},
+		"a pod after the end":                      {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},
+		"a verdict withdrawn":                      {tale(version(finished), version()), "10 final"},
+		"a phase that is not what holds":           {tale(version(func(s *v1alpha1.TrainingJobStatus) { s.Phase = v1alpha1.PhaseRunning })), "11 phase"},
+		"a pod before nextStartTime":               {tale(version(later), pod("p-worker-0")), "14 back-off"},
 		"another host name in the next life": {tale(version(), pod("p-worker-0", failed), version(restarted),
 			pod("p-worker-0-a1r0", func(p *corev1.Pod) { p.Spec.Hostname = "other" })), "15 rendezvous"},
 		"two ranks alike":              {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "0" })), "15 rendezvous"},
@@ -55,6 +57,18 @@ func TestLedger(t *testing.T) {
 			}
 		})
 	}
+}
+
+func fenced(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelJobName) }
+
+func charged(s *v1alpha1.TrainingJobStatus) {
+	s.Attempt, s.Restarts, s.BilledRestarts = 1, 1, 1
+	s.Incidents = []v1alpha1.Incident{{Billed: true, RestartTime: morning}}
+}
+
+func explained(s *v1alpha1.TrainingJobStatus) {
+	s.BilledRestarts = 0
+	s.Incidents[0].Billed, s.Incidents[0].Explained = false, true
 }
 
 func world(size string) func(*corev1.Pod) {

@@ -60,6 +60,9 @@ var _ = Describe("A lost pod", func() {
 		j.runs(0, 0)
 		Expect(kube.Delete(here.ctx, j.pod("worker-1"))).To(Succeed())
 		j.runs(0, 1)
+		j.becomes("it is known that the new worker has started", func(v *view) bool {
+			return v.job.Status.ReplicaStatuses[v1alpha1.Worker].StartedIndexes == "0-1"
+		})
 		Expect(kube.Delete(here.ctx, j.pod("worker-1"), client.GracePeriodSeconds(0))).To(Succeed())
 		j.runs(0, 2)
 	})

@@ -79,6 +79,12 @@ func (j *submitted) change(how func(*v1alpha1.TrainingJob)) {
 	}).Should(Succeed())
 }
 
+// isDeleted waits until the job is gone, as its time to live says.
+func (j *submitted) isDeleted() {
+	GinkgoHelper()
+	Eventually(func() bool { return j.look().job == nil }).Should(BeTrue(), "%s is deleted", j.name)
+}
+
 func (j *submitted) suspend() { GinkgoHelper(); j.change(suspended) }
 
 func (j *submitted) resume() {

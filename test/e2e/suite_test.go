@@ -60,7 +60,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		"the cluster of KUBECONFIG %s does not serve TrainingJobs: install manifests/base, or run `make lab`", path)
 })
 
-var _ = BeforeEach(func(ctx SpecContext) {
+// An ordered container is one story: its specs share one place.
+var _ = BeforeEach(OncePerOrdered, func(ctx SpecContext) {
 	here = newPlace(ctx)
 })
 
@@ -76,7 +77,7 @@ func newPlace(ctx context.Context) *place {
 }
 
 // AfterEach judges the history of the spec before anything is cleaned up.
-var _ = AfterEach(func(ctx SpecContext) {
+var _ = AfterEach(OncePerOrdered, func(ctx SpecContext) {
 	broken := ledger.Violations(here.history.end())
 	if CurrentSpecReport().Failed() || len(broken) > 0 {
 		AddReportEntry("what is there at the end", here.String())

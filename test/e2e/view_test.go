@@ -66,7 +66,7 @@ func (v *view) uids(except ...string) map[string]string {
 	found := map[string]string{}
 	for i := range v.pods {
 		is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name)
-		if !slices.Contains(except, is.Slot()) && ledger.CanRun(&v.pods[i]) {
+		if !slices.Contains(except, is.Slot()) && ledger.CanRun(&v.pods[i]) && !isGivenUp(&v.pods[i]) {
 			found[is.Slot()] = string(v.pods[i].UID)
 		}
 	}
@@ -95,6 +95,9 @@ func podTable(pods []corev1.Pod) string {
 		fmt.Fprintf(&text, "pod %s: %s on %q", p.Name, p.Status.Phase, p.Spec.NodeName)
 		if p.DeletionTimestamp != nil {
 			text.WriteString(", being deleted")
+		}
+		if ledger.IsFenced(p) {
+			text.WriteString(", out of the Service")
 		}
 		for _, c := range p.Status.ContainerStatuses {
 			if c.State.Terminated != nil {
@@ -129,6 +132,9 @@ func (p *place) String() string {
 	}
 	return text.String()
 }
+
+// isGivenUp reports whether the pod was taken out of its job's Service and then deleted, as one on a lost node is.
+func isGivenUp(pod *corev1.Pod) bool { return ledger.IsFenced(pod) && pod.DeletionTimestamp != nil }
 
 // without returns the pods of all slots but one.
 func without(v *view, slot string) []corev1.Pod {

@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// monotone says that what is counted never falls; only what was billed may be given back, when the true cause shows late.
+// monotone says that what is counted never falls; what was billed falls only by what is given back when the true cause shows late.
 func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	for _, c := range []struct {
 		counter string
@@ -16,6 +16,7 @@ func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	}{
 		{"attempt", int64(was.Attempt), int64(is.Attempt)},
 		{"restarts", int64(was.Restarts), int64(is.Restarts)},
+		{"billedRestarts (what was given back included)", int64(was.BilledRestarts), int64(is.BilledRestarts) + givenBack(was, is)},
 		{"observedGeneration", was.ObservedGeneration, is.ObservedGeneration},
 		{"suspendedSeconds", was.SuspendedSeconds, is.SuspendedSeconds},
 	} {
@@ -28,6 +29,21 @@ func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	}
 	l.must(is.BilledRestarts <= is.Restarts, "8 exactly once: %s is billed %d of %d restarts", name, is.BilledRestarts, is.Restarts)
 	l.must(is.Attempt <= is.Restarts, "8 exactly once: %s is in attempt %d after %d restarts", name, is.Attempt, is.Restarts)
+}
+
+// givenBack returns how many charged restarts were explained, and so given back, from one version to the next.
+func givenBack(was, is *v1alpha1.TrainingJobStatus) int64 {
+	var n int64
+	for i := range is.Incidents {
+		now := &is.Incidents[i]
+		charged := slices.ContainsFunc(was.Incidents, func(o v1alpha1.Incident) bool {
+			return o.Billed && !o.Explained && o.RestartTime.Equal(&now.RestartTime)
+		})
+		if now.Explained && !now.Billed && charged {
+			n++
+		}
+	}
+	return n
 }
 
 // final says that a verdict is one of two, earned, and the last word.

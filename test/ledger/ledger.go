@@ -6,6 +6,7 @@ package ledger
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,9 +18,11 @@ import (
 // Observation is one version of a job or a pod. Both kinds live in one etcd, so revisions order them.
 type Observation struct {
 	Revision uint64
-	Event    watch.EventType
-	Job      *v1alpha1.TrainingJob
-	Pod      *corev1.Pod
+	// At is when the watch brought it; the ledger does not ask for it.
+	At    time.Time
+	Event watch.EventType
+	Job   *v1alpha1.TrainingJob
+	Pod   *corev1.Pod
 }
 
 // Violations replays a history and returns every sentence of the ledger that it breaks.

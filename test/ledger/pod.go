@@ -17,6 +17,10 @@ func (l *Ledger) pod(pod *corev1.Pod, created bool) {
 	ref := metav1.GetControllerOf(pod)
 	if ref != nil && ref.Kind == v1alpha1.Kind {
 		if a, known := l.jobs[ref.UID]; known {
+			if IsSpare(ref.Name, pod.Name) {
+				l.spare(a, pod, created)
+				return
+			}
 			is, named := LifeOf(ref.Name, pod.Name)
 			l.must(named, "1 identity: %s is no name of a pod of %s", pod.Name, ref.Name)
 			if named && created {
@@ -40,8 +44,7 @@ func (l *Ledger) birth(a *account, pod *corev1.Pod, is Life) {
 	l.identity(a.now, pod, is)
 	l.fence(pod, is)
 	l.agreement(a, pod, is)
-	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionFinished), "4 no work without cause: %s was created after the end of the job", pod.Name)
-	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended), "4 no work without cause: %s was created while the job was suspended", pod.Name)
+	l.cause(status, pod)
 	l.must(int32(is.Index) < a.mostReplicas[role], "5 bounds: %s, but %s had at most %d replicas", pod.Name, role, a.mostReplicas[role])
 	l.must(is.Attempt <= int(status.Attempt), "8 exactly once: %s was created in attempt %d", pod.Name, status.Attempt)
 	l.must(a.suspended || !a.began[pod.Name], "5 bounds: life %s began twice", pod.Name)
@@ -52,6 +55,21 @@ func (l *Ledger) birth(a *account, pod *corev1.Pod, is Life) {
 		l.must(attempt < is.Attempt && isCollective(&a.now.Spec), "13 success is not lost: %s was created after %s had succeeded", pod.Name, is.Slot())
 	}
 	a.creations++
+}
+
+// cause says that nothing is created for a job that has ended or rests.
+func (l *Ledger) cause(status *v1alpha1.TrainingJobStatus, pod *corev1.Pod) {
+	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionFinished), "4 no work without cause: %s was created after the end of the job", pod.Name)
+	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended), "4 no work without cause: %s was created while the job was suspended", pod.Name)
+}
+
+// spare enters a version of a placeholder pod: it is the job's, and no peer of its replicas.
+func (l *Ledger) spare(a *account, pod *corev1.Pod, created bool) {
+	l.must(IsFenced(pod), "2 uniqueness: the spare %s is in the Service", pod.Name)
+	l.must(pod.Labels[v1alpha1.LabelJobUID] == string(a.now.UID) && pod.Labels[v1alpha1.LabelSpare] != "", "1 identity: the spare %s is labelled %v", pod.Name, pod.Labels)
+	if created {
+		l.cause(&a.now.Status, pod)
+	}
 }
 
 func (l *Ledger) identity(job *v1alpha1.TrainingJob, pod *corev1.Pod, is Life) {

@@ -280,7 +280,7 @@ var scenarios = []scenario{
 		}},
 	{name: "managed_by_another", job: []builder.JobOption{builder.Workers(2), func(job *v1alpha1.TrainingJob) { job.Spec.ManagedBy = "example.com/other" }},
 		want: outcome{}, play: func(r *run) { r.wait(10 * time.Second) }},
-	{name: "thousand_workers", job: []builder.JobOption{builder.Workers(1000)}, want: leaderSucceeded(0, 1, 1), every: 499,
+	{name: "thousand_workers", job: []builder.JobOption{builder.Workers(1000)}, want: leaderSucceeded(0, 1, 1), every: 997,
 		play: func(r *run) {
 			r.running()
 			r.exit(137, "worker-500")

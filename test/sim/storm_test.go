@@ -39,6 +39,16 @@ var jobs = [][]builder.JobOption{
 	{builder.Workers(3), builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
 	{builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.Scope(v1alpha1.ScopeJob, v1alpha1.Worker)},
 	{builder.Workers(1)},
+	{pytorch, builder.Workers(2), builder.Spares(v1alpha1.Worker, 1)},
+	{builder.Workers(3), builder.Spares(v1alpha1.Worker, 2), builder.AllWorkers()},
+	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient},
+	{pytorch, builder.Workers(2), builder.Progress(20, v1alpha1.StallRestart)},
+	{builder.Workers(2), builder.Progress(15, v1alpha1.StallNotify)},
+}
+
+// impatient leaves out at once the workers that fit nowhere, and tries them again soon.
+func impatient(job *v1alpha1.TrainingJob) {
+	job.Spec.Elastic.ShrinkAfterSeconds, job.Spec.Elastic.GrowAfterSeconds = ptr.To[int32](3), ptr.To[int32](10)
 }
 
 // storm is mixed faults by chance.
@@ -181,8 +191,10 @@ func (s *storm) meddle(r *run) {
 		r.Server.Admit = s.admission()
 	case 17, 18, 19:
 		r.Server.Admit = nil
-	case 20:
+	case 20, 21:
 		r.NoNodes = !r.NoNodes
+	case 22, 23, 24, 25, 26, 27:
+		r.RenewLease(int64(s.rng.IntN(5)))
 	}
 }
 

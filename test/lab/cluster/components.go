@@ -21,7 +21,9 @@ const nativeGangs = "--feature-gates=GenericWorkload=true,TopologyAwareWorkloadS
 // a job of a thousand pods would measure instead of the operator.
 var clientSpeed = []string{"--kube-api-qps=500", "--kube-api-burst=1000"}
 
-const startTime = 60 * time.Second
+// startTime is how long a component may take: an API server makes its roles one after the other, which takes 3 s on an idle
+// machine and more than a minute where ten processes compete for each core.
+const startTime = 3 * time.Minute
 
 // controlPlane lists the components in the order of their start.
 func controlPlane(d Dir, state State, token string) []component {

@@ -1,9 +1,11 @@
 package process
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -62,8 +64,19 @@ func (h Health) ask(ctx context.Context) (ok bool, answer string) {
 	if err != nil {
 		return false, err.Error()
 	}
-	response.Body.Close()
-	return response.StatusCode == http.StatusOK, response.Status
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK, response.Status + failedChecks(response.Body)
+}
+
+// failedChecks returns the checks that a component of Kubernetes lists as failed in its answer: "[-]etcd failed: ...".
+func failedChecks(body io.Reader) string {
+	var failed strings.Builder
+	for lines := bufio.NewScanner(body); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "[-]") {
+			failed.WriteString(", " + lines.Text())
+		}
+	}
+	return failed.String()
 }
 
 func describeExit(err error) string {

@@ -164,13 +164,16 @@ func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
 	}
 }
 
+// untold are the reasons of Events that tell of no transition of the status.
+var untold = []string{v1alpha1.EventEnvConflict, v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused}
+
 // Event is called with each Event: 20, at most one for each transition, and after it.
 func (c *Checker) Event(d *operator.Decision, reason, note string) {
 	if len(note) > 1024 {
 		c.violate("20 bounded: an Event of %d bytes", len(note))
 	}
-	if reason == v1alpha1.EventEnvConflict || reason == v1alpha1.EventSpareUsed {
-		return // they tell of no transition of the status
+	if slices.Contains(untold, reason) {
+		return
 	}
 	h := c.of(d.UID())
 	if h.told[reason]++; h.told[reason] > h.happened[reason] {

@@ -30,6 +30,7 @@ type truth struct{ server *Server }
 func (t truth) Get(kind Kind, key client.ObjectKey) client.Object {
 	return t.server.stores[kind].get(key)
 }
+
 // List returns the objects as they are.
 func (t truth) List(kind Kind) []client.Object { return t.server.stores[kind].items }
 

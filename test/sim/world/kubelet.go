@@ -137,10 +137,19 @@ func (w *World) work(pod *corev1.Pod) {
 		if w.oneIn(20) {
 			message = strings.Repeat("ä", 2048) // as long as a kubelet lets it be
 		}
-		w.Exit(pod, codes[w.Chance.IntN(len(codes))], message)
+		code := codes[w.Chance.IntN(len(codes))]
+		if w.Exit(pod, code, message); code == 137 && w.oneIn(5) {
+			w.outOfMemory(pod)
+		}
 	case w.Habits.Succeeding > 0 && w.oneIn(w.Habits.Succeeding):
 		w.Exit(pod, 0, "")
 	}
+}
+
+// outOfMemory says that the pod, which has just ended, ended for want of memory.
+func (w *World) outOfMemory(pod *corev1.Pod) {
+	ended, _ := w.Server.Get(server.Pods, pod.Namespace, pod.Name).(*corev1.Pod)
+	w.writePod(Kubelet, ended, func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].State.Terminated.Reason = "OOMKilled" })
 }
 
 func container(state corev1.ContainerState) []corev1.ContainerStatus {

@@ -1,12 +1,16 @@
 package world
 
 import (
+	"strconv"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
@@ -41,6 +45,18 @@ func (w *World) Scale(n int) {
 		workers.Replicas = ptr.To(int32(n))
 		spec.ReplicaSpecs[v1alpha1.Worker] = workers
 	})
+}
+
+// RenewLease lets the training say how far it is, if the job has a progress Lease: so many steps further.
+func (w *World) RenewLease(steps int64) {
+	o, _ := w.Server.Get(server.Leases, w.Key.Namespace, state.LeaseName(w.Key.Name)).(*coordinationv1.Lease)
+	if o == nil {
+		return
+	}
+	lease := o.DeepCopy()
+	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(w.Clock.Now()))
+	lease.Annotations = map[string]string{v1alpha1.AnnotationStep: strconv.FormatInt(state.ProgressOf(o).Step+steps, 10)}
+	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Leases, Key: client.ObjectKeyFromObject(lease), Object: lease})
 }
 
 // DeleteJob deletes the job.

@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// inventory is a client that knows nodes and nothing else.
+type inventory struct {
+	client.Client
+	nodes []corev1.Node
+}
+
+func (c inventory) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	for i := range c.nodes {
+		if c.nodes[i].Name == key.Name {
+			c.nodes[i].DeepCopyInto(o.(*corev1.Node))
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, key.Name)
+}
+
+func (c inventory) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*corev1.NodeList).Items = c.nodes
+	return nil
+}
+
+// nodes returns that many nodes named n0, n1 ..., of which the first have not been ready since Epoch.
+func nodes(n, notReady int) []corev1.Node {
+	var list []corev1.Node
+	for i := range n {
+		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
+		if i < notReady {
+			ready.Status, ready.LastTransitionTime = corev1.ConditionUnknown, builder.Time(0)
+		}
+		list = append(list, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}}})
+	}
+	return list
+}
+
+func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
+	tainted := nodes(10, 0)
+	tainted[0].Spec.Taints = []corev1.Taint{{Key: "broken", TimeAdded: builder.TimePtr(20 * time.Second)}}
+	allTainted := nodes(10, 10)
+	for i := range allTainted {
+		allTainted[i].Spec.Taints = tainted[0].Spec.Taints
+	}
+	cases := []struct {
+		name         string
+		cached, live []corev1.Node
+		blind        bool
+		want         []string
+	}{
+		{"nodes that are well are not", nodes(10, 0), nil, false, nil},
+		{"one that is not ready, since when it counts as lost", nodes(10, 1), nil, false, []string{"n0 NodeLost 15s"}},
+		{"one that is tainted", tainted, nil, false, []string{"n0 NodeTainted 20s"}},
+		{"one that the cache and the API server do not know is deleted", nodes(10, 0)[1:], nil, false, []string{"n0 NodeDeleted 1m0s"}},
+		{"one that only the cache does not know is new", nodes(10, 0)[1:], nodes(1, 0), false, nil},
+		{"5 of 10 that are not ready count as lost", nodes(10, 5), nil, false, []string{"n0 NodeLost 15s", "n1 NodeLost 15s"}},
+		{"of 6 of 10 none does: the control plane has lost touch", nodes(10, 6), nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
+		{"a taint is somebody's word, however many have it", allTainted, nil, false, []string{"n0 NodeTainted 20s", "n1 NodeTainted 20s"}},
+		{"an operator that may not read nodes knows of none", nodes(10, 5), nil, true, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := builder.Snapshot(builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("n1")), builder.Running("worker", 1, builder.On("n0")))
+			cluster := New(inventory{nodes: c.cached}, inventory{nodes: c.live}, nil, testclock.NewFakePassiveClock(s.Now),
+				Options{Parallel: 1, WatchNodes: !c.blind, LostAfter: 15 * time.Second, LostTaints: []string{"broken"}})
+			if err := cluster.addNodes(context.Background(), s); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, n := range s.Nodes {
+				got = append(got, fmt.Sprintf("%s %s %v", n.Name, n.Lost.Reason, n.Lost.Time.Sub(builder.Epoch)))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"pgregory.net/rapid"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// TestMakeObeysItsLaws leads jobs through arbitrary pasts: in each pass anything may be seen of their pods, the plan's status is
+// stored, and time goes on.
+func TestMakeObeysItsLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		job := builder.ArbitraryJob().Draw(t, "job")
+		now := time.Duration(0)
+		for range rapid.IntRange(1, 8).Draw(t, "passes") {
+			now += time.Duration(rapid.IntRange(0, 120).Draw(t, "seconds")) * second
+			job.Spec.Suspend = rapid.IntRange(0, 5).Draw(t, "suspended") == 0
+			s := builder.Snapshot(job, builder.ArbitraryPods(job, now).Draw(t, "pods")...)
+			p := plan.Make(s)
+			if diff := cmp.Diff(p, plan.Make(s)); diff != "" {
+				t.Fatalf("another plan for the same snapshot:\n%s", diff)
+			}
+			checkBooks(t, s, &p)
+			checkBounds(t, &p.Status)
+			checkAtRest(t, s)
+			job = stored(t, s.Job, &p.Status)
+		}
+	})
+}
+
+// checkBooks : what is counted is what is ordered, in the status that is written and never otherwise.
+func checkBooks(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
+	was, is := &s.Job.Status, &p.Status
+	var whole, billed int32
+	for i := range p.Restarts {
+		if p.Restarts[i].Scope == v1alpha1.ScopeJob {
+			whole++
+		}
+		if p.Restarts[i].Billed {
+			billed++
+		}
+	}
+	if is.Attempt-was.Attempt != whole || is.Restarts-was.Restarts != int32(len(p.Restarts)) {
+		t.Fatalf("attempt %d to %d, %d to %d restarts, ordered %+v", was.Attempt, is.Attempt, was.Restarts, is.Restarts, p.Restarts)
+	}
+	if is.BilledRestarts < 0 || is.BilledRestarts > was.BilledRestarts+billed {
+		t.Fatalf("%d to %d billed, %d ordered", was.BilledRestarts, is.BilledRestarts, billed)
+	}
+	ended := s.IsFinished() || s.Job.Spec.Suspend
+	if ended && len(p.Restarts) > 0 || len(p.Restarts) > 0 && len(p.Steps) > 0 {
+		t.Fatalf("%d restarts of a job that has ended or rests %t, with steps %v", len(p.Restarts), ended, lines(p.Steps))
+	}
+	if s.IsFinished() && (!cmp.Equal(was.Conditions, is.Conditions) || !cmp.Equal(was.Incidents, is.Incidents) || was.EffectiveTimeRatio != is.EffectiveTimeRatio) {
+		t.Fatalf("a verdict is final (-was +is):\n%s", cmp.Diff(was, is))
+	}
+}
+
+// checkBounds : a status can be read back, and keeps to the limits of the schema.
+func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
+	if _, err := state.ReadMemory(&v1alpha1.TrainingJob{Status: *is}); err != nil {
+		t.Fatalf("the status cannot be read back: %v", err)
+	}
+	if len(is.Incidents) > 10 || len(is.AvoidedNodes) > 16 || len(is.Budgets) > 3 || len(is.Message) > 1024 || len(is.Conditions) > 16 {
+		t.Fatalf("%d incidents, %d avoided nodes, %d budgets, a message of %d bytes", len(is.Incidents), len(is.AvoidedNodes), len(is.Budgets), len(is.Message))
+	}
+	for _, b := range is.Budgets {
+		if int(b.Used) != len(b.Times) || b.Used == 0 {
+			t.Fatalf("budget %+v", b)
+		}
+	}
+	worker := is.ReplicaStatuses[v1alpha1.Worker]
+	if (worker.ParkedIndexes == "") != (worker.ParkedTime == nil) {
+		t.Fatalf("parked %q since %v", worker.ParkedIndexes, worker.ParkedTime)
+	}
+}
+
+// restless is how many passes a status may take to follow what is seen, if that does not change: a restart that explains
+// another, a life that ends, a suspension that ends.
+const restless = 6
+
+// checkAtRest : when nothing changes any more, soon nothing is written or told.
+func checkAtRest(t *rapid.T, s *state.Snapshot) {
+	at := *s
+	for range restless {
+		p := plan.Make(&at)
+		if equality.Semantic.DeepEqual(at.Job.Status, p.Status) {
+			for _, e := range p.Events {
+				if e.Reason != v1alpha1.EventSpareUsed && e.Reason != v1alpha1.EventSpareRefused { // told with a step
+					t.Fatalf("at rest it is told: %+v", e)
+				}
+			}
+			return
+		}
+		at.Job = stored(t, at.Job, &p.Status)
+		if err := at.Complete(); err != nil {
+			t.Fatalf("the status cannot be read back: %v", err)
+		}
+	}
+	verdict, _ := policy.Judge(&at)
+	t.Fatalf("after %d passes over the same pods there is something to write still, ruling %d: %s", restless, verdict.Ruling, cmp.Diff(at.Job.Status, plan.Make(&at).Status))
+}
+
+// stored returns the job as it is read back after the status was written.
+func stored(t *rapid.T, job *v1alpha1.TrainingJob, status *v1alpha1.TrainingJobStatus) *v1alpha1.TrainingJob {
+	t.Helper()
+	written := job.DeepCopy()
+	written.Status = *status
+	read, err := throughJSON(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}

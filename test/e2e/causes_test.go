@@ -1,0 +1,78 @@
+//go:build e2e
+
+package e2e
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// incident fails if the latest incident is not of that cause and reason, and returns it.
+func incident(v *view, cause v1alpha1.Cause, reason string) *v1alpha1.Incident {
+	GinkgoHelper()
+	v.is("it has had an incident", len(v.job.Status.Incidents) > 0)
+	i := &v.job.Status.Incidents[0]
+	v.is("the incident is of cause "+string(cause)+", reason "+reason, i.Cause == cause && i.Reason == reason)
+	return i
+}
+
+// preempt runs a pod on the node that is more important than all jobs, and takes all its GPUs.
+func preempt(node string, gpus int64) {
+	GinkgoHelper()
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}, Value: 1000}
+	Expect(kube.Create(here.ctx, class)).To(Succeed())
+	DeferCleanup(func() { Expect(kube.Delete(here.ctx, class)).To(Succeed()) })
+	urgent := custom("urgent", workers(1, limited(gpu, gpus), only(node)))
+	template := urgent.Spec.ReplicaSpecs[v1alpha1.Worker].Template
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "urgent", Namespace: here.namespace}, Spec: template.Spec}
+	pod.Spec.PriorityClassName = class.Name
+	Eventually(func() error { return kube.Create(here.ctx, pod) }).Should(Succeed(), "the API server knows the new priority class")
+}
+
+var _ = Describe("A pod that is taken away", Serial, func() {
+	It("for a more important one is Preempted: not charged, and its node not avoided", func() {
+		gpusAreFree()
+		node := fakeNodes(1)[0]
+		_, gpus := gpuNodes()
+		j := submit(pytorch("p", maxRestarts(0), workers(2), master(limited(gpu, gpus), preferring(node), doing("terminate-after", "500ms"))))
+		j.runs(0, 0)
+		preempt(node, gpus)
+		v := j.runs(1, 1)
+		incident(v, v1alpha1.CausePreempted, "PreemptionByScheduler")
+		v.is("no restart is charged", v.job.Status.BilledRestarts == 0)
+		v.is("no node is avoided", len(v.job.Status.AvoidedNodes) == 0)
+		j.tells(v1alpha1.EventRestarting, "master-0", node, "was preempted", "not charged")
+	})
+
+	It("from a node with a NoExecute taint is not charged, and the node is avoided", func() {
+		node := fakeNodes(1)[0]
+		j := submit(pytorch("p", maxRestarts(0), workers(2), master(preferring(node), doing("terminate-after", "500ms"))))
+		j.runs(0, 0)
+		taint(node, "example.test/broken", corev1.TaintEffectNoExecute)
+		v := j.runs(1, 1)
+		incident(v, v1alpha1.CauseInfrastructure, "DeletionByTaintManager")
+		notCharged(v)
+		avoids(j, v, node)
+	})
+})
+
+// avoids fails if the job does not keep off exactly these nodes, or nobody was told.
+func avoids(j *submitted, v *view, nodes ...string) {
+	GinkgoHelper()
+	var avoided []string
+	for _, n := range v.job.Status.AvoidedNodes {
+		avoided = append(avoided, n.Name)
+	}
+	Expect(avoided).To(ConsistOf(nodes), "the nodes that are avoided\n%s", v)
+	for _, node := range nodes {
+		v.is("no pod that can run is on "+node, v.slotOn(node) == "")
+		j.tells(v1alpha1.EventNodeAvoided, "keep off "+node)
+		Eventually(func() []string { return nodeEvents(node, v1alpha1.EventSuspectNode, j) }).Should(HaveLen(1), "Events %s on node %s", v1alpha1.EventSuspectNode, node)
+	}
+	j.told(v1alpha1.EventNodeAvoided, len(nodes))
+}

@@ -1,0 +1,44 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// suspects returns how many jobs keep off the node, as the metrics of the lab's operator say.
+func suspects(node string) int {
+	GinkgoHelper()
+	found := regexp.MustCompile(fmt.Sprintf(`(?m)^trainingjob_suspect_nodes\{node=%q\} (\d+)$`, node)).FindStringSubmatch(metrics())
+	if found == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(found[1])
+	Expect(err).NotTo(HaveOccurred())
+	return n
+}
+
+// metrics returns what the lab's operator tells Prometheus.
+func metrics() string {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join(labDir(), "lab.json"))
+	Expect(err).NotTo(HaveOccurred())
+	var lab struct{ Ports struct{ OperatorMetrics int } }
+	Expect(json.Unmarshal(text, &lab)).To(Succeed())
+	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", lab.Ports.OperatorMetrics))
+	Expect(err).NotTo(HaveOccurred())
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	Expect(err).NotTo(HaveOccurred())
+	return string(body)
+}

@@ -1,0 +1,60 @@
+//go:build e2e
+
+package e2e
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// What needs no patience: somebody says that the node is gone.
+var _ = Describe("A node that is said to be gone", Serial, func() {
+	outOfService := func(node string) { taint(node, corev1.TaintNodeOutOfService, corev1.TaintEffectNoExecute) }
+
+	DescribeTable("loses its pods at once: the collective restarts elsewhere, not charged", func(goes func(string), reason string, isAvoided bool) {
+		node := fakeNodes(1)[0]
+		j := submit(pytorch("p", maxRestarts(0), master(off(node)), workers(1, preferring(node))))
+		before := j.runs(0, 0)
+		Expect(before.slotOn(node)).To(Equal("worker-0"))
+		goes(node)
+		v := j.runs(1, 1)
+		allReplaced(before, v)
+		incident(v, v1alpha1.CauseInfrastructure, reason)
+		notCharged(v)
+		j.tells(v1alpha1.EventRestarting, "worker-0 on "+node, "lost its node", "1 more follow", "not charged")
+		if isAvoided {
+			avoids(j, v, node)
+		}
+	},
+		Entry("when the Node object is deleted", remove, v1alpha1.ReasonNodeDeleted, false),
+		Entry("when it is tainted out-of-service", outOfService, v1alpha1.ReasonNodeTainted, true),
+	)
+
+	It("takes with it only the worker beside parameter servers", func() {
+		node := fakeNodes(1)[0]
+		j := submit(tensorflow("t", maxRestarts(0), chief(off(node)), ps(2, off(node)), workers(1, preferring(node))))
+		before := j.runs(0, 0)
+		outOfService(node)
+		v := j.runs(0, 1)
+		v.is("all others go on", isSame(before.uids("worker-0"), &view{job: v.job, pods: without(v, "worker-0")}))
+		notCharged(v)
+		avoids(j, v, node)
+	})
+
+	It("is forgiven nothing: two failures of its own on one node make the job keep off it too", func() {
+		node := fakeNodes(1)[0]
+		j := submit(custom("c", master(off(node)), workers(1, preferring(node))))
+		j.runs(0, 0)
+		j.exits(1, "worker-0")
+		v := j.runs(0, 1)
+		v.is("once is chance", v.slotOn(node) == "worker-0" && len(v.job.Status.AvoidedNodes) == 0)
+		j.exits(1, "worker-0")
+		v = j.runs(0, 2)
+		avoids(j, v, node)
+		v.is("two strikes", v.job.Status.AvoidedNodes[0].Strikes == 2)
+		v.is("both are charged", v.job.Status.BilledRestarts == 2)
+	})
+})

@@ -1,0 +1,98 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// grantedVerbs returns what manifests/base lets the operator do with jobs, their children and nodes: "create pods".
+func grantedVerbs() []string {
+	GinkgoHelper()
+	text, err := os.ReadFile("../../manifests/base/operator-role.yaml")
+	Expect(err).NotTo(HaveOccurred(), "run the suite in test/e2e")
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	var granted []string
+	for role := (rbacv1.ClusterRole{}); decoder.Decode(&role) == nil; role = (rbacv1.ClusterRole{}) {
+		for _, rule := range role.Rules { // a binding has none
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					granted = append(granted, verb+" "+resource)
+				}
+			}
+		}
+	}
+	Expect(granted).To(ContainElement("create pods"))
+	return granted
+}
+
+// usedVerbs returns what the lab's operator has asked for since the lab was started, whatever the namespace.
+func usedVerbs() []string {
+	GinkgoHelper()
+	var used []string
+	for _, r := range auditLog(func(r *request) bool { return r.ObjectRef.Resource != "" }) {
+		used = append(used, r.String())
+	}
+	slices.Sort(used)
+	return slices.Compact(used)
+}
+
+// The story makes the operator do the rare things; the common ones it does anyway.
+var _ = Describe("The operator's rights", Serial, Label("lab"), func() {
+	It("are used, all of them, and suffice", func() {
+		nodes := fakeNodes(2)
+		foreignChildren("conflict")
+		conflict := submit(pytorch("conflict", reporting(600, v1alpha1.StallNotify), workers(1)))
+		conflict.becomes("it meets a foreign Service", func(v *view) bool { return v.isTrue(v1alpha1.ConditionStalled) })
+		Expect(kube.Delete(here.ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: "conflict"}})).To(Succeed())
+		Eventually(usedVerbs).WithTimeout(time.Minute).WithPolling(time.Second).Should(ContainElement("get leases"), "it meets a foreign Lease")
+		expiring := submit(pytorch("expiring", timeToLive(1), workers(1, preferring(nodes[0]))))
+		moved := submit(custom("moved", master(preferring(nodes[1])), workers(1, off(nodes...))))
+		expiring.runs(0, 0)
+		moved.runs(0, 0)
+		taint(nodes[1], corev1.TaintNodeOutOfService, corev1.TaintEffectNoExecute)
+		moved.runs(0, 1)
+		Expect(kube.Delete(here.ctx, moved.pod("worker-0"), client.GracePeriodSeconds(0))).To(Succeed())
+		moved.runs(0, 2)
+		remove(nodes[0])
+		expiring.runs(1, 1)
+		expiring.exits(0, "worker-0")
+		expiring.isDeleted()
+
+		granted, used := grantedVerbs(), usedVerbs()
+		Expect(granted).To(ContainElements(used), "nothing is asked for that manifests/base does not grant")
+		granted = slices.DeleteFunc(granted, func(verb string) bool {
+			return strings.HasPrefix(verb, "list ") || strings.HasPrefix(verb, "watch ") // its caches ask at the start, and one of them suffices
+		})
+		rare := []string{
+			"update trainingjobs/finalizers", // asked by admission, where OwnerReferencesPermissionEnforcement is on
+			"get trainingjobs",               // only when an operator has just started
+			"patch events",                   // only for an Event that repeats
+		}
+		Expect(append(used, rare...)).To(ContainElements(granted), "nothing is granted that is never asked for")
+	})
+})
+
+// foreignChildren makes somebody else's Service and Lease under the names that the job of that name needs.
+func foreignChildren(job string) {
+	GinkgoHelper()
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: job}}
+	service.Spec.ClusterIP = corev1.ClusterIPNone
+	Expect(kube.Create(here.ctx, service)).To(Succeed())
+	Expect(kube.Create(here.ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: job + "-progress"}})).To(Succeed())
+}
