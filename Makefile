@@ -73,6 +73,21 @@ bin/lab: $(lab_files)
 	@echo "The lab is a whole Kubernetes control plane in one binary: the first compile takes about ten minutes on 2 cores."
 	.ci/build test/lab . $@ "-X k8s.io/component-base/version.gitVersion=v1.37.1"
 
+.PHONY: schedulers
+schedulers: bin/coscheduling bin/volcano bin/kueue ## build what bin/lab up --with coscheduling|volcano|kueue runs
+
+bin/coscheduling: $(wildcard test/schedulers/coscheduling/*)
+	.ci/build test/schedulers/coscheduling . $@ "-X k8s.io/component-base/version.gitVersion=v1.35.4"
+	.ci/link-module test/schedulers/coscheduling sigs.k8s.io/scheduler-plugins $@.module
+
+bin/volcano: $(wildcard test/schedulers/volcano/*)
+	.ci/build test/schedulers/volcano . $@ ""
+	.ci/link-module test/schedulers/volcano volcano.sh/volcano $@.module
+
+bin/kueue: $(wildcard test/schedulers/kueue/*)
+	.ci/build test/schedulers/kueue sigs.k8s.io/kueue/cmd/kueue $@ "-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.19.0"
+	.ci/link-module test/schedulers/kueue sigs.k8s.io/kueue $@.module
+
 .PHONY: image
 image: ## build the container image with Docker
 	@docker version >/dev/null 2>&1 || { echo "make image needs a Docker engine, and none answers here; make build makes the same binary" >&2; exit 1; }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -57,6 +58,8 @@ fails, everything that was started is ended again.`,
 	flags.IntVar(&options.Nodes, "nodes", 16, "number of fake nodes, gpu-0 and so on")
 	flags.IntVar(&options.GPUs, "gpus", 8, "GPUs (nvidia.com/gpu) of each node")
 	flags.StringArrayVar(&options.CRDs, "crds", nil, "file or folder with CustomResourceDefinitions to install (may be repeated)")
+	flags.StringArrayVar(&options.With, "with", nil,
+		"an add-on to run beside the default scheduler: "+strings.Join(cluster.AddonNames(), ", ")+" (may be repeated)")
 	flags.StringVar(&options.Operator, "operator", "", "operator binary to run; none if empty")
 	flags.StringArrayVar(&options.OperatorArgs, "operator-args", nil, "one further argument for the operator (may be repeated)")
 	flags.DurationVar(&options.NodeMonitorGracePeriod, "node-monitor-grace-period", 0,

@@ -13,8 +13,9 @@ type component struct {
 	health process.Health
 }
 
-// nativeGangs switches on scheduling.k8s.io's PodGroups, which are alpha in 1.37.
-const nativeGangs = "--feature-gates=GenericWorkload=true"
+// nativeGangs switches on what 1.37 has of scheduling.k8s.io and leaves off by default: PodGroups (beta), their
+// topology constraints and their own preemption policy (both alpha).
+const nativeGangs = "--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true,PodGroupPreemptionPolicy=true"
 
 // clientSpeed lifts the clients' own limits (20 to 50 requests a second by default), which
 // a job of a thousand pods would measure instead of the operator.

@@ -13,9 +13,16 @@ import (
 )
 
 func (l *lab) installCRDs(ctx context.Context) error {
-	if len(l.CRDs) == 0 {
-		return nil
+	for _, path := range l.CRDs {
+		if err := l.installCRDsFrom(ctx, path); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// installCRDsFrom installs the definitions in a file or folder, each changed first by all of the functions.
+func (l *lab) installCRDsFrom(ctx context.Context, path string, changes ...func(*apiextensions.CustomResourceDefinition)) error {
 	config, err := l.dir.restConfig()
 	if err != nil {
 		return err
@@ -24,17 +31,18 @@ func (l *lab) installCRDs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client for CRDs: %w", err)
 	}
-	for _, path := range l.CRDs {
-		definitions, err := readCRDs(path)
-		if err != nil {
+	definitions, err := readCRDs(path)
+	if err != nil {
+		return err
+	}
+	for _, crd := range definitions {
+		for _, change := range changes {
+			change(&crd)
+		}
+		if err := installCRD(ctx, client, crd); err != nil {
 			return err
 		}
-		for _, crd := range definitions {
-			if err := installCRD(ctx, client, crd); err != nil {
-				return err
-			}
-			l.say("CRD %s is established", crd.Name)
-		}
+		l.say("CRD %s is established", crd.Name)
 	}
 	return nil
 }

@@ -34,6 +34,20 @@ func freePorts() (Ports, error) {
 	return ports, nil
 }
 
+// more returns further ports, once all of the lab's own but the operator's are in use.
+func (p Ports) more(count int) ([]int, error) {
+	taken := map[int]bool{p.OperatorMetrics: true, p.OperatorHealth: true}
+	var more []int
+	for range count {
+		free, err := freePort(taken)
+		if err != nil {
+			return nil, err
+		}
+		more, taken[free] = append(more, free), true
+	}
+	return more, nil
+}
+
 // freePort tries ports below Linux' ephemeral range (32768 and up): one that the kernel
 // itself had chosen it might give to an outgoing connection before its listener is up.
 // They are tried in random order because two labs may be starting at once.

@@ -2,7 +2,7 @@
 // components with fake GPU nodes, all of it processes of this machine.
 //
 // Up, in order: folder, credentials and files; etcd, API server, controller manager,
-// scheduler, kwok, each waited for; nodes; CRDs; the operator. What is started is in
+// scheduler, kwok, each waited for; nodes; CRDs; add-ons; the operator. What is started is in
 // lab.json before it is waited for, so that Down finds it whatever happens to Up, and
 // when a step fails Up ends all that it has started but leaves the folder, with the logs.
 package cluster
@@ -24,6 +24,8 @@ type Options struct {
 	GPUs  int
 	// CRDs are files or folders with CustomResourceDefinitions.
 	CRDs []string
+	// With names the add-ons: other schedulers and Kueue.
+	With []string
 	// Operator is the operator's binary; empty for a lab without one.
 	Operator     string
 	OperatorArgs []string
@@ -70,6 +72,15 @@ func (o Options) check() error {
 			return err
 		}
 	}
+	chosen, err := o.withAddons()
+	if err != nil {
+		return err
+	}
+	for _, a := range chosen {
+		if _, err := a.program(); err != nil {
+			return err
+		}
+	}
 	if o.Operator == "" {
 		return nil
 	}
@@ -83,7 +94,7 @@ func (o Options) check() error {
 
 func (l *lab) up(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.begun, l.startControlPlane, l.createNodes, l.installCRDs, l.startOperator, l.done,
+		l.begun, l.startControlPlane, l.createNodes, l.installCRDs, l.startAddons, l.startOperator, l.done,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -112,7 +123,11 @@ func (l *lab) begun(context.Context) (err error) {
 }
 
 func (l *lab) startControlPlane(ctx context.Context) error {
-	for _, c := range controlPlane(l.dir, l.state, l.token) {
+	return l.startAll(ctx, controlPlane(l.dir, l.state, l.token)...)
+}
+
+func (l *lab) startAll(ctx context.Context, components ...component) error {
+	for _, c := range components {
 		if err := l.start(ctx, c); err != nil {
 			return err
 		}

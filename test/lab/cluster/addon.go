@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// addon is what only some labs have, beside the default scheduler: lab up --with NAME.
+type addon struct {
+	name string
+	// crds are folders below the add-on's Go module.
+	crds  []string
+	start func(*lab, context.Context, program) error
+}
+
+func addons() []addon {
+	return []addon{
+		{name: "coscheduling", crds: []string{"config/crd/bases"}, start: (*lab).startCoscheduling},
+		{name: "volcano", crds: []string{"config/crd/volcano/bases", "config/crd/jobflow/bases"}, start: (*lab).startVolcano},
+		{name: "kueue", start: (*lab).startKueue}, // its CRDs name its webhook
+	}
+}
+
+// AddonNames are those that Options.With may hold.
+func AddonNames() []string {
+	var names []string
+	for _, a := range addons() {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+// program is an add-on as make has built it: a binary beside lab's own, and a link NAME.module to the folder of
+// the Go module that it was built from, where its CRDs are.
+type program struct {
+	binary, module string
+}
+
+func (a addon) program() (program, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return program{}, fmt.Errorf("finding this program: %w", err)
+	}
+	binary := filepath.Join(filepath.Dir(self), a.name)
+	found := program{binary: binary, module: binary + ".module"}
+	for _, path := range []string{found.binary, found.module} {
+		if _, err := os.Stat(path); err != nil {
+			return program{}, fmt.Errorf("--with %s: %w (make bin/%s makes it)", a.name, err, a.name)
+		}
+	}
+	return found, nil
+}
+
+// withAddons returns the add-ons that the options name, in the order of addons.
+func (o Options) withAddons() ([]addon, error) {
+	for _, name := range o.With {
+		if !slices.Contains(AddonNames(), name) {
+			return nil, fmt.Errorf("--with %s: there is %s", name, strings.Join(AddonNames(), ", "))
+		}
+	}
+	return slices.DeleteFunc(addons(), func(a addon) bool { return !slices.Contains(o.With, a.name) }), nil
+}
+
+func (l *lab) startAddons(ctx context.Context) error {
+	chosen, err := l.withAddons()
+	if err != nil {
+		return err
+	}
+	for _, a := range chosen {
+		program, err := a.program()
+		if err != nil {
+			return err
+		}
+		for _, crds := range a.crds {
+			if err := l.installCRDsFrom(ctx, filepath.Join(program.module, crds)); err != nil {
+				return err
+			}
+		}
+		if err := a.start(l, ctx, program); err != nil {
+			return err
+		}
+	}
+	return nil
+}

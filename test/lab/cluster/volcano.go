@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+//go:embed volcano.yaml
+var volcanoConfig []byte
+
+// startVolcano starts Volcano's scheduler, for pods with schedulerName volcano, and its controllers, which make and
+// open the default queue.
+func (l *lab) startVolcano(ctx context.Context, program program) error {
+	ports, err := l.state.Ports.more(2)
+	if err != nil {
+		return err
+	}
+	config := l.dir.file("volcano.yaml")
+	if err := os.WriteFile(config, volcanoConfig, 0o644); err != nil {
+		return fmt.Errorf("writing the configuration of Volcano: %w", err)
+	}
+	run := func(name string, port int, args ...string) component {
+		return l.addonProcess("volcano-"+name, program.binary, "http://"+local(port)+"/healthz", append([]string{
+			name, "--kubeconfig=" + l.dir.kubeconfig(), "--kube-api-qps=500", "--kube-api-burst=1000",
+			"--enable-healthz", "--healthz-address=" + local(port),
+		}, args...))
+	}
+	if err := l.startAll(ctx, run("controller-manager", ports[0]),
+		run("scheduler", ports[1], "--scheduler-conf="+config, "--schedule-period=200ms", "--cache-dumper=false")); err != nil {
+		return err
+	}
+	return l.waitForDefaultQueue(ctx)
+}
+
+// waitForDefaultQueue waits until Volcano's default queue is open: before, its scheduler leaves every pod pending.
+func (l *lab) waitForDefaultQueue(ctx context.Context) error {
+	config, err := l.dir.restConfig()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for queues: %w", err)
+	}
+	queues := client.Resource(schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "queues"})
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for {
+		if queue, err := queues.Get(ctx, "default", metav1.GetOptions{}); err == nil {
+			if state, _, _ := unstructured.NestedString(queue.Object, "status", "state"); state == "Open" {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for Volcano's default queue to open: %w", ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
