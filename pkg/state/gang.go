@@ -60,14 +60,14 @@ type GangTerms struct {
 	Scheduling v1alpha1.Scheduling
 }
 
-// Object is anything that the API server keeps; ObjectList is a list of such.
-type (
-	Object interface {
-		metav1.Object
-		runtime.Object
-	}
-	ObjectList interface {
-		metav1.ListInterface
-		runtime.Object
-	}
-)
+// Object is anything that the API server keeps.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// ObjectList is a list of such objects.
+type ObjectList interface {
+	metav1.ListInterface
+	runtime.Object
+}

@@ -63,7 +63,9 @@ func (v *view) placed() int {
 }
 
 var _ = Describe("A gang that Kubernetes schedules", Serial, func() {
-	whole := func(nodes []string, n int32) jobOption { return workers(n, only(nodes...), limited("nvidia.com/gpu", 8)) }
+	whole := func(nodes []string, n int32) jobOption {
+		return workers(n, only(nodes...), limited("nvidia.com/gpu", 8))
+	}
 
 	BeforeEach(func() {
 		if err := kube.List(here.ctx, &schedulingv1beta1.PodGroupList{}); err != nil {
@@ -157,7 +159,9 @@ var _ = Describe("A gang that Kubernetes schedules", Serial, func() {
 
 	It("does not crash the operator where its scheduler is missing, but says so", func() {
 		j := submit(pytorch("missing", gang(v1alpha1.GangCoscheduling), workers(1)))
-		v := j.becomes("it says what is missing", func(v *view) bool { return v.condition(v1alpha1.ConditionScheduled).Reason == v1alpha1.ReasonGangUnavailable })
+		v := j.becomes("it says what is missing", func(v *view) bool {
+			return v.condition(v1alpha1.ConditionScheduled).Reason == v1alpha1.ReasonGangUnavailable
+		})
 		Expect(v.job.Status.Message).To(ContainSubstring("PodGroup of scheduling.x-k8s.io/v1alpha1"))
 		Expect(v.pods).To(BeEmpty())
 	})
