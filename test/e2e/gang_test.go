@@ -80,7 +80,7 @@ var _ = Describe("A gang that Kubernetes schedules", Serial, func() {
 		j := submit(pytorch("whole", gang(v1alpha1.GangNative), whole(nodes, 3)))
 		v := j.becomes("it waits as a gang", (*view).waitsForNodes)
 		Expect(v.job.Status.Phase).To(Equal(v1alpha1.PhasePending))
-		Expect(v.job.Status.Message).To(ContainSubstring("3 x 8 nvidia.com/gpu at once: minCount (3)"))
+		Expect(v.job.Status.Message).To(And(HavePrefix("The gang needs 3 x 8 nvidia.com/gpu at once: "), ContainSubstring("minCount (3) cannot be satisfied: 2 scheduled")))
 		j.stays("no pod has a node", func(v *view) bool { return v.placed() == 0 })
 		Expect(j.groups()).To(Equal([]string{"whole-0"}))
 		uncordon(nodes[2])
