@@ -107,7 +107,7 @@ func place(s *state.Snapshot, pod *corev1.Pod) {
 }
 
 // whyGangWaits returns why the gang has no nodes: in its scheduler's words, with the numbers of what it needs. ok is false if
-// nothing says that it waits.
+// nothing says that it waits as a whole: one replica that waits beside the others waits by itself.
 func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if !s.IsGang() {
 		return "", "", false
@@ -115,19 +115,18 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if s.Gang.Unavailable != "" {
 		return v1alpha1.ReasonGangUnavailable, s.Gang.Unavailable, true
 	}
-	unplaced := false
 	words := ""
 	for _, slot := range s.Slots() {
 		p := s.Present(slot)
-		if p == nil || p.Scheduled() {
-			continue
-		}
-		unplaced = true
-		if words == "" && p.Waiting.Reason == v1alpha1.ReasonUnschedulable {
+		switch {
+		case p == nil:
+		case p.Scheduled():
+			return "", "", false
+		case words == "" && p.Waiting.Reason == v1alpha1.ReasonUnschedulable:
 			words = slot.String() + ": " + p.Waiting.Message
 		}
 	}
-	if group := s.PresentGroup(); group != nil && unplaced {
+	if group := s.PresentGroup(); group != nil {
 		words = cmp.Or(group.Waiting.Message, words)
 	}
 	if words == "" {

@@ -93,6 +93,15 @@ func TestWhyAGangWaits(t *testing.T) {
 	}
 }
 
+// One that waits beside the others is no gang that waits.
+func TestAReplacedMemberWaitsByItself(t *testing.T) {
+	beside := seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Unschedulable("no room")), ganged(state.Group{Name: "j-0", Minimum: 2}))
+	c := meta.FindStatusCondition(plan.Make(builder.Snapshot(gangJob(t), beside...)).Status.Conditions, v1alpha1.ConditionScheduled)
+	if c == nil || c.Reason != v1alpha1.ReasonUnschedulable || c.Message != "worker-1: no room" {
+		t.Errorf("condition %v, want Unschedulable", c)
+	}
+}
+
 func TestTheMinimumOfAGang(t *testing.T) {
 	succeeded := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "0"})
 	minAvailable := func(job *v1alpha1.TrainingJob) {

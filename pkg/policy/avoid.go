@@ -57,7 +57,7 @@ func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incide
 	}
 	var more []v1alpha1.Incident
 	for _, n := range s.Nodes {
-		named := slices.ContainsFunc(incidents, func(i v1alpha1.Incident) bool { return i.Node == n.Name })
+		named := slices.ContainsFunc(incidents, func(i v1alpha1.Incident) bool { return i.Node == n.Name && i.RestartTime.Equal(&now) })
 		if !named && n.Lost.Reason != v1alpha1.ReasonNodeDeleted && !s.Now.Before(n.Lost.Time) {
 			more = append(more, v1alpha1.Incident{
 				Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: n.Lost.Reason}, RestartTime: now,

@@ -105,8 +105,9 @@ func TestNodesLostTogetherAreAllAvoided(t *testing.T) {
 	s := builder.Snapshot(job, builder.Running("worker", 0, builder.On("a")), builder.Running("worker", 1, builder.On("b")), builder.Running("worker", 2, builder.On("c")),
 		builder.NodeLost("a", 0), builder.NodeLost("b", 10*second), builder.NodeLost("c", 50*second))
 	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "a", Reason: v1alpha1.ReasonNodeLost}, RestartTime: builder.Time(60 * second)}
+	before := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "b", Reason: "Error"}, RestartTime: builder.Time(5 * second)} // one exit is no fault of the node's
 	var names []string
-	for _, n := range policy.Avoid(s, []v1alpha1.Incident{incident}) {
+	for _, n := range policy.Avoid(s, []v1alpha1.Incident{incident, before}) {
 		names = append(names, n.Name)
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {

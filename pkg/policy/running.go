@@ -18,14 +18,18 @@ func IsRunning(s *state.Snapshot, slot state.Slot) bool {
 // FirstMissing returns the slot of the lowest rank without which the job does not run; ok is false if the job runs.
 // Every replica must run or have succeeded; of elastic workers minReplicas must, with the one at which the others meet among
 // them, and an evaluator may be given up.
-func FirstMissing(s *state.Snapshot) (missing state.Slot, ok bool) {
+func FirstMissing(s *state.Snapshot) (missing state.Slot, ok bool) { return firstWithout(s, isUp) }
+
+// firstWithout returns the slot of the lowest rank that does not have what it should, leaving as many workers out of account as
+// an elastic job can do without.
+func firstWithout(s *state.Snapshot, has func(*state.Snapshot, state.Slot) bool) (missing state.Slot, ok bool) {
 	spare := 0
 	if elastic := s.Job.Spec.Elastic; elastic != nil {
 		spare = int(s.Job.Spec.Replicas(v1alpha1.Worker) - elastic.MinReplicas)
 	}
 	for _, slot := range s.Slots() {
 		switch {
-		case isUp(s, slot):
+		case has(s, slot):
 		case slot.Role == v1alpha1.Worker && spare > 0 && !isMetAt(s, slot):
 			spare--
 		default:

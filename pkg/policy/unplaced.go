@@ -11,35 +11,40 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// unplaced rules because the user would rather have the job fail than wait any longer for room.
+// unplaced rules because the user would rather have the job fail than wait any longer for room. A job that runs waits for
+// nobody: a replica that is replaced has all the time it takes.
 func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
 	scheduling := s.Job.Spec.Scheduling
 	if scheduling == nil || scheduling.TimeoutSeconds == nil || s.Job.Status.StartTime == nil ||
-		meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionScheduled) {
+		meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
+	slot, waits := firstWithout(s, hasNode)
 	deadline := attemptStart(s.Job).Add(time.Duration(*scheduling.TimeoutSeconds) * time.Second)
-	if s.Now.Before(deadline) {
+	switch {
+	case !waits:
+		return nil, time.Time{}
+	case s.Now.Before(deadline):
 		return nil, deadline
 	}
 	words := "the scheduler has not said why"
-	if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil {
+	if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
 		words = c.Message
 	}
-	message := clip(fmt.Sprintf("Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *scheduling.TimeoutSeconds, words))
-	verdict := fail(waitingSlot(s, words), v1alpha1.ReasonSchedulingTimeout, message)
-	return &verdict, time.Time{}
-}
-
-// waitingSlot returns the failure of the lowest rank that has no node.
-func waitingSlot(s *state.Snapshot, words string) *v1alpha1.Failure {
-	slot, _ := FirstMissing(s)
-	f := &v1alpha1.Failure{
+	failure := &v1alpha1.Failure{
 		Role: slot.Role, Index: int32(slot.Index), Attempt: s.Job.Status.Attempt, Cause: v1alpha1.CauseStartup,
 		Reason: v1alpha1.ReasonSchedulingTimeout, Message: clip(words), Time: metav1.NewTime(s.Now),
 	}
 	if p := s.Present(slot); p != nil {
-		f.Pod = p.Name
+		failure.Pod = p.Name
 	}
-	return f
+	verdict := fail(failure, v1alpha1.ReasonSchedulingTimeout, clip(fmt.Sprintf(
+		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *scheduling.TimeoutSeconds, words)))
+	return &verdict, time.Time{}
+}
+
+// hasNode reports whether the slot needs no node, or its present pod has one.
+func hasNode(s *state.Snapshot, slot state.Slot) bool {
+	p := s.Present(slot)
+	return !s.IsWanted(slot) || HasSucceeded(s, slot) || p != nil && p.Scheduled()
 }

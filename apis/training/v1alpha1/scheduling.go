@@ -31,7 +31,8 @@ type Scheduling struct {
 	// topology keeps the pods near each other. Default: anywhere.
 	// +optional
 	Topology *Topology `json:"topology,omitempty"`
-	// timeoutSeconds is how long an attempt may wait until every pod has a node; then the job fails. Default: for ever.
+	// timeoutSeconds is how long an attempt that does not run yet may wait until every pod (elastic: minReplicas workers)
+	// has a node; then the job fails. Default: for ever.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`

@@ -1,0 +1,34 @@
+package policy_test
+
+import (
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+func TestWaitingForNodes(t *testing.T) {
+	patience := func(job *v1alpha1.TrainingJob) {
+		job.Spec.Scheduling = &v1alpha1.Scheduling{TimeoutSeconds: ptr.To[int32](60)}
+	}
+	job := func(more ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append([]builder.JobOption{builder.Workers(2), builder.StartedAt(0), patience}, more...)...)
+	}
+	running := builder.Condition(v1alpha1.ConditionRunning, true, "", 0)
+	half := seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Unschedulable("no room")))
+	early := append(seen(builder.Now(59*second)), half...)
+	timedOut := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonSchedulingTimeout}
+	check(t, []judgeCase{
+		{"it may wait for so long", job(), early, judged{Wake: 60 * second}},
+		{"and then it fails", job(), half, timedOut},
+		{"a pod that is not made yet waits too", job(), seen(builder.Running("worker", 0)), timedOut},
+		{"what has a node waits no longer, whatever the status still says", job(builder.Condition(v1alpha1.ConditionScheduled, false, "", 0)),
+			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On("gpu-1"))), judged{}},
+		{"a replica of a job that runs may wait for ever", job(running), half, judged{}},
+		{"an elastic job needs minReplicas only", job(builder.Elastic(1, 4)), half, judged{}},
+		{"without a timeout it waits for ever", builder.Job("j", builder.Workers(2), builder.StartedAt(0)), half, judged{}},
+	})
+}
