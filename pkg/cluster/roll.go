@@ -23,7 +23,7 @@ type roll struct {
 	jobs   map[types.UID]*rolled
 }
 
-// rolled is one job on the roll: its resourceVersion and its pods.
+// rolled is one job on the roll: its resourceVersion, and its pods with those of former jobs of its name.
 type rolled struct {
 	version string
 	pods    []types.UID
@@ -68,11 +68,17 @@ func (c *Cluster) callRoll(ctx context.Context) (map[types.UID]*rolled, error) {
 		return nil, fmt.Errorf("listing the pods of all jobs from the API server: %w", err)
 	}
 	all := make(map[types.UID]*rolled, len(jobs))
+	names := make(map[client.ObjectKey]*rolled, len(jobs))
 	for i := range jobs {
-		all[jobs[i].UID] = &rolled{version: jobs[i].ResourceVersion}
+		entry := &rolled{version: jobs[i].ResourceVersion}
+		all[jobs[i].UID], names[client.ObjectKeyFromObject(&jobs[i])] = entry, entry
 	}
 	for i := range pods {
-		if entry := all[types.UID(pods[i].Labels[v1alpha1.LabelJobUID])]; entry != nil {
+		ref := controllerOf(&pods[i])
+		if ref == nil {
+			continue
+		}
+		if entry := names[client.ObjectKey{Namespace: pods[i].Namespace, Name: ref.Name}]; entry != nil {
 			entry.pods = append(entry.pods, pods[i].UID)
 		}
 	}

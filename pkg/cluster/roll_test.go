@@ -87,9 +87,11 @@ func TestWhenTheRollLeavesADoubtTheJobIsComparedByItself(t *testing.T) {
 		pods     []string
 		before   func(*Cluster, *v1alpha1.TrainingJob)
 		conflict bool
+		former   string // pod of a former job of that name
 	}{
-		"the cache is older than the roll": {cached: "99", pods: []string{"a-0"}, conflict: true},
-		"a pod is not in the cache":        {cached: "100", conflict: true},
+		"a former job's pod is not in the cache": {cached: "100", pods: []string{"a-0"}, former: "old", conflict: true},
+		"the cache is older than the roll":       {cached: "99", pods: []string{"a-0"}, conflict: true},
+		"a pod is not in the cache":              {cached: "100", conflict: true},
 		"a write's answer was lost": {cached: "100", pods: []string{"a-0"}, before: func(c *Cluster, job *v1alpha1.TrainingJob) {
 			_ = c.verify(context.Background(), job, []corev1.Pod{*podWith(job, "a-0")})
 			c.note(job.UID, func(n *notes) { n.verified = false })
@@ -101,6 +103,11 @@ func TestWhenTheRollLeavesADoubtTheJobIsComparedByItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := running("a", "100")
 			server := &registry{jobs: []*v1alpha1.TrainingJob{live}, pods: []*corev1.Pod{podWith(live, "a-0")}}
+			if c.former != "" {
+				before := running("a", "50")
+				before.UID = "former"
+				server.pods = append(server.pods, podWith(before, c.former))
+			}
 			known, _ := refusing()
 			known.live = server
 			cached := running("a", c.cached)

@@ -36,7 +36,8 @@ func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached 
 	return nil
 }
 
-// compare returns a conflict error if the API server has another version of the job, or a pod of it that was not seen.
+// compare returns a conflict error if the API server has another version of the job, or a pod that was not seen, of it or of a
+// former job of its name: the present one waits for that.
 func (c *Cluster) compare(ctx context.Context, job *v1alpha1.TrainingJob, seen map[types.UID]bool) error {
 	var live v1alpha1.TrainingJob
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(job), &live); err != nil {
@@ -47,11 +48,12 @@ func (c *Cluster) compare(ctx context.Context, job *v1alpha1.TrainingJob, seen m
 	}
 	pods := &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	if err := c.live.List(ctx, pods, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(job.UID)}); err != nil {
+	if err := c.live.List(ctx, pods, client.InNamespace(job.Namespace), client.HasLabels{v1alpha1.LabelJobUID},
+		client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name}); err != nil {
 		return fmt.Errorf("listing the pods from the API server: %w", err)
 	}
 	for i := range pods.Items {
-		if !seen[pods.Items[i].UID] {
+		if ref := controllerOf(&pods.Items[i]); ref != nil && ref.Name == job.Name && !seen[pods.Items[i].UID] {
 			return staleCache(job, "it does not show pod "+pods.Items[i].Name)
 		}
 	}
