@@ -49,6 +49,9 @@ func (o *options) validate() error {
 	case o.logFormat != "json" && o.logFormat != "text":
 		return fmt.Errorf("--log-format %q: write json or text", o.logFormat)
 	}
+	if o.featureGates == "" {
+		return nil
+	}
 	if err := utilfeature.DefaultMutableFeatureGate.Set(o.featureGates); err != nil {
 		return fmt.Errorf("--feature-gates %q: %w", o.featureGates, err)
 	}

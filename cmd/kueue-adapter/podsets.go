@@ -52,7 +52,8 @@ func (j *trainingJob) PodSets(context.Context, client.Client) ([]kueue.PodSet, e
 }
 
 func (j *trainingJob) podSet(role v1alpha1.Role) (kueue.PodSet, error) {
-	template := j.Spec.ReplicaSpecs[role].Template.DeepCopy()
+	spec := j.Spec.ReplicaSpecs[role]
+	template := spec.Template.DeepCopy()
 	set := kueue.PodSet{
 		Name:     kueue.NewPodSetReference(string(role)),
 		Template: *template,
