@@ -17,8 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	configapi "sigs.k8s.io/kueue/apis/config/v1beta2"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
 	"sigs.k8s.io/kueue/pkg/controller/jobframework"
+	kueuemetrics "sigs.k8s.io/kueue/pkg/metrics"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -43,7 +46,7 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if err := setUp(ctx, mgr); err != nil {
+	if err := setUp(ctx, mgr, o.waitForPodsReady); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
@@ -53,12 +56,18 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 }
 
 // setUp adds Kueue's generic job controller, which asks trainingJob whatever it wants to know.
-func setUp(ctx context.Context, mgr manager.Manager) error {
+func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) error {
 	if err := jobframework.SetupWorkloadOwnerIndex(ctx, mgr.GetFieldIndexer(), gvk); err != nil {
 		return err
 	}
+	var how []jobframework.Option
+	if waitForPodsReady {
+		// The controller asks Kueue's cache which queues have metrics: none in this process.
+		empty := schdcache.New(mgr.GetClient(), schdcache.WithLocalQueueMetrics(&kueuemetrics.LocalQueueMetricsConfig{}))
+		how = append(how, jobframework.WithWaitForPodsReady(&configapi.WaitForPodsReady{}), jobframework.WithCache(empty))
+	}
 	factory := jobframework.NewGenericReconcilerFactory(newJob)
-	reconciler, err := factory(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(name))
+	reconciler, err := factory(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(name), how...)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type options struct {
 	metricsAddress          string
 	metricsSecure           bool
 	healthAddress           string
+	waitForPodsReady        bool
 	featureGates            string
 	logLevel                string
 	logFormat               string
@@ -35,6 +36,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
+	f.BoolVar(&o.waitForPodsReady, "wait-for-pods-ready", o.waitForPodsReady, "tell Kueue when all replicas run; set it if Kueue's configuration has waitForPodsReady, which else evicts every job")
 	f.StringVar(&o.featureGates, "feature-gates", o.featureGates, "Kueue's feature gates, as Kueue itself has them: PartialAdmission=false,... Empty means Kueue's defaults")
 	f.StringVar(&o.logLevel, "log-level", o.logLevel, "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "json or text")
