@@ -196,6 +196,37 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		Eventually(j.groups).Should(BeEmpty())
 	})
 
+	// The story makes the adapter do the rare things; the common ones it does anyway.
+	It("needs no more rights of the adapter than manifests/components/kueue grants, and those are used", Label("lab"), func() {
+		q = newQueue(4, held)
+		team("plain", 1).waits(q) // its priority is the cluster's default
+		j := team("rights", 2, elastic(1, 4), q.job(priorityLabel, workloadPriority(1)))
+		j.waits(q)
+		j.scale(3) // while it waits: its Workload is changed
+		q.stops("None")
+		v := j.runs(0, 0)
+		v.is("three run", len(v.pods) == 3)
+		j.scale(2) // while it runs: its Workload is made anew
+		v = j.runs(0, 0)
+		v.is("two run", len(v.pods) == 2)
+		j.exits(0, "worker-0")
+		j.succeeds()
+		Eventually(func() metav1.Condition { return j.queueSays("Finished") }).Should(HaveField("Reason", "Succeeded"))
+		j.delete(metav1.DeletePropagationBackground)
+		Eventually(j.workload).Should(BeNil())
+
+		granted, used := verbsIn("../../manifests/components/kueue/role.yaml"), verbsOf("trainingjob-kueue-adapter/")
+		Expect(granted).To(ContainElements(used), "nothing is asked for that is not granted")
+		granted = slices.DeleteFunc(granted, func(verb string) bool {
+			return strings.HasPrefix(verb, "list ") // only where the API server does not stream lists
+		})
+		rare := []string{
+			"update trainingjobs/finalizers", // asked by admission, where OwnerReferencesPermissionEnforcement is on
+			"patch events",                   // only for an Event that repeats
+		}
+		Expect(append(used, rare...)).To(ContainElements(granted), "nothing is granted that is never asked for")
+	})
+
 	Context("that is elastic", func() {
 		It("starts with fewer workers when the quota is short, and asks for all of them the next time", func() {
 			q = newQueue(2)
