@@ -149,7 +149,9 @@ func (j *submitted) workload() *unstructured.Unstructured {
 func (j *submitted) queueSays(kind string) metav1.Condition {
 	GinkgoHelper()
 	var status struct {
-		Status struct{ Conditions []metav1.Condition }
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
 	}
 	if workload := j.workload(); workload != nil {
 		Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(workload.Object, &status)).To(Succeed())
