@@ -24,7 +24,7 @@ func TestKueuesAdapterMayDoThisAndNothingElse(t *testing.T) {
 			"trainingjob.dev/trainingjobs":            {"list", "patch", "watch"},
 			"trainingjob.dev/trainingjobs/finalizers": {"update"},
 			"kueue.x-k8s.io/workloads":                {"create", "delete", "list", "patch", "update", "watch"},
-			"kueue.x-k8s.io/workloads/status":         {"patch", "update"},
+			"kueue.x-k8s.io/workloads/status":         {"patch"},
 			"kueue.x-k8s.io/resourceflavors":          {"list", "watch"},
 			"kueue.x-k8s.io/workloadpriorityclasses":  {"list", "watch"},
 			"scheduling.k8s.io/priorityclasses":       {"list", "watch"},

@@ -208,8 +208,9 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		v := j.runs(0, 0)
 		v.is("three run", len(v.pods) == 3)
 		j.scale(2) // while it runs: its Workload is made anew
-		v = j.runs(0, 0)
-		v.is("two run", len(v.pods) == 2)
+		j.becomes("two run, both of them new", func(w *view) bool {
+			return len(w.pods) == 2 && w.allRun() && w.uids()["worker-0"] != v.uids()["worker-0"]
+		})
 		j.exits(0, "worker-0")
 		j.succeeds()
 		Eventually(func() metav1.Condition { return j.queueSays("Finished") }).Should(HaveField("Reason", "Succeeded"))
@@ -219,11 +220,12 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		granted, used := verbsIn("../../manifests/components/kueue/role.yaml"), verbsOf("trainingjob-kueue-adapter/")
 		Expect(granted).To(ContainElements(used), "nothing is asked for that is not granted")
 		granted = slices.DeleteFunc(granted, func(verb string) bool {
-			return strings.HasPrefix(verb, "list ") // only where the API server does not stream lists
+			return strings.HasPrefix(verb, "list ") || strings.HasPrefix(verb, "watch ") // a watch is in the log when it ends
 		})
 		rare := []string{
 			"update trainingjobs/finalizers", // asked by admission, where OwnerReferencesPermissionEnforcement is on
 			"patch events",                   // only for an Event that repeats
+			"patch workloads",                // only for the annotation kueue.x-k8s.io/admission-gated-by
 		}
 		Expect(append(used, rare...)).To(ContainElements(granted), "nothing is granted that is never asked for")
 	})
@@ -248,9 +250,10 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 			j := team("scaled", 2, elastic(1, 4))
 			before := j.runs(0, 0)
 			j.scale(3)
-			v := j.runs(0, 0)
-			v.is("three run, all of them new", len(v.pods) == 3 && v.uids()["worker-0"] != before.uids()["worker-0"])
-			v.is("nothing failed", v.job.Status.Restarts == 0)
+			v := j.becomes("three run, all of them new", func(v *view) bool {
+				return len(v.pods) == 3 && v.allRun() && v.job.Status.Ready == "3/3" && v.uids()["worker-0"] != before.uids()["worker-0"]
+			})
+			v.is("nothing failed", v.job.Status.Restarts == 0 && v.job.Status.Attempt == 0)
 		})
 	})
 
