@@ -124,8 +124,8 @@ require (
 
 replace github.com/trainingjob/operator => ../..
 
-// The operator's go.mod asks for newer ones, with which Kueue does not compile (k8s.io, controller-runtime), or with which what
-// bin/kueue has compiled would be compiled once more.
+// The versions that Kueue 0.19 is built and tested with. The operator's go.mod asks for newer ones; with its k8s.io and
+// controller-runtime Kueue does not compile.
 replace (
 	github.com/fsnotify/fsnotify => github.com/fsnotify/fsnotify v1.10.1
 	github.com/go-logr/logr => github.com/go-logr/logr v1.4.3
