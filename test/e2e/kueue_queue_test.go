@@ -132,6 +132,16 @@ func (q *queue) job(labels ...string) jobOption {
 	}
 }
 
+// submit submits a PyTorch job of n workers, of one GPU each, to the queue.
+func (q *queue) submit(name string, n int32, options ...jobOption) *submitted {
+	GinkgoHelper()
+	return submit(pytorch(name, append([]jobOption{q.job(), gpuWorkers(n)}, options...)...))
+}
+
+func gpuWorkers(n int32, options ...replicaOption) jobOption {
+	return workers(n, append(options, limited(gpu, 1))...)
+}
+
 // workload returns the job's Workload; nil if it has none.
 func (j *submitted) workload() *unstructured.Unstructured {
 	GinkgoHelper()

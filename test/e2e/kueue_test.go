@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/ledger"
 )
 
 // priorityLabel names a WorkloadPriorityClass.
@@ -20,14 +19,6 @@ const priorityLabel = "kueue.x-k8s.io/priority-class"
 
 var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 	var q *queue
-	gpuWorkers := func(n int32, options ...replicaOption) jobOption {
-		return workers(n, append(options, limited(gpu, 1))...)
-	}
-	// team submits a PyTorch job of n workers to the queue.
-	team := func(name string, n int32, options ...jobOption) *submitted {
-		GinkgoHelper()
-		return submit(pytorch(name, append([]jobOption{q.job(), gpuWorkers(n)}, options...)...))
-	}
 
 	AfterEach(func() { q.isNeverExceeded() })
 
@@ -49,13 +40,13 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 
 	It("waits for quota, and runs when the job before it has ended and its pods are gone", func() {
 		q = newQueue(3)
-		first := team("first", 2, gpuWorkers(2, doing("terminate-after", "3s")))
+		first := q.submit("first", 2, gpuWorkers(2, doing("terminate-after", "3s")))
 		first.runs(0, 0)
-		second := team("second", 2)
+		second := q.submit("second", 2)
 		second.waits(q)
 		Eventually(func() metav1.Condition { return second.queueSays("QuotaReserved") }).Should(And(
 			HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("insufficient unused quota for nvidia.com/gpu"))))
-		small := team("small", 1)
+		small := q.submit("small", 1)
 		small.runs(0, 0)
 		second.stays("it waits", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseQueued && len(v.pods) == 0 })
 		first.exits(0, "worker-0")
@@ -67,9 +58,9 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 
 	It("gives its quota up when it has failed, and its Workload says that it has", func() {
 		q = newQueue(2)
-		first := team("first", 2, gpuWorkers(2, restarting(v1alpha1.RestartExitCode)))
+		first := q.submit("first", 2, gpuWorkers(2, restarting(v1alpha1.RestartExitCode)))
 		first.runs(0, 0)
-		second := team("second", 2)
+		second := q.submit("second", 2)
 		second.waits(q)
 		first.exits(1, "worker-1")
 		first.fails(v1alpha1.ReasonFatalExit)
@@ -79,9 +70,9 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 
 	It("gives its quota up when it is deleted", func() {
 		q = newQueue(2)
-		first := team("first", 2)
+		first := q.submit("first", 2)
 		first.runs(0, 0)
-		second := team("second", 2)
+		second := q.submit("second", 2)
 		second.waits(q)
 		first.delete(metav1.DeletePropagationForeground)
 		second.runs(0, 0)
@@ -89,9 +80,9 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 
 	It("keeps its quota for pods that outlive it", func() {
 		q = newQueue(2)
-		first := team("first", 2, cleaning(v1alpha1.CleanNone))
+		first := q.submit("first", 2, cleaning(v1alpha1.CleanNone))
 		first.runs(0, 0)
-		second := team("second", 2)
+		second := q.submit("second", 2)
 		second.waits(q)
 		first.exits(0, "worker-0")
 		first.succeeds()
@@ -103,9 +94,9 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 	It("makes way for a more important one: its quota is free when its pods are gone, it is charged nothing, and it comes back", func() {
 		q = newQueue(2, preempting)
 		class := workloadPriority(1000)
-		low := team("low", 2, maxRestarts(0), gpuWorkers(2, doing("terminate-after", "3s")))
+		low := q.submit("low", 2, maxRestarts(0), gpuWorkers(2, doing("terminate-after", "3s")))
 		before := low.runs(0, 0)
-		high := team("high", 1, q.job(priorityLabel, class))
+		high := q.submit("high", 1, q.job(priorityLabel, class))
 		v := low.becomes("it is suspended and its pods are ending", func(v *view) bool {
 			return v.isTrue(v1alpha1.ConditionSuspended) && len(v.pods) == 2 && v.slots(corev1.PodRunning) == ""
 		})
@@ -123,7 +114,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 
 	It("keeps its admission when it restarts as a whole", func() {
 		q = newQueue(2)
-		j := team("restarts", 2)
+		j := q.submit("restarts", 2)
 		j.runs(0, 0)
 		workload, admitted := j.workload().GetUID(), j.queueSays("Admitted").LastTransitionTime
 		j.exits(137, "worker-1")
@@ -139,7 +130,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 
 	It("rests while its queue is stopped and drained, and then goes on", func() {
 		q = newQueue(2)
-		j := team("drained", 2)
+		j := q.submit("drained", 2)
 		before := j.runs(0, 0)
 		q.stops("HoldAndDrain")
 		j.waits(q)
@@ -163,14 +154,14 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		job := pytorch("foreign", q.job(), gpuWorkers(1), managedBy("example.com/other"))
 		j := submit(job)
 		Expect(job.Spec.Suspend).To(BeFalse(), "what the API server answered")
-		team("own", 1).runs(0, 0) // created later, so the adapter has seen both
+		q.submit("own", 1).runs(0, 0) // created later, so the adapter has seen both
 		Expect(j.workload()).To(BeNil())
 		Expect(j.look().job.ResourceVersion).To(Equal(job.ResourceVersion), "nobody has written it")
 	})
 
 	It("needs quota for its spares too", func() {
 		q = newQueue(2)
-		j := team("spared", 2, gpuWorkers(2, spares(1)))
+		j := q.submit("spared", 2, gpuWorkers(2, spares(1)))
 		j.waits(q)
 		Eventually(func() metav1.Condition { return j.queueSays("QuotaReserved") }).Should(HaveField("Message", ContainSubstring("nvidia.com/gpu")))
 		q.grows(3)
@@ -183,7 +174,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 
 	It("is scheduled as a gang once it is admitted, and has no group before", func() {
 		q = newQueue(2, held)
-		j := team("gang", 2, gang(v1alpha1.GangNative))
+		j := q.submit("gang", 2, gang(v1alpha1.GangNative))
 		j.waits(q)
 		Expect(j.groups()).To(BeEmpty())
 		q.stops("None")
@@ -200,8 +191,8 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 	// The story makes the adapter do the rare things; the common ones it does anyway.
 	It("needs no more rights of the adapter than manifests/components/kueue grants, and those are used", Label("lab"), func() {
 		q = newQueue(4, held)
-		team("plain", 1).waits(q) // its priority is the cluster's default
-		j := team("rights", 2, elastic(1, 4), q.job(priorityLabel, workloadPriority(1)))
+		q.submit("plain", 1).waits(q) // its priority is the cluster's default
+		j := q.submit("rights", 2, elastic(1, 4), q.job(priorityLabel, workloadPriority(1)))
 		j.waits(q)
 		j.scale(3) // while it waits: its Workload is changed
 		q.stops("None")
@@ -228,84 +219,5 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 			"patch workloads",                // only for the annotation kueue.x-k8s.io/admission-gated-by
 		}
 		Expect(append(used, rare...)).To(ContainElements(granted), "nothing is granted that is never asked for")
-	})
-
-	Context("that is elastic", func() {
-		It("starts with fewer workers when the quota is short, and asks for all of them the next time", func() {
-			q = newQueue(2)
-			j := team("partial", 4, elastic(2, 4))
-			v := j.runs(0, 0)
-			v.is("two run", v.job.Spec.Replicas(v1alpha1.Worker) == 2 && len(v.pods) == 2)
-			q.stops("HoldAndDrain")
-			v = j.waits(q)
-			v.is("it asks for four", v.job.Spec.Replicas(v1alpha1.Worker) == 4)
-			q.grows(4)
-			q.stops("None")
-			v = j.runs(0, 0)
-			v.is("four run", len(v.pods) == 4)
-		})
-
-		It("goes back to its queue when it is scaled, and runs with the new size", func() {
-			q = newQueue(3)
-			j := team("scaled", 2, elastic(1, 4))
-			before := j.runs(0, 0)
-			j.scale(3)
-			v := j.becomes("three run, all of them new", func(v *view) bool {
-				return len(v.pods) == 3 && v.allRun() && v.job.Status.Ready == "3/3" && v.uids()["worker-0"] != before.uids()["worker-0"]
-			})
-			v.is("nothing failed", v.job.Status.Restarts == 0 && v.job.Status.Attempt == 0)
-		})
-	})
-
-	Context("that knows the topology", func() {
-		const rack = "topology.kubernetes.io/rack"
-		near := func(r *v1alpha1.ReplicaSpec) {
-			r.Template.Annotations = map[string]string{"kueue.x-k8s.io/podset-required-topology": rack}
-		}
-		topology := func(flavor, _ fields) {
-			levels := []any{fields{"nodeLabel": rack}, fields{"nodeLabel": corev1.LabelHostname}}
-			createKueue("Topology", here.namespace, fields{"levels": levels})
-			flavor["topologyName"], flavor["nodeLabels"] = here.namespace, fields{"type": "fake-gpu"}
-		}
-		// racks returns where the workers are, and fails if a pod is elsewhere than Kueue says.
-		racks := func(v *view) []string {
-			var all []string
-			for i := range v.pods {
-				p := &v.pods[i]
-				if !ledger.CanRun(p) {
-					continue
-				}
-				Expect(p.Spec.SchedulingGates).To(BeEmpty())
-				Expect(p.Spec.NodeName).To(Equal(p.Spec.NodeSelector[corev1.LabelHostname]), "%s runs where Kueue says", p.Name)
-				if p.Labels[v1alpha1.LabelRole] == "worker" {
-					all = append(all, getNode(p.Spec.NodeName).Labels[rack])
-				}
-			}
-			slices.Sort(all)
-			return slices.Compact(all)
-		}
-
-		It("has its pods where Kueue puts them, in one rack, also after a restart of one or of all", func() {
-			gpusAreFree()
-			_, gpus := gpuNodes()
-			q = newQueue(3*gpus, topology)
-			whole := workers(2, limited(gpu, gpus), near, scope(v1alpha1.ScopeReplica))
-			j := submit(pytorch("near", q.job(), whole, master(limited(gpu, gpus))))
-			v := j.runs(0, 0)
-			Expect(racks(v)).To(HaveLen(1))
-			j.exits(137, "worker-1")
-			v = j.runs(0, 1)
-			Expect(racks(v)).To(HaveLen(1))
-			j.exits(137, "master-0")
-			v = j.runs(1, 2)
-			Expect(racks(v)).To(HaveLen(1))
-			q.stops("HoldAndDrain")
-			v = j.waits(q)
-			template := v.job.Spec.ReplicaSpecs[v1alpha1.Worker].Template
-			Expect(template.Spec.SchedulingGates).To(BeEmpty(), "the template is the user's again")
-			for key := range template.Annotations {
-				Expect(strings.HasPrefix(key, "kueue.x-k8s.io/podset-required")).To(BeTrue(), key)
-			}
-		})
 	})
 })
