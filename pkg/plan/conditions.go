@@ -51,6 +51,8 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 		c.set(v1alpha1.ConditionSuspended, true, v.Reason, v.Message)
 		if v.Reason == v1alpha1.ReasonQueued {
 			c.set(v1alpha1.ConditionQueued, true, v.Reason, v.Message)
+		} else {
+			c.deny(v1alpha1.ConditionQueued, v.Reason, v.Message)
 		}
 		c.rest(v)
 	case policy.Succeed:

@@ -18,6 +18,7 @@ var conditionsThatCount = []struct {
 }{
 	{v1alpha1.ConditionSucceeded, v1alpha1.PhaseSucceeded},
 	{v1alpha1.ConditionFailed, v1alpha1.PhaseFailed},
+	{v1alpha1.ConditionQueued, v1alpha1.PhaseQueued},
 	{v1alpha1.ConditionSuspended, v1alpha1.PhaseSuspended},
 	{v1alpha1.ConditionRunning, v1alpha1.PhaseRunning},
 	{v1alpha1.ConditionRestarting, v1alpha1.PhaseRestarting},

@@ -170,6 +170,18 @@ func TestTimeInSuspensionIsAddedUp(t *testing.T) {
 	}
 }
 
+func TestAJobIsQueuedWhileAQueueKeepsItSuspended(t *testing.T) {
+	queued := func(job *v1alpha1.TrainingJob) { job.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"} }
+	job := takenOn(t, builder.Workers(1), builder.Suspended(), queued)
+	if job.Status.Phase != v1alpha1.PhaseQueued || job.Status.Reason != v1alpha1.ReasonQueued {
+		t.Errorf("phase %s (%s), want Queued", job.Status.Phase, job.Status.Reason)
+	}
+	job.Labels = nil
+	if status := plan.Make(builder.Snapshot(job)).Status; status.Phase != v1alpha1.PhaseSuspended || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionQueued) {
+		t.Errorf("out of the queue: phase %s, conditions %v, want Suspended", status.Phase, status.Conditions)
+	}
+}
+
 func TestAJobThatBeginsSuspendedHasNotStarted(t *testing.T) {
 	job := takenOn(t, builder.Workers(1), builder.Suspended())
 	if job.Status.StartTime != nil || job.Status.Phase != v1alpha1.PhaseSuspended {
