@@ -40,6 +40,9 @@ func (m mandate) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
+// WrappedRoundTripper returns the transport behind, through which client-go cancels requests.
+func (m mandate) WrappedRoundTripper() http.RoundTripper { return m.RoundTripper }
+
 // isElection reports whether the request is the leader election's. It makes its lease before it has ever held it; who makes
 // a Lease later is a leader at work.
 func (m mandate) isElection(request *http.Request) bool {

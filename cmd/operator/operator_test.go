@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/pkg/cluster"
 )
@@ -114,5 +116,15 @@ func TestVersion(t *testing.T) {
 	got, err := execute("--version")
 	if diff := cmp.Diff("operator version "+version+"\n", got); diff != "" || err != nil {
 		t.Errorf("error %v, version (-want +got):\n%s", err, diff)
+	}
+}
+
+// A watch is made of functions, which JSON does not know.
+func TestTheLogHasAValuesOwnWords(t *testing.T) {
+	var text strings.Builder
+	log := slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{ReplaceAttr: inItsOwnWords}))
+	log.Info("starting", "source", types.NamespacedName{Namespace: "a", Name: "b"}, "count", 3)
+	if got := text.String(); !strings.Contains(got, `"source":"a/b","count":3`) {
+		t.Errorf("logged %s", got)
 	}
 }

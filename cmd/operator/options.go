@@ -100,10 +100,18 @@ func (o *options) clusterOptions() cluster.Options {
 	}
 }
 
+// inItsOwnWords has a value that can say what it is logged so: JSON knows no functions, which watches are made of.
+func inItsOwnWords(_ []string, a slog.Attr) slog.Attr {
+	if value, can := a.Value.Any().(fmt.Stringer); can && a.Value.Kind() == slog.KindAny {
+		a.Value = slog.StringValue(value.String())
+	}
+	return a
+}
+
 func (o *options) logger() logr.Logger {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(o.logLevel)) // validated
-	handlerOptions := &slog.HandlerOptions{Level: level}
+	handlerOptions := &slog.HandlerOptions{Level: level, ReplaceAttr: inItsOwnWords}
 	if o.logFormat == "text" {
 		return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, handlerOptions))
 	}

@@ -29,32 +29,31 @@ type rolled struct {
 	pods    []types.UID
 }
 
-// isOnRoll reports whether the job and its pods, as cached, are no older than the roll. It answers once for each job, and in
-// doubt with no: a pod on the roll may be gone by now.
-func (c *Cluster) isOnRoll(ctx context.Context, job *v1alpha1.TrainingJob, cached map[types.UID]bool) (bool, error) {
+// answers reports whether the job is on the roll, and whether it and its pods, as cached, are no older than that. It knows each
+// job once, and in doubt calls it old: a pod on the roll may be gone by now.
+func (c *Cluster) answers(ctx context.Context, job *v1alpha1.TrainingJob, cached map[types.UID]bool) (known, fresh bool, err error) {
 	c.roll.mu.Lock()
 	defer c.roll.mu.Unlock()
 	if !c.roll.called {
-		jobs, err := c.callRoll(ctx)
-		if err != nil {
-			return false, err
+		if c.roll.jobs, err = c.callRoll(ctx); err != nil {
+			return false, false, err
 		}
-		c.roll.jobs, c.roll.called = jobs, true
+		c.roll.called = true
 	}
 	entry := c.roll.jobs[job.UID]
-	delete(c.roll.jobs, job.UID)
 	if entry == nil {
-		return false, nil
+		return false, false, nil
 	}
+	delete(c.roll.jobs, job.UID)
 	if order, err := resourceversion.CompareResourceVersion(job.ResourceVersion, entry.version); err != nil || order < 0 {
-		return false, nil //nolint:nilerr // versions that cannot be compared are a doubt
+		return true, false, nil //nolint:nilerr // versions that cannot be compared are a doubt
 	}
 	for _, pod := range entry.pods {
 		if !cached[pod] {
-			return false, nil
+			return true, false, nil
 		}
 	}
-	return true, nil
+	return true, true, nil
 }
 
 // callRoll asks the API server for the versions of all jobs and for their pods.

@@ -16,17 +16,19 @@ import (
 )
 
 // verify compares a job that this process sees for the first time, and its pods, with the API server: another leader may have
-// written last. A job whose status was never written has no pods, and its first status write fails if it is old.
+// written last. A job that came after the roll and whose status was never written has no pods, and its first status write
+// fails if it is old.
 func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached []corev1.Pod) error {
-	if c.note(job.UID, nil).verified || job.Status.ObservedGeneration == 0 || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
+	if c.note(job.UID, nil).verified || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
 		return nil
 	}
 	seen := make(map[types.UID]bool, len(cached))
 	for i := range cached {
 		seen[cached[i].UID] = true
 	}
-	fresh, err := c.isOnRoll(ctx, job, seen)
-	if err == nil && !fresh {
+	known, fresh, err := c.answers(ctx, job, seen)
+	isNew := job.Status.ObservedGeneration == 0 && !known
+	if err == nil && !fresh && !isNew {
 		err = c.compare(ctx, job, seen)
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -31,9 +32,9 @@ var _ = Describe("Two operators", func() {
 		p.submit(cast(scaled(21, 105))...)
 		p.harm.begin(scaled(40*time.Millisecond, 25*time.Millisecond))
 		for round := range scaled(1, 5) {
-			say("round %d: %s led and was killed", round, e.depose((*operator).kill).user)
+			say("round %d: %s led and was killed", round, e.depose(syscall.SIGKILL).user)
 			p.submit(wide(fmt.Sprintf("%d", round), scaled[int32](100, 400))) // its pods are being created when the leader freezes
-			former := e.depose((*operator).freeze)
+			former := e.depose(syscall.SIGSTOP)
 			say("round %d: %s led and was frozen", round, former.user)
 			former.thaw()
 			Eventually(former.ended).Should(BeClosed(), "%s, frozen until another one led, goes on as if it led", former.user)
@@ -87,11 +88,14 @@ func (e *electorate) join() {
 	}
 }
 
-// depose does to the leader what ends its time, waits until another one leads and returns the former.
-func (e *electorate) depose(how func(*operator)) (former *operator) {
+// depose sends the leader the signal that ends its time, waits until another one leads and returns the former. A leader that
+// has just ended by itself is none.
+func (e *electorate) depose(signal syscall.Signal) (former *operator) {
 	GinkgoHelper()
-	former = e.lastToRenew() // it may have changed since somebody looked
-	how(former)
+	Eventually(func() error {
+		former = e.lastToRenew() // it may have changed since somebody looked
+		return former.process.Process.Signal(signal)
+	}).Should(Succeed(), "nobody leads")
 	e.mu.Lock()
 	e.candidates = slices.DeleteFunc(e.candidates, func(o *operator) bool { return o == former })
 	e.mu.Unlock()

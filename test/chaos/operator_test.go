@@ -111,12 +111,7 @@ func (o *operator) hasEnded() bool {
 	}
 }
 
-// freeze stops the process until thaw: for itself no time passes.
-func (o *operator) freeze() {
-	GinkgoHelper()
-	Expect(o.process.Process.Signal(syscall.SIGSTOP)).To(Succeed())
-}
-
+// thaw lets a process that was stopped go on: for itself no time has passed.
 func (o *operator) thaw() {
 	GinkgoHelper()
 	Expect(o.process.Process.Signal(syscall.SIGCONT)).To(Succeed())
