@@ -125,10 +125,17 @@ func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step pl
 	if err == nil {
 		err = c.client.Patch(ctx, step.Empty, client.RawPatch(types.MergePatchType, patch))
 	}
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isAnother(err) {
 		return nil
 	}
 	return fmt.Errorf("resizing pod group %s: %w", step.Name, err)
+}
+
+// isAnother reports whether the API server refused a patch because the object of that name has another UID: it calls that
+// invalid, as nobody can change a UID, and not a conflict.
+func isAnother(err error) bool {
+	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return apierrors.IsInvalid(err) && found && cause.Field == "metadata.uid"
 }
 
 // create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else a

@@ -38,6 +38,8 @@ type Cluster struct {
 
 	mu   sync.Mutex
 	jobs map[types.UID]*notes
+	// served are the gang schedulers whose pod groups the cluster has.
+	served []v1alpha1.Gang
 }
 
 // notes are what this process remembers of a job. Losing them costs a request, never a decision.

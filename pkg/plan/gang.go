@@ -46,16 +46,19 @@ func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) []Step {
 	var steps []Step
 	for _, g := range s.Gang.Groups {
 		if !g.Deleted && unwanted(g) {
-			empty, _ := gang.For(s.Gang.Scheduler).Empty()
+			empty, _ := gang.For(g.Scheduler).Empty()
 			steps = append(steps, DeleteGroup{Empty: empty, Name: g.Name, UID: g.UID})
 		}
 	}
 	return steps
 }
 
-// isPastGroup reports whether the group is of another attempt than the present.
+// isPastGroup returns a function that reports whether the group is of another attempt than the present, or of a scheduler
+// that is no longer the job's.
 func isPastGroup(s *state.Snapshot) func(state.Group) bool {
-	return func(g state.Group) bool { return g.Name != state.GroupName(s.Job.Name, s.Job.Status.Attempt) }
+	return func(g state.Group) bool {
+		return g.Name != state.GroupName(s.Job.Name, s.Job.Status.Attempt) || g.Scheduler != s.Gang.Scheduler
+	}
 }
 
 // terms returns on which terms the job's gang is scheduled now.

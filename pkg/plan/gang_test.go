@@ -1,8 +1,10 @@
 package plan_test
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,8 +17,13 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// ganged says which groups there are.
+// ganged says which groups there are: native ones, if they do not say.
 func ganged(groups ...state.Group) builder.SnapshotOption {
+	for i := range groups {
+		if groups[i].Scheduler == "" {
+			groups[i].Scheduler = v1alpha1.GangNative
+		}
+	}
 	return func(s *state.Snapshot) { s.Gang = state.Gang{Scheduler: v1alpha1.GangNative, Groups: groups} }
 }
 
@@ -75,6 +82,43 @@ func TestTheGroupOfAPastAttemptGoes(t *testing.T) {
 	}
 	if len(gone) != 1 || gone[0] != "j-0 old" {
 		t.Errorf("deleted groups %v, want j-0", gone)
+	}
+}
+
+// scheduling.gang changed while the job was suspended, or the operator came back with another --gang.
+func TestTheGroupOfAnotherSchedulerGoes(t *testing.T) {
+	left := state.Group{Scheduler: v1alpha1.GangVolcano, Name: "j-0", UID: "left"}
+	own := state.Group{Name: "j-0", UID: "own", Minimum: 2}
+	for name, c := range map[string]struct {
+		job  *v1alpha1.TrainingJob
+		want []string
+	}{
+		"beside the job's own":          {gangJob(t), []string{"*v1beta1.PodGroup left"}},
+		"with it when the job suspends": {takenOn(t, pytorch, builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)), []string{"*v1beta1.PodGroup left", "*v1beta1.PodGroup own"}},
+	} {
+		var gone []string
+		for _, step := range plan.Make(builder.Snapshot(c.job, ganged(left, own))).Steps {
+			if d, isDelete := step.(plan.DeleteGroup); isDelete {
+				gone = append(gone, fmt.Sprintf("%T %s", d.Empty, d.UID))
+			}
+		}
+		if diff := cmp.Diff(c.want, gone); diff != "" {
+			t.Errorf("%s: deleted groups (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The operator came back with another default while the job ran.
+func TestAnAttemptKeepsTheSchedulerThatHasItsGroup(t *testing.T) {
+	s := builder.Snapshot(gangJob(t), func(s *state.Snapshot) {
+		s.Gang = state.Gang{Scheduler: v1alpha1.GangVolcano, Unavailable: "no such thing", Groups: []state.Group{{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2}}}
+		s.KeepScheduler()
+	})
+	for _, step := range plan.Make(s).Steps {
+		pod, isPod := step.(plan.CreatePod)
+		if !isPod || pod.Pod.Spec.SchedulingGroup == nil || pod.Pod.Spec.SchedulerName != "" {
+			t.Errorf("step %+v, want pods of the native group", step)
+		}
 	}
 }
 
