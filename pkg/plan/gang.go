@@ -13,7 +13,6 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/gang"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -61,38 +60,6 @@ func isPastGroup(s *state.Snapshot) func(state.Group) bool {
 	}
 }
 
-// terms returns on which terms the job's gang is scheduled now.
-func terms(s *state.Snapshot) state.GangTerms {
-	t := state.GangTerms{
-		Together: policy.IsCollective(&s.Job.Spec) && s.Job.Spec.Elastic == nil,
-	}
-	if s.Job.Spec.Scheduling != nil {
-		t.Scheduling = *s.Job.Spec.Scheduling
-	}
-	if own := s.Job.Spec.ReplicaSpecs[state.Leader(&s.Job.Spec).Role].Template.Spec.PriorityClassName; own != "" {
-		t.Scheduling.PriorityClassName = own
-	}
-	least := minAvailable(&s.Job.Spec)
-	for _, slot := range s.Slots() {
-		if t.Minimum < least && s.IsWanted(slot) && !policy.HasSucceeded(s, slot) {
-			t.Minimum++
-		}
-	}
-	return t
-}
-
-// minAvailable returns how many pods must fit at once while no replica has finished.
-func minAvailable(spec *v1alpha1.TrainingJobSpec) int32 {
-	if spec.Scheduling != nil && spec.Scheduling.MinAvailable != nil {
-		return *spec.Scheduling.MinAvailable
-	}
-	total := int32(state.Total(spec))
-	if spec.Elastic != nil {
-		total -= spec.Replicas(v1alpha1.Worker) - spec.Elastic.MinReplicas
-	}
-	return total
-}
-
 // place makes the pod one of its gang, and keeps it near the others.
 func place(s *state.Snapshot, pod *corev1.Pod) {
 	var scheduling v1alpha1.Scheduling
@@ -138,11 +105,14 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once: %s", needs(&s.Job.Spec), words)), true
 }
 
-// needs says what the job's replicas ask for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu".
+// needs says what the job's replicas ask for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu"; of an elastic job's workers, minReplicas.
 func needs(spec *v1alpha1.TrainingJobSpec) string {
 	var list []string
 	for _, role := range v1alpha1.Roles {
 		n := spec.Replicas(role)
+		if role == v1alpha1.Worker && spec.Elastic != nil {
+			n = spec.Elastic.MinReplicas
+		}
 		if n == 0 {
 			continue
 		}

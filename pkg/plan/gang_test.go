@@ -130,6 +130,10 @@ func TestWhyAGangWaits(t *testing.T) {
 	if want := "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"; c == nil || c.Reason != v1alpha1.ReasonGangWaiting || c.Message != want || status.Message != want {
 		t.Errorf("condition %v, message %q, want %q", c, status.Message, want)
 	}
+	elastic := plan.Make(builder.Snapshot(gangJob(t, builder.Elastic(1, 4)), append(pending, ganged(waits))...)).Status.Message
+	if want := "The gang needs 1 x 8 nvidia.com/gpu at once: one of two fits"; elastic != want {
+		t.Errorf("elastic: message %q, want %q", elastic, want)
+	}
 	placed := []builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1)}
 	status = plan.Make(builder.Snapshot(gangJob(t), append(placed, ganged(waits))...)).Status
 	if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionScheduled) {
@@ -143,6 +147,32 @@ func TestAReplacedMemberWaitsByItself(t *testing.T) {
 	c := meta.FindStatusCondition(plan.Make(builder.Snapshot(gangJob(t), beside...)).Status.Conditions, v1alpha1.ConditionScheduled)
 	if c == nil || c.Reason != v1alpha1.ReasonUnschedulable || c.Message != "worker-1: no room" {
 		t.Errorf("condition %v, want Unschedulable", c)
+	}
+}
+
+// Any two of four would satisfy the scheduler, but without worker 0 the others do not meet.
+func TestAnElasticGangBeginsWithTheWorkersItNeeds(t *testing.T) {
+	for name, c := range map[string]struct {
+		there []builder.SnapshotOption
+		want  []string
+	}{
+		"with none":              {nil, []string{"j-worker-0", "j-worker-1"}},
+		"with one that waits":    {[]builder.SnapshotOption{builder.Pending("worker", 0)}, []string{"j-worker-1"}},
+		"with all that it needs": {[]builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1)}, []string{"j-worker-2", "j-worker-3"}},
+		"with others than these": {[]builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 3)}, []string{"j-worker-1", "j-worker-2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := gangJob(t, builder.Workers(4), builder.Elastic(2, 4))
+			var got []string
+			for _, step := range plan.Make(builder.Snapshot(job, append(c.there, ganged(state.Group{Name: "j-0", Minimum: 2}))...)).Steps {
+				if create, isPod := step.(plan.CreatePod); isPod {
+					got = append(got, create.Pod.Name)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("pods created (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
