@@ -31,26 +31,42 @@ type round struct {
 	nodes []string
 }
 
-// sharing replays the history and returns every time at which both jobs held nodes.
-func (h *history) sharing(one, other string) []string {
-	held := map[string]map[string]bool{one: {}, other: {}}
+// holding is what one gang holds at a time.
+type holding struct {
+	pods map[string]bool
+	// whole is whether all of it held nodes since it last held none: with fewer after that, it is about to leave them.
+	whole bool
+}
+
+func (h *holding) takesPart(size int32) bool {
+	return len(h.pods) > 0 && (!h.whole || len(h.pods) == int(size))
+}
+
+// enter notes what became of a pod of the gang.
+func (h *holding) enter(o *ledger.Observation, size int32) {
+	if o.Event == watch.Deleted || !holdsNode(o.Pod) {
+		delete(h.pods, o.Pod.Name)
+	} else {
+		h.pods[o.Pod.Name] = true
+	}
+	h.whole = len(h.pods) == int(size) || h.whole && len(h.pods) > 0
+}
+
+// sharing replays the history and returns every time at which both gangs of that size held nodes and neither was leaving them.
+func (h *history) sharing(one, other string, size int32) []string {
+	held := map[string]*holding{one: {pods: map[string]bool{}}, other: {pods: map[string]bool{}}}
 	var shared []string
 	for _, o := range h.sorted() {
-		if o.Pod == nil {
-			continue
-		}
-		for job, pods := range held {
-			if _, ours := ledger.LifeOf(job, o.Pod.Name); !ours {
+		for job, holds := range held {
+			if o.Pod == nil {
 				continue
 			}
-			if o.Event == watch.Deleted || !holdsNode(o.Pod) {
-				delete(pods, o.Pod.Name)
-			} else {
-				pods[o.Pod.Name] = true
+			if _, ours := ledger.LifeOf(job, o.Pod.Name); ours {
+				holds.enter(&o, size)
 			}
 		}
-		if a, b := len(held[one]), len(held[other]); a > 0 && b > 0 {
-			shared = append(shared, fmt.Sprintf("revision %d: %d pods of %s and %d of %s have nodes", o.Revision, a, one, b, other))
+		if a, b := held[one], held[other]; a.takesPart(size) && b.takesPart(size) {
+			shared = append(shared, fmt.Sprintf("revision %d: %d pods of %s and %d of %s have nodes", o.Revision, len(a.pods), one, len(b.pods), other))
 		}
 	}
 	return shared
@@ -109,7 +125,7 @@ func play(by gangScheduler, nodes []string, first, last int) (played int) {
 		later[r].runsWithin(by.sleep, 0, 0)
 		later[r].allExit(0)
 		later[r].succeeds()
-		Expect(here.history.sharing(r.jobs[0].name, r.jobs[1].name)).To(BeEmpty())
+		Expect(here.history.sharing(r.jobs[0].name, r.jobs[1].name, needed)).To(BeEmpty())
 		for _, j := range r.jobs {
 			j.delete(metav1.DeletePropagationBackground)
 		}

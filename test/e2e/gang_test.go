@@ -68,7 +68,7 @@ var _ = withEachGangScheduler("A gang scheduled", func(by gangScheduler) {
 		running.allExit(0)
 		running.succeeds()
 		waiting.becomesWithin(by.sleep, "the one that waited runs", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseRunning && v.allRun() })
-		Expect(here.history.sharing("first", "other")).To(BeEmpty())
+		Expect(here.history.sharing("first", "other", nodes)).To(BeEmpty())
 	})
 
 	It("takes a replaced worker in while the others run on", func() {
