@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
@@ -77,7 +78,8 @@ func place(s *state.Snapshot, pod *corev1.Pod) {
 }
 
 // whyGangWaits returns why the gang has no nodes: in its scheduler's words, with the numbers of what it needs. ok is false if
-// nothing says that it waits as a whole: one replica that waits beside the others waits by itself.
+// nothing says that it waits as a whole: a replica that waits beside others that run, or beside enough of them, waits by itself.
+// With fewer the scheduler is about to bind them all, and what the rest of the pods say is from before.
 func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if !s.IsGang() {
 		return "", "", false
@@ -85,13 +87,13 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if s.Gang.Unavailable != "" {
 		return v1alpha1.ReasonGangUnavailable, s.Gang.Unavailable, true
 	}
-	words := ""
+	words, placed := "", int32(0)
 	for _, slot := range s.Slots() {
 		p := s.Present(slot)
 		switch {
 		case p == nil:
 		case p.Scheduled():
-			return "", "", false
+			placed++
 		case words == "" && p.Waiting.Reason == v1alpha1.ReasonUnschedulable:
 			words = slot.String() + ": " + p.Waiting.Message
 		}
@@ -99,10 +101,19 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if group := s.PresentGroup(); group != nil {
 		words = cmp.Or(group.Waiting.Message, words)
 	}
-	if words == "" {
+	runs := meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
+	if words == "" || placed >= terms(s).Minimum || placed > 0 && runs {
 		return "", "", false
 	}
-	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once: %s", needs(&s.Job.Spec), words)), true
+	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(&s.Job.Spec), where(s), words)), true
+}
+
+// where names the queue that the gang waits in: Volcano's own words do not tell a full queue from a full cluster.
+func where(s *state.Snapshot) string {
+	if s.Gang.Scheduler != v1alpha1.GangVolcano || s.Job.Spec.Scheduling == nil || s.Job.Spec.Scheduling.Queue == "" {
+		return ""
+	}
+	return " in queue " + s.Job.Spec.Scheduling.Queue
 }
 
 // needs says what the job's replicas ask for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu"; of an elastic job's workers, minReplicas.

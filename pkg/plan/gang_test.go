@@ -9,7 +9,6 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -123,83 +122,51 @@ func TestAnAttemptKeepsTheSchedulerThatHasItsGroup(t *testing.T) {
 }
 
 func TestWhyAGangWaits(t *testing.T) {
-	waits := state.Group{Name: "j-0", Minimum: 2, Waiting: state.Trouble{Reason: "Unschedulable", Message: "one of two fits"}}
+	inQueue := func(job *v1alpha1.TrainingJob) {
+		job.Spec.Scheduling = &v1alpha1.Scheduling{Gang: v1alpha1.GangVolcano, Queue: "team-a"}
+	}
 	pending := []builder.SnapshotOption{builder.Pending("worker", 0), builder.Pending("worker", 1)}
-	status := plan.Make(builder.Snapshot(gangJob(t), append(pending, ganged(waits))...)).Status
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
-	if want := "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"; c == nil || c.Reason != v1alpha1.ReasonGangWaiting || c.Message != want || status.Message != want {
-		t.Errorf("condition %v, message %q, want %q", c, status.Message, want)
-	}
-	elastic := plan.Make(builder.Snapshot(gangJob(t, builder.Elastic(1, 4)), append(pending, ganged(waits))...)).Status.Message
-	if want := "The gang needs 1 x 8 nvidia.com/gpu at once: one of two fits"; elastic != want {
-		t.Errorf("elastic: message %q, want %q", elastic, want)
-	}
-	placed := []builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1)}
-	status = plan.Make(builder.Snapshot(gangJob(t), append(placed, ganged(waits))...)).Status
-	if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionScheduled) {
-		t.Errorf("every pod has a node, and the job says %q", status.Message)
-	}
-}
-
-// One that waits beside the others is no gang that waits.
-func TestAReplacedMemberWaitsByItself(t *testing.T) {
-	beside := seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Unschedulable("no room")), ganged(state.Group{Name: "j-0", Minimum: 2}))
-	c := meta.FindStatusCondition(plan.Make(builder.Snapshot(gangJob(t), beside...)).Status.Conditions, v1alpha1.ConditionScheduled)
-	if c == nil || c.Reason != v1alpha1.ReasonUnschedulable || c.Message != "worker-1: no room" {
-		t.Errorf("condition %v, want Unschedulable", c)
-	}
-}
-
-// Any two of four would satisfy the scheduler, but without worker 0 the others do not meet.
-func TestAnElasticGangBeginsWithTheWorkersItNeeds(t *testing.T) {
 	for name, c := range map[string]struct {
-		there []builder.SnapshotOption
-		want  []string
+		scheduler v1alpha1.Gang
+		job       *v1alpha1.TrainingJob
+		want      string
 	}{
-		"with none":              {nil, []string{"j-worker-0", "j-worker-1"}},
-		"with one that waits":    {[]builder.SnapshotOption{builder.Pending("worker", 0)}, []string{"j-worker-1"}},
-		"with all that it needs": {[]builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1)}, []string{"j-worker-2", "j-worker-3"}},
-		"with others than these": {[]builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 3)}, []string{"j-worker-1", "j-worker-2"}},
+		"all of it":            {v1alpha1.GangNative, gangJob(t), "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"},
+		"what is elastic less": {v1alpha1.GangNative, gangJob(t, builder.Elastic(1, 4)), "The gang needs 1 x 8 nvidia.com/gpu at once: one of two fits"},
+		"in Volcano's queue":   {v1alpha1.GangVolcano, gangJob(t, inQueue), "The gang needs 2 x 8 nvidia.com/gpu at once in queue team-a: one of two fits"},
+		"nobody else's queue":  {v1alpha1.GangNative, gangJob(t, inQueue), "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			job := gangJob(t, builder.Workers(4), builder.Elastic(2, 4))
-			var got []string
-			for _, step := range plan.Make(builder.Snapshot(job, append(c.there, ganged(state.Group{Name: "j-0", Minimum: 2}))...)).Steps {
-				if create, isPod := step.(plan.CreatePod); isPod {
-					got = append(got, create.Pod.Name)
-				}
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("pods created (-want +got):\n%s", diff)
-			}
-		})
+		waits := state.Group{Scheduler: c.scheduler, Name: "j-0", Minimum: 2, Waiting: state.Trouble{Reason: "Unschedulable", Message: "one of two fits"}}
+		by := func(s *state.Snapshot) { s.Gang.Scheduler = c.scheduler }
+		status := plan.Make(builder.Snapshot(c.job, append(pending, ganged(waits), by)...)).Status
+		scheduled := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
+		if scheduled == nil || scheduled.Reason != v1alpha1.ReasonGangWaiting || scheduled.Message != c.want || status.Message != c.want {
+			t.Errorf("%s: condition %v, message %q, want %q", name, scheduled, status.Message, c.want)
+		}
+		placed := []builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1), ganged(waits), by}
+		status = plan.Make(builder.Snapshot(c.job, placed...)).Status
+		if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionScheduled) {
+			t.Errorf("%s: every pod has a node, and the job says %q", name, status.Message)
+		}
 	}
 }
 
-func TestTheMinimumOfAGang(t *testing.T) {
-	succeeded := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "0"})
-	minAvailable := func(job *v1alpha1.TrainingJob) {
-		job.Spec.Scheduling = &v1alpha1.Scheduling{MinAvailable: ptr.To[int32](3)}
-	}
+// A member that waits beside others that run is no gang that waits, but while they are bound one by one it still is.
+func TestAMemberThatWaitsBesideOthers(t *testing.T) {
+	runs := builder.Condition(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, 0)
 	for name, c := range map[string]struct {
 		options []builder.JobOption
-		want    int32
+		reason  string
+		message string
 	}{
-		"all replicas":                      {[]builder.JobOption{builder.Workers(4), builder.PS(2)}, 6},
-		"of elastic workers minReplicas":    {[]builder.JobOption{builder.Workers(4), builder.PS(2), builder.Elastic(1, 8)}, 3},
-		"minAvailable":                      {[]builder.JobOption{builder.Workers(4), minAvailable}, 3},
-		"fewer when a replica has finished": {[]builder.JobOption{builder.Workers(4), builder.AllWorkers(), succeeded}, 3},
+		"was replaced":                    {[]builder.JobOption{runs}, v1alpha1.ReasonUnschedulable, "worker-1: no room"},
+		"is one more than the gang needs": {[]builder.JobOption{builder.Elastic(1, 2)}, v1alpha1.ReasonUnschedulable, "worker-1: no room"},
+		"is about to be bound":            {nil, v1alpha1.ReasonGangWaiting, "The gang needs 2 x 8 nvidia.com/gpu at once: worker-1: no room"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for _, step := range plan.Make(builder.Snapshot(takenOn(t, c.options...), ganged())).Steps {
-				if g, isGroup := step.(plan.CreateGroup); isGroup {
-					if got := g.Group.(*schedulingv1beta1.PodGroup).Spec.SchedulingPolicy.Gang.MinCount; got != c.want {
-						t.Errorf("minimum %d, want %d", got, c.want)
-					}
-					return
-				}
-			}
-			t.Error("no group")
-		})
+		beside := seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Unschedulable("no room")), ganged(state.Group{Name: "j-0", Minimum: 2}))
+		scheduled := meta.FindStatusCondition(plan.Make(builder.Snapshot(gangJob(t, c.options...), beside...)).Status.Conditions, v1alpha1.ConditionScheduled)
+		if scheduled == nil || scheduled.Reason != c.reason || scheduled.Message != c.message {
+			t.Errorf("%s: condition %v, want %s: %s", name, scheduled, c.reason, c.message)
+		}
 	}
 }
