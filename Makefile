@@ -28,6 +28,8 @@ CHAOS_ARGS ?= --ginkgo.no-color
 BENCH_ARGS ?=
 
 tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
+# With the settings of .ci/build, or Go would compile the Kubernetes in other modules once more.
+as_built := CGO_ENABLED=0 GOFLAGS=-trimpath
 generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md
 go_files := $(shell find apis cmd pkg -name '*.go' -not -name '*_test.go') go.mod go.sum
 demo_files := $(shell find test/demo -type f -not -name '*_test.go' 2>/dev/null)
@@ -59,9 +61,11 @@ verify: generate ## fail if generated files, go.mod or the format of the code ar
 	.ci/verify $(generated)
 
 .PHONY: lint
-lint: ## run golangci-lint on both modules
+lint: ## run golangci-lint on every module with Go code
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
-	cd test/lab && ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
 
 ##@ Programs
 
