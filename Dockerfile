@@ -1,4 +1,5 @@
 # The operator as a static binary on an empty image: make image
+# Kueue's adapter likewise: --target kueue-adapter
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 ARG TARGETOS TARGETARCH VERSION=dev
 WORKDIR /src
@@ -9,6 +10,22 @@ COPY pkg pkg
 COPY cmd cmd
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
     go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /operator ./cmd/operator
+
+FROM build AS build-kueue-adapter
+ARG TARGETOS TARGETARCH VERSION=dev
+WORKDIR /src/cmd/kueue-adapter
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /kueue-adapter .
+
+FROM scratch AS kueue-adapter
+ARG VERSION=dev
+LABEL org.opencontainers.image.title="TrainingJob adapter for Kueue" \
+      org.opencontainers.image.description="Lets TrainingJobs wait in Kueue's queues" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION"
+COPY --from=build-kueue-adapter /kueue-adapter /kueue-adapter
+USER 65532:65532
+ENTRYPOINT ["/kueue-adapter"]
 
 FROM scratch
 ARG VERSION=dev

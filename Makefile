@@ -13,7 +13,9 @@ OPERATOR ?= on
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE   ?= ghcr.io/trainingjob/operator:$(VERSION)
-# The specs of test/e2e that need no add-on, as a label filter; what the others need is GANG_ADD_ONS, made by make test-gang.
+KUEUE_IMAGE ?= ghcr.io/trainingjob/kueue-adapter:$(VERSION)
+# The specs of test/e2e that need no add-on, as a label filter; what the others need is GANG_ADD_ONS, made by make test-gang
+# (with Kueue: kueue kueue-adapter).
 PLAIN := !Volcano && !Coscheduling && !Kueue
 GANG_ADD_ONS := volcano coscheduling
 # How often two gangs contend for the nodes of one in make test-gang.
@@ -31,14 +33,15 @@ tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
 # With the settings of .ci/build, or Go would compile the Kubernetes in other modules once more.
 as_built := CGO_ENABLED=0 GOFLAGS=-trimpath
 generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md
-go_files := $(shell find apis cmd pkg -name '*.go' -not -name '*_test.go') go.mod go.sum
+go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go') go.mod go.sum
+adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.go')
 demo_files := $(shell find test/demo -type f -not -name '*_test.go' 2>/dev/null)
 lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md')
 
 .PHONY: help
 help: ## show this list
 	@echo "Targets:"
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "Variables: NODES=$(NODES) GPUS=$(GPUS) LAB_DIR=$(LAB_DIR) OPERATOR=$(OPERATOR) (off: a lab without it) VERSION=$(VERSION) KUBECONFIG"
 
 ##@ Code
@@ -61,11 +64,12 @@ verify: generate ## fail if generated files, go.mod or the format of the code ar
 	.ci/verify $(generated)
 
 .PHONY: lint
-lint: ## run golangci-lint on every module with Go code
+lint: ## run golangci-lint on the modules that have code of ours
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
 	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 
 ##@ Programs
 
@@ -75,6 +79,13 @@ build: bin/operator ## build bin/operator
 bin/operator: $(go_files)
 	.ci/build . ./cmd/operator $@ "-X main.version=$(VERSION)"
 
+.PHONY: kueue-adapter
+kueue-adapter: bin/kueue-adapter ## build bin/kueue-adapter, which lets jobs wait in Kueue's queues
+
+bin/kueue-adapter: $(adapter_files)
+	.ci/build cmd/kueue-adapter . $@ "-X main.version=$(VERSION)"
+	ln -sfn $(CURDIR)/manifests/components/kueue $@.module
+
 bin/demo: $(go_files) $(demo_files)
 	.ci/build . ./test/demo $@ ""
 
@@ -83,7 +94,7 @@ bin/lab: $(lab_files)
 	.ci/build test/lab . $@ "-X k8s.io/component-base/version.gitVersion=v1.37.1"
 
 .PHONY: schedulers
-schedulers: bin/coscheduling bin/volcano bin/kueue ## build what bin/lab up --with coscheduling|volcano|kueue runs
+schedulers: bin/coscheduling bin/volcano bin/kueue bin/kueue-adapter ## build what bin/lab up --with coscheduling|volcano|kueue|kueue-adapter runs
 
 bin/coscheduling: $(wildcard test/schedulers/coscheduling/*)
 	.ci/build test/schedulers/coscheduling . $@ "-X k8s.io/component-base/version.gitVersion=v1.35.4"
@@ -98,9 +109,10 @@ bin/kueue: $(wildcard test/schedulers/kueue/*)
 	.ci/link-module test/schedulers/kueue sigs.k8s.io/kueue $@.module
 
 .PHONY: image
-image: ## build the container image with Docker
-	@docker version >/dev/null 2>&1 || { echo "make image needs a Docker engine, and none answers here; make build makes the same binary" >&2; exit 1; }
+image: ## build the container images with Docker: the operator's and that of Kueue's adapter
+	@docker version >/dev/null 2>&1 || { echo "make image needs a Docker engine, and none answers here; make build kueue-adapter makes the same binaries" >&2; exit 1; }
 	docker build --build-arg VERSION=$(VERSION) --tag $(IMAGE) .
+	docker build --build-arg VERSION=$(VERSION) --tag $(KUEUE_IMAGE) --target kueue-adapter .
 
 ##@ Try it
 
@@ -132,7 +144,7 @@ soak: ## run the simulator on SEEDS random seeds, a million by default
 	go test -count=1 -timeout 0 -v ./test/sim -run 'TestSeeds$$' -sim.seeds=$(SEEDS)
 
 .PHONY: bugs
-bugs: ## show that the simulator finds each of twelve bugs that are built into the product
+bugs: ## show that the simulator finds each of fourteen bugs that are built into the product
 	go test -count=1 -timeout 20m -tags bugs ./test/sim/bugs -v
 
 .PHONY: race

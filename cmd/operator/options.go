@@ -95,7 +95,7 @@ func (o *options) validate() error {
 // clusterOptions returns what the flags say of jobs.
 func (o *options) clusterOptions() cluster.Options {
 	return cluster.Options{
-		Parallel: cluster.Parallelism, WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
+		Parallel: cluster.Parallelism, Namespace: o.namespace, WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
 		LostTaints: o.lostNodeTaints, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
 	}
 }

@@ -67,12 +67,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 		_, err := c.create(ctx, job, step.Lease, &coordinationv1.Lease{})
 		return err
 	case plan.CreateGroup:
-		empty, isGroup := step.Group.DeepCopyObject().(client.Object)
-		if !isGroup {
-			return fmt.Errorf("a pod group of type %T is no object", step.Group)
-		}
-		_, err := c.create(ctx, job, step.Group, empty)
-		return err
+		return c.createGroup(ctx, job, step.Group)
 	case plan.ResizeGroup:
 		return c.resize(ctx, job, step)
 	case plan.DeleteGroup:
@@ -117,7 +112,7 @@ func (c *Cluster) fence(ctx context.Context, job *v1alpha1.TrainingJob, step pla
 	return fmt.Errorf("taking pod %s out of the Service: %w", step.Name, err)
 }
 
-// resize patches the pod group if it still has the UID; one that is gone or another is nothing to do.
+// resize patches the pod group if it still has the UID. One that is going, gone or another is a conflict: no pod may join it.
 func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step plan.ResizeGroup) error {
 	step.Empty.SetNamespace(job.Namespace)
 	step.Empty.SetName(step.Name)
@@ -125,10 +120,28 @@ func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step pl
 	if err == nil {
 		err = c.client.Patch(ctx, step.Empty, client.RawPatch(types.MergePatchType, patch))
 	}
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isAnother(err) {
+	switch {
+	case err == nil && step.Empty.GetDeletionTimestamp() == nil:
 		return nil
+	case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isAnother(err):
+		return staleCache(job, "pod group "+step.Name+" is going, gone or another")
+	default:
+		return fmt.Errorf("resizing pod group %s: %w", step.Name, err)
 	}
-	return fmt.Errorf("resizing pod group %s: %w", step.Name, err)
+}
+
+// createGroup creates the pod group. That the job's own exists already is a conflict: it may need another number of pods than the
+// new one would, or be on its way out, and no pod may join it before somebody has looked.
+func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, group client.Object) error {
+	existing, isObject := group.DeepCopyObject().(client.Object)
+	if !isObject {
+		return fmt.Errorf("a pod group of type %T is no object", group)
+	}
+	uid, err := c.create(ctx, job, group, existing)
+	if err == nil && uid != group.GetUID() {
+		return staleCache(job, "it does not show pod group "+group.GetName())
+	}
+	return err
 }
 
 // isAnother reports whether the API server refused a patch because the object of that name has another UID: it calls that

@@ -40,6 +40,7 @@ type Cluster struct {
 	jobs map[types.UID]*notes
 	// served are the gang schedulers whose pod groups the cluster has.
 	served []v1alpha1.Gang
+	roll   roll
 }
 
 // notes are what this process remembers of a job. Losing them costs a request, never a decision.
@@ -58,6 +59,8 @@ type notes struct {
 type Options struct {
 	// Parallel is how many requests for children are under way at most; with 1 they are made in the order of the steps.
 	Parallel int
+	// Namespace is the only one whose jobs this operator runs; empty means all.
+	Namespace string
 	// WatchNodes says that the operator may read nodes; without, no pod counts as lost with its node.
 	WatchNodes bool
 	// LostAfter is how long a node may be not ready before its pods count as lost.
@@ -144,6 +147,7 @@ func (c *Cluster) note(uid types.UID, change func(*notes)) notes {
 
 // Forget drops what is remembered of a job that is gone.
 func (c *Cluster) Forget(uid types.UID) {
+	c.strike(uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.jobs, uid)

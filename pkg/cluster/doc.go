@@ -7,7 +7,8 @@
 //     Own writes to its pods: Observe asks for another look until the cache shows them.
 //
 //   - The first look at a job in this process compares it and its pods with the API server, as another leader may have
-//     written last. So does a look after an own write that the cache has not shown for long.
+//     written last: with one roll of all jobs, or by itself if that leaves a doubt. So does a look after an own write that
+//     the cache has not shown for long.
 //
 //   - A pod that ran and is not in the cache is asked for by name before it counts as lost.
 //

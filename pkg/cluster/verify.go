@@ -21,6 +21,24 @@ func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached 
 	if c.note(job.UID, nil).verified || job.Status.ObservedGeneration == 0 || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
 		return nil
 	}
+	seen := make(map[types.UID]bool, len(cached))
+	for i := range cached {
+		seen[cached[i].UID] = true
+	}
+	fresh, err := c.isOnRoll(ctx, job, seen)
+	if err == nil && !fresh {
+		err = c.compare(ctx, job, seen)
+	}
+	if err != nil {
+		return err
+	}
+	c.note(job.UID, func(n *notes) { n.verified = true })
+	return nil
+}
+
+// compare returns a conflict error if the API server has another version of the job, or a pod that was not seen, of it or of a
+// former job of its name: the present one waits for that.
+func (c *Cluster) compare(ctx context.Context, job *v1alpha1.TrainingJob, seen map[types.UID]bool) error {
 	var live v1alpha1.TrainingJob
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(job), &live); err != nil {
 		return fmt.Errorf("reading the job from the API server: %w", err)
@@ -30,19 +48,15 @@ func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached 
 	}
 	pods := &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	if err := c.live.List(ctx, pods, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(job.UID)}); err != nil {
+	if err := c.live.List(ctx, pods, client.InNamespace(job.Namespace), client.HasLabels{v1alpha1.LabelJobUID},
+		client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name}); err != nil {
 		return fmt.Errorf("listing the pods from the API server: %w", err)
 	}
-	seen := make(map[types.UID]bool, len(cached))
-	for i := range cached {
-		seen[cached[i].UID] = true
-	}
 	for i := range pods.Items {
-		if !seen[pods.Items[i].UID] {
+		if ref := controllerOf(&pods.Items[i]); ref != nil && ref.Name == job.Name && !seen[pods.Items[i].UID] {
 			return staleCache(job, "it does not show pod "+pods.Items[i].Name)
 		}
 	}
-	c.note(job.UID, func(n *notes) { n.verified = true })
 	return nil
 }
 

@@ -22,6 +22,8 @@ func (silent) Get(context.Context, client.ObjectKey, client.Object, ...client.Ge
 	return errAsked
 }
 
+func (silent) List(context.Context, client.ObjectList, ...client.ListOption) error { return errAsked }
+
 func TestOnlyAJobThatIsUnderWayIsComparedWithTheAPIServer(t *testing.T) {
 	is := func(condition string) func(*v1alpha1.TrainingJob) {
 		return func(job *v1alpha1.TrainingJob) {

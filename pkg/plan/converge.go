@@ -16,6 +16,18 @@ import (
 // converge returns the steps from the pods there are to the pods that the status, as read, wants; and the time
 // (zero: none) at which more can be done although nothing else happens.
 func converge(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
+	steps, wake := stepsOf(s, ruling)
+	if slices.ContainsFunc(steps, func(step Step) bool { _, is := step.(DeleteGroup); return is }) {
+		wake = policy.Earliest(wake, s.Now.Add(seeGroupGoneAfter))
+	}
+	return steps, wake
+}
+
+// seeGroupGoneAfter is how long after the deletion of a pod group it is deleted again if it is there all the same: nothing
+// else would wake a job that has ended.
+const seeGroupGoneAfter = 5 * time.Second
+
+func stepsOf(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 	switch ruling {
 	case policy.Final:
 		return cleanUp(s)

@@ -20,10 +20,15 @@ import (
 // askAgain is how often a job asks whether the cluster serves its gang scheduler's API by now.
 const askAgain = 15 * time.Second
 
-// groupUp returns the steps that bring the present attempt's group up before its pods: without it, the first pods
-// would be scheduled alone. ready is whether pods may be created with these steps.
+// groupUp returns the steps that bring the present attempt's group up before its pods, as without it the first pods would be
+// scheduled alone. ready is whether pods may be created with these steps.
+//
+//   - While pods wait for nodes the group is kept right: they would wait for ever in one that is gone, or whose minimum
+//     counts a replica that has finished since.
+//   - Pods that join a group set its minimum even to what it is. That asks the API server whether it is still there: the
+//     cache may be older than a suspension, after which another group has the same name.
 func groupUp(s *state.Snapshot, missing []state.Slot) (steps []Step, ready bool) {
-	if !s.IsGang() || len(missing) == 0 {
+	if !s.IsGang() || len(missing) == 0 && !awaitsNodes(s) {
 		return nil, true
 	}
 	provider := gang.For(s.Gang.Scheduler)
@@ -33,12 +38,20 @@ func groupUp(s *state.Snapshot, missing []state.Slot) (steps []Step, ready bool)
 		return nil, false
 	case group == nil:
 		return []Step{CreateGroup{build.Group(s.Job, provider.Group(want))}}, true
-	case group.Minimum != want.Minimum:
+	case group.Minimum != want.Minimum || len(missing) > 0:
 		empty, _ := provider.Empty()
 		return []Step{ResizeGroup{Empty: empty, Name: group.Name, UID: group.UID, Spec: provider.Resize(want.Minimum)}}, true
 	default:
 		return nil, true
 	}
+}
+
+// awaitsNodes reports whether a pod of a present life has no node.
+func awaitsNodes(s *state.Snapshot) bool {
+	return slices.ContainsFunc(s.Slots(), func(slot state.Slot) bool {
+		p := s.Present(slot)
+		return p != nil && p.CanRun() && !p.Scheduled()
+	})
 }
 
 // deleteGroups returns the steps that delete the job's groups that are not wanted any more.

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -50,11 +51,47 @@ func TestAGroupComesBeforeItsPods(t *testing.T) {
 	}
 }
 
-func TestAGroupThatIsThereIsKept(t *testing.T) {
-	for _, step := range plan.Make(builder.Snapshot(gangJob(t), ganged(state.Group{Name: "j-0", Minimum: 2}))).Steps {
-		if _, isPod := step.(plan.CreatePod); !isPod {
-			t.Errorf("step %T, want pods only", step)
-		}
+// The cache may be old: setting the minimum to what it is asks the API server whether the group is still there.
+func TestPodsJoinAGroupThatTheAPIServerHas(t *testing.T) {
+	steps := plan.Make(builder.Snapshot(gangJob(t), ganged(state.Group{Name: "j-0", UID: "u", Minimum: 2}))).Steps
+	if len(steps) != 3 {
+		t.Fatalf("steps %v, want the group confirmed and two pods", steps)
+	}
+	if g, isResize := steps[0].(plan.ResizeGroup); !isResize || g.Name != "j-0" || g.UID != "u" {
+		t.Errorf("first step %v, want the group j-0 confirmed", steps[0])
+	}
+}
+
+func TestAGroupIsKeptRightWhilePodsWaitForNodes(t *testing.T) {
+	job := gangJob(t, builder.AllWorkers(), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{StartedIndexes: "0", SucceededIndexes: "0"}))
+	for name, c := range map[string]struct {
+		groups []state.Group
+		pod    builder.SnapshotOption
+		want   string
+	}{
+		"one has finished while the other waits": {[]state.Group{{Name: "j-0", Minimum: 2}}, builder.Pending("worker", 1), "plan.ResizeGroup"},
+		"the group is right":                     {[]state.Group{{Name: "j-0", Minimum: 1}}, builder.Pending("worker", 1), ""},
+		"the group is gone":                      {nil, builder.Pending("worker", 1), "plan.CreateGroup"},
+		"nobody waits":                           {[]state.Group{{Name: "j-0", Minimum: 2}}, builder.Running("worker", 1, builder.On("n1")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			for _, step := range plan.Make(builder.Snapshot(job, c.pod, ganged(c.groups...))).Steps {
+				got += fmt.Sprintf("%T", step)
+			}
+			if got != c.want {
+				t.Errorf("steps %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestSomebodySeesWhetherAGroupHasGone(t *testing.T) {
+	job := gangJob(t)
+	job.Status.Attempt = 1
+	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n1")), builder.Running("worker", 1, builder.On("n1")), ganged(state.Group{Name: "j-0"}, state.Group{Name: "j-1", Minimum: 2})))
+	if want := builder.Epoch.Add(time.Minute + 5*time.Second); p.Wake.After(want) || p.Wake.IsZero() {
+		t.Errorf("looks again at %v, want %v", p.Wake, want)
 	}
 }
 
@@ -114,6 +151,9 @@ func TestAnAttemptKeepsTheSchedulerThatHasItsGroup(t *testing.T) {
 		s.KeepScheduler()
 	})
 	for _, step := range plan.Make(s).Steps {
+		if _, isResize := step.(plan.ResizeGroup); isResize {
+			continue
+		}
 		pod, isPod := step.(plan.CreatePod)
 		if !isPod || pod.Pod.Spec.SchedulingGroup == nil || pod.Pod.Spec.SchedulerName != "" {
 			t.Errorf("step %+v, want pods of the native group", step)

@@ -29,7 +29,7 @@ type CreateLease struct{ Lease *coordinationv1.Lease }
 // CreateGroup creates the pod group of an attempt.
 type CreateGroup struct{ Group state.Object }
 
-// ResizeGroup patches the spec of the pod group of that kind and name if it still has that UID.
+// ResizeGroup patches the spec of the pod group of that kind and name if it still has that UID and nobody has deleted it.
 type ResizeGroup struct {
 	Empty state.Object
 	Name  string

@@ -29,7 +29,7 @@ func TestTheDockerfileBuildsAsMakeDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"CGO_ENABLED=0", "go build", "-trimpath", "-s -w -X main.version=", "./cmd/operator", "FROM scratch", "USER 65532"} {
+	for _, want := range []string{"CGO_ENABLED=0", "go build", "-trimpath", "-s -w -X main.version=", "./cmd/operator", "cmd/kueue-adapter\n", "FROM scratch", "USER 65532"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the Dockerfile has no %q", want)
 		}

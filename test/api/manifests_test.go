@@ -21,6 +21,7 @@ const (
 	base            = "../../manifests/base"
 	singleNamespace = "../../manifests/overlays/single-namespace"
 	admission       = "../../manifests/components/admission"
+	kueue           = "../../manifests/components/kueue"
 )
 
 // operatorName is the name of the operator's Deployment, service account and main role.
@@ -62,7 +63,7 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 }
 
 func TestTheManifestsApplyWithStrictValidation(t *testing.T) {
-	for name, folder := range map[string]string{"base": base, "single namespace": singleNamespace, "admission": admission} {
+	for name, folder := range map[string]string{"base": base, "single namespace": singleNamespace, "admission": admission, "kueue": kueue} {
 		t.Run(name, func(t *testing.T) {
 			// A dry run of an object needs its namespace to exist, whatever it is called.
 			ns := namespace(t, nil)
@@ -79,20 +80,21 @@ func TestTheManifestsApplyWithStrictValidation(t *testing.T) {
 	}
 }
 
-func TestTheOperatorsPodPassesTheRestrictedStandard(t *testing.T) {
-	ns := namespace(t, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
-	create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: operatorName, Namespace: ns}})
-	deployment := find[appsv1.Deployment](t, rendered(t, base), "Deployment", operatorName)
-	operator := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "operator", Namespace: ns},
-		Spec:       deployment.Spec.Template.Spec,
+func TestThePodsPassTheRestrictedStandard(t *testing.T) {
+	for name, folder := range map[string]string{operatorName: base, adapterName: kueue} {
+		t.Run(name, func(t *testing.T) {
+			ns := namespace(t, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
+			create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns}})
+			deployment := find[appsv1.Deployment](t, rendered(t, folder), "Deployment", name)
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns}, Spec: deployment.Spec.Template.Spec}
+			if err := admin.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
+				t.Errorf("the pod is refused: %v", err)
+			}
+			pod.Spec.Containers[0].SecurityContext = nil
+			err := admin.Create(t.Context(), pod, client.DryRunAll)
+			expectRefusal(t, err, "violates PodSecurity")
+		})
 	}
-	if err := admin.Create(t.Context(), operator.DeepCopy(), client.DryRunAll); err != nil {
-		t.Errorf("the operator's pod is refused: %v", err)
-	}
-	operator.Spec.Containers[0].SecurityContext = nil
-	err := admin.Create(t.Context(), operator, client.DryRunAll)
-	expectRefusal(t, err, "violates PodSecurity")
 }
 
 func TestTheNamespaceOfTheOperatorEnforcesTheRestrictedStandard(t *testing.T) {

@@ -62,7 +62,7 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, granted(t, rendered(t, c.folder))); diff != "" {
+			if diff := cmp.Diff(c.want, granted(t, operatorName, rendered(t, c.folder))); diff != "" {
 				t.Errorf("what the operator may do (-want +got):\n%s", diff)
 			}
 		})
@@ -70,7 +70,7 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 }
 
 func TestNoRoleHasAWildcardOrSeesSecretsAndConfigMaps(t *testing.T) {
-	for _, folder := range []string{base, singleNamespace} {
+	for _, folder := range []string{base, singleNamespace, kueue} {
 		for _, object := range rendered(t, folder) {
 			for _, rule := range rules(t, object) {
 				for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs) {
@@ -139,8 +139,8 @@ func TestWhoeverEditsANamespaceMayEditAndScaleItsJobs(t *testing.T) {
 	}
 }
 
-// granted follows every binding of the operator's service account to its role.
-func granted(t *testing.T, objects []*unstructured.Unstructured) map[string]grants {
+// granted follows every binding to its role; each must be of the service account.
+func granted(t *testing.T, account string, objects []*unstructured.Unstructured) map[string]grants {
 	t.Helper()
 	all := map[string]grants{}
 	for _, object := range objects {
@@ -150,11 +150,11 @@ func granted(t *testing.T, objects []*unstructured.Unstructured) map[string]gran
 		// Both kinds have the same fields.
 		binding := find[rbacv1.RoleBinding](t, []*unstructured.Unstructured{object}, object.GetKind(), object.GetName())
 		for _, subject := range binding.Subjects {
-			if subject.Name != operatorName {
+			if subject.Name != account {
 				t.Errorf("%s is bound to %s", binding.Name, subject.Name)
 			}
 		}
-		role := find[rbacv1.ClusterRole](t, objects, binding.RoleRef.Kind, binding.RoleRef.Name)
+		role := find[rbacv1.ClusterRole](t, slices.Concat(objects, rendered(t, base)), binding.RoleRef.Kind, binding.RoleRef.Name)
 		all[binding.RoleRef.Kind+" "+role.Name] = flat(role.Rules)
 	}
 	return all

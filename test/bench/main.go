@@ -43,7 +43,7 @@ func command() *cobra.Command {
 		Args:  cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	cmd.AddCommand(recoveryCommand(&o))
+	cmd.AddCommand(recoveryCommand(&o), gangsCommand(&o))
 	f := cmd.PersistentFlags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "path of the kubeconfig; default: the environment variable KUBECONFIG")
 	f.StringVar(&o.metrics, "metrics", os.Getenv("OPERATOR_METRICS"), "URL of the operator's metrics, to count its requests, CPU and memory; empty leaves them out")
@@ -72,19 +72,27 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("--only %q: write by hand, TrainingJob or batch/v1 Job", o.only)
 	}
 	for _, s := range []shape{{1, o.workers}, {o.jobs, o.replicas}} {
-		results := map[string][]result{}
-		for round := range o.rounds {
-			for _, m := range makers {
-				r, err := b.measure(ctx, m, s)
-				if err != nil {
-					return fmt.Errorf("%s, %s: %w", m.name, s, err)
-				}
-				fmt.Printf("  round %d, %s, %-14s %6.1f pods/s\n", round+1, s, m.name, r.rate)
-				results[m.name] = append(results[m.name], r)
-			}
+		if err := b.compare(ctx, s, makers); err != nil {
+			return err
 		}
-		report(s, makers, results)
 	}
+	return nil
+}
+
+// compare measures all makers in turn, round by round, and reports their medians.
+func (b *bench) compare(ctx context.Context, s shape, makers []maker) error {
+	results := map[string][]result{}
+	for round := range b.rounds {
+		for _, m := range makers {
+			r, err := b.measure(ctx, m, s)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", m.name, s, err)
+			}
+			fmt.Printf("  round %d, %s, %-17s %6.1f pods/s\n", round+1, s, m.name, r.rate)
+			results[m.name] = append(results[m.name], r)
+		}
+	}
+	report(s, makers, results)
 	return nil
 }
 
@@ -94,7 +102,7 @@ func report(s shape, makers []maker, results map[string][]result) {
 	fmt.Printf("\n%s pods, from the first request until all run:\n", s)
 	for _, m := range makers {
 		rate := median(results[m.name], func(r result) float64 { return r.rate })
-		fmt.Printf("  %-14s %6.1f pods/s  ratio %.2f", m.name, rate, rate/limit)
+		fmt.Printf("  %-17s %6.1f s  %6.1f pods/s  ratio %.2f", m.name, float64(s.jobs*s.pods)/rate, rate, rate/limit)
 		if results[m.name][0].operator != nil {
 			fmt.Printf("  operator: %.1f requests a job, %.2f CPU s, %.0f MB",
 				median(results[m.name], func(r result) float64 { return r.operator.requests })/float64(s.jobs),

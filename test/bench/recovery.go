@@ -57,7 +57,7 @@ func (b *bench) wholeRestart(ctx context.Context) error {
 			return err
 		}
 		bare = append(bare, seconds)
-		if seconds, err = b.remakeByHand(ctx, b.samePods()); err != nil {
+		if seconds, err = b.remakeSame(ctx); err != nil {
 			return err
 		}
 		same = append(same, seconds)
@@ -207,15 +207,20 @@ func (b *bench) barePod(i int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: b.meta("hand", i), Spec: b.template().Spec}
 }
 
-// samePods returns what makes the pods that a TrainingJob has.
-func (b *bench) samePods() func(int) *corev1.Pod {
+// remakeSame remakes by hand, behind a Service as a TrainingJob has it, the pods that a TrainingJob has.
+func (b *bench) remakeSame(ctx context.Context) (float64, error) {
 	job := b.recovering(v1alpha1.PyTorch)
 	job.Name, job.UID = "bench-same-0", "bench-0"
+	service := build.Service(job)
+	service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
+	if err := b.client.Create(ctx, service); err != nil {
+		return 0, fmt.Errorf("creating the Service by hand: %w", err)
+	}
 	environment := framework.For(job.Spec.Framework).Environment(job)
-	return func(i int) *corev1.Pod {
+	return b.remakeByHand(ctx, func(i int) *corev1.Pod {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: i}
 		pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)
 		pod.OwnerReferences = nil
 		return pod
-	}
+	})
 }

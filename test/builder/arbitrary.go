@@ -24,6 +24,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 		for _, some := range []JobOption{
 			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
 			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Spares(v1alpha1.Worker, 2), Clean(v1alpha1.CleanAll),
+			Gang(v1alpha1.GangNative), MinAvailable(2), SchedulingTimeout(100),
 		} {
 			if rapid.IntRange(0, 3).Draw(t, "has it") == 0 {
 				options = append(options, some)
@@ -97,6 +98,9 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 	for i := range rapid.IntRange(0, 3).Draw(t, "spares") {
 		seen = append(seen, Spare("worker", i, arbitraryOptions(t, now)...))
 	}
+	if scheduling := job.Spec.Scheduling; scheduling != nil && scheduling.Gang != "" {
+		seen = append(seen, arbitraryGroups(t, job, now))
+	}
 	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
 		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
 	}
@@ -106,6 +110,25 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 		}
 	}
 	return seen
+}
+
+// arbitraryGroups draws what may be seen of a gang's pod groups: those of this attempt and the one before, or that there are none.
+func arbitraryGroups(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) SnapshotOption {
+	gang := state.Gang{Scheduler: job.Spec.Scheduling.Gang}
+	if rapid.IntRange(0, 9).Draw(t, "not served") == 0 {
+		gang.Unavailable = "not served"
+	}
+	for _, attempt := range []int32{job.Status.Attempt - 1, job.Status.Attempt} {
+		if attempt < 0 || gang.Unavailable != "" || rapid.IntRange(0, 3).Draw(t, "there is no group") == 0 {
+			continue
+		}
+		group := state.Group{Scheduler: gang.Scheduler, Name: state.GroupName(job.Name, attempt), Minimum: rapid.Int32Range(1, 6).Draw(t, "minimum"), Deleted: rapid.IntRange(0, 5).Draw(t, "deleted") == 0}
+		if rapid.IntRange(0, 2).Draw(t, "waits") == 0 {
+			group.Waiting = state.Trouble{Reason: v1alpha1.ReasonUnschedulable, Message: "no room", Time: Epoch.Add(before(t, now))}
+		}
+		gang.Groups = append(gang.Groups, group)
+	}
+	return func(s *state.Snapshot) { s.Gang = gang }
 }
 
 // arbitraryPod draws at most one pod of the slot's present life, and at most one of a past one.

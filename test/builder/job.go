@@ -195,3 +195,27 @@ func Deadline(seconds int64) JobOption {
 func StartupDeadline(seconds int64) JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.StartupDeadlineSeconds = &seconds }
 }
+
+// Gang sets who schedules all pods at once or none of them.
+func Gang(gang v1alpha1.Gang) JobOption {
+	return scheduling(func(s *v1alpha1.Scheduling) { s.Gang = gang })
+}
+
+// MinAvailable sets how many pods of the gang are enough.
+func MinAvailable(n int32) JobOption {
+	return scheduling(func(s *v1alpha1.Scheduling) { s.MinAvailable = &n })
+}
+
+// SchedulingTimeout sets scheduling.timeoutSeconds.
+func SchedulingTimeout(seconds int32) JobOption {
+	return scheduling(func(s *v1alpha1.Scheduling) { s.TimeoutSeconds = &seconds })
+}
+
+func scheduling(change func(*v1alpha1.Scheduling)) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		if job.Spec.Scheduling == nil {
+			job.Spec.Scheduling = &v1alpha1.Scheduling{}
+		}
+		change(job.Spec.Scheduling)
+	}
+}

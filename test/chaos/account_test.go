@@ -183,8 +183,11 @@ func (a *account) String() string {
 				fmt.Fprintf(&text, " with %d", c.State.Terminated.ExitCode)
 			}
 		}
-		if e.gone {
+		switch {
+		case e.gone:
 			text.WriteString(", gone")
+		case e.pod.DeletionTimestamp != nil:
+			text.WriteString(", being deleted")
 		}
 		text.WriteString("\n")
 	}

@@ -50,6 +50,12 @@ func operatorRequests() []request {
 // auditLog returns the requests of the operator that count.
 func auditLog(counts func(*request) bool) []request {
 	GinkgoHelper()
+	return requestsOf("trainingjob-operator/", counts)
+}
+
+// requestsOf returns the requests of the user agents that begin so, if they count.
+func requestsOf(agent string, counts func(*request) bool) []request {
+	GinkgoHelper()
 	file, err := os.Open(filepath.Join(labDir(), "audit.log"))
 	Expect(err).NotTo(HaveOccurred())
 	defer file.Close()
@@ -58,10 +64,10 @@ func auditLog(counts func(*request) bool) []request {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var r request
-		if !strings.Contains(lines.Text(), "trainingjob-operator/") || json.Unmarshal(lines.Bytes(), &r) != nil || r.ObjectRef == nil {
+		if !strings.Contains(lines.Text(), agent) || json.Unmarshal(lines.Bytes(), &r) != nil || r.ObjectRef == nil {
 			continue
 		}
-		if strings.HasPrefix(r.UserAgent, "trainingjob-operator/") && counts(&r) {
+		if strings.HasPrefix(r.UserAgent, agent) && counts(&r) {
 			found = append(found, r)
 		}
 	}

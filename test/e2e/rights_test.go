@@ -25,7 +25,15 @@ import (
 // grantedVerbs returns what manifests/base lets the operator do with jobs, their children and nodes: "create pods".
 func grantedVerbs() []string {
 	GinkgoHelper()
-	text, err := os.ReadFile("../../manifests/base/operator-role.yaml")
+	granted := verbsIn("../../manifests/base/operator-role.yaml")
+	Expect(granted).To(ContainElement("create pods"))
+	return granted
+}
+
+// verbsIn returns what the roles in the file grant.
+func verbsIn(file string) []string {
+	GinkgoHelper()
+	text, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred(), "run the suite in test/e2e")
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	var granted []string
@@ -38,15 +46,20 @@ func grantedVerbs() []string {
 			}
 		}
 	}
-	Expect(granted).To(ContainElement("create pods"))
 	return granted
 }
 
 // usedVerbs returns what the lab's operator has asked for since the lab was started, whatever the namespace.
 func usedVerbs() []string {
 	GinkgoHelper()
+	return verbsOf("trainingjob-operator/")
+}
+
+// verbsOf returns what the user agents that begin so have asked for since the lab was started, whatever the namespace.
+func verbsOf(agent string) []string {
+	GinkgoHelper()
 	var used []string
-	for _, r := range auditLog(func(r *request) bool { return r.ObjectRef.Resource != "" }) {
+	for _, r := range requestsOf(agent, func(r *request) bool { return r.ObjectRef.Resource != "" }) {
 		used = append(used, r.String())
 	}
 	slices.Sort(used)

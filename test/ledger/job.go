@@ -66,12 +66,13 @@ func (l *Ledger) final(was, is *v1alpha1.TrainingJobStatus, name string) {
 
 // nextPhases are the edges of the state graph.
 var nextPhases = map[v1alpha1.Phase][]v1alpha1.Phase{
-	"":                       {v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSuspended},
-	v1alpha1.PhaseCreated:    {v1alpha1.PhasePending, v1alpha1.PhaseRunning, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhasePending:    {v1alpha1.PhaseRunning, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhaseRunning:    {v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhaseRestarting: {v1alpha1.PhaseRunning, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhaseSuspended:  {v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	"":                       {v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued},
+	v1alpha1.PhaseCreated:    {v1alpha1.PhasePending, v1alpha1.PhaseRunning, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhasePending:    {v1alpha1.PhaseRunning, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhaseRunning:    {v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhaseRestarting: {v1alpha1.PhaseRunning, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhaseSuspended:  {v1alpha1.PhaseQueued, v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
+	v1alpha1.PhaseQueued:     {v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
 	v1alpha1.PhaseSucceeded:  {},
 	v1alpha1.PhaseFailed:     {},
 }
@@ -81,12 +82,14 @@ func (l *Ledger) phase(was, is *v1alpha1.TrainingJobStatus, name string) {
 	l.must(is.Phase == was.Phase || slices.Contains(nextPhases[was.Phase], is.Phase), "11 phase: %s went from %q to %q", name, was.Phase, is.Phase)
 	for condition, phase := range map[string]v1alpha1.Phase{
 		v1alpha1.ConditionSucceeded: v1alpha1.PhaseSucceeded, v1alpha1.ConditionFailed: v1alpha1.PhaseFailed,
-		v1alpha1.ConditionSuspended: v1alpha1.PhaseSuspended, v1alpha1.ConditionRunning: v1alpha1.PhaseRunning,
-		v1alpha1.ConditionRestarting: v1alpha1.PhaseRestarting,
+		v1alpha1.ConditionRunning: v1alpha1.PhaseRunning, v1alpha1.ConditionRestarting: v1alpha1.PhaseRestarting,
+		v1alpha1.ConditionQueued: v1alpha1.PhaseQueued,
 	} {
 		l.must(meta.IsStatusConditionTrue(is.Conditions, condition) == (is.Phase == phase), "11 phase: %s is %q with condition %s %v", name, is.Phase, condition,
 			meta.IsStatusConditionTrue(is.Conditions, condition))
 	}
+	rests := is.Phase == v1alpha1.PhaseSuspended || is.Phase == v1alpha1.PhaseQueued
+	l.must(meta.IsStatusConditionTrue(is.Conditions, v1alpha1.ConditionSuspended) == rests, "11 phase: %s is %q with condition Suspended %v", name, is.Phase, !rests)
 	for i := range is.Conditions {
 		c := &is.Conditions[i]
 		before := meta.FindStatusCondition(was.Conditions, c.Type)

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +26,10 @@ func failed(reason string, attempt, restarts, billed int32) outcome {
 }
 
 // scenarios are the stories with a name.
-var scenarios = []scenario{
+var scenarios = slices.Concat(basics, gangs)
+
+// basics are the stories of jobs whose pods are scheduled one by one.
+var basics = []scenario{
 	{name: "success", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
 		play: func(r *run) { r.succeed("worker-0") }},
 	{name: "chief_ps_worker", job: []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chief), builder.PS(1), builder.Workers(2)},

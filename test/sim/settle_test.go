@@ -2,8 +2,10 @@ package sim_test
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -38,7 +40,7 @@ func (r *run) leader() *operator.Process {
 func (r *run) isSettled() bool {
 	job := r.Job()
 	if job == nil {
-		return len(r.Pods())+len(r.Server.List(server.Services))+len(r.Server.List(server.Leases)) == 0
+		return len(r.Pods())+len(r.Server.List(server.Services))+len(r.Server.List(server.Leases))+len(r.Server.List(server.PodGroups)) == 0
 	}
 	if job.DeletionTimestamp != nil || !meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
 		return false
@@ -48,7 +50,14 @@ func (r *run) isSettled() bool {
 			return false
 		}
 	}
-	return job.Spec.RunPolicy.TTLSecondsAfterFinished == nil
+	return job.Spec.RunPolicy.TTLSecondsAfterFinished == nil && !r.hasIdleGroup()
+}
+
+// hasIdleGroup reports whether there is a pod group of which no pod can run.
+func (r *run) hasIdleGroup() bool {
+	return slices.ContainsFunc(r.Server.List(server.PodGroups), func(group client.Object) bool {
+		return !slices.ContainsFunc(r.Pods(), func(pod *corev1.Pod) bool { return server.GroupOf(pod) == group.GetName() && !world.IsOver(pod) })
+	})
 }
 
 // rest checks what must hold at the end: liveness, quiet, and that a look at a job at rest writes nothing.

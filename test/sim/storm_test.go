@@ -44,6 +44,13 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient},
 	{pytorch, builder.Workers(2), builder.Progress(20, v1alpha1.StallRestart)},
 	{builder.Workers(2), builder.Progress(15, v1alpha1.StallNotify)},
+	{pytorch, builder.Workers(3), native},
+	{builder.Workers(3), builder.AllWorkers(), native},
+	{pytorch, builder.Workers(3), builder.Elastic(2, 5), native},
+	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient, native},
+	{builder.Workers(4), builder.AllWorkers(), native, builder.MinAvailable(2)},
+	{builder.Framework(v1alpha1.TensorFlow), builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), builder.Evaluators(1), native},
+	{pytorch, builder.Workers(2), builder.Spares(v1alpha1.Worker, 1), native},
 }
 
 // impatient leaves out at once the workers that fit nowhere, and tries them again soon.
@@ -90,6 +97,8 @@ func (s *storm) lag(_ *run, p *operator.Process, kind server.Kind) int {
 		return 0
 	case kind == server.Jobs && !p.Leads && s.rng.IntN(8) > 0:
 		return p.Cache.Behind(kind) // the worst of former leaders: it sees the pods of the present and the job of the past
+	case kind == server.PodGroups && s.rng.IntN(8) > 0:
+		return p.Cache.Behind(kind) // few changes come, so a lag of some changes would soon be none
 	}
 	return s.rng.IntN(s.lagAtMost)
 }
@@ -109,6 +118,9 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
 	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Lazy: 1 + rng.IntN(20), Succeeding: 60}
+	if rng.IntN(10) == 0 {
+		r.Server.Unserved = map[server.Kind]bool{server.PodGroups: true}
+	}
 	r.begin(tell)
 	r.Submit(seedJob(rng))
 	return r, s
@@ -127,6 +139,8 @@ func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
 		options = append(options, builder.StartupDeadline(int64(5+rng.IntN(30))))
 	case 3:
 		options = append(options, builder.Clean([]v1alpha1.CleanPodPolicy{v1alpha1.CleanAll, v1alpha1.CleanNone}[rng.IntN(2)]))
+	case 4:
+		options = append(options, builder.SchedulingTimeout(int32(20+rng.IntN(60))))
 	}
 	return newJob(options...)
 }
@@ -193,6 +207,14 @@ func (s *storm) meddle(r *run) {
 		r.Server.Admit = nil
 	case 20, 21:
 		r.NoNodes = !r.NoNodes
+	case 28, 29:
+		r.Room = s.rng.IntN(3)
+	case 30:
+		r.Server.Unserved = nil
+	case 31, 32, 33, 34, 35, 36, 37, 38, 39, 40:
+		if job := r.Job(); job != nil && job.Spec.Suspend {
+			r.Suspend(false) // soon, while what was suspended is still ending
+		}
 	case 22, 23, 24, 25, 26, 27:
 		r.RenewLease(int64(s.rng.IntN(5)))
 	}
@@ -220,7 +242,7 @@ func (s *storm) takeAway(r *run, pod *corev1.Pod) {
 	case 1:
 		r.Drain(world.User, pod, "EvictionByEvictionAPI")
 	case 2:
-		r.Drain(world.Scheduler, pod, "PreemptionByScheduler")
+		r.Preempt(pod)
 	default:
 		r.DeletePod(world.User, pod)
 	}
@@ -256,7 +278,7 @@ func (s *storm) toggleNode(r *run) {
 // settle ends the faults and lets the job come to its end.
 func (s *storm) settle(r *run) {
 	s.calm, r.late, r.frozen = true, nil, nil
-	r.Server.Admit, r.NoNodes = nil, false
+	r.Server.Admit, r.Server.Unserved, r.NoNodes, r.Room = nil, nil, false, 0
 	for _, node := range []string{"node-0", "node-1", "node-2"} {
 		r.ReviveNode(node)
 	}

@@ -62,6 +62,23 @@ def elastic(script: str) -> dict:
     return tj.job("resnet-elastic", "PyTorch", {"Worker": worker}, elastic=tj.elastic(2, 8))
 
 
+def recovery_rules() -> dict:
+    return tj.recovery(max_restarts=5, max_oom_restarts=1, window_seconds=21600, avoid_nodes_seconds=3600, rules=[
+        tj.rule(exit_codes=[42], fail_job=True),
+        tj.rule(exit_codes=[75], cause="Infrastructure"),
+        tj.rule(roles=["Evaluator"], signals=[11], scope="Job"),
+    ])
+
+
+def gang() -> dict:
+    worker = tj.replicas(4, image="pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", container="pytorch", gpus=8,
+                         command=["torchrun", "--nproc-per-node=8", "/workspace/train.py"])
+    want = tj.job("bert-gang", "PyTorch", {"Worker": worker}, scheduling=tj.scheduling(
+        gang="Native", topology_key="topology.kubernetes.io/zone", timeout_seconds=86400))
+    want["spec"]["scheduling"]["topology"]["mode"] = "Preferred"  # the example says its default
+    return want
+
+
 class Manifests(unittest.TestCase):
     maxDiff = None
 
@@ -71,6 +88,11 @@ class Manifests(unittest.TestCase):
     @unittest.skipUnless(yaml, "PyYAML is not installed")
     def test_they_are_what_the_examples_say(self):
         self.assertEqual(nightly(), example("deadlines-and-cleanup"))
+        self.assertEqual(gang(), example("gang"))
+        self.assertEqual(recovery_rules(), example("recovery-rules")["spec"]["recovery"])
+        self.assertEqual(tj.progress(stall_after_seconds=900, action="Restart"), example("progress")["spec"]["progress"])
+        self.assertEqual(tj.spares(2, command=["sleep", "infinity"]),
+                         example("spares")["spec"]["replicaSpecs"]["Worker"]["spares"])
         for name, build, role in (("pytorch-ddp", ddp, "Master"), ("pytorch-elastic", elastic, "Worker")):
             with self.subTest(name):
                 want = example(name)
@@ -81,6 +103,11 @@ class Manifests(unittest.TestCase):
         self.assertEqual(tj.job("j", "JAX", {"Worker": tj.replicas(image="i")})["spec"],
                          {"framework": "JAX", "replicaSpecs": {
                              "Worker": {"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}}}})
+
+    def test_a_queue_is_a_label_and_spares_may_be_a_number(self):
+        made = tj.job("j", "JAX", {"Worker": tj.replicas(image="i", spares=2)}, labels={"team": "a"}, queue="gpus")
+        self.assertEqual(made["metadata"]["labels"], {"team": "a", "kueue.x-k8s.io/queue-name": "gpus"})
+        self.assertEqual(made["spec"]["replicaSpecs"]["Worker"]["spares"], {"count": 2})
 
     def test_environment_and_annotations_go_to_the_pods(self):
         pod = tj.template("i", env={"LR": 0.1}, annotations={"a": "b"})
@@ -106,6 +133,13 @@ class WrongArguments(unittest.TestCase):
             (lambda: tj.replicas(2, image="i", restart_policy="Sometimes"), "write OnFailure, Always"),
             (lambda: tj.replicas(2, image="i", template={}), "either template= or image="),
             (lambda: tj.replicas(2, image="i", command="python train.py"), "write a list"),
+            (lambda: tj.scheduling(gang="Kueue"), "write None, Native, Volcano or Coscheduling"),
+            (lambda: tj.scheduling(topology_required=True), "write topology_key="),
+            (lambda: tj.scheduling(min_available=0), "write a whole number from 1 to 10000"),
+            (lambda: tj.rule(exit_codes=[3]), "write either fail_job=True or cause="),
+            (lambda: tj.rule(exit_codes=[3], cause="Bug"), "unknown cause 'Bug': write Infrastructure"),
+            (lambda: tj.progress(action="Kill"), "write Notify or Restart"),
+            (lambda: tj.replicas(2, image="i", spares=-1), "spares is -1: write a whole number from 0 to 100"),
             (lambda: tj.elastic(4, 2), "max_replicas is 2: write a whole number from 4"),
         )
         for wrong, said in cases:
@@ -115,7 +149,7 @@ class WrongArguments(unittest.TestCase):
 
 
 def example(name: str) -> dict:
-    return yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
+    return next(yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8")))  # the job comes first
 
 
 if __name__ == "__main__":

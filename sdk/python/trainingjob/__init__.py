@@ -5,9 +5,10 @@ Manifests are plain dicts and need nothing but Python; Client needs the `kuberne
 
 from .client import Client
 from .errors import ApiError, JobFailed, JobNotFound, TrainingJobError
-from .manifest import elastic, job, recovery, replicas, run_policy, template
+from .manifest import job, replicas, template
+from .parts import elastic, progress, recovery, rule, run_policy, scheduling, spares
 
 __all__ = [
     "ApiError", "Client", "JobFailed", "JobNotFound", "TrainingJobError",
-    "elastic", "job", "recovery", "replicas", "run_policy", "template",
+    "elastic", "job", "progress", "recovery", "replicas", "rule", "run_policy", "scheduling", "spares", "template",
 ]

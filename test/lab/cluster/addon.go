@@ -22,6 +22,7 @@ func addons() []addon {
 		{name: "coscheduling", crds: []string{"config/crd/bases"}, start: (*lab).startCoscheduling},
 		{name: "volcano", crds: []string{"config/crd/volcano/bases", "config/crd/jobflow/bases"}, start: (*lab).startVolcano},
 		{name: "kueue", start: (*lab).startKueue}, // its CRDs name its webhook
+		{name: "kueue-adapter", start: (*lab).startKueueAdapter},
 	}
 }
 
@@ -35,7 +36,7 @@ func AddonNames() []string {
 }
 
 // program is an add-on as make has built it: a binary beside lab's own, and a link NAME.module to the folder of
-// the Go module that it was built from, where its CRDs are.
+// the Go module that it was built from, where its CRDs are, or of its manifests.
 type program struct {
 	binary, module string
 }

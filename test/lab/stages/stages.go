@@ -10,7 +10,8 @@
 //	   ▼
 //	pod-start ──► Running ──run-for/exit-code──► pod-exit ──► Succeeded | Failed
 //
-//	being deleted: pod-terminate, or pod-rest while never-terminate holds it
+//	being deleted: pod-terminate, pod-terminate-again if that was cut off, or pod-rest while
+//	               never-terminate or a finalizer holds it
 //	anything else: pod-rest
 //
 // Decisions:

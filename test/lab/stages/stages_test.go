@@ -67,6 +67,11 @@ func deleted(pod *corev1.Pod, grace int64, ago time.Duration) *corev1.Pod {
 	return pod
 }
 
+func held(pod *corev1.Pod) *corev1.Pod {
+	pod.Finalizers = []string{"example.com/held"}
+	return pod
+}
+
 func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 	ago := func(d time.Duration) string { return time.Now().Add(-d).Format(time.RFC3339Nano) }
 	const pending, running = corev1.PodPending, corev1.PodRunning
@@ -91,7 +96,8 @@ func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 		{"deleted before its start", deleted(pod(pending, "waiting", "X"), 30, 0), "pod-terminate", 0},
 		{"slow to terminate", deleted(pod(running, "terminate-after", "5s"), 30, 2500*time.Millisecond), "pod-terminate", 3 * time.Second},
 		{"never to terminate", deleted(pod(running, "never-terminate", "true", "exit-code", "1"), 30, 0), "pod-rest", forEver},
-		{"deleted by force, held by a finalizer", deleted(pod(running), 0, 0), "pod-rest", forEver},
+		{"deleted by force, held by a finalizer", held(deleted(pod(running), 0, 0)), "pod-rest", forEver},
+		{"its end was cut off by the API server's", deleted(pod(running), 0, 0), "pod-terminate-again", 5 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) { wantStage(t, test.pod, test.want, test.delay) })
 	}

@@ -50,6 +50,7 @@ type history struct {
 
 	told, happened map[string]int
 	rendezvous     map[int]string
+	groups         groups
 	ranks          map[string]state.Slot
 }
 
@@ -79,6 +80,7 @@ func (c *Checker) of(uid types.UID) *history {
 		h = &history{
 			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
 			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ranks: map[string]state.Slot{},
+			groups: groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
 		}
 		c.jobs[uid] = h
 	}
@@ -97,6 +99,8 @@ func (c *Checker) hear(change *server.Change) {
 		if change.Request.User == operator.User && change.Request.Verb != server.Create {
 			c.violate("7 foreign objects: the operator does %s", change.Request)
 		}
+	case server.PodGroups:
+		c.hearGroup(change)
 	case server.Nodes:
 		c.hearNode(change)
 	case server.Leases:

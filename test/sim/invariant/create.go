@@ -44,6 +44,7 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 		c.checkBound(h, job)
 	}
 	c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
+	c.checkGang(h, pod, d, life, strict)
 	c.checkProvenance(r.Object.(*corev1.Pod), d.From, slot)
 }
 

@@ -3,8 +3,8 @@
 //
 //	 1 identity     2 uniqueness   3 fence       4 no work without cause   5 bounds       6 deletes   7 foreign objects
 //	 8 exactly once 9 monotone    10 a verdict is final                   11 one phase   12 verdicts are earned
-//	13 success is not lost        14 back-off   15 rendezvous             16 provenance  18 no leak  19 frugal
-//	20 bounded     21 one writer: 1 to 20 hold with two
+//	13 success is not lost        14 back-off   15 rendezvous             16 provenance  17 gang     18 no leak
+//	19 frugal      20 bounded     21 one writer: 1 to 20 hold with two
 //
 // What truly happened is read from the hands that did it: a kubelet that ends a pod, a user who deletes one. A create of
 // a process that leads no more, or that arrives late, is held against the job as that process had read it, as no

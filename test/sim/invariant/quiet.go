@@ -40,6 +40,7 @@ func (c *Checker) Quiet() {
 			c.violate("11 one phase: status says %d pods of %s are active, %d are", said, role, active[role])
 		}
 	}
+	c.checkGroupsAtRest(job)
 	if !is(job, v1alpha1.ConditionFinished) && !is(job, v1alpha1.ConditionSuspended) {
 		c.checkAllCounted(job)
 	}
@@ -62,7 +63,7 @@ func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
 
 // checkNothingLeft : 18, nothing is left of a job that is gone.
 func (c *Checker) checkNothingLeft() {
-	for _, kind := range []server.Kind{server.Pods, server.Services, server.Leases} {
+	for _, kind := range []server.Kind{server.Pods, server.Services, server.Leases, server.PodGroups} {
 		for _, o := range c.world.Server.List(kind) {
 			if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == v1alpha1.Kind {
 				c.violate("18 no leak: %s %s is left", kind, o.GetName())

@@ -118,6 +118,9 @@ func (c *Checker) checkMonotone(before, after *v1alpha1.TrainingJob) {
 	}
 }
 
+// waits are the reasons for which pods have no node that Events tell of.
+var waits = []string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting, v1alpha1.ReasonGangUnavailable}
+
 // noteTransitions counts what Events may tell of.
 func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 	for _, condition := range []string{v1alpha1.ConditionRunning, v1alpha1.ConditionSuspended, v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailed, v1alpha1.ConditionStalled} {
@@ -134,9 +137,9 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 	} else if before.Status.Restarts != after.Status.Restarts {
 		h.happened[v1alpha1.EventReplicaRestarting]++
 	}
-	if c := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Reason == v1alpha1.ReasonUnschedulable {
+	if c := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && slices.Contains(waits, c.Reason) {
 		if b := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionScheduled); b == nil || b.Reason != c.Reason {
-			h.happened[v1alpha1.ReasonUnschedulable]++
+			h.happened[c.Reason]++
 		}
 	}
 	h.noteRecovery(&before.Status, &after.Status)

@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,11 @@ func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot) {
 	template := job.Spec.ReplicaSpecs[slot.Role].Template
 	got := pod.Spec // a copy of what is changed below only
+	if scheduling := job.Spec.Scheduling; scheduling != nil {
+		got.SchedulerName = own(got.SchedulerName, template.Spec.SchedulerName, scheduling.SchedulerName)
+		got.PriorityClassName = own(got.PriorityClassName, template.Spec.PriorityClassName, scheduling.PriorityClassName)
+		got.SchedulingGroup = template.Spec.SchedulingGroup // invariant 17 has looked at it
+	}
 	got.Hostname, got.Subdomain, got.RestartPolicy = template.Spec.Hostname, template.Spec.Subdomain, template.Spec.RestartPolicy
 	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
 	// the tolerations that make eviction from a broken node quick stand at the end; avoided nodes are in the affinity
@@ -67,6 +73,14 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 			c.violate("16 provenance: %s has the label %s=%s from nowhere", pod.Name, name, value)
 		}
 	}
+}
+
+// own returns the template's word for what is the template's, or else the job's; what is neither stays.
+func own(got, template, job string) string {
+	if got == cmp.Or(template, job) {
+		return template
+	}
+	return got
 }
 
 // ownEnv returns the containers with the variables that the template sets, which stand at the end.

@@ -52,6 +52,11 @@ func (c *Checker) checkVerdict(h *history, before, after *v1alpha1.TrainingJob) 
 		if c.world.Clock.Since(after.Status.StartTime.Time) < time.Duration(limit)*time.Second {
 			c.violate("12 verdicts are earned: the job failed of a deadline that is not over")
 		}
+	case is(after, v1alpha1.ConditionFailed) && after.Status.Reason == v1alpha1.ReasonSchedulingTimeout:
+		limit := ptr.Deref(before.Spec.Scheduling.TimeoutSeconds, 1<<30)
+		if is(before, v1alpha1.ConditionRunning) || c.world.Clock.Since(after.Status.StartTime.Time) < time.Duration(limit)*time.Second {
+			c.violate("12 verdicts are earned: the job failed because its pods waited for room, and it runs, or has waited for less than %d s", limit)
+		}
 	case is(after, v1alpha1.ConditionFailed):
 		c.checkFailed(h, before, after)
 	}

@@ -24,6 +24,9 @@ func cacheViews() map[server.Kind]server.View {
 		panic(err)
 	}
 	all := map[server.Kind]server.View{}
+	for _, kind := range server.Kinds {
+		all[kind] = server.View{Select: options.DefaultLabelSelector}
+	}
 	for o, by := range options.ByObject {
 		all[server.KindOf(o)] = server.View{Select: by.Label, Transform: by.Transform}
 	}
@@ -79,6 +82,9 @@ func (p *Process) read(kind server.Kind, live bool) error {
 		return errCrashed
 	}
 	p.Reads++
+	if err := p.world.Server.Match(kind); err != nil {
+		return err
+	}
 	return p.world.Faults.Read(p, kind, live)
 }
 

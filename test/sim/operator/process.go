@@ -55,7 +55,7 @@ type Process struct {
 	key      client.ObjectKey
 	life     int
 	cluster  *cluster.Cluster
-	awaited  [5]int // by kind, how many changes the cache must show before the next read
+	awaited  map[server.Kind]int // how many changes the cache must show before the next read
 	dead     bool
 	awake    bool
 	wake     time.Time
@@ -90,7 +90,7 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.say("starts")
 	p.life++
 	p.dead, p.awake, p.wake, p.decision = false, true, time.Time{}, nil
-	p.awaited = [5]int{}
+	p.awaited = map[server.Kind]int{}
 	p.Cache = p.world.Server.NewCache(views, age)
 	p.Cache.Heard = p.hear
 	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, options)
@@ -99,7 +99,7 @@ func (p *Process) Start(age func(server.Kind) int) {
 // hear does what the watches of the controller do with a change that the cache takes in.
 func (p *Process) hear(c *server.Change) {
 	switch c.Kind {
-	case server.Jobs, server.Pods, server.Services, server.Nodes, server.Leases:
+	case server.Jobs, server.Pods, server.Services, server.Nodes, server.Leases, server.PodGroups:
 		p.awake = true
 	}
 	if c.Kind == server.Jobs && c.Is == nil {

@@ -93,8 +93,8 @@ func (c *Client) Status() client.SubResourceWriter { return statusWriter{client:
 // SubResource is not offered; its methods panic.
 func (c *Client) SubResource(string) client.SubResourceClient { return nil }
 
-// Scheme is not offered.
-func (c *Client) Scheme() *runtime.Scheme { return nil }
+// Scheme returns the scheme of the kinds that a cluster may not serve.
+func (c *Client) Scheme() *runtime.Scheme { return optional }
 
 // RESTMapper is not offered.
 func (c *Client) RESTMapper() meta.RESTMapper { return nil }

@@ -5,6 +5,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,11 +22,12 @@ const (
 	Services
 	Nodes
 	Leases
+	PodGroups
 	kinds
 )
 
 // Kinds lists all kinds.
-var Kinds = []Kind{Jobs, Pods, Services, Nodes, Leases}
+var Kinds = []Kind{Jobs, Pods, Services, Nodes, Leases, PodGroups}
 
 // String returns the name of the kind's resource: "pods".
 func (k Kind) String() string { return k.Resource().Resource }
@@ -41,6 +43,8 @@ func (k Kind) Resource() schema.GroupResource {
 		return schema.GroupResource{Resource: "services"}
 	case Nodes:
 		return schema.GroupResource{Resource: "nodes"}
+	case PodGroups:
+		return schema.GroupResource{Group: schedulingv1beta1.GroupName, Resource: "podgroups"}
 	default:
 		return schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	}
@@ -48,7 +52,7 @@ func (k Kind) Resource() schema.GroupResource {
 
 // GroupKind returns the group and kind of the kind.
 func (k Kind) GroupKind() schema.GroupKind {
-	name := [kinds]string{v1alpha1.Kind, "Pod", "Service", "Node", "Lease"}[k]
+	name := [kinds]string{v1alpha1.Kind, "Pod", "Service", "Node", "Lease", "PodGroup"}[k]
 	return schema.GroupKind{Group: k.Resource().Group, Kind: name}
 }
 
@@ -65,6 +69,8 @@ func KindOf(o client.Object) Kind {
 		return Nodes
 	case *coordinationv1.Lease:
 		return Leases
+	case *schedulingv1beta1.PodGroup:
+		return PodGroups
 	default:
 		panic(fmt.Sprintf("the server does not store a %T", o))
 	}
@@ -81,6 +87,8 @@ func (k Kind) newObject() client.Object {
 		return &corev1.Service{}
 	case Nodes:
 		return &corev1.Node{}
+	case PodGroups:
+		return &schedulingv1beta1.PodGroup{}
 	default:
 		return &coordinationv1.Lease{}
 	}
@@ -89,5 +97,5 @@ func (k Kind) newObject() client.Object {
 // countsGenerations reports whether the kind's objects have a generation.
 func (k Kind) countsGenerations() bool { return k == Jobs || k == Pods }
 
-// needsVersion reports whether an update must name a resourceVersion: that of a custom resource and of a Lease must.
-func (k Kind) needsVersion() bool { return k == Jobs || k == Leases }
+// needsVersion reports whether an update must name a resourceVersion: that of a custom resource, a Lease and a PodGroup must.
+func (k Kind) needsVersion() bool { return k == Jobs || k == Leases || k == PodGroups }

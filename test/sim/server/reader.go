@@ -7,6 +7,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -114,6 +115,8 @@ func kindOfList(list client.ObjectList) Kind {
 		return Nodes
 	case *coordinationv1.LeaseList:
 		return Leases
+	case *schedulingv1beta1.PodGroupList:
+		return PodGroups
 	case *metav1.PartialObjectMetadataList:
 		for _, kind := range Kinds {
 			if kind.GroupKind().Kind+"List" == list.Kind {
@@ -136,6 +139,8 @@ func appendTo(list client.ObjectList, item client.Object) {
 		list.Items = append(list.Items, *item.(*corev1.Node))
 	case *coordinationv1.LeaseList:
 		list.Items = append(list.Items, *item.(*coordinationv1.Lease))
+	case *schedulingv1beta1.PodGroupList:
+		list.Items = append(list.Items, *item.(*schedulingv1beta1.PodGroup))
 	case *metav1.PartialObjectMetadataList:
 		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Name: item.GetName(), Namespace: item.GetNamespace(), UID: item.GetUID(), ResourceVersion: item.GetResourceVersion(),
@@ -157,5 +162,7 @@ func copyInto(to, from client.Object) {
 		from.(*corev1.Node).DeepCopyInto(to)
 	case *coordinationv1.Lease:
 		from.(*coordinationv1.Lease).DeepCopyInto(to)
+	case *schedulingv1beta1.PodGroup:
+		from.(*schedulingv1beta1.PodGroup).DeepCopyInto(to)
 	}
 }

@@ -16,6 +16,8 @@ import (
 type Server struct {
 	// Admit, if set, refuses a request with the error it returns, after the server itself has found nothing wrong.
 	Admit func(*Request) error
+	// Unserved are the kinds whose API the server does not have.
+	Unserved map[Kind]bool
 
 	clock    clock.PassiveClock
 	stores   [kinds]store
@@ -82,6 +84,9 @@ func (s *Server) Watch(hear func(*Change)) { s.watchers = append(s.watchers, hea
 // Do does the request and returns the object as it is afterwards: that of a delete as it was last, or as it waits for
 // its end. It returns the API errors of the real server.
 func (s *Server) Do(r *Request) (client.Object, error) {
+	if err := s.Match(r.Kind); err != nil {
+		return nil, err
+	}
 	switch r.Verb {
 	case Create:
 		return s.create(r)

@@ -11,6 +11,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 )
 
 // wholeSeconds cuts the times in what clients write to whole seconds, as JSON does.
@@ -21,6 +22,8 @@ func wholeSeconds(o client.Object) {
 	case *corev1.Pod:
 		cut(reflect.ValueOf(&o.Status).Elem())
 	case *corev1.Node:
+		cut(reflect.ValueOf(&o.Status).Elem())
+	case *schedulingv1beta1.PodGroup:
 		cut(reflect.ValueOf(&o.Status).Elem())
 	}
 }

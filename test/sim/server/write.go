@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,9 @@ func (s *Server) create(r *Request) (client.Object, error) {
 	}
 	if s.stores[r.Kind].get(r.Key) != nil {
 		return nil, apierrors.NewAlreadyExists(r.Kind.Resource(), r.Key.Name)
+	}
+	if err := checkPodGroup(nil, r.Object); err != nil {
+		return nil, err
 	}
 	if err := s.admit(r); err != nil {
 		return nil, err
@@ -44,6 +48,9 @@ func (s *Server) create(r *Request) (client.Object, error) {
 		if o.Spec.TerminationGracePeriodSeconds == nil {
 			o.Spec.TerminationGracePeriodSeconds = ptr.To(int64(corev1.DefaultTerminationGracePeriodSeconds))
 		}
+	case *schedulingv1beta1.PodGroup:
+		o.Status = schedulingv1beta1.PodGroupStatus{}
+		protect(o)
 	}
 	return s.commit(r, nil, o), nil
 }
@@ -75,6 +82,9 @@ func (s *Server) replace(r *Request, was, wanted client.Object) (client.Object, 
 	}
 	is := merged(was, wanted, r.Status)
 	wholeSeconds(is)
+	if err := checkPodGroup(was, is); err != nil {
+		return nil, err
+	}
 	if unchanged(was, is, r.Status) {
 		return was, nil // nothing is written, nobody is told
 	}
@@ -132,6 +142,8 @@ func copyStatus(to, from client.Object) {
 		to.Status = from.(*corev1.Service).Status
 	case *corev1.Node:
 		to.Status = from.(*corev1.Node).Status
+	case *schedulingv1beta1.PodGroup:
+		to.Status = from.(*schedulingv1beta1.PodGroup).Status
 	}
 }
 

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ func IsOver(pod *corev1.Pod) bool {
 // move lets the scheduler or the kubelet of a pod do what is next.
 func (w *World) move(pod *corev1.Pod) {
 	switch {
+	case pod.Spec.NodeName == "" && server.GroupOf(pod) != "": // the scheduler takes the group as one
 	case pod.Spec.NodeName == "":
 		w.schedule(pod)
 	case !w.downAt[pod.Spec.NodeName].IsZero():
@@ -41,20 +43,58 @@ func (w *World) move(pod *corev1.Pod) {
 
 // schedule binds a pod to the next node.
 func (w *World) schedule(pod *corev1.Pod) {
-	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return avoids(pod, name) })
-	if w.NoNodes || len(nodes) == 0 {
-		if len(pod.Status.Conditions) > 0 {
-			return // it has been told
-		}
-		w.writePod(Scheduler, pod, func(pod *corev1.Pod) {
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-				Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", LastTransitionTime: w.second()}}
-		})
+	node := w.placeFor(pod, w.free())
+	if node == "" {
+		w.tellNoPlace(pod)
 		return
 	}
-	bound := pod.DeepCopy()
-	bound.Spec.NodeName = nodes[w.bound%len(nodes)]
+	w.bind(pod, node)
+}
+
+// placeFor returns the next node for the pod, and takes a place there; "" if no node has one.
+func (w *World) placeFor(pod *corev1.Pod, free map[string]int) string {
+	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return avoids(pod, name) || free[name] < 1 })
+	if w.NoNodes || len(nodes) == 0 {
+		return ""
+	}
+	node := nodes[w.bound%len(nodes)]
 	w.bound++
+	free[node]--
+	return node
+}
+
+// free returns how many more pods fit on each node.
+func (w *World) free() map[string]int {
+	free := map[string]int{}
+	for _, name := range w.readyNodes() {
+		free[name] = math.MaxInt
+		if w.Room > 0 {
+			free[name] = w.Room
+		}
+	}
+	if w.Room > 0 {
+		for _, pod := range w.Pods() {
+			if !IsOver(pod) {
+				free[pod.Spec.NodeName]--
+			}
+		}
+	}
+	return free
+}
+
+func (w *World) tellNoPlace(pod *corev1.Pod) {
+	if len(pod.Status.Conditions) > 0 {
+		return // it has been told
+	}
+	w.writePod(Scheduler, pod, func(pod *corev1.Pod) {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", LastTransitionTime: w.second()}}
+	})
+}
+
+func (w *World) bind(pod *corev1.Pod, node string) {
+	bound := pod.DeepCopy()
+	bound.Spec.NodeName = node
 	w.must(&server.Request{User: Scheduler, Verb: server.Update, Kind: server.Pods, Key: client.ObjectKeyFromObject(pod), Object: bound})
 	if len(pod.Status.Conditions) > 0 {
 		now := w.Server.Get(server.Pods, pod.Namespace, pod.Name).(*corev1.Pod)

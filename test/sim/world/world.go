@@ -39,6 +39,8 @@ type World struct {
 	Polite int32
 	// NoNodes is whether the scheduler finds a place for no pod.
 	NoNodes bool
+	// Room is how many pods that can run fit on a node; 0 for any number.
+	Room int
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 
@@ -108,11 +110,13 @@ func (w *World) Tick(d time.Duration) {
 			w.move(pod)
 		}
 	}
+	w.scheduleGangs()
 	atMost := 10000
 	if w.Chance != nil {
 		atMost = w.Chance.IntN(4)
 	}
 	w.Server.Collect(atMost)
+	w.Server.Release(atMost)
 }
 
 func (w *World) oneIn(n int) bool { return w.Chance != nil && w.Chance.IntN(n) == 0 }

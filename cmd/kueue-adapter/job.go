@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kueue/pkg/controller/jobframework"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+var gvk = v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)
+
+// trainingJob answers what Kueue wants to know of a TrainingJob, and changes its spec as Kueue says.
+//
+// It does not tell Kueue which replicas have ended for good (JobWithReclaimablePods): a whole-job restart runs all of them
+// again, with quota that would have been given away by then.
+type trainingJob v1alpha1.TrainingJob
+
+var (
+	_ jobframework.GenericJob           = (*trainingJob)(nil)
+	_ jobframework.JobWithPriorityClass = (*trainingJob)(nil)
+	_ jobframework.JobWithSkip          = (*trainingJob)(nil)
+)
+
+func newJob() jobframework.GenericJob { return &trainingJob{} }
+
+// Object returns the TrainingJob itself.
+func (j *trainingJob) Object() client.Object { return (*v1alpha1.TrainingJob)(j) }
+
+// GVK returns the kind of TrainingJobs.
+func (j *trainingJob) GVK() schema.GroupVersionKind { return gvk }
+
+// Skip reports whether another controller runs the job: then its quota is not ours to ask for.
+func (j *trainingJob) Skip(context.Context) bool { return j.Spec.ManagedBy != "" }
+
+// IsSuspended returns spec.suspend.
+func (j *trainingJob) IsSuspended() bool { return j.Spec.Suspend }
+
+// Suspend sets spec.suspend.
+func (j *trainingJob) Suspend() { j.Spec.Suspend = true }
+
+// IsActive reports whether the job may have pods; while it may, Kueue gives its quota to nobody else.
+//
+// A status that does not know the present spec was written before the operator saw that the job is suspended: pods may
+// have come since. Where there is no status there are no pods, as the operator writes it first.
+func (j *trainingJob) IsActive() bool {
+	if seen := j.Status.ObservedGeneration; seen != 0 && seen != j.Generation {
+		return true
+	}
+	for _, role := range j.Status.ReplicaStatuses {
+		if role.Active+role.Spares > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// PodsReady reports whether all replicas run, of an elastic job enough of them.
+func (j *trainingJob) PodsReady(context.Context, client.Client) bool {
+	return meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionRunning)
+}
+
+// Finished returns how the job has ended, once its last pod has: runPolicy.cleanPodPolicy may let pods outlive it.
+func (j *trainingJob) Finished(context.Context) (message string, success, finished bool) {
+	end := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionFinished)
+	if end == nil || end.Status != "True" || j.IsActive() {
+		return "", false, false
+	}
+	return end.Message, meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionSucceeded), true
+}
+
+// PriorityClass returns the job's own, or else that of the first role whose template names one. The label
+// kueue.x-k8s.io/priority-class goes before both.
+func (j *trainingJob) PriorityClass() string {
+	if s := j.Spec.Scheduling; s != nil && s.PriorityClassName != "" {
+		return s.PriorityClassName
+	}
+	for _, role := range j.roles() {
+		if class := j.Spec.ReplicaSpecs[role].Template.Spec.PriorityClassName; class != "" {
+			return class
+		}
+	}
+	return ""
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	configapi "sigs.k8s.io/kueue/apis/config/v1beta2"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
+	"sigs.k8s.io/kueue/pkg/controller/jobframework"
+	kueuemetrics "sigs.k8s.io/kueue/pkg/metrics"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// name is that of the leader's Lease, and who the Events come from.
+const name = "trainingjob-kueue-adapter"
+
+// concurrentJobs is how many jobs are worked on at the same time. Each costs a few requests when it changes its state.
+const concurrentJobs = 16
+
+// newManager returns a manager that runs Kueue's job controller for TrainingJobs when it is started.
+func newManager(ctx context.Context, o *options) (manager.Manager, error) {
+	restConfig, err := o.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	managerOptions, err := o.managerOptions()
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(restConfig, managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	if err := setUp(ctx, mgr, o.waitForPodsReady); err != nil {
+		return nil, fmt.Errorf("setting up the controller: %w", err)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
+		return nil, fmt.Errorf("adding health checks: %w", err)
+	}
+	return mgr, nil
+}
+
+// setUp adds Kueue's generic job controller, which asks trainingJob whatever it wants to know.
+func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) error {
+	if err := jobframework.SetupWorkloadOwnerIndex(ctx, mgr.GetFieldIndexer(), gvk); err != nil {
+		return err
+	}
+	var how []jobframework.Option
+	if waitForPodsReady {
+		// The controller asks Kueue's cache which queues have metrics: none in this process.
+		empty := schdcache.New(mgr.GetClient(), schdcache.WithLocalQueueMetrics(&kueuemetrics.LocalQueueMetricsConfig{}))
+		how = append(how, jobframework.WithWaitForPodsReady(&configapi.WaitForPodsReady{}), jobframework.WithCache(empty))
+	}
+	factory := jobframework.NewGenericReconcilerFactory(newJob)
+	reconciler, err := factory(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(name), how...)
+	if err != nil {
+		return err
+	}
+	return reconciler.SetupWithManager(mgr)
+}
+
+func (o *options) restConfig() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	restConfig, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster: %w; set --kubeconfig or run in a pod", err)
+	}
+	restConfig.UserAgent = name + "/" + version
+	restConfig.QPS = -1 // the server's priority and fairness is the limit
+	return restConfig, nil
+}
+
+func (o *options) managerOptions() (manager.Options, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), kueue.AddToScheme(scheme)); err != nil {
+		return manager.Options{}, fmt.Errorf("registering types: %w", err)
+	}
+	metrics := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
+	if o.metricsSecure {
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return manager.Options{
+		Scheme:                        scheme,
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Metrics:                       metrics,
+		HealthProbeBindAddress:        o.healthAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              name,
+		LeaderElectionNamespace:       o.leaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Controller:                    config.Controller{MaxConcurrentReconciles: concurrentJobs},
+	}, nil
+}
+
+// cacheSynced reports ready once the caches are filled, so that a rollout waits for a replica that can take over.
+func cacheSynced(mgr manager.Manager) healthz.Checker {
+	return func(req *http.Request) error {
+		if !mgr.GetCache().WaitForCacheSync(req.Context()) {
+			return errors.New("the cache is not filled yet")
+		}
+		return nil
+	}
+}

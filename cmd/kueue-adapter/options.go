@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	_ "sigs.k8s.io/kueue/pkg/features" // the gates that --feature-gates sets
+)
+
+// options are the adapter's flags.
+type options struct {
+	kubeconfig              string
+	leaderElect             bool
+	leaderElectionNamespace string
+	metricsAddress          string
+	metricsSecure           bool
+	healthAddress           string
+	waitForPodsReady        bool
+	featureGates            string
+	logLevel                string
+	logFormat               string
+}
+
+func defaults() *options {
+	return &options{metricsAddress: ":8443", metricsSecure: true, healthAddress: ":8081", logLevel: "info", logFormat: "json"}
+}
+
+func (o *options) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "path of a kubeconfig file; empty uses KUBECONFIG or the pod's service account")
+	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "take turns with other replicas of the adapter: only the leader acts")
+	f.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", o.leaderElectionNamespace, "namespace of the leader's Lease; empty means the pod's own, needed outside a cluster")
+	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
+	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
+	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
+	f.BoolVar(&o.waitForPodsReady, "wait-for-pods-ready", o.waitForPodsReady, "tell Kueue when all replicas run; set it if Kueue's configuration has waitForPodsReady, which else evicts every job")
+	f.StringVar(&o.featureGates, "feature-gates", o.featureGates, "Kueue's feature gates, as Kueue itself has them: PartialAdmission=false,... Empty means Kueue's defaults")
+	f.StringVar(&o.logLevel, "log-level", o.logLevel, "debug, info, warn or error")
+	f.StringVar(&o.logFormat, "log-format", o.logFormat, "json or text")
+}
+
+// validate sets the feature gates, and returns an error that says what to write instead.
+func (o *options) validate() error {
+	var level slog.Level
+	switch {
+	case level.UnmarshalText([]byte(o.logLevel)) != nil:
+		return fmt.Errorf("--log-level %q: write debug, info, warn or error", o.logLevel)
+	case o.logFormat != "json" && o.logFormat != "text":
+		return fmt.Errorf("--log-format %q: write json or text", o.logFormat)
+	}
+	if o.featureGates == "" {
+		return nil
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.Set(o.featureGates); err != nil {
+		return fmt.Errorf("--feature-gates %q: %w", o.featureGates, err)
+	}
+	return nil
+}
+
+func (o *options) logger() logr.Logger {
+	level := new(slog.LevelVar)
+	_ = level.UnmarshalText([]byte(o.logLevel)) // validated
+	handlerOptions := &slog.HandlerOptions{Level: level}
+	if o.logFormat == "text" {
+		return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, handlerOptions))
+	}
+	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, handlerOptions))
+}

@@ -1,0 +1,100 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// roll is what the API server had of all jobs when this process first looked at one: what another leader wrote last. To ask
+// for it once, and not for each job, is what lets an operator that starts under hundreds of jobs begin at once.
+type roll struct {
+	mu     sync.Mutex
+	called bool
+	jobs   map[types.UID]*rolled
+}
+
+// rolled is one job on the roll: its resourceVersion, and its pods with those of former jobs of its name.
+type rolled struct {
+	version string
+	pods    []types.UID
+}
+
+// isOnRoll reports whether the job and its pods, as cached, are no older than the roll. It answers once for each job, and in
+// doubt with no: a pod on the roll may be gone by now.
+func (c *Cluster) isOnRoll(ctx context.Context, job *v1alpha1.TrainingJob, cached map[types.UID]bool) (bool, error) {
+	c.roll.mu.Lock()
+	defer c.roll.mu.Unlock()
+	if !c.roll.called {
+		jobs, err := c.callRoll(ctx)
+		if err != nil {
+			return false, err
+		}
+		c.roll.jobs, c.roll.called = jobs, true
+	}
+	entry := c.roll.jobs[job.UID]
+	delete(c.roll.jobs, job.UID)
+	if entry == nil {
+		return false, nil
+	}
+	if order, err := resourceversion.CompareResourceVersion(job.ResourceVersion, entry.version); err != nil || order < 0 {
+		return false, nil //nolint:nilerr // versions that cannot be compared are a doubt
+	}
+	for _, pod := range entry.pods {
+		if !cached[pod] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// callRoll asks the API server for the versions of all jobs and for their pods.
+func (c *Cluster) callRoll(ctx context.Context) (map[types.UID]*rolled, error) {
+	jobs, err := c.liveMetadata(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind+"List"))
+	if err != nil {
+		return nil, fmt.Errorf("listing all jobs from the API server: %w", err)
+	}
+	pods, err := c.liveMetadata(ctx, corev1.SchemeGroupVersion.WithKind("PodList"), client.HasLabels{v1alpha1.LabelJobUID})
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of all jobs from the API server: %w", err)
+	}
+	all := make(map[types.UID]*rolled, len(jobs))
+	names := make(map[client.ObjectKey]*rolled, len(jobs))
+	for i := range jobs {
+		entry := &rolled{version: jobs[i].ResourceVersion}
+		all[jobs[i].UID], names[client.ObjectKeyFromObject(&jobs[i])] = entry, entry
+	}
+	for i := range pods {
+		ref := controllerOf(&pods[i])
+		if ref == nil {
+			continue
+		}
+		if entry := names[client.ObjectKey{Namespace: pods[i].Namespace, Name: ref.Name}]; entry != nil {
+			entry.pods = append(entry.pods, pods[i].UID)
+		}
+	}
+	return all, nil
+}
+
+func (c *Cluster) liveMetadata(ctx context.Context, kind schema.GroupVersionKind, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	err := c.live.List(ctx, list, append(options, client.InNamespace(c.options.Namespace))...)
+	return list.Items, err
+}
+
+// strike takes the job off the roll.
+func (c *Cluster) strike(job types.UID) {
+	c.roll.mu.Lock()
+	defer c.roll.mu.Unlock()
+	delete(c.roll.jobs, job)
+}

@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// registry is an API server that has jobs and pods, and counts how often it is asked for what.
+type registry struct {
+	client.Reader
+	jobs        []*v1alpha1.TrainingJob
+	pods        []*corev1.Pod
+	gets, lists int
+}
+
+func (r *registry) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	r.gets++
+	for _, job := range r.jobs {
+		if job.Name == key.Name {
+			job.DeepCopyInto(o.(*v1alpha1.TrainingJob))
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), key.Name)
+}
+
+func (r *registry) List(_ context.Context, l client.ObjectList, options ...client.ListOption) error {
+	r.lists++
+	list := l.(*metav1.PartialObjectMetadataList)
+	chosen := (&client.ListOptions{}).ApplyOptions(options)
+	if list.Kind == "PodList" {
+		for _, pod := range r.pods {
+			if chosen.LabelSelector.Matches(labels.Set(pod.Labels)) {
+				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: pod.ObjectMeta})
+			}
+		}
+		return nil
+	}
+	for _, job := range r.jobs {
+		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: job.ObjectMeta})
+	}
+	return nil
+}
+
+func running(name, version string) *v1alpha1.TrainingJob {
+	job := builder.Job(name, builder.Workers(1))
+	job.ResourceVersion, job.Status.ObservedGeneration = version, 1
+	meta.SetStatusCondition(&job.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionRunning, Status: metav1.ConditionTrue})
+	return job
+}
+
+func podWith(job *v1alpha1.TrainingJob, uid string) *corev1.Pod {
+	pod := controlled(job)
+	pod.UID = types.UID(uid)
+	return pod
+}
+
+func TestAllJobsOfAStartAreComparedByOneRoll(t *testing.T) {
+	a, b := running("a", "100"), running("b", "7")
+	server := &registry{jobs: []*v1alpha1.TrainingJob{a, b}, pods: []*corev1.Pod{podWith(a, "a-0"), podWith(b, "b-0")}}
+	c, _ := refusing()
+	c.live = server
+	for _, job := range server.jobs {
+		if err := c.verify(t.Context(), job, []corev1.Pod{*podWith(job, job.Name+"-0")}); err != nil {
+			t.Errorf("job %s: %v", job.Name, err)
+		}
+	}
+	if server.gets != 0 || server.lists != 2 {
+		t.Errorf("%d objects read, %d lists: want none and 2, of jobs and of pods", server.gets, server.lists)
+	}
+}
+
+func TestWhenTheRollLeavesADoubtTheJobIsComparedByItself(t *testing.T) {
+	for name, c := range map[string]struct {
+		cached   string // resourceVersion
+		pods     []string
+		before   func(*Cluster, *v1alpha1.TrainingJob)
+		conflict bool
+		former   string // pod of a former job of that name
+	}{
+		"a former job's pod is not in the cache": {cached: "100", pods: []string{"a-0"}, former: "old", conflict: true},
+		"the cache is older than the roll":       {cached: "99", pods: []string{"a-0"}, conflict: true},
+		"a pod is not in the cache":              {cached: "100", conflict: true},
+		"a write's answer was lost": {cached: "100", pods: []string{"a-0"}, before: func(c *Cluster, job *v1alpha1.TrainingJob) {
+			_ = c.verify(context.Background(), job, []corev1.Pod{*podWith(job, "a-0")})
+			c.note(job.UID, func(n *notes) { n.verified = false })
+		}},
+		"the job came later": {cached: "100", pods: []string{"a-0"}, before: func(c *Cluster, job *v1alpha1.TrainingJob) {
+			c.roll.called = true
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := running("a", "100")
+			server := &registry{jobs: []*v1alpha1.TrainingJob{live}, pods: []*corev1.Pod{podWith(live, "a-0")}}
+			if c.former != "" {
+				before := running("a", "50")
+				before.UID = "former"
+				server.pods = append(server.pods, podWith(before, c.former))
+			}
+			known, _ := refusing()
+			known.live = server
+			cached := running("a", c.cached)
+			var pods []corev1.Pod
+			for _, uid := range c.pods {
+				pods = append(pods, *podWith(cached, uid))
+			}
+			if c.before != nil {
+				c.before(known, cached)
+			}
+			if err := known.verify(t.Context(), cached, pods); apierrors.IsConflict(err) != c.conflict || server.gets != 1 {
+				t.Errorf("got %v after %d reads of the job, want a conflict %t after 1", err, server.gets, c.conflict)
+			}
+		})
+	}
+}

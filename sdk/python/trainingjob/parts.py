@@ -1,0 +1,114 @@
+"""Parts of a TrainingJob's spec: each function returns the one of its name, as a plain dict. What is not given has the API's default."""
+
+from __future__ import annotations
+
+from .checks import MAX_REPLICAS, given, listed, one_of, within
+
+GANGS = ("None", "Native", "Volcano", "Coscheduling")
+CAUSES = ("Infrastructure", "Preempted", "OOM", "Retryable", "Fatal", "Hang", "Startup")
+SCOPES = ("Replica", "Role", "Job")
+
+
+def elastic(min_replicas: int, max_replicas: int, *, shrink_after_seconds: int | None = None,
+            grow_after_seconds: int | None = None) -> dict:
+    """Returns the bounds between which workers may be scaled while the job runs, each 1 to 10000.
+
+    shrink_after_seconds: how long a worker may fit nowhere before it is left out. Default 300.
+    grow_after_seconds: how long workers are left out before they are tried again. Default 600.
+    """
+    within("min_replicas", min_replicas, 1, MAX_REPLICAS, required=True)
+    within("max_replicas", max_replicas, min_replicas, MAX_REPLICAS, required=True)
+    return given(minReplicas=min_replicas, maxReplicas=max_replicas, shrinkAfterSeconds=shrink_after_seconds,
+                 growAfterSeconds=grow_after_seconds)
+
+
+def spares(count: int, *, command: list | None = None, priority_class: str | None = None) -> dict:
+    """Returns the placeholder pods of a role, which hold nodes and make way when a replica fits nowhere else.
+
+    count: 0 to 100.
+    command: what they run instead of the training. Default sleep infinity.
+    priority_class: should be low. Default the operator's.
+    """
+    within("spares", count, 0, 100, required=True)
+    return given(count=count, command=listed(command), priorityClassName=priority_class)
+
+
+def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finished: int | None = None,
+               active_deadline_seconds: int | None = None, startup_deadline_seconds: int | None = None) -> dict:
+    """Returns deadlines, in seconds and none by default, and which pods are deleted at the end.
+
+    clean_pod_policy: Running (default), All or None, as the string "None".
+    """
+    one_of("clean_pod_policy", clean_pod_policy, ("Running", "All", "None"))
+    return given(cleanPodPolicy=clean_pod_policy, ttlSecondsAfterFinished=ttl_seconds_after_finished,
+                 activeDeadlineSeconds=active_deadline_seconds, startupDeadlineSeconds=startup_deadline_seconds)
+
+
+def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = None, max_hang_restarts: int | None = None,
+             window_seconds: int | None = None, no_progress_limit: int | None = None, avoid_nodes_seconds: int | None = None,
+             backoff_seconds: int | None = None, max_backoff_seconds: int | None = None, rules: list | None = None) -> dict:
+    """Returns how often and when a job is restarted.
+
+    max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10, 3 and 5 within 86400.
+    no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
+    avoid_nodes_seconds: how long new pods keep off a node that broke. Default 86400.
+    backoff_seconds: wait before a restart, doubling up to max_backoff_seconds. Default 5 and 300.
+    rules: a list of what rule() returns; the first that matches is followed. Default none.
+    """
+    return given(maxRestarts=max_restarts, maxOOMRestarts=max_oom_restarts, maxHangRestarts=max_hang_restarts,
+                 windowSeconds=window_seconds, noProgressLimit=no_progress_limit, avoidNodesSeconds=avoid_nodes_seconds,
+                 backoffSeconds=backoff_seconds, maxBackoffSeconds=max_backoff_seconds, rules=listed(rules))
+
+
+def rule(*, roles: list | None = None, exit_codes: list | None = None, signals: list | None = None,
+         reasons: list | None = None, conditions: list | None = None, cause: str | None = None,
+         scope: str | None = None, fail_job: bool = False) -> dict:
+    """Returns what to do about failures that match all that is given: roles, exit codes, signals, reasons, pod conditions.
+
+    cause: Infrastructure, Preempted, OOM, Retryable, Fatal, Hang or Startup.
+    scope: Replica, Role or Job.
+    fail_job: the job fails; then neither cause nor scope.
+
+    Raises ValueError, which says what to write instead.
+    """
+    one_of("cause", cause, CAUSES)
+    one_of("scope", scope, SCOPES)
+    if fail_job == (cause is not None or scope is not None):
+        raise ValueError("a rule: write either fail_job=True or cause=, scope= or both")
+    return given(roles=listed(roles), exitCodes=listed(exit_codes), signals=listed(signals), reasons=listed(reasons),
+                 conditions=listed(conditions), cause=cause, scope=scope, action="FailJob" if fail_job else None)
+
+
+def scheduling(*, gang: str | None = None, min_available: int | None = None, queue: str | None = None,
+               priority_class: str | None = None, scheduler_name: str | None = None, topology_key: str | None = None,
+               topology_required: bool = False, topology_tier: int | None = None, timeout_seconds: int | None = None) -> dict:
+    """Returns how the pods get their nodes: all or nothing, in which queue, how near to each other.
+
+    gang: Native, Volcano, Coscheduling or None, as the string "None". Default the operator's.
+    min_available: pods that must fit at once. Default all; of an elastic job's workers min_replicas.
+    queue: Volcano's; Kueue's is job(queue=...). Default the scheduler's own.
+    topology_key: node label whose value names a domain, such as a rack; topology_required: wait rather than spread, default
+        False; topology_tier: of Volcano's HyperNodes.
+    timeout_seconds: fail rather than wait longer. Default for ever.
+
+    Raises ValueError, which says what to write instead.
+    """
+    one_of("gang", gang, GANGS)
+    within("min_available", min_available, 1, MAX_REPLICAS)
+    within("timeout_seconds", timeout_seconds, 1, None)
+    if topology_key is None and (topology_required or topology_tier is not None):
+        raise ValueError('topology_key is missing: write topology_key="topology.kubernetes.io/rack"')
+    topology = given(key=topology_key, mode="Required" if topology_required else None, tier=topology_tier) or None
+    return given(gang=gang, minAvailable=min_available, queue=queue, priorityClassName=priority_class,
+                 schedulerName=scheduler_name, topology=topology, timeoutSeconds=timeout_seconds)
+
+
+def progress(*, stall_after_seconds: int | None = None, action: str | None = None) -> dict:
+    """Returns what to do when the job's Lease <job>-progress is not renewed for so long.
+
+    stall_after_seconds: 10 to 86400. Default 600.
+    action: Notify (default) or Restart.
+    """
+    one_of("action", action, ("Notify", "Restart"))
+    within("stall_after_seconds", stall_after_seconds, 10, 86400)
+    return given(stallAfterSeconds=stall_after_seconds, action=action)

@@ -1,0 +1,97 @@
+//go:build e2e
+
+package api_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// errNotYet is the answer of a server that has not read a policy yet.
+var errNotYet = errors.New("not yet")
+
+// adapterName is the name of Kueue's adapter: its Deployment, service account and main role.
+const adapterName = "trainingjob-kueue-adapter"
+
+func TestKueuesAdapterMayDoThisAndNothingElse(t *testing.T) {
+	want := map[string]grants{
+		"ClusterRole trainingjob-kueue-adapter": {
+			"trainingjob.dev/trainingjobs":            {"list", "patch", "watch"},
+			"trainingjob.dev/trainingjobs/finalizers": {"update"},
+			"kueue.x-k8s.io/workloads":                {"create", "delete", "list", "patch", "update", "watch"},
+			"kueue.x-k8s.io/workloads/status":         {"patch"},
+			"kueue.x-k8s.io/resourceflavors":          {"list", "watch"},
+			"kueue.x-k8s.io/workloadpriorityclasses":  {"list", "watch"},
+			"scheduling.k8s.io/priorityclasses":       {"list", "watch"},
+			"/namespaces":                             {"list", "watch"},
+			"events.k8s.io/events":                    {"create", "patch"},
+		},
+		"ClusterRole trainingjob-metrics-auth": onCallers,
+		"Role trainingjob-leader-election":     atHome,
+	}
+	if diff := cmp.Diff(want, granted(t, adapterName, rendered(t, kueue))); diff != "" {
+		t.Errorf("what the adapter may do (-want +got):\n%s", diff)
+	}
+}
+
+// queued returns a namespace in which the policy of Kueue's adapter holds, and only there, under a name of its own.
+func queued(t *testing.T) string {
+	t.Helper()
+	const name = "trainingjob-queued"
+	ns := namespace(t, nil)
+	objects := rendered(t, kueue)
+	policy := find[admissionv1.MutatingAdmissionPolicy](t, objects, "MutatingAdmissionPolicy", name)
+	binding := find[admissionv1.MutatingAdmissionPolicyBinding](t, objects, "MutatingAdmissionPolicyBinding", name)
+	policy.Name, binding.Name, binding.Spec.PolicyName = ns, ns, ns
+	binding.Spec.MatchResources = &admissionv1.MatchResources{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
+	}
+	create(t, policy)
+	create(t, binding)
+	return ns
+}
+
+func TestAJobOfAQueueIsCreatedSuspended(t *testing.T) {
+	ns := queued(t)
+	const ours, inQueue = `spec: {managedBy: null}`, `metadata: {labels: {kueue.x-k8s.io/queue-name: team}}`
+	// created asks the API server what it would make of the good job with these changes.
+	created := func(t *testing.T, changes ...string) bool {
+		t.Helper()
+		j := job(t, ns, changes...)
+		if err := admin.Create(t.Context(), j, client.DryRunAll); err != nil {
+			t.Fatal(err)
+		}
+		return typed(t, j).Spec.Suspend
+	}
+	eventually(t, "the policy holds", func() error {
+		if !created(t, ours, inQueue) {
+			return errNotYet
+		}
+		return nil
+	}, "")
+	cases := []struct {
+		name    string
+		changes []string
+		want    bool
+	}{
+		{"in a queue", []string{ours, inQueue}, true},
+		{"in a queue, though its author says otherwise", []string{ours, inQueue, `spec: {suspend: false}`}, true},
+		{"in a queue, and suspended by its author", []string{ours, inQueue, suspendedJob}, true},
+		{"in no queue", []string{ours}, false},
+		{"with other labels", []string{ours, `metadata: {labels: {team: a}}`}, false},
+		{"with an empty queue name", []string{ours, `metadata: {labels: {kueue.x-k8s.io/queue-name: ""}}`}, false},
+		{"in a queue, run by another controller", []string{inQueue}, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := created(t, c.changes...); got != c.want {
+				t.Errorf("suspended: %v, want %v", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+)
+
+// The names in the adapter's manifests.
+const (
+	adapterNamespace = "trainingjob-system"
+	adapterAccount   = "trainingjob-kueue-adapter"
+)
+
+// startKueueAdapter starts the adapter with the admission policy and the rights of its manifests, and no others: what it lacks
+// in a cluster it lacks here.
+func (l *lab) startKueueAdapter(ctx context.Context, program program) error {
+	client, err := l.dir.client()
+	if err != nil {
+		return err
+	}
+	ports, err := l.state.Ports.more(1)
+	if err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: adapterNamespace}}
+	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating the namespace of Kueue's adapter: %w", err)
+	}
+	for _, manifest := range []string{"serviceaccount.yaml", "role.yaml", "policy.yaml"} {
+		if err := l.apply(ctx, filepath.Join(program.module, manifest)); err != nil {
+			return err
+		}
+	}
+	kubeconfig, err := l.kubeconfigOf(ctx, client, adapterNamespace, adapterAccount)
+	if err != nil {
+		return err
+	}
+	return l.start(ctx, l.addonProcess("kueue-adapter", program.binary, "http://"+local(ports[0])+"/readyz", []string{
+		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=" + local(ports[0]),
+	}))
+}
+
+// apply does what kubectl apply -f does, with this program's own kubectl.
+func (l *lab) apply(ctx context.Context, manifest string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	kubectl := exec.CommandContext(ctx, self, "kubectl", "--kubeconfig", l.dir.kubeconfig(), "apply", "-f", manifest)
+	if said, err := kubectl.CombinedOutput(); err != nil {
+		return fmt.Errorf("applying %s: %w\n%s", manifest, err, said)
+	}
+	return nil
+}
+
+// kubeconfigOf writes a kubeconfig of a service account, good for a day, and returns where it is.
+func (l *lab) kubeconfigOf(ctx context.Context, client kubernetes.Interface, namespace, account string) (string, error) {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](24 * 60 * 60)}}
+	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("asking for a token of service account %s: %w", account, err)
+	}
+	admin, err := l.dir.restConfig()
+	if err != nil {
+		return "", err
+	}
+	path := l.dir.file(account + ".kubeconfig")
+	if err := clientcmd.WriteToFile(kubeconfig(l.state.Ports, admin.CAData, token.Status.Token), path); err != nil {
+		return "", fmt.Errorf("writing the kubeconfig of %s: %w", account, err)
+	}
+	return path, nil
+}

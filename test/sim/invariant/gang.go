@@ -1,0 +1,104 @@
+package invariant
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+// checkGang : a pod of a gang joins the group of its own attempt, which is there before it; any other pod joins none. Who does not
+// lead, or comes late, cannot know whether the group is still there.
+func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, life state.Life, strict bool) {
+	name := server.GroupOf(pod)
+	if !isGang(d.From) {
+		if name != "" {
+			c.violate("17 gang: %s joins group %s, the job is no gang", pod.Name, name)
+		}
+		return
+	}
+	if want := groupName(d.From, life.Attempt); name != want {
+		c.violate("17 gang: %s joins group %q, not %s", pod.Name, name, want)
+		return
+	}
+	if !strict {
+		return
+	}
+	key := client.ObjectKey{Namespace: pod.Namespace, Name: name}
+	group, _ := c.world.Server.Get(server.PodGroups, key.Namespace, key.Name).(*schedulingv1beta1.PodGroup)
+	if !isJoinable(group, d) {
+		// somebody else may have taken it away a moment ago
+		if seen, _ := d.Process.Cache.Get(server.PodGroups, key).(*schedulingv1beta1.PodGroup); !isJoinable(seen, d) || !h.groups.meddled[seen.UID] {
+			c.violate("17 gang: %s is created and its group %s is %s", pod.Name, name, conditionOf(group, d))
+		}
+		return
+	}
+	if before, known := h.groups.attempts[group.UID]; known && before != life.Attempt {
+		c.violate("17 gang: attempts %d and %d share group %s", before, life.Attempt, name)
+	}
+	h.groups.attempts[group.UID] = life.Attempt
+	least, most := c.minimum(d)
+	if got := group.Spec.SchedulingPolicy.Gang.MinCount; (got < least || got > most) && !h.groups.meddled[group.UID] {
+		c.violate("17 gang: %s is created and its group needs %d at once, not %d to %d", pod.Name, got, least, most)
+	}
+}
+
+func isJoinable(group *schedulingv1beta1.PodGroup, d *operator.Decision) bool {
+	if group == nil || group.DeletionTimestamp != nil {
+		return false
+	}
+	ref := metav1.GetControllerOfNoCopy(group)
+	return ref != nil && ref.UID == d.UID()
+}
+
+func conditionOf(group *schedulingv1beta1.PodGroup, d *operator.Decision) string {
+	switch {
+	case group == nil:
+		return "not there"
+	case group.DeletionTimestamp != nil:
+		return "on its way out"
+	default:
+		return "not that of " + string(d.UID())
+	}
+}
+
+// minimum returns between which bounds a group's minimum is right: minAvailable, or all replicas, with minReplicas of elastic
+// workers; but not more than there are left to run. What has ended unseen may be counted or not.
+func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
+	spec := &d.From.Spec
+	wanted := int32(state.Total(spec))
+	if spec.Elastic != nil {
+		wanted += spec.Elastic.MinReplicas - spec.Replicas(v1alpha1.Worker)
+	}
+	wanted = ptr.Deref(spec.Scheduling.MinAvailable, wanted)
+	now, _ := c.knownTo(d)
+	left := func(job *v1alpha1.TrainingJob, unseen bool) (n int32) {
+		memory := memoryOf(job)
+		for _, role := range v1alpha1.Roles {
+			m := memory[role]
+			for i := range int(spec.Replicas(role)) {
+				slot := state.Slot{Role: role, Index: i}
+				isDone := m != nil && (m.Succeeded.Has(i) || m.GivenUp.Has(i) || m.Parked.Has(i))
+				isDone = isDone || unseen && c.of(d.UID()).hasEnded(place{slot, lifeIn(job, memory, slot)})
+				if !isDone {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	return min(wanted, left(now, true)), min(wanted, left(d.From, false))
+}
+
+// hasEnded reports whether a pod of the life has exited with code 0.
+func (h *history) hasEnded(p place) bool {
+	return slices.ContainsFunc(h.fates[p], func(f *fate) bool { return f.exit != nil && *f.exit == 0 })
+}

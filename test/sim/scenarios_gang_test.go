@@ -1,0 +1,166 @@
+package sim_test
+
+import (
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+var native = builder.Gang(v1alpha1.GangNative)
+
+// gangs are the stories of jobs whose pods are scheduled all at once or not at all.
+var gangs = []scenario{
+	{name: "gang_admitted", job: []builder.JobOption{pytorch, builder.Workers(3), native}, want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) {
+			r.running()
+			r.grouped("j-0", 3)
+			r.succeed("worker-0")
+			r.ungrouped()
+		}},
+	{name: "gang_waits", job: []builder.JobOption{pytorch, builder.Workers(4), native}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.Room = 1 }, // three nodes for four
+		play: func(r *run) {
+			r.waits(v1alpha1.ReasonGangWaiting, "The gang needs 4 worker pods at once: minCount (4) cannot be satisfied: 3 scheduled, 0 remaining")
+			r.wait(20 * time.Second)
+			r.unbound()
+			r.Room = 2
+			r.succeed("worker-0")
+		}},
+	{name: "gang_waits_too_long", job: []builder.JobOption{pytorch, builder.Workers(4), native, builder.SchedulingTimeout(30)},
+		want: failed(v1alpha1.ReasonSchedulingTimeout, 0, 0, 0), before: func(r *run) { r.Room = 1 },
+		play: func(r *run) {
+			r.phase(v1alpha1.PhaseFailed)
+			r.unbound()
+			r.ungrouped()
+		}},
+	{name: "gang_preempted", job: []builder.JobOption{pytorch, builder.Workers(3), native}, want: leaderSucceeded(1, 1, 0),
+		play: func(r *run) {
+			r.running()
+			r.NoNodes = true
+			r.Preempt(r.pod("worker-1"))
+			r.restarted(1)
+			r.waits(v1alpha1.ReasonGangWaiting, "The gang needs 3 worker pods at once: minCount (3) cannot be satisfied: 0 scheduled, 0 remaining")
+			r.NoNodes = false
+			r.running()
+			r.grouped("j-1", 3)
+			r.succeed("worker-0")
+		}},
+	{name: "gang_restarted", job: []builder.JobOption{pytorch, builder.Workers(2), native}, want: leaderSucceeded(1, 1, 1),
+		before: func(r *run) { r.Deaf["j-worker-0"] = true },
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.wait(10 * time.Second) // the old group is there as long as a pod of it is
+			r.Deaf["j-worker-0"] = false
+			r.running()
+			r.grouped("j-1", 2)
+			r.succeed("worker-0")
+		}},
+	{name: "gang_member_replaced", job: []builder.JobOption{builder.Workers(3), native}, want: leaderSucceeded(0, 1, 1),
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.running()
+			r.grouped("j-0", 3)
+			r.succeed("worker-0")
+		}},
+	{name: "gang_suspended", job: []builder.JobOption{pytorch, builder.Workers(2), native}, want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) {
+			r.running()
+			r.Suspend(true)
+			r.suspended()
+			r.ungrouped()
+			r.Suspend(false)
+			r.running()
+			r.grouped("j-0", 2)
+			r.succeed("worker-0")
+		}},
+	{name: "gang_resumed_while_pods_end", job: []builder.JobOption{builder.Workers(2), native}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.Deaf["j-worker-1"] = true },
+		play: func(r *run) {
+			r.running()
+			r.Suspend(true)
+			r.phase(v1alpha1.PhaseSuspended)
+			r.Suspend(false)
+			r.wait(10 * time.Second)
+			r.Deaf["j-worker-1"] = false
+			r.succeed("worker-0")
+		}},
+	{name: "gang_elastic", job: []builder.JobOption{pytorch, builder.Workers(4), builder.Elastic(2, 5), native}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.Room = 1 }, // three nodes: two are enough
+		play: func(r *run) {
+			r.phase(v1alpha1.PhaseRunning)
+			r.grouped("j-0", 2)
+			r.Room = 0
+			r.succeed("worker-0")
+		}},
+	{name: "gang_min_available", job: []builder.JobOption{builder.Workers(3), native, builder.MinAvailable(2)}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.DeleteNode("node-2"); r.Room = 1 },
+		play: func(r *run) {
+			r.waits(v1alpha1.ReasonUnschedulable, "")
+			r.grouped("j-0", 2)
+			r.Room = 0
+			r.succeed("worker-0")
+		}},
+	{name: "gang_some_finished", job: []builder.JobOption{builder.Workers(3), builder.AllWorkers(), native},
+		want: outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonAllWorkersSucceeded, 0, 1, 1}, play: func(r *run) {
+			r.running()
+			r.finished("worker-1")
+			r.exit(1, "worker-2")
+			r.restarted(1)
+			r.exit(0, "worker-0", "worker-2")
+			r.phase(v1alpha1.PhaseSucceeded)
+		}},
+	{name: "gang_finished_while_one_waits", job: []builder.JobOption{builder.Workers(3), builder.AllWorkers(), native},
+		want: outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonAllWorkersSucceeded, 0, 1, 1}, play: func(r *run) {
+			r.running()
+			r.NoNodes = true
+			r.exit(1, "worker-2")
+			r.restarted(1)
+			r.waits(v1alpha1.ReasonUnschedulable, "")
+			r.finished("worker-1")
+			r.NoNodes = false
+			r.exit(0, "worker-0", "worker-2")
+			r.phase(v1alpha1.PhaseSucceeded)
+		}},
+	{name: "gang_not_served", job: []builder.JobOption{pytorch, builder.Workers(2), native}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.Server.Unserved = map[server.Kind]bool{server.PodGroups: true} },
+		play: func(r *run) {
+			r.waits(v1alpha1.ReasonGangUnavailable, "")
+			r.wait(time.Minute)
+			if len(r.Pods()) > 0 {
+				r.check.Violate("17 gang: there are pods, and no groups")
+			}
+			r.Server.Unserved = nil
+			r.succeed("worker-0")
+		}},
+	{name: "gang_name_conflict", job: []builder.JobOption{pytorch, builder.Workers(2), native}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.CreateGroup("j-0") },
+		play: func(r *run) {
+			r.stalled(v1alpha1.ReasonNameConflict)
+			if len(r.Pods()) > 0 {
+				r.check.Violate("17 gang: the pods join a group that is somebody else's")
+			}
+			r.DeleteGroup("j-0")
+			r.succeed("worker-0")
+		}},
+	{name: "gang_deleted", job: []builder.JobOption{builder.Workers(2), native}, want: gone, play: func(r *run) {
+		r.running()
+		r.DeleteJob("Background")
+		r.until("gone", func() bool { return r.Job() == nil })
+	}},
+	{name: "gang_same_name_again", job: []builder.JobOption{builder.Workers(2), native}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.Deaf["j-worker-1"] = true },
+		play: func(r *run) {
+			r.running()
+			r.DeleteJob("Background")
+			r.Submit(newJob(builder.Workers(2), native))
+			r.wait(10 * time.Second)
+			r.Deaf["j-worker-1"] = false
+			r.succeed("worker-0")
+		}},
+}
