@@ -92,9 +92,7 @@ func (by gangScheduler) groupsOf(j *submitted) map[string]unstructured.Unstructu
 	Expect(kube.List(here.ctx, &list, client.InNamespace(here.namespace), client.MatchingLabels{v1alpha1.LabelJobName: j.name})).To(Succeed())
 	groups := map[string]unstructured.Unstructured{}
 	for _, group := range list.Items {
-		if group.GetDeletionTimestamp() == nil {
-			groups[group.GetName()] = group
-		}
+		groups[group.GetName()] = group
 	}
 	return groups
 }
