@@ -14,8 +14,14 @@ OPERATOR ?= on
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE   ?= ghcr.io/trainingjob/operator:$(VERSION)
 KUEUE_IMAGE ?= ghcr.io/trainingjob/kueue-adapter:$(VERSION)
-# What make e2e hands to test/e2e: by default it leaves out what needs a lab's audit log and the operator's process.
-E2E_ARGS ?= --ginkgo.label-filter='!lab'
+# The specs of test/e2e that need no add-on, as a label filter; what the others need is GANG_ADD_ONS, made by make test-gang
+# (with Kueue: kueue kueue-adapter).
+PLAIN := !Volcano && !Coscheduling && !Kueue
+GANG_ADD_ONS := volcano coscheduling
+# How often two gangs contend for the nodes of one in make test-gang.
+ROUNDS ?= 50
+# What make e2e hands to test/e2e: by default it leaves out what needs a lab's audit log and the operator's process, too.
+E2E_ARGS ?= --ginkgo.label-filter='!lab && $(PLAIN)'
 # How many seeds make soak runs.
 SEEDS ?= 1000000
 # What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
@@ -24,6 +30,8 @@ CHAOS_ARGS ?= --ginkgo.no-color
 BENCH_ARGS ?=
 
 tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
+# With the settings of .ci/build, or Go would compile the Kubernetes in other modules once more.
+as_built := CGO_ENABLED=0 GOFLAGS=-trimpath
 generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go') go.mod go.sum
 adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.go')
@@ -58,8 +66,10 @@ verify: generate ## fail if generated files, go.mod or the format of the code ar
 .PHONY: lint
 lint: ## run golangci-lint on the modules that have code of ours
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
-	cd test/lab && ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
-	cd cmd/kueue-adapter && CGO_ENABLED=0 GOFLAGS=-trimpath ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 
 ##@ Programs
 
@@ -122,8 +132,8 @@ lab-down: bin/lab ## end the lab in LAB_DIR and leave nothing of it
 ##@ Tests
 
 .PHONY: test
-test: bin/lab bin/operator ## run every test: unit, and those that need an API server on a lab of their own
-	.ci/test
+test: bin/lab bin/operator ## run every test that needs no add-on: unit, and those that need an API server on a lab of their own
+	.ci/test '$(PLAIN)'
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
@@ -145,6 +155,10 @@ race: ## run the tests that need no cluster with the race detector (needs a C co
 e2e: ## run the end-to-end suite on your cluster with the operator: make e2e KUBECONFIG=...
 	@test -n "$${KUBECONFIG:-}" || { echo "which cluster? Write make e2e KUBECONFIG=..., or make test for a lab" >&2; exit 1; }
 	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
+
+.PHONY: test-gang
+test-gang: bin/lab bin/operator $(GANG_ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
+	.ci/test-gang $(ROUNDS) $(GANG_ADD_ONS)
 
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly

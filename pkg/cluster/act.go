@@ -130,13 +130,6 @@ func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step pl
 	}
 }
 
-// isAnother reports whether the API server refused a patch because the object of that name has another UID: it calls that
-// invalid, as nobody can change a UID, and not a conflict.
-func isAnother(err error) bool {
-	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
-	return apierrors.IsInvalid(err) && found && cause.Field == "metadata.uid"
-}
-
 // createGroup creates the pod group. That the job's own exists already is a conflict: it may need another number of pods than the
 // new one would, or be on its way out, and no pod may join it before somebody has looked.
 func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, group client.Object) error {
@@ -149,6 +142,13 @@ func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, gr
 		return staleCache(job, "it does not show pod group "+group.GetName())
 	}
 	return err
+}
+
+// isAnother reports whether the API server refused a patch because the object of that name has another UID: it calls that
+// invalid, as nobody can change a UID, and not a conflict.
+func isAnother(err error) bool {
+	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return apierrors.IsInvalid(err) && found && cause.Field == "metadata.uid"
 }
 
 // create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else a

@@ -38,7 +38,9 @@ type Cluster struct {
 
 	mu   sync.Mutex
 	jobs map[types.UID]*notes
-	roll roll
+	// served are the gang schedulers whose pod groups the cluster has.
+	served []v1alpha1.Gang
+	roll   roll
 }
 
 // notes are what this process remembers of a job. Losing them costs a request, never a decision.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,29 +16,40 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// addGang puts the job's pod groups into the snapshot. That the cluster has no such groups is a fact like any other: it may
-// have them the next time.
+// addGang puts the job's pod groups into the snapshot: those of the scheduler that it asks for, and those that another has
+// left behind. That the cluster has no such groups is a fact like any other: it may have them the next time.
 func (c *Cluster) addGang(ctx context.Context, s *state.Snapshot) error {
 	s.Gang.Scheduler = c.options.Gang
 	if scheduling := s.Job.Spec.Scheduling; scheduling != nil {
 		s.Gang.Scheduler = cmp.Or(scheduling.Gang, s.Gang.Scheduler)
 	}
-	provider := gang.For(s.Gang.Scheduler)
-	if provider == nil {
-		return nil
+	for _, provider := range gang.Providers {
+		asked := provider.Name() == s.Gang.Scheduler
+		if !asked && !c.serves(provider.Name()) {
+			continue
+		}
+		err := c.addGroups(ctx, s, provider)
+		switch {
+		case meta.IsNoMatchError(err) && asked:
+			s.Gang.Unavailable = c.unavailable(provider)
+		case err != nil && !meta.IsNoMatchError(err):
+			return fmt.Errorf("listing the pod groups of %s: %w", provider.Name(), err)
+		}
 	}
-	empty, list := provider.Empty()
+	s.KeepScheduler()
+	return nil
+}
+
+// addGroups puts the job's pod groups of one scheduler into the snapshot.
+func (c *Cluster) addGroups(ctx context.Context, s *state.Snapshot, provider gang.Provider) error {
+	_, list := provider.Empty()
 	err := c.client.List(ctx, list, client.InNamespace(s.Job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(s.Job.UID)})
-	if meta.IsNoMatchError(err) {
-		s.Gang.Unavailable = c.unavailable(provider, empty)
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("listing pod groups: %w", err)
+		return err
 	}
 	return meta.EachListItem(list, func(o runtime.Object) error {
 		if group, isObject := o.(client.Object); isObject && isControlledBy(group, s.Job) {
-			g := state.Group{Name: group.GetName(), UID: group.GetUID(), Deleted: group.GetDeletionTimestamp() != nil}
+			g := state.Group{Scheduler: provider.Name(), Name: group.GetName(), UID: group.GetUID(), Deleted: group.GetDeletionTimestamp() != nil}
 			g.Minimum, g.Waiting = provider.Read(group)
 			s.Gang.Groups = append(s.Gang.Groups, g)
 		}
@@ -45,8 +57,23 @@ func (c *Cluster) addGang(ctx context.Context, s *state.Snapshot) error {
 	})
 }
 
+// Serve says that the cluster has that scheduler's pod groups: from now on every job is asked for its own among them. To find
+// it out for each job would be a request each time where there are none.
+func (c *Cluster) Serve(scheduler v1alpha1.Gang) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.served = append(c.served, scheduler)
+}
+
+func (c *Cluster) serves(scheduler v1alpha1.Gang) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.served, scheduler)
+}
+
 // unavailable says what the cluster lacks.
-func (c *Cluster) unavailable(provider gang.Provider, empty client.Object) string {
+func (c *Cluster) unavailable(provider gang.Provider) string {
+	empty, _ := provider.Empty()
 	kind, err := apiutil.GVKForObject(empty, c.client.Scheme())
 	if err != nil {
 		return err.Error()

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/gang"
 )
 
@@ -25,27 +25,41 @@ const lookForGroups = 15 * time.Second
 type groupWatcher struct {
 	mgr        manager.Manager
 	controller controller.Controller
+	cluster    *cluster.Cluster
+	missing    []gang.Provider
+}
+
+// watchGroups returns a watcher of the pod groups that the cluster has now; it looks for the others once it is started.
+func watchGroups(mgr manager.Manager, controller controller.Controller, cluster *cluster.Cluster) (*groupWatcher, error) {
+	w := &groupWatcher{mgr: mgr, controller: controller, cluster: cluster, missing: gang.Providers}
+	return w, w.look()
 }
 
 // Start implements manager.Runnable. It returns an error if a watch cannot be added.
 func (w *groupWatcher) Start(ctx context.Context) error {
-	missing := slices.Clone(gang.Providers)
 	return ignoreEnd(ctx, wait.PollUntilContextCancel(ctx, lookForGroups, true, func(context.Context) (bool, error) {
-		var still []gang.Provider
-		for _, provider := range missing {
-			group, _ := provider.Empty()
-			if !w.isServed(group) {
-				still = append(still, provider)
-				continue
-			}
-			owner := handler.EnqueueRequestForOwner(w.mgr.GetScheme(), w.mgr.GetRESTMapper(), &v1alpha1.TrainingJob{}, handler.OnlyControllerOwner())
-			if err := w.controller.Watch(source.Kind(w.mgr.GetCache(), client.Object(group), owner)); err != nil {
-				return false, fmt.Errorf("watching the pod groups of %s: %w", provider.Name(), err)
-			}
-		}
-		missing = still
-		return len(missing) == 0, nil
+		err := w.look()
+		return len(w.missing) == 0, err
 	}))
+}
+
+// look watches the pod groups that the cluster has and had not before.
+func (w *groupWatcher) look() error {
+	var still []gang.Provider
+	for _, provider := range w.missing {
+		group, _ := provider.Empty()
+		if !w.isServed(group) {
+			still = append(still, provider)
+			continue
+		}
+		owner := handler.EnqueueRequestForOwner(w.mgr.GetScheme(), w.mgr.GetRESTMapper(), &v1alpha1.TrainingJob{}, handler.OnlyControllerOwner())
+		if err := w.controller.Watch(source.Kind(w.mgr.GetCache(), client.Object(group), owner)); err != nil {
+			return fmt.Errorf("watching the pod groups of %s: %w", provider.Name(), err)
+		}
+		w.cluster.Serve(provider.Name())
+	}
+	w.missing = still
+	return nil
 }
 
 // isServed reports whether the cluster has objects of that kind.

@@ -55,7 +55,11 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 	if err != nil {
 		return err
 	}
-	return mgr.Add(&groupWatcher{mgr: mgr, controller: built})
+	groups, err := watchGroups(mgr, built, r.cluster)
+	if err != nil {
+		return err
+	}
+	return mgr.Add(groups)
 }
 
 // forgetDeleted drops what the cluster remembers of a job when it goes.

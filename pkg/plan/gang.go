@@ -9,11 +9,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/gang"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -59,48 +59,19 @@ func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) []Step {
 	var steps []Step
 	for _, g := range s.Gang.Groups {
 		if !g.Deleted && unwanted(g) {
-			empty, _ := gang.For(s.Gang.Scheduler).Empty()
+			empty, _ := gang.For(g.Scheduler).Empty()
 			steps = append(steps, DeleteGroup{Empty: empty, Name: g.Name, UID: g.UID})
 		}
 	}
 	return steps
 }
 
-// isPastGroup reports whether the group is of another attempt than the present.
+// isPastGroup returns a function that reports whether the group is of another attempt than the present, or of a scheduler
+// that is no longer the job's.
 func isPastGroup(s *state.Snapshot) func(state.Group) bool {
-	return func(g state.Group) bool { return g.Name != state.GroupName(s.Job.Name, s.Job.Status.Attempt) }
-}
-
-// terms returns on which terms the job's gang is scheduled now.
-func terms(s *state.Snapshot) state.GangTerms {
-	t := state.GangTerms{
-		Together: policy.IsCollective(&s.Job.Spec) && s.Job.Spec.Elastic == nil,
+	return func(g state.Group) bool {
+		return g.Name != state.GroupName(s.Job.Name, s.Job.Status.Attempt) || g.Scheduler != s.Gang.Scheduler
 	}
-	if s.Job.Spec.Scheduling != nil {
-		t.Scheduling = *s.Job.Spec.Scheduling
-	}
-	if own := s.Job.Spec.ReplicaSpecs[state.Leader(&s.Job.Spec).Role].Template.Spec.PriorityClassName; own != "" {
-		t.Scheduling.PriorityClassName = own
-	}
-	least := minAvailable(&s.Job.Spec)
-	for _, slot := range s.Slots() {
-		if t.Minimum < least && s.IsWanted(slot) && !policy.HasSucceeded(s, slot) {
-			t.Minimum++
-		}
-	}
-	return t
-}
-
-// minAvailable returns how many pods must fit at once while no replica has finished.
-func minAvailable(spec *v1alpha1.TrainingJobSpec) int32 {
-	if spec.Scheduling != nil && spec.Scheduling.MinAvailable != nil {
-		return *spec.Scheduling.MinAvailable
-	}
-	total := int32(state.Total(spec))
-	if spec.Elastic != nil {
-		total -= spec.Replicas(v1alpha1.Worker) - spec.Elastic.MinReplicas
-	}
-	return total
 }
 
 // place makes the pod one of its gang, and keeps it near the others.
@@ -120,7 +91,8 @@ func place(s *state.Snapshot, pod *corev1.Pod) {
 }
 
 // whyGangWaits returns why the gang has no nodes: in its scheduler's words, with the numbers of what it needs. ok is false if
-// nothing says that it waits as a whole: one replica that waits beside the others waits by itself.
+// nothing says that it waits as a whole: a replica that waits beside others that run, or beside enough of them, waits by itself.
+// With fewer the scheduler is about to bind them all, and what the rest of the pods say is from before.
 func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if !s.IsGang() {
 		return "", "", false
@@ -128,13 +100,13 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if s.Gang.Unavailable != "" {
 		return v1alpha1.ReasonGangUnavailable, s.Gang.Unavailable, true
 	}
-	words := ""
+	words, placed := "", int32(0)
 	for _, slot := range s.Slots() {
 		p := s.Present(slot)
 		switch {
 		case p == nil:
 		case p.Scheduled():
-			return "", "", false
+			placed++
 		case words == "" && p.Waiting.Reason == v1alpha1.ReasonUnschedulable:
 			words = slot.String() + ": " + p.Waiting.Message
 		}
@@ -142,17 +114,29 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if group := s.PresentGroup(); group != nil {
 		words = cmp.Or(group.Waiting.Message, words)
 	}
-	if words == "" {
+	runs := meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
+	if words == "" || placed >= terms(s).Minimum || placed > 0 && runs {
 		return "", "", false
 	}
-	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once: %s", needs(&s.Job.Spec), words)), true
+	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(&s.Job.Spec), where(s), words)), true
 }
 
-// needs says what the job's replicas ask for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu".
+// where names the queue that the gang waits in: Volcano's own words do not tell a full queue from a full cluster.
+func where(s *state.Snapshot) string {
+	if s.Gang.Scheduler != v1alpha1.GangVolcano || s.Job.Spec.Scheduling == nil || s.Job.Spec.Scheduling.Queue == "" {
+		return ""
+	}
+	return " in queue " + s.Job.Spec.Scheduling.Queue
+}
+
+// needs says what the job's replicas ask for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu"; of an elastic job's workers, minReplicas.
 func needs(spec *v1alpha1.TrainingJobSpec) string {
 	var list []string
 	for _, role := range v1alpha1.Roles {
 		n := spec.Replicas(role)
+		if role == v1alpha1.Worker && spec.Elastic != nil {
+			n = spec.Elastic.MinReplicas
+		}
 		if n == 0 {
 			continue
 		}

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -17,8 +17,13 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// ganged says which groups there are.
+// ganged says which groups there are: native ones, if they do not say.
 func ganged(groups ...state.Group) builder.SnapshotOption {
+	for i := range groups {
+		if groups[i].Scheduler == "" {
+			groups[i].Scheduler = v1alpha1.GangNative
+		}
+	}
 	return func(s *state.Snapshot) { s.Gang = state.Gang{Scheduler: v1alpha1.GangNative, Groups: groups} }
 }
 
@@ -116,54 +121,92 @@ func TestTheGroupOfAPastAttemptGoes(t *testing.T) {
 	}
 }
 
+// scheduling.gang changed while the job was suspended, or the operator came back with another --gang.
+func TestTheGroupOfAnotherSchedulerGoes(t *testing.T) {
+	left := state.Group{Scheduler: v1alpha1.GangVolcano, Name: "j-0", UID: "left"}
+	own := state.Group{Name: "j-0", UID: "own", Minimum: 2}
+	for name, c := range map[string]struct {
+		job  *v1alpha1.TrainingJob
+		want []string
+	}{
+		"beside the job's own":          {gangJob(t), []string{"*v1beta1.PodGroup left"}},
+		"with it when the job suspends": {takenOn(t, pytorch, builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)), []string{"*v1beta1.PodGroup left", "*v1beta1.PodGroup own"}},
+	} {
+		var gone []string
+		for _, step := range plan.Make(builder.Snapshot(c.job, ganged(left, own))).Steps {
+			if d, isDelete := step.(plan.DeleteGroup); isDelete {
+				gone = append(gone, fmt.Sprintf("%T %s", d.Empty, d.UID))
+			}
+		}
+		if diff := cmp.Diff(c.want, gone); diff != "" {
+			t.Errorf("%s: deleted groups (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The operator came back with another default while the job ran.
+func TestAnAttemptKeepsTheSchedulerThatHasItsGroup(t *testing.T) {
+	s := builder.Snapshot(gangJob(t), func(s *state.Snapshot) {
+		s.Gang = state.Gang{Scheduler: v1alpha1.GangVolcano, Unavailable: "no such thing", Groups: []state.Group{{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2}}}
+		s.KeepScheduler()
+	})
+	for _, step := range plan.Make(s).Steps {
+		if _, isResize := step.(plan.ResizeGroup); isResize {
+			continue
+		}
+		pod, isPod := step.(plan.CreatePod)
+		if !isPod || pod.Pod.Spec.SchedulingGroup == nil || pod.Pod.Spec.SchedulerName != "" {
+			t.Errorf("step %+v, want pods of the native group", step)
+		}
+	}
+}
+
 func TestWhyAGangWaits(t *testing.T) {
-	waits := state.Group{Name: "j-0", Minimum: 2, Waiting: state.Trouble{Reason: "Unschedulable", Message: "one of two fits"}}
+	inQueue := func(job *v1alpha1.TrainingJob) {
+		job.Spec.Scheduling = &v1alpha1.Scheduling{Gang: v1alpha1.GangVolcano, Queue: "team-a"}
+	}
 	pending := []builder.SnapshotOption{builder.Pending("worker", 0), builder.Pending("worker", 1)}
-	status := plan.Make(builder.Snapshot(gangJob(t), append(pending, ganged(waits))...)).Status
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
-	if want := "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"; c == nil || c.Reason != v1alpha1.ReasonGangWaiting || c.Message != want || status.Message != want {
-		t.Errorf("condition %v, message %q, want %q", c, status.Message, want)
-	}
-	placed := []builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1)}
-	status = plan.Make(builder.Snapshot(gangJob(t), append(placed, ganged(waits))...)).Status
-	if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionScheduled) {
-		t.Errorf("every pod has a node, and the job says %q", status.Message)
+	for name, c := range map[string]struct {
+		scheduler v1alpha1.Gang
+		job       *v1alpha1.TrainingJob
+		want      string
+	}{
+		"all of it":            {v1alpha1.GangNative, gangJob(t), "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"},
+		"what is elastic less": {v1alpha1.GangNative, gangJob(t, builder.Elastic(1, 4)), "The gang needs 1 x 8 nvidia.com/gpu at once: one of two fits"},
+		"in Volcano's queue":   {v1alpha1.GangVolcano, gangJob(t, inQueue), "The gang needs 2 x 8 nvidia.com/gpu at once in queue team-a: one of two fits"},
+		"nobody else's queue":  {v1alpha1.GangNative, gangJob(t, inQueue), "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"},
+	} {
+		waits := state.Group{Scheduler: c.scheduler, Name: "j-0", Minimum: 2, Waiting: state.Trouble{Reason: "Unschedulable", Message: "one of two fits"}}
+		by := func(s *state.Snapshot) { s.Gang.Scheduler = c.scheduler }
+		status := plan.Make(builder.Snapshot(c.job, append(pending, ganged(waits), by)...)).Status
+		scheduled := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
+		if scheduled == nil || scheduled.Reason != v1alpha1.ReasonGangWaiting || scheduled.Message != c.want || status.Message != c.want {
+			t.Errorf("%s: condition %v, message %q, want %q", name, scheduled, status.Message, c.want)
+		}
+		placed := []builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1), ganged(waits), by}
+		status = plan.Make(builder.Snapshot(c.job, placed...)).Status
+		if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionScheduled) {
+			t.Errorf("%s: every pod has a node, and the job says %q", name, status.Message)
+		}
 	}
 }
 
-// One that waits beside the others is no gang that waits.
-func TestAReplacedMemberWaitsByItself(t *testing.T) {
-	beside := seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Unschedulable("no room")), ganged(state.Group{Name: "j-0", Minimum: 2}))
-	c := meta.FindStatusCondition(plan.Make(builder.Snapshot(gangJob(t), beside...)).Status.Conditions, v1alpha1.ConditionScheduled)
-	if c == nil || c.Reason != v1alpha1.ReasonUnschedulable || c.Message != "worker-1: no room" {
-		t.Errorf("condition %v, want Unschedulable", c)
-	}
-}
-
-func TestTheMinimumOfAGang(t *testing.T) {
-	succeeded := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "0"})
-	minAvailable := func(job *v1alpha1.TrainingJob) {
-		job.Spec.Scheduling = &v1alpha1.Scheduling{MinAvailable: ptr.To[int32](3)}
-	}
+// A member that waits beside others that run is no gang that waits, but while they are bound one by one it still is.
+func TestAMemberThatWaitsBesideOthers(t *testing.T) {
+	runs := builder.Condition(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, 0)
 	for name, c := range map[string]struct {
 		options []builder.JobOption
-		want    int32
+		reason  string
+		message string
 	}{
-		"all replicas":                      {[]builder.JobOption{builder.Workers(4), builder.PS(2)}, 6},
-		"of elastic workers minReplicas":    {[]builder.JobOption{builder.Workers(4), builder.PS(2), builder.Elastic(1, 8)}, 3},
-		"minAvailable":                      {[]builder.JobOption{builder.Workers(4), minAvailable}, 3},
-		"fewer when a replica has finished": {[]builder.JobOption{builder.Workers(4), builder.AllWorkers(), succeeded}, 3},
+		"was replaced":                    {[]builder.JobOption{runs}, v1alpha1.ReasonUnschedulable, "worker-1: no room"},
+		"is one more than the gang needs": {[]builder.JobOption{builder.Elastic(1, 2)}, v1alpha1.ReasonUnschedulable, "worker-1: no room"},
+		"is about to be bound":            {nil, v1alpha1.ReasonGangWaiting, "The gang needs 2 x 8 nvidia.com/gpu at once: worker-1: no room"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for _, step := range plan.Make(builder.Snapshot(takenOn(t, c.options...), ganged())).Steps {
-				if g, isGroup := step.(plan.CreateGroup); isGroup {
-					if got := g.Group.(*schedulingv1beta1.PodGroup).Spec.SchedulingPolicy.Gang.MinCount; got != c.want {
-						t.Errorf("minimum %d, want %d", got, c.want)
-					}
-					return
-				}
-			}
-			t.Error("no group")
-		})
+		beside := seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Unschedulable("no room")), ganged(state.Group{Name: "j-0", Minimum: 2}))
+		scheduled := meta.FindStatusCondition(plan.Make(builder.Snapshot(gangJob(t, c.options...), beside...)).Status.Conditions, v1alpha1.ConditionScheduled)
+		if scheduled == nil || scheduled.Reason != c.reason || scheduled.Message != c.message {
+			t.Errorf("%s: condition %v, want %s: %s", name, scheduled, c.reason, c.message)
+		}
 	}
 }

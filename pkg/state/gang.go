@@ -12,18 +12,21 @@ import (
 
 // Gang is what the operator knows of the job's pod groups.
 type Gang struct {
-	// Scheduler is the gang scheduler in force: the job's, else the operator's; GangNone for none.
+	// Scheduler is the gang scheduler in force: that of the present attempt's group, else the job's, else the operator's;
+	// GangNone for none.
 	Scheduler v1alpha1.Gang
 	// Unavailable says why the cluster has no such groups; empty if it has.
 	Unavailable string
-	// Groups are the job's pod groups, of every attempt.
+	// Groups are the job's pod groups, of every attempt and scheduler.
 	Groups []Group
 }
 
 // Group is one pod group of the job.
 type Group struct {
-	Name string
-	UID  types.UID
+	// Scheduler is whose kind of group it is.
+	Scheduler v1alpha1.Gang
+	Name      string
+	UID       types.UID
 	// Minimum is how many pods must fit at once.
 	Minimum int32
 	// Waiting says why the scheduler does not place the group; the zero value if it does, or has not looked yet.
@@ -35,14 +38,24 @@ type Group struct {
 // GroupName returns the name of the pod group of one attempt.
 func GroupName(job string, attempt int32) string { return fmt.Sprintf("%s-%d", job, attempt) }
 
-// PresentGroup returns the pod group of the present attempt, or nil.
+// PresentGroup returns the pod group of the present attempt, or nil. Of two it is that of the scheduler in force.
 func (s *Snapshot) PresentGroup() *Group {
+	var present *Group
 	for i := range s.Gang.Groups {
-		if s.Gang.Groups[i].Name == GroupName(s.Job.Name, s.Job.Status.Attempt) {
-			return &s.Gang.Groups[i]
+		g := &s.Gang.Groups[i]
+		if g.Name == GroupName(s.Job.Name, s.Job.Status.Attempt) && (present == nil || g.Scheduler == s.Gang.Scheduler) {
+			present = g
 		}
 	}
-	return nil
+	return present
+}
+
+// KeepScheduler puts the scheduler in force that has the present attempt's group: an operator that comes back with another
+// default does not tear a gang apart. Who wants another scheduler for a job suspends it, and then it has no group.
+func (s *Snapshot) KeepScheduler() {
+	if group := s.PresentGroup(); group != nil && group.Scheduler != s.Gang.Scheduler {
+		s.Gang.Scheduler, s.Gang.Unavailable = group.Scheduler, ""
+	}
 }
 
 // IsGang reports whether the job's pods are scheduled all at once or not at all.

@@ -3,8 +3,11 @@
 //
 // The suite runs on any cluster with the operator and fake GPU nodes; it uses the Kubernetes API alone:
 //
-//	go test -tags e2e ./test/e2e                                  with KUBECONFIG of a running lab (make lab)
-//	go test -tags e2e ./test/e2e --ginkgo.label-filter='!lab'     on kind (kind/README.md says how to make one)
+//	go test -tags e2e ./test/e2e --ginkgo.label-filter='!Volcano && !Coscheduling && !Kueue'   on a running lab (make lab)
+//	go test -tags e2e ./test/e2e --ginkgo.label-filter='!lab && !gang && !Kueue'               on kind (kind/README.md)
+//
+// Specs labelled gang need the gang scheduler that is their other label: Native, Volcano or Coscheduling; make test-gang has
+// them all. The spec labelled bare needs a cluster in which one of them is missing.
 //
 // Specs labelled lab need LAB_DIR too (the lab's work folder; by default the folder of KUBECONFIG): they read the audit log,
 // or stop and kill the operator's process. No spec is skipped: what cannot run fails and says why.

@@ -5,6 +5,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ var _ = Describe("The example", Serial, func() {
 		panic("there are no examples in ../../examples: run the suite in test/e2e")
 	}
 	for _, file := range files {
-		It(filepath.Base(file)+" works as it is", func() {
+		It(filepath.Base(file)+" works as it is", needs(file), func() {
 			gpusAreFree()
 			example := applyExample(file)
 			j := &submitted{name: example.GetName(), generation: 1}
@@ -35,6 +36,21 @@ var _ = Describe("The example", Serial, func() {
 		})
 	}
 })
+
+// gangOf is where an example names its gang scheduler.
+var gangOf = regexp.MustCompile(`(?m)^ +gang: (\w+)`)
+
+// needs returns the labels of the gang scheduler that the example needs.
+func needs(file string) Labels {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		panic(err)
+	}
+	if scheduler := gangOf.FindSubmatch(text); scheduler != nil {
+		return Label("gang", string(scheduler[1]))
+	}
+	return nil
+}
 
 // applyExample creates everything in the file and returns its job. What the job needs comes after it in the file, as
 // people read it; what pods need must come before them.

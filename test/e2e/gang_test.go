@@ -3,166 +3,125 @@
 package e2e
 
 import (
-	"slices"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
-// gang has the job's pods scheduled all at once or not at all.
-func gang(scheduler v1alpha1.Gang, how ...func(*v1alpha1.Scheduling)) jobOption {
-	return func(j *v1alpha1.TrainingJob) {
-		j.Spec.Scheduling = &v1alpha1.Scheduling{Gang: scheduler}
-		for _, change := range how {
-			change(j.Spec.Scheduling)
+// disrupted returns how many pods of the job's attempt a scheduler has marked as preempted.
+func (h *history) disrupted(job string, attempt int) int {
+	marked := map[string]bool{}
+	for _, o := range h.sorted() {
+		if o.Pod == nil {
+			continue
+		}
+		is, ours := ledger.LifeOf(job, o.Pod.Name)
+		for _, c := range o.Pod.Status.Conditions {
+			if ours && is.Attempt == attempt && c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonPreemptionByScheduler {
+				marked[o.Pod.Name] = true
+			}
 		}
 	}
+	return len(marked)
 }
 
-func important(class string) func(*v1alpha1.Scheduling) {
-	return func(s *v1alpha1.Scheduling) { s.PriorityClassName = class }
-}
-
-// priorityClass makes a priority class for the spec.
-func priorityClass(value int32) string {
-	GinkgoHelper()
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "gang-"}, Value: value}
-	Expect(kube.Create(here.ctx, class)).To(Succeed())
-	DeferCleanup(func() { Expect(kube.Delete(here.ctx, class)).To(Succeed()) })
-	return class.Name
-}
-
-// groups returns the names of the job's native pod groups, sorted.
-func (j *submitted) groups() []string {
-	GinkgoHelper()
-	var list schedulingv1beta1.PodGroupList
-	Expect(kube.List(here.ctx, &list, client.InNamespace(here.namespace), client.MatchingLabels{v1alpha1.LabelJobName: j.name})).To(Succeed())
-	var names []string
-	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (v *view) waitsForNodes() bool {
-	scheduled := v.condition(v1alpha1.ConditionScheduled)
-	return scheduled.Status == metav1.ConditionFalse && scheduled.Reason == v1alpha1.ReasonGangWaiting
-}
-
-func (v *view) placed() int {
-	return len(slices.DeleteFunc(slices.Clone(v.pods), func(p corev1.Pod) bool { return p.Spec.NodeName == "" }))
-}
-
-var _ = Describe("A gang that Kubernetes schedules", Serial, func() {
-	whole := func(nodes []string, n int32) jobOption {
-		return workers(n, only(nodes...), limited("nvidia.com/gpu", 8))
-	}
-
-	BeforeEach(func() {
-		if err := kube.List(here.ctx, &schedulingv1beta1.PodGroupList{}); err != nil {
-			Skip("the cluster serves no scheduling.k8s.io/v1beta1 PodGroup")
-		}
-		gpusAreFree()
-	})
-
-	It("waits whole while one of its pods fits nowhere, says what it needs, and runs when there is room (volcano#3834, #3671)", func() {
-		nodes := fakeNodes(3)
-		cordon(nodes[2])
-		j := submit(pytorch("whole", gang(v1alpha1.GangNative), whole(nodes, 3)))
+var _ = withEachGangScheduler("A gang scheduled", func(by gangScheduler) {
+	It("waits whole on a cluster that is one node too small, says what it needs, and runs when a node is added (volcano#3834, #3671)", func() {
+		nodes, gpus := gpuNodes()
+		j := submit(pytorch("wide", gang(by.name), wholeNodes(nodes+1)))
 		v := j.becomes("it waits as a gang", (*view).waitsForNodes)
 		Expect(v.job.Status.Phase).To(Equal(v1alpha1.PhasePending))
-		Expect(v.job.Status.Message).To(And(HavePrefix("The gang needs 3 x 8 nvidia.com/gpu at once: "), ContainSubstring("minCount (3) cannot be satisfied: 2 scheduled")))
-		j.stays("no pod has a node", func(v *view) bool { return v.placed() == 0 })
-		Expect(j.groups()).To(Equal([]string{"whole-0"}))
-		uncordon(nodes[2])
-		j.runs(0, 0)
+		Expect(v.job.Status.Message).To(And(HavePrefix(fmt.Sprintf("The gang needs %d x %d nvidia.com/gpu at once: ", nodes+1, gpus)), ContainSubstring(by.words)))
+		j.stays("no pod has a node, and it waits", func(v *view) bool { return v.placed() == 0 && v.waitsForNodes() })
+		addNode(fakeNodes(1)[0])
+		v = j.runsWithin(by.sleep, 0, 0)
+		Expect(v.job.Status.Message).NotTo(ContainSubstring("needs"))
+		Expect(v.isTrue(v1alpha1.ConditionScheduled)).To(BeTrue(), v.String())
 		j.told(v1alpha1.ReasonGangWaiting, 1)
 	})
 
-	It("never holds half of the nodes against another that holds the other half", func() {
-		nodes := fakeNodes(4)
-		first := submit(pytorch("first", gang(v1alpha1.GangNative), whole(nodes, 3)))
-		second := submit(pytorch("second", gang(v1alpha1.GangNative), whole(nodes, 3)))
-		Eventually(func() []int { return []int{first.look().placed(), second.look().placed()} }).Should(ConsistOf(0, 3))
-		running, waiting := first, second
-		if second.look().placed() == 3 {
-			running, waiting = second, first
-		}
-		running.runs(0, 0)
-		waiting.becomes("the other waits whole", (*view).waitsForNodes)
-		running.exits(0, "worker-0", "worker-1", "worker-2")
-		running.succeeds()
-		waiting.runs(0, 0)
-	})
-
-	It("has a group for each attempt, takes a replaced worker in, and none while it rests", func() {
-		j := submit(custom("groups", gang(v1alpha1.GangNative), workers(2), ps(1), backOff(0)))
+	It("gets its own place back when it restarts whole on a full cluster", func() {
+		nodes, _ := gpuNodes()
+		j := submit(pytorch("full", gang(by.name), wholeNodes(nodes)))
 		j.runs(0, 0)
 		j.exits(1, "worker-1")
-		v := j.runs(0, 1)
-		Expect(*v.pod("worker-1").Spec.SchedulingGroup.PodGroupName).To(Equal("groups-0"))
-		j.exits(1, "ps-0")
-		v = j.runs(1, 2)
-		Expect(*v.pod("worker-1").Spec.SchedulingGroup.PodGroupName).To(Equal("groups-1"))
-		Eventually(j.groups).Should(Equal([]string{"groups-1"}))
-		j.suspend()
-		j.reaches(v1alpha1.PhaseSuspended)
-		Eventually(j.groups).Should(BeEmpty())
-		j.resume()
-		j.runs(1, 2)
+		v := j.runsWithin(by.sleep, 1, 1)
+		Expect(by.groupOf(v.pod("worker-0"))).To(Equal("full-1"))
+		by.hasGroups(j, "full-1")
 	})
 
-	It("makes way whole for a more important one, charged nothing, and comes back", func() {
-		nodes := fakeNodes(2)
+	// The scheduler decides who is next: a job in between two attempts holds nothing.
+	It("that restarts whole while another waits for the same nodes takes turns with it, and neither holds a part", func() {
+		nodes, _ := gpuNodes()
+		j := submit(pytorch("first", gang(by.name), wholeNodes(nodes)))
+		j.runs(0, 0)
+		other := submit(pytorch("other", gang(by.name), wholeNodes(nodes)))
+		other.becomes("the other waits whole", (*view).waitsForNodes)
+		j.exits(1, "worker-1")
+		j.becomes("it begins again", func(v *view) bool { return v.job.Status.Attempt == 1 })
+		running, waiting := oneOf(by, j, other)
+		AddReportEntry("after the restart the nodes went to", running.name)
+		running.ends()
+		waiting.becomesWithin(by.sleep, "the one that waited runs", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseRunning && v.allRun() })
+		Expect(here.history.sharing("first", "other", nodes)).To(BeEmpty())
+	})
+
+	It("takes a replaced worker in while the others run on", func() {
+		nodes := fakeNodes(3)
+		j := submit(custom("member", gang(by.name), wholeNodes(3, nodes...)))
+		before := j.runs(0, 0)
+		j.exits(1, "worker-1")
+		v := j.runsWithin(by.sleep, 0, 1)
+		Expect(by.groupOf(v.pod("worker-1"))).To(Equal("member-0"))
+		Expect(v.uids("worker-1")).To(Equal(before.uids("worker-1")), "the others run on")
+		by.hasGroups(j, "member-0")
+	})
+
+	It("makes way whole for a more important one, charged nothing, and comes back"+by.howItPreempts(), func() {
+		nodes := fakeNodes(3)
 		class := priorityClass(1000)
-		low := submit(pytorch("low", gang(v1alpha1.GangNative), whole(nodes, 2), backOff(0)))
+		low := submit(pytorch("low", gang(by.name), wholeNodes(3, nodes...)))
 		low.runs(0, 0)
-		high := submit(pytorch("high", gang(v1alpha1.GangNative, important(class)), whole(nodes, 1)))
-		high.runs(0, 0)
+		high := submit(pytorch("high", gang(by.name, important(class)), wholeNodes(1, nodes...)))
+		high.runsWithin(by.sleep, 0, 0)
 		v := low.becomes("it waits whole", (*view).waitsForNodes)
 		Expect(v.job.Status.FirstFailure.Cause).To(Equal(v1alpha1.CausePreempted))
+		Expect(v.job.Status.Restarts).To(BeEquivalentTo(1))
 		Expect(v.job.Status.BilledRestarts).To(BeZero())
 		Expect(v.placed()).To(BeZero())
-		high.exits(0, "worker-0")
-		high.succeeds()
-		low.runs(1, 1)
+		Expect(here.history.disrupted("low", 0)).To(Equal(map[bool]int{true: 3, false: 1}[by.takesAll]), "pods that the scheduler preempted")
+		high.ends()
+		v = low.runsWithin(by.sleep, 1, 1)
+		Expect(v.job.Status.BilledRestarts).To(BeZero())
 	})
 
-	It("asks for fewer when some of its replicas have finished and another is replaced", func() {
+	It("suspended leaves all it held to another, and runs again when that has ended", func() {
 		nodes := fakeNodes(3)
-		j := submit(custom("fewer", gang(v1alpha1.GangNative), allWorkers, backOff(0), whole(nodes, 3)))
+		j := submit(pytorch("rests", gang(by.name), wholeNodes(3, nodes...)))
 		j.runs(0, 0)
-		j.exits(0, "worker-2")
-		j.becomes("one has succeeded", func(v *view) bool { return v.job.Status.ReplicaStatuses[v1alpha1.Worker].Succeeded == 1 })
-		j.exits(1, "worker-1")
-		v := j.becomes("the replaced one runs beside it", func(v *view) bool { return v.job.Status.Restarts == 1 && v.job.Status.Ready == "2/3" })
-		group := &schedulingv1beta1.PodGroup{}
-		Expect(kube.Get(here.ctx, client.ObjectKey{Namespace: here.namespace, Name: *v.pod("worker-1").Spec.SchedulingGroup.PodGroupName}, group)).To(Succeed())
-		Expect(group.Spec.SchedulingPolicy.Gang.MinCount).To(BeEquivalentTo(2))
-	})
-
-	It("fails with a reason when it has waited for scheduling.timeoutSeconds", func() {
-		nodes := fakeNodes(1)
-		j := submit(pytorch("patience", gang(v1alpha1.GangNative, func(s *v1alpha1.Scheduling) { s.TimeoutSeconds = ptr.To[int32](3) }), whole(nodes, 2)))
-		v := j.fails(v1alpha1.ReasonSchedulingTimeout)
-		Expect(v.job.Status.Message).To(ContainSubstring("2 x 8 nvidia.com/gpu"))
-	})
-
-	It("does not crash the operator where its scheduler is missing, but says so", func() {
-		j := submit(pytorch("missing", gang(v1alpha1.GangCoscheduling), workers(1)))
-		v := j.becomes("it says what is missing", func(v *view) bool {
-			return v.condition(v1alpha1.ConditionScheduled).Reason == v1alpha1.ReasonGangUnavailable
-		})
-		Expect(v.job.Status.Message).To(ContainSubstring("PodGroup of scheduling.x-k8s.io/v1alpha1"))
-		Expect(v.pods).To(BeEmpty())
+		other := submit(pytorch("other", gang(by.name), wholeNodes(3, nodes...)))
+		other.becomes("it waits whole", (*view).waitsForNodes)
+		j.suspend()
+		j.becomes("nothing is left", func(v *view) bool { return v.isTrue(v1alpha1.ConditionSuspended) && len(v.pods) == 0 })
+		by.hasGroups(j)
+		other.runsWithin(by.sleep, 0, 0)
+		j.resume()
+		j.becomes("it waits whole", (*view).waitsForNodes)
+		other.ends()
+		j.runsWithin(by.sleep, 0, 0)
+		by.hasGroups(j, "rests-0")
 	})
 })
+
+// howItPreempts is what to know of a scheduler that preempts pods one by one.
+func (by gangScheduler) howItPreempts() string {
+	if by.takesAll {
+		return ""
+	}
+	return " (the scheduler takes one pod, the operator ends the others)"
+}

@@ -176,16 +176,16 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		q = newQueue(2, held)
 		j := q.submit("gang", 2, gang(v1alpha1.GangNative))
 		j.waits(q)
-		Expect(j.groups()).To(BeEmpty())
+		gangSchedulers[0].hasGroups(j)
 		q.stops("None")
 		v := j.runs(0, 0)
-		Expect(j.groups()).To(Equal([]string{"gang-0"}))
+		gangSchedulers[0].hasGroups(j, "gang-0")
 		for i := range v.pods {
 			Expect(v.pods[i].Spec.SchedulingGroup).NotTo(BeNil(), "the pod is one of the gang")
 		}
 		q.stops("HoldAndDrain")
 		j.waits(q)
-		Eventually(j.groups).Should(BeEmpty())
+		gangSchedulers[0].hasGroups(j)
 	})
 
 	// The story makes the adapter do the rare things; the common ones it does anyway.

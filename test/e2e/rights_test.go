@@ -118,7 +118,7 @@ func gangsComeAndGo() {
 	thinner.exits(1, "worker-0")
 	thinner.becomes("the other is replaced", func(v *view) bool { return v.job.Status.Restarts == 1 && v.job.Status.Ready == "1/2" })
 	thinner.suspend()
-	Eventually(thinner.groups).Should(BeEmpty())
+	gangSchedulers[0].hasGroups(thinner)
 }
 
 // foreignChildren makes somebody else's Service and Lease under the names that the job of that name needs.

@@ -78,11 +78,13 @@ func newPlace(ctx context.Context) *place {
 
 // AfterEach judges the history of the spec before anything is cleaned up.
 var _ = AfterEach(OncePerOrdered, func(ctx SpecContext) {
-	broken := ledger.Violations(here.history.end())
+	all, lost := here.history.end()
+	broken := ledger.Violations(all)
 	if CurrentSpecReport().Failed() || len(broken) > 0 {
 		AddReportEntry("what is there at the end", here.String())
 	}
 	Expect(kube.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(here.namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 	Expect(kube.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: here.namespace}})).To(Succeed())
+	Expect(lost).To(BeEmpty(), "the history has gaps and proves nothing")
 	Expect(broken).To(BeEmpty(), "invariants of the history that do not hold")
 })

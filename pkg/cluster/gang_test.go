@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// groupReader is a client of a cluster that has native pod groups and Volcano's, and counts the lists asked for.
+type groupReader struct {
+	client.Client
+	native  []schedulingv1beta1.PodGroup
+	volcano []volcanov1beta1.PodGroup
+	lists   int
+}
+
+func (c *groupReader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	c.lists++
+	switch list := list.(type) {
+	case *schedulingv1beta1.PodGroupList:
+		list.Items = c.native
+	case *volcanov1beta1.PodGroupList:
+		list.Items = c.volcano
+	default:
+		return &meta.NoKindMatchError{}
+	}
+	return nil
+}
+
+func (c *groupReader) Scheme() *runtime.Scheme { return runtime.NewScheme() }
+
+func (c *groupReader) cluster(gang v1alpha1.Gang, served ...v1alpha1.Gang) *Cluster {
+	all := New(c, nil, nil, testclock.NewFakePassiveClock(time.Time{}), Options{Parallel: 1, Gang: gang})
+	for _, scheduler := range served {
+		all.Serve(scheduler)
+	}
+	return all
+}
+
+func TestWhichGroupsASnapshotHolds(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2))
+	former := job.DeepCopy()
+	former.UID = "former"
+	native := *build.Group(job, &schedulingv1beta1.PodGroup{}).(*schedulingv1beta1.PodGroup)
+	foreign := *build.Group(former, &schedulingv1beta1.PodGroup{}).(*schedulingv1beta1.PodGroup)
+	left := *build.Group(job, &volcanov1beta1.PodGroup{}).(*volcanov1beta1.PodGroup)
+	for name, c := range map[string]struct {
+		has       *groupReader
+		scheduler v1alpha1.Gang
+		served    []v1alpha1.Gang
+		want      []string
+		inForce   v1alpha1.Gang
+		lists     int
+	}{
+		"the job's own":                          {&groupReader{native: []schedulingv1beta1.PodGroup{native, foreign}}, "Native", nil, []string{"Native j-0"}, "Native", 1},
+		"what another scheduler has left":        {&groupReader{native: []schedulingv1beta1.PodGroup{native}, volcano: []volcanov1beta1.PodGroup{left}}, "Native", []v1alpha1.Gang{"Volcano"}, []string{"Native j-0", "Volcano j-0"}, "Native", 2},
+		"that of the attempt, before --gang":     {&groupReader{volcano: []volcanov1beta1.PodGroup{left}}, "Native", []v1alpha1.Gang{"Native", "Volcano"}, []string{"Volcano j-0"}, "Volcano", 2},
+		"none, and nobody is asked":              {&groupReader{}, "None", nil, nil, "None", 0},
+		"none of a scheduler that has no groups": {&groupReader{}, "Coscheduling", nil, nil, "Coscheduling", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &state.Snapshot{Job: job}
+			kube := c.has
+			if err := kube.cluster(c.scheduler, c.served...).addGang(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, g := range s.Gang.Groups {
+				got = append(got, string(g.Scheduler)+" "+g.Name)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || s.Gang.Scheduler != c.inForce || kube.lists != c.lists {
+				t.Errorf("%s in force after %d lists, groups (-want +got):\n%s", s.Gang.Scheduler, kube.lists, diff)
+			}
+		})
+	}
+}

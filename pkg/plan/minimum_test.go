@@ -1,0 +1,68 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// Any two of four would satisfy the scheduler, but without worker 0 the others do not meet.
+func TestAnElasticGangBeginsWithTheWorkersItNeeds(t *testing.T) {
+	for name, c := range map[string]struct {
+		there []builder.SnapshotOption
+		want  []string
+	}{
+		"with none":              {nil, []string{"j-worker-0", "j-worker-1"}},
+		"with one that waits":    {[]builder.SnapshotOption{builder.Pending("worker", 0)}, []string{"j-worker-1"}},
+		"with all that it needs": {[]builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1)}, []string{"j-worker-2", "j-worker-3"}},
+		"with others than these": {[]builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 3)}, []string{"j-worker-1", "j-worker-2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := gangJob(t, builder.Workers(4), builder.Elastic(2, 4))
+			var got []string
+			for _, step := range plan.Make(builder.Snapshot(job, append(c.there, ganged(state.Group{Name: "j-0", Minimum: 2}))...)).Steps {
+				if create, isPod := step.(plan.CreatePod); isPod {
+					got = append(got, create.Pod.Name)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("pods created (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheMinimumOfAGang(t *testing.T) {
+	succeeded := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "0"})
+	minAvailable := func(job *v1alpha1.TrainingJob) {
+		job.Spec.Scheduling = &v1alpha1.Scheduling{MinAvailable: ptr.To[int32](3)}
+	}
+	for name, c := range map[string]struct {
+		options []builder.JobOption
+		want    int32
+	}{
+		"all replicas":                      {[]builder.JobOption{builder.Workers(4), builder.PS(2)}, 6},
+		"of elastic workers minReplicas":    {[]builder.JobOption{builder.Workers(4), builder.PS(2), builder.Elastic(1, 8)}, 3},
+		"minAvailable":                      {[]builder.JobOption{builder.Workers(4), minAvailable}, 3},
+		"fewer when a replica has finished": {[]builder.JobOption{builder.Workers(4), builder.AllWorkers(), succeeded}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, step := range plan.Make(builder.Snapshot(takenOn(t, c.options...), ganged())).Steps {
+				if g, isGroup := step.(plan.CreateGroup); isGroup {
+					if got := g.Group.(*schedulingv1beta1.PodGroup).Spec.SchedulingPolicy.Gang.MinCount; got != c.want {
+						t.Errorf("minimum %d, want %d", got, c.want)
+					}
+					return
+				}
+			}
+			t.Error("no group")
+		})
+	}
+}
