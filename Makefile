@@ -14,10 +14,9 @@ OPERATOR ?= on
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE   ?= ghcr.io/trainingjob/operator:$(VERSION)
 KUEUE_IMAGE ?= ghcr.io/trainingjob/kueue-adapter:$(VERSION)
-# The specs of test/e2e that need no add-on, as a label filter; what the others need is GANG_ADD_ONS, made by make test-gang
-# (with Kueue: kueue kueue-adapter).
+# The specs of test/e2e that need no add-on, as a label filter; what the others need is ADD_ONS, made by make test-gang.
 PLAIN := !Volcano && !Coscheduling && !Kueue
-GANG_ADD_ONS := volcano coscheduling
+ADD_ONS := volcano coscheduling kueue kueue-adapter
 # How often two gangs contend for the nodes of one in make test-gang.
 ROUNDS ?= 50
 # What make e2e hands to test/e2e: by default it leaves out what needs a lab's audit log and the operator's process, too.
@@ -157,8 +156,8 @@ e2e: ## run the end-to-end suite on your cluster with the operator: make e2e KUB
 	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
 
 .PHONY: test-gang
-test-gang: bin/lab bin/operator $(GANG_ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
-	.ci/test-gang $(ROUNDS) $(GANG_ADD_ONS)
+test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
+	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly

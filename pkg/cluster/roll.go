@@ -29,8 +29,8 @@ type rolled struct {
 	pods    []types.UID
 }
 
-// answers reports whether the job is on the roll, and whether it and its pods, as cached, are no older than that. It knows each
-// job once, and in doubt calls it old: a pod on the roll may be gone by now.
+// answers reports whether the job is on the roll, and whether it and its pods, as cached, are no older than that; in doubt they
+// are: a pod on the roll may be gone by now.
 func (c *Cluster) answers(ctx context.Context, job *v1alpha1.TrainingJob, cached map[types.UID]bool) (known, fresh bool, err error) {
 	c.roll.mu.Lock()
 	defer c.roll.mu.Unlock()
@@ -44,7 +44,6 @@ func (c *Cluster) answers(ctx context.Context, job *v1alpha1.TrainingJob, cached
 	if entry == nil {
 		return false, false, nil
 	}
-	delete(c.roll.jobs, job.UID)
 	if order, err := resourceversion.CompareResourceVersion(job.ResourceVersion, entry.version); err != nil || order < 0 {
 		return true, false, nil //nolint:nilerr // versions that cannot be compared are a doubt
 	}
@@ -91,7 +90,7 @@ func (c *Cluster) liveMetadata(ctx context.Context, kind schema.GroupVersionKind
 	return list.Items, err
 }
 
-// strike takes the job off the roll.
+// strike takes the job off the roll: the roll says nothing of what came after it.
 func (c *Cluster) strike(job types.UID) {
 	c.roll.mu.Lock()
 	defer c.roll.mu.Unlock()

@@ -27,13 +27,17 @@ func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached 
 		seen[cached[i].UID] = true
 	}
 	known, fresh, err := c.answers(ctx, job, seen)
-	isNew := job.Status.ObservedGeneration == 0 && !known
-	if err == nil && !fresh && !isNew {
-		err = c.compare(ctx, job, seen)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !known && job.Status.ObservedGeneration == 0:
+		return nil
+	case !fresh:
+		if err := c.compare(ctx, job, seen); err != nil {
+			return err
+		}
 	}
+	c.strike(job.UID)
 	c.note(job.UID, func(n *notes) { n.verified = true })
 	return nil
 }
