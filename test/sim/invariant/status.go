@@ -3,6 +3,7 @@ package invariant
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	c.checkPhase(was, now)
 	c.checkBounded(now)
 	h.noteTransitions(before, after)
+	h.noteAvoided(&before.Status, &after.Status, c.world.Clock.Now())
 	if is(before, v1alpha1.ConditionFinished) {
 		c.checkFinal(was, now)
 		return
@@ -150,13 +152,18 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 	}
 }
 
-// noteRecovery counts what Events of the recovery may tell of.
-func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
+// noteAvoided counts the nodes that are avoided from now on: for the first time, or again after a while.
+func (h *history) noteAvoided(was, now *v1alpha1.TrainingJobStatus, at time.Time) {
 	for _, n := range now.AvoidedNodes {
-		if !slices.ContainsFunc(was.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name }) {
+		isOld := func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name && at.Before(o.Until.Time) }
+		if !slices.ContainsFunc(was.AvoidedNodes, isOld) {
 			h.happened[v1alpha1.EventNodeAvoided]++
 		}
 	}
+}
+
+// noteRecovery counts what Events of the recovery may tell of.
+func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
 	if a, b := was.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes, now.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes; a != b {
 		h.parkings++
 		h.happened[v1alpha1.EventShrunk]++
