@@ -32,6 +32,8 @@ type operator struct {
 	process   *exec.Cmd
 	// ended is closed when the process has ended.
 	ended chan struct{}
+	// thawed is when the process, which had been stopped, went on; zero if it never was.
+	thawed time.Time
 }
 
 var processes atomic.Int32
@@ -114,6 +116,7 @@ func (o *operator) hasEnded() bool {
 // thaw lets a process that was stopped go on: for itself no time has passed.
 func (o *operator) thaw() {
 	GinkgoHelper()
+	o.thawed = time.Now()
 	Expect(o.process.Process.Signal(syscall.SIGCONT)).To(Succeed())
 }
 
