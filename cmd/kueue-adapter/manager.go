@@ -55,7 +55,7 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// setUp adds Kueue's generic job controller, which asks trainingJob whatever it wants to know.
+// setUp adds the controller of words, and Kueue's generic job controller, which asks trainingJob whatever it wants to know.
 func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) error {
 	if err := jobframework.SetupWorkloadOwnerIndex(ctx, mgr.GetFieldIndexer(), gvk); err != nil {
 		return err
@@ -71,7 +71,10 @@ func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) erro
 	if err != nil {
 		return err
 	}
-	return reconciler.SetupWithManager(mgr)
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	return setUpWords(mgr)
 }
 
 func (o *options) restConfig() (*rest.Config, error) {

@@ -176,6 +176,10 @@ func TestAJobIsQueuedWhileAQueueKeepsItSuspended(t *testing.T) {
 	if job.Status.Phase != v1alpha1.PhaseQueued || job.Status.Reason != v1alpha1.ReasonQueued {
 		t.Errorf("phase %s (%s), want Queued", job.Status.Phase, job.Status.Reason)
 	}
+	job.Annotations = map[string]string{v1alpha1.AnnotationQueueMessage: "8 more GPUs needed"}
+	if got, want := plan.Make(builder.Snapshot(job)).Status.Message, "The job waits in queue team-a to be admitted: 8 more GPUs needed"; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
 	job.Labels = nil
 	if status := plan.Make(builder.Snapshot(job)).Status; status.Phase != v1alpha1.PhaseSuspended || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionQueued) {
 		t.Errorf("out of the queue: phase %s, conditions %v, want Suspended", status.Phase, status.Conditions)

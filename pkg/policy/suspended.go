@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -17,8 +18,7 @@ import (
 func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	switch {
 	case s.Job.Spec.Suspend && IsQueued(s.Job):
-		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonQueued, Message: fmt.Sprintf(
-			"The job waits in queue %s to be admitted; spec.suspend is true until then.", s.Job.Labels[v1alpha1.LabelQueue])}, time.Time{}
+		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonQueued, Message: clip(whyQueued(s.Job))}, time.Time{}
 	case s.Job.Spec.Suspend:
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
@@ -28,6 +28,12 @@ func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	default:
 		return nil, time.Time{}
 	}
+}
+
+// whyQueued says where the job waits, and for what if the queue has said so.
+func whyQueued(job *v1alpha1.TrainingJob) string {
+	words := cmp.Or(job.Annotations[v1alpha1.AnnotationQueueMessage], "spec.suspend is true until then.")
+	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], words)
 }
 
 // IsQueued reports whether a queue says when the job runs.

@@ -31,6 +31,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		j.stays("no pod is there", func(v *view) bool { return len(v.pods) == 0 })
 		q.stops("None")
 		v := j.runs(0, 0)
+		j.becomes("nothing is left of why it waited", func(v *view) bool { return v.job.Annotations[v1alpha1.AnnotationQueueMessage] == "" })
 		v.is("it is neither queued nor suspended", !v.isTrue(v1alpha1.ConditionQueued) && !v.isTrue(v1alpha1.ConditionSuspended))
 		v.is("its time counts from now", v.job.Status.StartTime != nil && v.job.Status.BilledRestarts == 0)
 		j.exits(0, "worker-0")
@@ -44,8 +45,9 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		first.runs(0, 0)
 		second := q.submit("second", 2)
 		second.waits(q)
-		Eventually(func() metav1.Condition { return second.queueSays("QuotaReserved") }).Should(And(
-			HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("insufficient unused quota for nvidia.com/gpu"))))
+		second.becomes("it says what it waits for, in Kueue's words", func(v *view) bool {
+			return strings.Contains(v.job.Status.Message, "to be admitted: ") && strings.Contains(v.job.Status.Message, "insufficient unused quota for nvidia.com/gpu")
+		})
 		small := q.submit("small", 1)
 		small.runs(0, 0)
 		second.stays("it waits", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseQueued && len(v.pods) == 0 })

@@ -25,6 +25,9 @@ const (
 // LabelQueue is set by users on a TrainingJob that waits in a LocalQueue of Kueue.
 const LabelQueue = "kueue.x-k8s.io/queue-name"
 
+// AnnotationQueueMessage is set on a TrainingJob by the Kueue adapter: why the queue keeps it waiting, in the queue's own words.
+const AnnotationQueueMessage = Group + "/queue-message"
+
 // Annotations of the progress Lease, which the training writes.
 const (
 	// AnnotationStep is the training's step, a whole number that grows.

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+func quota(status metav1.ConditionStatus, message string) metav1.Condition {
+	return metav1.Condition{Type: kueue.WorkloadQuotaReserved, Status: status, Message: message}
+}
+
+func TestAJobHasTheWordsInWhichKueueKeepsItWaiting(t *testing.T) {
+	finished := metav1.Condition{Type: kueue.WorkloadFinished, Status: metav1.ConditionTrue}
+	cases := []struct {
+		name       string
+		had        string
+		owner      string // UID of the job that the Workload is of
+		conditions []metav1.Condition
+		want       string
+	}{
+		{"it waits", "", "u", []metav1.Condition{quota("False", "8 more needed")}, "8 more needed"},
+		{"it waits for something else", "8 more needed", "u", []metav1.Condition{quota("False", "4 more needed")}, "4 more needed"},
+		{"it is admitted", "8 more needed", "u", []metav1.Condition{quota("True", "Quota reserved")}, ""},
+		{"nothing was said", "", "u", nil, ""},
+		{"it has finished", "8 more needed", "u", []metav1.Condition{quota("False", "8 more needed"), finished}, ""},
+		{"the Workload is of a former job", "", "former", []metav1.Condition{quota("False", "8 more needed")}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "j", UID: "u"}}
+			if c.had != "" {
+				job.Annotations = map[string]string{v1alpha1.AnnotationQueueMessage: c.had}
+			}
+			owner := job.DeepCopy()
+			owner.UID = "former"
+			if c.owner == "u" {
+				owner = job
+			}
+			workload := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "w", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)}}}
+			workload.Status.Conditions = c.conditions
+			api := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(job, workload).Build()
+			if _, err := (&words{api}).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(workload)}); err != nil {
+				t.Fatal(err)
+			}
+			var now v1alpha1.TrainingJob
+			if err := api.Get(t.Context(), client.ObjectKeyFromObject(job), &now); err != nil {
+				t.Fatal(err)
+			}
+			if got := now.Annotations[v1alpha1.AnnotationQueueMessage]; got != c.want {
+				t.Errorf("the job says %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, kueue.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
