@@ -135,7 +135,7 @@ func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
 	if !attemptMayBegin(s) {
 		return steps, time.Time{}
 	}
-	missing := dispensableLater(s, missingSlots(s))
+	missing := indispensableFirst(s, missingSlots(s))
 	group, ready := groupUp(s, missing)
 	if !ready {
 		return steps, s.Now.Add(askAgain)

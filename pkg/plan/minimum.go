@@ -40,9 +40,9 @@ func minAvailable(spec *v1alpha1.TrainingJobSpec) int32 {
 	return total
 }
 
-// dispensableLater drops from the missing slots those that an elastic gang can do without, as long as fewer pods than its
+// indispensableFirst returns the missing slots without those that an elastic gang can do without, as long as fewer pods than its
 // minimum have nodes. Its scheduler would take any of them for the minimum, and the job runs with none that lacks worker 0.
-func dispensableLater(s *state.Snapshot, missing []state.Slot) []state.Slot {
+func indispensableFirst(s *state.Snapshot, missing []state.Slot) []state.Slot {
 	if !s.IsGang() || s.Job.Spec.Elastic == nil {
 		return missing
 	}

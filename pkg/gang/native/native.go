@@ -4,6 +4,7 @@
 // --runtime-config=scheduling.k8s.io/v1beta1=true.
 //
 // Decisions, newest first:
+//   - No Workload object: it holds templates of groups, and nothing is scheduled by it. A group is made for each attempt.
 //   - The group has the priority class of its pods: the scheduler refuses a group whose pods have another priority.
 //   - Only a Required topology is the group's: its constraint knows no preference. Preferred is the pods' affinity.
 //   - A collective is disrupted as a whole: preempting one rank would end the others anyway.
