@@ -131,7 +131,11 @@ func (j *submitted) does(what map[string]any, slots ...string) {
 	for _, pod := range pods {
 		requests.Go(func() {
 			defer GinkgoRecover()
-			Expect(kube.Patch(here.ctx, pod, patch)).To(Succeed())
+			err := kube.Patch(here.ctx, pod, patch)
+			if len(pods) > 1 { // what the first has done may have ended the others already
+				err = client.IgnoreNotFound(err)
+			}
+			Expect(err).NotTo(HaveOccurred())
 		})
 	}
 	requests.Wait()
