@@ -19,6 +19,7 @@ var gangShapes = []shape{{1, 64}, {1, 512}, {1, 2000}, {100, 8}}
 
 func gangsCommand(o *options) *cobra.Command {
 	var schedulers []string
+	var crowdOnly bool
 	cmd := &cobra.Command{
 		Use:   "gangs",
 		Short: "Measures how long gangs take until all of their pods run, beside the same jobs without a gang",
@@ -28,12 +29,8 @@ func gangsCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			makers := []maker{gangMaker(v1alpha1.GangNone)}
-			for _, s := range schedulers {
-				makers = append(makers, gangMaker(v1alpha1.Gang(s)))
-			}
-			for _, s := range gangShapes {
-				if err := b.compare(cmd.Context(), s, makers); err != nil {
+			if !crowdOnly {
+				if err := b.gangs(cmd.Context(), schedulers); err != nil {
 					return err
 				}
 			}
@@ -46,7 +43,22 @@ func gangsCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&schedulers, "schedulers", []string{"Native"}, "gang schedulers that the cluster has: Native, Volcano, Coscheduling")
+	cmd.Flags().BoolVar(&crowdOnly, "crowd-only", false, "measure only the hundred gangs of which few fit at a time")
 	return cmd
+}
+
+// gangs compares the schedulers' gangs of every shape with the same jobs without a gang.
+func (b *bench) gangs(ctx context.Context, schedulers []string) error {
+	makers := []maker{gangMaker(v1alpha1.GangNone)}
+	for _, s := range schedulers {
+		makers = append(makers, gangMaker(v1alpha1.Gang(s)))
+	}
+	for _, s := range gangShapes {
+		if err := b.compare(ctx, s, makers); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gangMaker makes TrainingJobs whose pods that scheduler schedules all at once.
