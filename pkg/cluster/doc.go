@@ -12,6 +12,8 @@
 //
 //   - A pod that ran and is not in the cache is asked for by name before it counts as lost.
 //
+//   - Pods join a pod group in the pass that makes it, or sets its minimum, with the API server's word that it is there.
+//
 //   - A node that is not in the cache counts as deleted only if the API server says so too.
 //
 // Decisions, newest first:
