@@ -29,8 +29,8 @@ type rolled struct {
 	pods    []types.UID
 }
 
-// answers reports whether the job is on the roll, and whether it and its pods, as cached, are no older than that; in doubt they
-// are: a pod on the roll may be gone by now.
+// answers reports whether the job is on the roll, and whether it and its pods, as cached, are no older than that. A pod on the
+// roll that is not in the cache leaves a doubt, as it may be gone by now: then they count as older.
 func (c *Cluster) answers(ctx context.Context, job *v1alpha1.TrainingJob, cached map[types.UID]bool) (known, fresh bool, err error) {
 	c.roll.mu.Lock()
 	defer c.roll.mu.Unlock()

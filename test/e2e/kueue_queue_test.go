@@ -35,11 +35,17 @@ func newQueue(gpus int64, changes ...func(flavor, cluster fields)) *queue {
 	}
 	createKueue("ResourceFlavor", q.name, flavor)
 	createKueue("ClusterQueue", q.name, cluster)
-	local := kueueObject("LocalQueue", q.name)
+	q.isCalled(q.name)
+	return q
+}
+
+// isCalled makes a LocalQueue of that name.
+func (q *queue) isCalled(name string) {
+	GinkgoHelper()
+	local := kueueObject("LocalQueue", name)
 	local.SetNamespace(here.namespace)
 	local.Object["spec"] = fields{"clusterQueue": q.name}
 	Expect(kube.Create(here.ctx, local)).To(Succeed())
-	return q
 }
 
 func (q *queue) clusterSpec() fields {

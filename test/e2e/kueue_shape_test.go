@@ -14,6 +14,14 @@ import (
 	"github.com/trainingjob/operator/test/ledger"
 )
 
+// coveringAll has quota for CPUs and memory too, as much as anybody asks for.
+func coveringAll(_, cluster fields) {
+	group := cluster["resourceGroups"].([]any)[0].(fields)
+	flavor := group["flavors"].([]any)[0].(fields)
+	group["coveredResources"] = append(group["coveredResources"].([]any), "cpu", "memory")
+	flavor["resources"] = append(flavor["resources"].([]any), fields{"name": "cpu", "nominalQuota": 1000}, fields{"name": "memory", "nominalQuota": "10Ti"})
+}
+
 var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 	var q *queue
 

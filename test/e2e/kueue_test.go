@@ -39,6 +39,15 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		Eventually(func() metav1.Condition { return j.queueSays("Finished") }).Should(HaveField("Reason", "Succeeded"))
 	})
 
+	It("runs, the example, with the workers that there is quota for", func() {
+		gpusAreFree()
+		q = newQueue(24, coveringAll)
+		q.isCalled("team-a")
+		j := &submitted{name: applyExample("../../examples/kueue.yaml").GetName()}
+		v := j.becomes("it runs with three of four", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Ready == "3/3" })
+		v.is("Kueue has admitted it", j.queueSays("Admitted").Status == metav1.ConditionTrue)
+	})
+
 	It("waits for quota, and runs when the job before it has ended and its pods are gone", func() {
 		q = newQueue(3)
 		first := q.submit("first", 2, gpuWorkers(2, doing("terminate-after", "3s")))
