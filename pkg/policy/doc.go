@@ -15,6 +15,8 @@
 // earlier incidents whose true cause shows later, Avoid names the nodes to keep off, Fit the workers to leave out.
 //
 // Decisions, newest first:
+//   - A pod that was told to end did not end by itself, whatever its exit code and the times say: the API server moves the
+//     time of a deletion on when the kubelet confirms it, and nodes' clocks differ. Success counts if it was recorded before.
 //   - A restart waits for a member that its node is still starting only in an attempt that never ran: that is where slow
 //     images restart a job for ever. Once it ran, waiting would only cost time.
 //   - Only a node's trouble explains an exit before it, as it shows late; a drain or a deletion says when it happened.

@@ -64,7 +64,7 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
 		case o.Failure.Reason == v1alpha1.ReasonDeleted: // it was known when the restart was ordered
 		case explainsFailure(s, &o.Failure, i.Time.Add(-time.Second)): // before it: to the second, nobody knows which was first
 			return &o
-		case isEarlierExit(i, p) && (best == nil || o.Failure.Time.Before(&best.Failure.Time)):
+		case isEarlierExit(i, undeleted(i, p)) && (best == nil || o.Failure.Time.Before(&best.Failure.Time)):
 			best = &o
 		}
 	}

@@ -179,6 +179,9 @@ func (s *Server) delete(r *Request) (client.Object, error) {
 	}
 	addFinalizer(is, r.Delete.PropagationPolicy)
 	if len(is.GetFinalizers()) == 0 && !waits {
+		if was.GetDeletionTimestamp() != nil { // the API server writes an end that comes sooner before it removes the object
+			was = s.commit(r, was, is)
+		}
 		s.remove(r, was)
 		return was, nil
 	}
