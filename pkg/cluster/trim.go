@@ -46,9 +46,10 @@ func trimPod(o any) (any, error) {
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			Labels:            pod.Labels,
 			OwnerReferences:   pod.OwnerReferences,
+			CreationTimestamp: pod.CreationTimestamp,
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: restartable(pod.Spec.Containers)},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
 			ContainerStatuses:     states(pod.Status.ContainerStatuses),
@@ -68,6 +69,17 @@ func trimPod(o any) (any, error) {
 		}
 	}
 	return trimmed, nil
+}
+
+// restartable returns the containers that the kubelet may start again in their pod, with nothing but when.
+func restartable(containers []corev1.Container) []corev1.Container {
+	var list []corev1.Container
+	for i := range containers {
+		if c := &containers[i]; c.RestartPolicy != nil || len(c.RestartPolicyRules) > 0 {
+			list = append(list, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules})
+		}
+	}
+	return list
 }
 
 // ephemeral keeps of an ephemeral volume only that it is one.

@@ -184,10 +184,15 @@ func (c conditions) setProgressing() {
 
 // enough says who runs: all, or as many as an elastic job needs.
 func enough(s *state.Snapshot) string {
-	if policy.IsComplete(s) {
+	absent, found := policy.FirstAbsent(s)
+	switch {
+	case !found:
 		return "All replicas run."
+	case absent.Role == v1alpha1.Evaluator:
+		return "All replicas run but " + absent.String() + ", for which nobody waits."
+	default:
+		return "At least minReplicas workers run."
 	}
-	return "At least minReplicas workers run."
 }
 
 func (c conditions) runningSince() time.Time {

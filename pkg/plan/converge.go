@@ -62,9 +62,9 @@ func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
 		case v1alpha1.CleanAll:
 			return true
 		case v1alpha1.CleanNone:
-			return s.IsPast(&p) && p.CanRun()
+			return s.IsPast(&p) && !hasEnded(s, &p)
 		default:
-			return p.CanRun()
+			return !hasEnded(s, &p)
 		}
 	}, WhyCleanUp)
 	if !slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) }) {
@@ -114,7 +114,12 @@ func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
 
 // isKept reports whether a pod of a past life is kept for its log: the one that the latest incident began with.
 func isKept(s *state.Snapshot, p *state.Pod) bool {
-	return !p.CanRun() && s.Job.Status.FirstFailure != nil && s.Job.Status.FirstFailure.Pod == p.Name
+	return hasEnded(s, p) && s.Job.Status.FirstFailure != nil && s.Job.Status.FirstFailure.Pod == p.Name
+}
+
+// hasEnded reports whether there is nothing left in the pod to end: it has finished, or is about to, on a node that will say so.
+func hasEnded(s *state.Snapshot, p *state.Pod) bool {
+	return !p.CanRun() || p.Ended && !s.IsLost(p)
 }
 
 // createMissing returns the steps that create the Service and the pods of present lives that are missing and may begin. The

@@ -115,7 +115,7 @@ func apply(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Mem
 	if v.Failure != nil {
 		next.FirstFailure = v.Failure
 	}
-	if v.Ruling != policy.Suspend && meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionSuspended) {
+	if v.Ruling != policy.Suspend && v.Ruling != policy.Succeed && meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionSuspended) {
 		resume(s, memory)
 	}
 	switch v.Ruling {
@@ -139,10 +139,14 @@ func resume(s *state.Snapshot, memory state.Memory) {
 		return
 	}
 	for _, slot := range s.Slots() {
-		if m := memory[slot.Role]; !m.Succeeded.Has(slot.Index) {
+		m := memory[slot.Role]
+		if policy.IsCollective(&s.Job.Spec) { // the others cannot meet without a rank that had succeeded
+			m.Succeeded.Remove(slot.Index)
+		}
+		if !m.Succeeded.Has(slot.Index) {
 			m.Replace(slot.Index)
 		}
-		memory[slot.Role].Parked.Remove(slot.Index)
+		m.Parked.Remove(slot.Index)
 	}
 }
 

@@ -40,7 +40,12 @@ var cannotStart = []string{"StartError", "ContainerCannotRun", "CreateContainerE
 // wasTakenAway reports whether the pod was lost through no fault of its own: its node or device broke, it was deleted or
 // evicted, or the kubelet turned it away before a container ran.
 func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
-	return s.IsLost(p) || endedByDeletion(p) || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected(p)
+	return s.IsLost(p) || endedByDeletion(p) || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected(p) || wasForgotten(p)
+}
+
+// wasForgotten reports whether the kubelet does not know how the container ended: its node was rebooted, or its runtime lost it.
+func wasForgotten(p *state.Pod) bool {
+	return p.Exit != nil && (p.Exit.Reason == "Unknown" || p.Exit.Reason == "ContainerStatusUnknown")
 }
 
 // wasRejected reports whether the kubelet turned the pod away before a container ran.
@@ -77,6 +82,8 @@ func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
 		return state.Trouble{Reason: v1alpha1.ReasonDeleted, Message: p.Rejected.Message}
 	case p.Unhealthy.Reason != "":
 		return p.Unhealthy
+	case wasForgotten(p) && p.Rejected.Reason == "":
+		return state.Trouble{Reason: p.Exit.Reason, Message: p.Exit.Message}
 	default:
 		return p.Rejected
 	}

@@ -64,6 +64,9 @@ func TestCauses(t *testing.T) {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
 			Name: "logs", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
 	})
+	policyOf := func(p v1alpha1.RestartPolicy) *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(2), builder.Policy(p, v1alpha1.Worker))
+	}
 	check(t, []judgeCase{
 		{"out of memory is the job's own failure, with a budget of its own", job,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))), outOfMemory},
@@ -74,6 +77,12 @@ func TestCauses(t *testing.T) {
 		{"a pod that was told to end did not fail by itself, whatever the times say", job,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(30*second))),
 			lost(0, "worker-1 Infrastructure Replica free")},
+		{"a rebooted node does not know how the container ended", policyOf(v1alpha1.RestartExitCode),
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(255, "Unknown", ""))), lost(0, "worker-1 Infrastructure Replica free")},
+		{"a kubelet does not know how the container ended", policyOf(v1alpha1.RestartNever),
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "ContainerStatusUnknown", "gone"))), lost(0, "worker-1 Infrastructure Replica free")},
+		{"a kubelet turned one pod of a collective away before it ran: the others have lost nothing", builder.Job("j", pytorch, builder.Workers(2)),
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Rejected("TopologyAffinityError", "no"))), lost(0, "worker-1 Infrastructure Replica free")},
 		{"one container has failed while another still runs", job,
 			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Exit(1), twoContainers)), own},
 		{"one container is done, another still runs, and the pod is deleted from outside", job,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +58,9 @@ func orderOf(s *state.Snapshot, slot state.Slot) RestartOrder {
 	o := RestartOrder{Failure: vanished(s, slot), Scope: ScopeOf(&s.Job.Spec, slot.Role, slot.Index)}
 	if p != nil {
 		o.Failure = failureOf(s, p)
+		if wasRejected(p) { // it never ran, so nobody else has lost anything
+			o.Scope = v1alpha1.ScopeReplica
+		}
 	}
 	applyRule(s.Job, &o, p)
 	o.Billed = isBilled(&o.Failure)
@@ -81,7 +85,7 @@ func failureOf(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 	case isLoss(f.Cause):
 		why := takenAwayBecause(s, p)
 		f.Reason, f.Message = why.Reason, cmp.Or(why.Message, p.Rejected.Message)
-	case p.Exit != nil:
+	case p.Exit != nil && (p.Rejected.Reason == "" || f.Cause == v1alpha1.CauseOOM):
 		f.Reason, f.Message = p.Exit.Reason, p.Exit.Message
 	default:
 		f.Reason, f.Message = cmp.Or(p.Rejected.Reason, "Completed"), p.Rejected.Message
@@ -133,12 +137,24 @@ func Describe(f *v1alpha1.Failure) string {
 	text += " " + whatHappened(f)
 	switch {
 	case f.Reason != "" && f.Message != "":
-		return fmt.Sprintf("%s (%s: %s)", text, f.Reason, f.Message)
+		return fmt.Sprintf("%s (%s: %s)", text, f.Reason, quote(f.Message))
 	case f.Reason != "":
 		return fmt.Sprintf("%s (%s)", text, f.Reason)
 	default:
 		return text
 	}
+}
+
+// maxQuote is how much of somebody else's words a sentence has room for, in bytes: what was done about it must fit beside them.
+const maxQuote = 480
+
+// quote returns both ends of a message that is too long for a sentence.
+func quote(message string) string {
+	if len(message) <= maxQuote {
+		return message
+	}
+	head, tail := message[:maxQuote/2], message[len(message)-maxQuote/2:]
+	return strings.ToValidUTF8(head, "") + " ... " + strings.ToValidUTF8(tail, "")
 }
 
 // losses are the ways to lose a pod, by reason.
@@ -154,6 +170,8 @@ var losses = map[string]string{
 	"TerminationByKubelet":         "was ended by its node",
 	"Evicted":                      "was evicted by its node",
 	"UnexpectedAdmissionError":     "was turned away by its node",
+	"ContainerStatusUnknown":       "was lost by its node",
+	"Unknown":                      "was lost by its node",
 	preempted:                      "was preempted",
 }
 

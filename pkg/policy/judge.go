@@ -64,14 +64,19 @@ var rules = []rule{finished, suspended, succeeded, expired, failed, late, unplac
 // else happens.
 func Judge(s *state.Snapshot) (Verdict, time.Time) {
 	wake := nextLoss(s)
+	var waiting Verdict
 	for _, ask := range rules {
 		verdict, at := ask(s)
 		wake = Earliest(wake, at)
-		if verdict != nil {
+		switch {
+		case verdict == nil:
+		case verdict.Ruling == Continue: // it says what it waits for; a later rule may not want to
+			waiting = *verdict
+		default:
 			return *verdict, wake
 		}
 	}
-	return Verdict{}, wake
+	return waiting, wake
 }
 
 // nextLoss returns the next time at which a node in trouble comes to count as lost; zero if there is none. A job that rests or has

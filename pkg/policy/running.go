@@ -17,7 +17,7 @@ func IsRunning(s *state.Snapshot, slot state.Slot) bool {
 
 // FirstMissing returns the slot of the lowest rank without which the job does not run; ok is false if the job runs.
 // Every replica must run or have succeeded; of elastic workers minReplicas must, with the one at which the others meet among
-// them, and an evaluator may be given up.
+// them. Nobody waits for an evaluator: it looks at what the training leaves behind.
 func FirstMissing(s *state.Snapshot) (missing state.Slot, ok bool) { return firstWithout(s, isUp) }
 
 // firstWithout returns the slot of the lowest rank that does not have what it should, leaving as many workers out of account as
@@ -29,7 +29,7 @@ func firstWithout(s *state.Snapshot, has func(*state.Snapshot, state.Slot) bool)
 	}
 	for _, slot := range s.Slots() {
 		switch {
-		case has(s, slot):
+		case has(s, slot), slot.Role == v1alpha1.Evaluator:
 		case slot.Role == v1alpha1.Worker && spare > 0 && !isMetAt(s, slot):
 			spare--
 		default:
@@ -44,9 +44,13 @@ func isMetAt(s *state.Snapshot, slot state.Slot) bool {
 	return IsCollective(&s.Job.Spec) && hostsRendezvous(&s.Job.Spec, slot.Role, slot.Index)
 }
 
-// IsComplete reports whether every replica runs or has succeeded, those of an elastic job that it could do without included.
-func IsComplete(s *state.Snapshot) bool {
-	return !slices.ContainsFunc(s.Slots(), func(slot state.Slot) bool { return !isUp(s, slot) })
+// FirstAbsent returns the slot of the lowest rank that does not run, whether or not the job can do without it; ok is false if all run.
+func FirstAbsent(s *state.Snapshot) (absent state.Slot, ok bool) {
+	i := slices.IndexFunc(s.Slots(), func(slot state.Slot) bool { return !isUp(s, slot) })
+	if i < 0 {
+		return state.Slot{}, false
+	}
+	return s.Slots()[i], true
 }
 
 func isUp(s *state.Snapshot, slot state.Slot) bool {

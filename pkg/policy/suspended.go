@@ -50,8 +50,8 @@ func EndsWithSuspension(p state.Pod) bool {
 	return p.Phase != corev1.PodSucceeded || endedByDeletion(&p)
 }
 
-// isAwaitedToEnd returns a function that reports whether a job can resume only when the pod is gone: it ends with the
+// isAwaitedToEnd returns a function that reports whether a job can resume only when the pod has ended: it ends with the
 // suspension, and is not one that a lost node keeps from going.
 func isAwaitedToEnd(s *state.Snapshot) func(state.Pod) bool {
-	return func(p state.Pod) bool { return EndsWithSuspension(p) && (s.MayAct(&p) || !p.CanRun()) }
+	return func(p state.Pod) bool { return EndsWithSuspension(p) && s.MayAct(&p) }
 }

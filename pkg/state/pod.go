@@ -21,12 +21,19 @@ type Pod struct {
 	Phase corev1.PodPhase
 	Ready bool
 
-	// Deleted is when somebody asked for the pod's deletion; zero if nobody did.
+	// Created is when the API server took the pod.
+	Created time.Time
+	// Deleted is when somebody asked for the pod's deletion; zero if nobody did. The API server moves it on when the kubelet
+	// confirms the deletion.
 	Deleted time.Time
+	// EndsBy is when the grace period of the deletion is over; zero if nobody asked for it.
+	EndsBy time.Time
 	// Disruption is the reason of the DisruptionTarget condition: PreemptionByScheduler, EvictionByEvictionAPI, ...
 	Disruption Trouble
-	// Exit is the first container that ended with an exit code other than 0; nil if none did.
+	// Exit is the first container that ended with an exit code other than 0 and is not started again in its pod; nil if none did.
 	Exit *Exit
+	// Ended is whether every container has ended for good. The kubelet says so up to two seconds before the phase does.
+	Ended bool
 	// Finished is when the last container ended; zero unless the pod has finished.
 	Finished time.Time
 	// Rejected says why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
@@ -100,23 +107,24 @@ func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID,
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
-		Exit: firstExit(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
+		Created: pod.CreationTimestamp.Time,
+		Exit:    firstExit(pod), Ended: ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}
 	_, reachable := pod.Labels[v1alpha1.LabelJobName]
 	p.Fenced = !reachable
 	if pod.DeletionTimestamp != nil {
-		p.Deleted = deletionAsked(pod)
+		p.Deleted, p.EndsBy = deletionAsked(pod), pod.DeletionTimestamp.Time
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		p.Rejected = Trouble{Reason: pod.Status.Reason, Message: pod.Status.Message}
+		p.Rejected = trouble(pod.Status.Reason, pod.Status.Message, time.Time{})
 	}
 	for _, c := range pod.Status.Conditions {
 		switch {
 		case c.Type == corev1.PodReady:
 			p.Ready = c.Status == corev1.ConditionTrue
 		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue:
-			p.Disruption = Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
+			p.Disruption = trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
 		}
 	}
 	return p
@@ -145,26 +153,37 @@ func finished(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// firstExit returns the first container that ended with another code than 0, or nil. An init container counts only
+// firstExit returns the first container that ended for good with another code than 0, or nil. An init container counts only
 // once the pod has failed of it: before that it may be a side-car, which the kubelet restarts.
 func firstExit(pod *corev1.Pod) *Exit {
-	first := earliestExit(pod.Status.ContainerStatuses)
+	first := earliestExit(pod, pod.Status.ContainerStatuses)
 	if first == nil && pod.Status.Phase == corev1.PodFailed {
-		first = earliestExit(pod.Status.InitContainerStatuses)
+		first = earliestExit(pod, pod.Status.InitContainerStatuses)
 	}
 	return first
 }
 
-func earliestExit(statuses []corev1.ContainerStatus) *Exit {
+func earliestExit(pod *corev1.Pod, statuses []corev1.ContainerStatus) *Exit {
 	var first *Exit
 	for i := range statuses {
 		end := statuses[i].State.Terminated
-		if end == nil || end.ExitCode == 0 || (first != nil && !end.FinishedAt.Time.Before(first.Time)) {
+		if end == nil || end.ExitCode == 0 || restartsInPlace(pod, &statuses[i]) || (first != nil && !end.FinishedAt.Time.Before(first.Time)) {
 			continue
 		}
-		first = &Exit{Code: end.ExitCode, Reason: end.Reason, Message: end.Message, Time: end.FinishedAt.Time}
+		why := trouble(end.Reason, end.Message, end.FinishedAt.Time)
+		first = &Exit{Code: end.ExitCode, Reason: why.Reason, Message: why.Message, Time: why.Time}
 	}
 	return first
+}
+
+// ended reports whether every container has ended and none is started again in its pod.
+func ended(pod *corev1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil || restartsInPlace(pod, c) {
+			return false
+		}
+	}
+	return len(pod.Status.ContainerStatuses) > 0
 }
 
 // isClaim reports whether a volume may be writable on one node only. Its access mode is not read: that would take rights
@@ -203,12 +222,12 @@ func ownConditions(pod *corev1.Pod) []string {
 func waiting(pod *corev1.Pod) Trouble {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
+			return trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
 		}
 	}
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if wait := c.State.Waiting; wait != nil {
-			return Trouble{Reason: wait.Reason, Message: wait.Message}
+			return trouble(wait.Reason, wait.Message, time.Time{})
 		}
 	}
 	return Trouble{}

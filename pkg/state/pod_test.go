@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,15 @@ func volume(source corev1.VolumeSource) builder.PodOption {
 	})
 }
 
+// restartedOn lets the kubelet start the named container again in its pod on these exit codes, or on all but these.
+func restartedOn(name string, operator corev1.ContainerRestartRuleOnExitCodesOperator, codes ...int32) builder.PodOption {
+	never := corev1.ContainerRestartPolicyNever
+	return builder.Edit(func(pod *corev1.Pod) {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: name, RestartPolicy: &never, RestartPolicyRules: []corev1.ContainerRestartRule{{
+			Action: corev1.ContainerRestartRuleActionRestart, ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: operator, Values: codes}}}})
+	})
+}
+
 func TestPodOf(t *testing.T) {
 	exit := func(name string, code int32, when time.Duration) *state.Exit {
 		return &state.Exit{Code: code, Reason: "Error", Message: name, Time: at(when)}
@@ -64,12 +74,31 @@ func TestPodOf(t *testing.T) {
 		{"a pod that runs", corev1.PodRunning, []builder.PodOption{builder.Ready(), containers(runs("main"))},
 			state.Pod{Node: "n", Ready: true}},
 		{"a pod that succeeded", corev1.PodSucceeded, []builder.PodOption{builder.Exit(0), builder.At(9 * second)},
-			state.Pod{Node: "n", Finished: at(9 * second)}},
+			state.Pod{Node: "n", Ended: true, Finished: at(9 * second)}},
 		{"the first container that failed is why the pod failed", corev1.PodFailed,
 			[]builder.PodOption{containers(ended("a", 0, 1*second), ended("b", 143, 5*second), ended("c", 1, 3*second))},
-			state.Pod{Node: "n", Exit: exit("c", 1, 3*second), Finished: at(5 * second)}},
+			state.Pod{Node: "n", Ended: true, Exit: exit("c", 1, 3*second), Finished: at(5 * second)}},
 		{"a container has failed, another still runs", corev1.PodRunning, []builder.PodOption{containers(ended("a", 1, 3*second), runs("b"))},
 			state.Pod{Node: "n", Exit: exit("a", 1, 3*second)}},
+		{"all containers have ended, and the kubelet has yet to say so of the pod", corev1.PodRunning, []builder.PodOption{containers(ended("a", 0, 2*second), ended("b", 1, 3*second))},
+			state.Pod{Node: "n", Ended: true, Exit: exit("b", 1, 3*second)}},
+		{"a rule of the container's own starts it again in its pod", corev1.PodRunning,
+			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpIn, 42), containers(ended("a", 42, 3*second))}, state.Pod{Node: "n"}},
+		{"no rule of the container's own fits its exit code", corev1.PodRunning,
+			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpIn, 42), containers(ended("a", 1, 3*second))},
+			state.Pod{Node: "n", Ended: true, Exit: exit("a", 1, 3*second)}},
+		{"a rule names the exit codes that it is not for", corev1.PodRunning,
+			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpNotIn, 0, 93), containers(ended("a", 1, 3*second))}, state.Pod{Node: "n"}},
+		{"a pod that has failed starts nothing again", corev1.PodFailed,
+			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpIn, 42), containers(ended("a", 42, 3*second))},
+			state.Pod{Node: "n", Ended: true, Exit: exit("a", 42, 3*second), Finished: at(3 * second)}},
+		{"all containers are being restarted because of one", corev1.PodRunning,
+			[]builder.PodOption{builder.Flagged("AllContainersRestarting"), containers(ended("a", 137, 3*second), ended("b", 7, 3*second))},
+			state.Pod{Node: "n", Conditions: []string{"AllContainersRestarting"}}},
+		{"words that a status cannot hold", corev1.PodPending, []builder.PodOption{builder.Waiting("pulling image 20%", "\x1b[31mslow\n")},
+			state.Pod{Node: "node-1", Waiting: state.Trouble{Reason: "Other", Message: "pulling image 20%: [31mslow"}}},
+		{"a reason that is too long for a status", corev1.PodFailed, []builder.PodOption{builder.Rejected(strings.Repeat("R", 200), "")},
+			state.Pod{Node: "n", Rejected: state.Trouble{Reason: "Other", Message: strings.Repeat("R", 200)}}},
 		{"a container is done, another still runs", corev1.PodRunning, []builder.PodOption{containers(ended("a", 0, 3*second), runs("b"))},
 			state.Pod{Node: "n"}},
 		{"an init container failed", corev1.PodFailed, []builder.PodOption{initContainers(ended("setup", 2, 3*second)),
@@ -82,7 +111,7 @@ func TestPodOf(t *testing.T) {
 		{"a reason is no rejection unless the pod failed", corev1.PodRunning, []builder.PodOption{builder.Rejected("NodeLost", "")},
 			state.Pod{Node: "n"}},
 		{"deletion was asked for the grace period before its timestamp", corev1.PodRunning, []builder.PodOption{builder.DeletedAt(7 * second)},
-			state.Pod{Node: "n", Deleted: at(7 * second)}},
+			state.Pod{Node: "n", Deleted: at(7 * second), EndsBy: at(37 * second)}},
 		{"preempted", corev1.PodRunning, []builder.PodOption{builder.Disrupted("PreemptionByScheduler", 4*second)},
 			state.Pod{Node: "n", Disruption: state.Trouble{Reason: "PreemptionByScheduler", Message: "Taken away.", Time: at(4 * second)},
 				Conditions: []string{"DisruptionTarget"}}},

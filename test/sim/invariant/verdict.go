@@ -10,10 +10,11 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// checkSuccesses : 13, what has succeeded stays so, but for a collective that restarts as a whole; and truly has.
+// checkSuccesses : 13, what has succeeded stays so, but for a collective that begins anew as a whole; and truly has.
 func (c *Checker) checkSuccesses(h *history, before, after *v1alpha1.TrainingJob) {
 	old, memory := memoryOf(before), memoryOf(after)
-	again := before.Status.Attempt != after.Status.Attempt && policy.IsCollective(&after.Spec)
+	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
+	again := (before.Status.Attempt != after.Status.Attempt || resumed) && policy.IsCollective(&after.Spec)
 	for role, m := range old {
 		for i := range h.widest {
 			slot := state.Slot{Role: role, Index: i}

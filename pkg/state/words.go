@@ -1,0 +1,38 @@
+package state
+
+import (
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxReason is the longest reason that a status holds, in bytes.
+const maxReason = 128
+
+// aReason is what the API server takes for a condition's reason.
+var aReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// otherReason stands for a reason that a status cannot hold.
+const otherReason = "Other"
+
+// trouble returns what somebody else says as a status can hold it: kubelets, schedulers and programs write what they like. A
+// reason that is no word is told in the message.
+func trouble(reason, message string, at time.Time) Trouble {
+	message = printable(message)
+	if reason != "" && (len(reason) > maxReason || !aReason.MatchString(reason)) {
+		message = strings.TrimSuffix(printable(reason)+": "+message, ": ")
+		reason = otherReason
+	}
+	return Trouble{Reason: reason, Message: message, Time: at}
+}
+
+// printable returns the text with blanks for its control characters, and none at its ends.
+func printable(text string) string {
+	return strings.TrimSpace(strings.ToValidUTF8(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text), ""))
+}
