@@ -72,10 +72,10 @@ func (c *Cluster) doubtMassLoss(ctx context.Context, s *state.Snapshot) error {
 
 func isNotReady(n state.Node) bool { return n.Lost.Reason == v1alpha1.ReasonNodeLost }
 
-// nodesOf returns the names of the nodes that hold pods of the job which have not finished, sorted.
+// nodesOf returns the names of the nodes that hold pods of the job, or of an earlier one of its name, which have not finished, sorted.
 func nodesOf(s *state.Snapshot) []string {
 	var names []string
-	for _, pods := range [][]state.Pod{s.Pods, s.Spares} {
+	for _, pods := range [][]state.Pod{s.Pods, s.Spares, s.Former} {
 		for i := range pods {
 			if pods[i].Scheduled() && pods[i].CanRun() {
 				names = append(names, pods[i].Node)

@@ -71,7 +71,7 @@ func addPods(s *state.Snapshot, pods []corev1.Pod) {
 		p, named := state.PodOf(s.Job.Name, &pods[i])
 		switch spare, isSpare := state.SpareOf(s.Job.Name, &pods[i]); {
 		case !isControlledBy(&pods[i], s.Job):
-			s.FormerJobPods++
+			s.Former = append(s.Former, state.FormerPodOf(&pods[i]))
 		case isSpare:
 			s.Spares = append(s.Spares, spare)
 		case named:

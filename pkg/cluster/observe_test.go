@@ -26,8 +26,8 @@ func TestWhichPodsASnapshotHolds(t *testing.T) {
 	for _, p := range append(s.Pods, s.Spares...) {
 		got = append(got, p.Name)
 	}
-	if diff := cmp.Diff([]string{"j-worker-0", "j-worker-spare-0"}, got); diff != "" || s.FormerJobPods != 2 {
-		t.Errorf("%d pods of former jobs, own (-want +got):\n%s", s.FormerJobPods, diff)
+	if diff := cmp.Diff([]string{"j-worker-0", "j-worker-spare-0"}, got); diff != "" || len(s.Former) != 2 {
+		t.Errorf("%d pods of former jobs, own (-want +got):\n%s", len(s.Former), diff)
 	}
 }
 

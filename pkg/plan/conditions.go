@@ -81,6 +81,8 @@ func (c conditions) setStalled(v policy.Verdict) {
 		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
 	case refusal != nil && v.Ruling == policy.Continue && isIncomplete(c.s):
 		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, clip(refusal.Message))
+	case (v.Ruling == policy.Continue || v.Ruling == policy.Suspend) && whoIsStuck(c.s) != "":
+		c.set(v1alpha1.ConditionStalled, true, v1alpha1.ReasonPodNotEnding, whoIsStuck(c.s))
 	default:
 		c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")
 	}
@@ -160,7 +162,7 @@ func (c conditions) setRunning(v policy.Verdict) {
 			c.next.RunningTime = &now
 		}
 	case c.isTrue(v1alpha1.ConditionRunning):
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, "The job goes on; "+missing.String()+" does not run at present.")
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, strings.TrimSpace("The job goes on; "+missing.String()+" does not run at present. "+whoLingers(c.s)))
 	case v.Message != "": // the judge says what it waits for
 		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 	default:

@@ -33,10 +33,12 @@ func stepsOf(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 		return cleanUp(s)
 	case policy.Suspend:
 		steps, wake := deletePods(s, policy.EndsWithSuspension, WhySuspended)
+		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 		return append(steps, deleteSpares(s, s.Spares)...), wake
 	case policy.Continue:
 		steps, forced := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) }, WhyPastLife)
+		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
 		creates, wake := createMissing(s)
 		steps = append(steps, creates...)
@@ -73,11 +75,11 @@ func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
 	return append(steps, deleteSpares(s, s.Spares)...), wake
 }
 
-// forceAfter is how long a pod on a lost node may take to go before its object is deleted by force.
+// forceAfter is how long a pod that nobody is left to end may take to go before its object is deleted by force.
 const forceAfter = 30 * time.Second
 
 // deletePods returns the steps that end the doomed pods: on a lost node that is to fence the pod, and to delete it by force
-// when it has not gone for long; wake is when that will be.
+// when it has not gone for long; wake is when that will be, or when there will be more to say of it.
 func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (steps []Step, wake time.Time) {
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -91,25 +93,47 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why})
 			continue
 		}
-		if !s.IsLost(p) || !p.Fenced || p.HoldsVolume {
+		due := forceTime(s, p)
+		if !due.IsZero() && !s.Now.Before(due) {
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why, Force: true})
 			continue
 		}
-		if due := forceTime(s, p); s.Now.Before(due) {
-			wake = policy.Earliest(wake, due)
-		} else {
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why, Force: true})
-		}
+		wake = policy.Earliest(wake, policy.Earliest(due, nextWord(s, p)))
 	}
 	return steps, wake
 }
 
-// forceTime returns when a pod on a lost node may be deleted by force.
-func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
-	since := p.Deleted
-	if node, found := s.NodeTrouble(p); found && node.Lost.Time.After(since) {
-		since = node.Lost.Time
+// deleteFormer returns the steps that end what an earlier job of the same name has left on lost nodes: it is gone, and nobody
+// else would.
+func deleteFormer(s *state.Snapshot) []Step {
+	var steps []Step
+	for i := range s.Former {
+		if p := &s.Former[i]; s.IsLost(p) && !p.Deleted.IsZero() && !p.HoldsVolume {
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhyFormerJob, Force: true})
+		}
 	}
-	return since.Add(forceAfter)
+	return steps
+}
+
+// forceTime returns when a pod that was told to end may be deleted by force; zero for never. None of its processes runs, or
+// its node is lost and it is out of the Service, or the user says that a node that is well gets no longer than that.
+func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
+	patience := s.Job.Spec.Recovery.ForceAfterSeconds
+	node, _ := s.NodeTrouble(p)
+	switch {
+	case !p.CanRun():
+		return p.Deleted.Add(forceAfter)
+	case p.HoldsVolume, s.IsLost(p) && !p.Fenced:
+		return time.Time{}
+	case s.IsLost(p) && node.Lost.Time.After(p.Deleted):
+		return node.Lost.Time.Add(forceAfter)
+	case s.IsLost(p):
+		return p.Deleted.Add(forceAfter)
+	case patience != nil:
+		return p.EndsBy.Add(time.Duration(*patience) * time.Second)
+	default:
+		return time.Time{}
+	}
 }
 
 // isKept reports whether a pod of a past life is kept for its log: the one that the latest incident began with.
@@ -138,7 +162,7 @@ func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
 		return steps, next.Time
 	}
 	if !attemptMayBegin(s) {
-		return steps, time.Time{}
+		return steps, nextWordOfFormer(s)
 	}
 	missing := indispensableFirst(s, missingSlots(s))
 	group, ready := groupUp(s, missing)
@@ -183,7 +207,7 @@ func attemptMayBegin(s *state.Snapshot) bool {
 			return false
 		}
 	}
-	return s.FormerJobPods == 0
+	return len(s.Former) == 0
 }
 
 // missingSlots returns the slots that should have a pod, have none, and whose former pod can no longer act. A life whose pod

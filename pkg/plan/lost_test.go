@@ -69,7 +69,7 @@ func TestANewAttemptDoesNotWaitForALostPod(t *testing.T) {
 	checkSteps(t, []stepCase{
 		{"until it is fenced it does", job, seen(builder.Deleted("worker", 1, past), lost), []string{"fence j-worker-1, uid-j-worker-1"}, 0},
 		{"then it does not", job, seen(builder.Deleted("worker", 1, past, builder.Fenced(), builder.DeletedAt(40*second)), lost), create, 75 * second},
-		{"unless the node comes back", job, seen(builder.Deleted("worker", 1, past, builder.Fenced())), nil, 0},
+		{"unless the node comes back", job, seen(builder.Deleted("worker", 1, past, builder.Fenced())), nil, 90 * second},
 	})
 }
 

@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,25 +80,10 @@ func whyNotRunning(s *state.Snapshot, slot state.Slot) (reason, message string) 
 	case p == nil && next != nil && s.Now.Before(next.Time):
 		return v1alpha1.ReasonBackOff, "The next pods are created at " + next.UTC().Format("15:04:05") + " UTC."
 	case p == nil && !attemptMayBegin(s):
-		return v1alpha1.ReasonFormerPodsEnding, "Pods of an earlier life can still run; the next ones are created when they have ended." + lingering(s)
+		return v1alpha1.ReasonFormerPodsEnding, strings.TrimSpace("Pods of an earlier life can still run; the next ones are created when they have ended. " + whoLingers(s))
 	default:
 		return v1alpha1.ReasonReplicasStarting, "Waiting for all replicas to run."
 	}
-}
-
-// lingering names the pod of an earlier attempt that has been told to end for the longest time, if that is long.
-func lingering(s *state.Snapshot) string {
-	var longest *state.Pod
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if s.IsPast(p) && s.MayAct(p) && !p.Deleted.IsZero() && (longest == nil || p.Deleted.Before(longest.Deleted)) {
-			longest = p
-		}
-	}
-	if longest == nil || s.Now.Sub(longest.Deleted) < forceAfter {
-		return ""
-	}
-	return fmt.Sprintf(" %s on %s was told to end at %s UTC.", longest.Name, longest.Node, longest.Deleted.UTC().Format("15:04:05"))
 }
 
 // isOrdinary reports whether the reason is one that every starting pod goes through.

@@ -13,6 +13,7 @@ const (
 	WhyPastLife  = "its life is past"
 	WhySuspended = "the job is suspended"
 	WhyCleanUp   = "the job has finished"
+	WhyFormerJob = "it is of an earlier job of the same name, on a lost node"
 	WhySpare     = "a spare is not needed, or makes way"
 )
 

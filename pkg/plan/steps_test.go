@@ -71,14 +71,14 @@ func TestCreating(t *testing.T) {
 		{"a new attempt deletes the pods of the old one and waits for all of them",
 			second1, seen(builder.Running("worker", 0, builder.Life(0, 0)), builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 0))),
 			[]string{"delete j-worker-0: its life is past", "delete j-worker-1: its life is past"}, 0},
-		{"it waits for a pod that is terminating", second1, seen(builder.Deleted("worker", 1, builder.Life(0, 0))), nil, 0},
-		{"it waits for a pod of a replica that scaling took away", second1, seen(builder.Deleted("worker", 7, builder.Life(0, 0))), nil, 0},
+		{"it waits for a pod that is terminating", second1, seen(builder.Deleted("worker", 1, builder.Life(0, 0))), nil, 90 * second},
+		{"it waits for a pod of a replica that scaling took away", second1, seen(builder.Deleted("worker", 7, builder.Life(0, 0))), nil, 90 * second},
 		{"it does not wait for a pod that cannot run any more", second1,
 			seen(builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 0), builder.DeletedAt(40*second))),
-			[]string{"create j-worker-0-a1r0", "create j-worker-1-a1r0"}, 0},
-		{"it waits for pods of an earlier job of the same name", two, seen(builder.FormerJobPods(1), builder.NoService()), []string{"create service j"}, 0},
+			[]string{"create j-worker-0-a1r0", "create j-worker-1-a1r0"}, 70 * second},
+		{"it waits for pods of an earlier job of the same name", two, seen(builder.FormerJobPod(), builder.NoService()), []string{"create service j"}, 0},
 		{"a replaced replica waits for its own former pod only", replaced,
-			seen(builder.Deleted("worker", 1, builder.Life(0, 0))), []string{"create j-worker-0"}, 0},
+			seen(builder.Deleted("worker", 1, builder.Life(0, 0))), []string{"create j-worker-0"}, 90 * second},
 		{"a replaced replica comes when its former pod has ended", replaced,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 0))),
 			[]string{"delete j-worker-1: its life is past", "create j-worker-1-a0r1"}, 0},
@@ -100,7 +100,7 @@ func TestDeleting(t *testing.T) {
 			scaled, seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 3, builder.Life(0, 0))),
 			[]string{"delete j-worker-3: its life is past"}, 0},
 		{"and is not deleted twice",
-			scaled, seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Deleted("worker", 3, builder.Life(0, 0))), nil, 0},
+			scaled, seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Deleted("worker", 3, builder.Life(0, 0))), nil, 90 * second},
 	})
 }
 
@@ -111,7 +111,7 @@ func TestSuspendDeletesThePodsAndKeepsWhatSucceeded(t *testing.T) {
 	checkSteps(t, []stepCase{
 		{"every pod but one that succeeded goes, a failed one too", job,
 			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1), builder.Failed("worker", 2, builder.Exit(1)), builder.Deleted("worker", 3)),
-			[]string{"delete j-worker-0: the job is suspended", "delete j-worker-2: the job is suspended"}, 0},
+			[]string{"delete j-worker-0: the job is suspended", "delete j-worker-2: the job is suspended"}, 90 * second},
 		{"a suspended job gets no pods and no Service", job, seen(builder.NoService()), nil, 0},
 		{"it resumes only after the last of them has gone", resumed, seen(builder.Running("worker", 0), builder.Deleted("worker", 1)),
 			[]string{"delete j-worker-0: the job is suspended"}, 0},

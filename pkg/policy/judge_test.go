@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
@@ -164,6 +165,9 @@ func TestExpired(t *testing.T) {
 }
 
 func TestLate(t *testing.T) {
+	created := func(at time.Duration) builder.PodOption {
+		return builder.Edit(func(pod *corev1.Pod) { pod.CreationTimestamp = builder.Time(at) })
+	}
 	late := func(orders ...string) judged {
 		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonStartupDeadline, Restarts: orders, Wait: 5 * second}
 	}
@@ -190,7 +194,13 @@ func TestLate(t *testing.T) {
 		{"an elastic job is on time with minReplicas workers",
 			base(builder.Elastic(1, 4)), seen(builder.Running("worker", 0)), judged{}},
 		{"being late beyond the budget fails the job",
-			base(builder.MaxRestarts(0)), nil, spent},
+			base(builder.MaxRestarts(0)), seen(builder.Pending("worker", 0)), spent},
+		{"while pods of before are ending no pod can be late",
+			base(builder.Attempt(1)), seen(builder.Deleted("worker", 1, builder.Life(0, 0))), judged{}},
+		{"it counts from the first pod of the attempt",
+			base(builder.Attempt(1)), seen(builder.Running("worker", 0, created(40*second)), builder.Pending("worker", 1, created(45*second))), judged{Wake: 100 * second}},
+		{"pods that the API server refuses are late, too",
+			base(), seen(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 70*second)), late("worker-0 Startup Job billed")},
 		{"a replica that fails before the deadline has failed, not been late",
 			base(pytorch), seen(builder.Failed("worker", 0, builder.Exit(1))), restart(5*second, "worker-0 Retryable Job billed")},
 	})

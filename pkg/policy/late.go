@@ -14,7 +14,7 @@ import (
 // late rules because an attempt whose replicas do not all run in time has failed to start.
 func late(s *state.Snapshot) (*Verdict, time.Time) {
 	is := func(condition string) bool { return meta.IsStatusConditionTrue(s.Job.Status.Conditions, condition) }
-	deadline := startupDeadline(s.Job)
+	deadline := startupDeadline(s)
 	if deadline.IsZero() || is(v1alpha1.ConditionRunning) || is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
 	}
@@ -49,12 +49,38 @@ func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Verdict {
 }
 
 // startupDeadline returns when the present attempt should run in full; zero if there is no such time.
-func startupDeadline(job *v1alpha1.TrainingJob) time.Time {
-	limit := job.Spec.RunPolicy.StartupDeadlineSeconds
-	if limit == nil || job.Status.StartTime == nil {
+func startupDeadline(s *state.Snapshot) time.Time {
+	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
+	if limit == nil {
 		return time.Time{}
 	}
-	return attemptStart(job).Add(time.Duration(*limit) * time.Second)
+	return sinceBegin(s, *limit)
+}
+
+// sinceBegin returns the time so many seconds after the present attempt began; zero if it has not: then pods of before, which
+// may take their time, are still ending.
+func sinceBegin(s *state.Snapshot, seconds int32) time.Time {
+	if s.Job.Status.StartTime == nil {
+		return time.Time{}
+	}
+	begin := attemptStart(s.Job)
+	switch first, found := firstCreated(s); {
+	case found && first.After(begin):
+		begin = first
+	case !found && s.Refusal == nil && s.Gang.Unavailable == "":
+		return time.Time{}
+	}
+	return begin.Add(time.Duration(seconds) * time.Second)
+}
+
+// firstCreated returns when the first pod of the present attempt was created; found is false if there is none.
+func firstCreated(s *state.Snapshot) (first time.Time, found bool) {
+	for _, slot := range s.Slots() {
+		if p := s.Present(slot); p != nil {
+			first, found = Earliest(first, p.Created), true
+		}
+	}
+	return first, found
 }
 
 // attemptStart returns when the present attempt was free to create its pods.

@@ -18,7 +18,7 @@ func heldBack(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 	if v.Ruling != Restart || meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
-	deadline := startupDeadline(s.Job)
+	deadline := startupDeadline(s)
 	if !deadline.IsZero() && !s.Now.Before(deadline) {
 		return nil, time.Time{}
 	}

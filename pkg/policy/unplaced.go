@@ -15,14 +15,14 @@ import (
 // nobody: a replica that is replaced has all the time it takes.
 func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
 	scheduling := s.Job.Spec.Scheduling
-	if scheduling == nil || scheduling.TimeoutSeconds == nil || s.Job.Status.StartTime == nil ||
+	if scheduling == nil || scheduling.TimeoutSeconds == nil ||
 		meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
 	slot, waits := firstWithout(s, hasNode)
-	deadline := attemptStart(s.Job).Add(time.Duration(*scheduling.TimeoutSeconds) * time.Second)
+	deadline := sinceBegin(s, *scheduling.TimeoutSeconds)
 	switch {
-	case !waits:
+	case !waits || deadline.IsZero():
 		return nil, time.Time{}
 	case s.Now.Before(deadline):
 		return nil, deadline

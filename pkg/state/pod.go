@@ -102,6 +102,9 @@ func SpareOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	return p, true
 }
 
+// FormerPodOf returns what the operator knows of a pod of a job that is gone, whatever place it had there.
+func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
+
 // read returns what the pod itself says.
 func read(pod *corev1.Pod) Pod {
 	p := Pod{

@@ -18,8 +18,9 @@ type Snapshot struct {
 	Memory Memory
 	// Pods are the job's pods of every life, by slot and life.
 	Pods []Pod
-	// FormerJobPods is the number of pods of an earlier job of the same name that are not gone yet.
-	FormerJobPods int
+	// Former are the pods of an earlier job of the same name that are not gone yet: they hold the names of the job's own. Their
+	// Slot and Life say nothing.
+	Former []Pod
 	// HasService says whether the job's headless Service exists.
 	HasService bool
 	// Refusal is why the API server would not take a child of the job; nil if it took all of them.

@@ -187,12 +187,12 @@ func TTL(seconds int32) JobOption {
 }
 
 // Deadline sets runPolicy.activeDeadlineSeconds.
-func Deadline(seconds int64) JobOption {
+func Deadline(seconds int32) JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.ActiveDeadlineSeconds = &seconds }
 }
 
 // StartupDeadline sets runPolicy.startupDeadlineSeconds.
-func StartupDeadline(seconds int64) JobOption {
+func StartupDeadline(seconds int32) JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.StartupDeadlineSeconds = &seconds }
 }
 

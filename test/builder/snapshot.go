@@ -39,8 +39,14 @@ func Now(d time.Duration) SnapshotOption {
 // NoService says that the job's Service is missing.
 func NoService() SnapshotOption { return func(s *state.Snapshot) { s.HasService = false } }
 
-// FormerJobPods sets the number of pods of an earlier job of the same name.
-func FormerJobPods(n int) SnapshotOption { return func(s *state.Snapshot) { s.FormerJobPods = n } }
+// FormerJobPod is a pod of an earlier job of the same name, which runs.
+func FormerJobPod(options ...PodOption) SnapshotOption {
+	return func(s *state.Snapshot) {
+		pod := Pod(s.Job, state.Slot{Role: v1alpha1.Worker, Index: 1}, state.Life{}, corev1.PodRunning, options...)
+		pod.UID = "former"
+		s.Former = append(s.Former, state.FormerPodOf(pod))
+	}
+}
 
 // Refused says why the API server would not take a child, and how long after Epoch to try again.
 func Refused(reason, message string, retry time.Duration) SnapshotOption {

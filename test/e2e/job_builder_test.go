@@ -81,11 +81,11 @@ func timeToLive(seconds int32) jobOption {
 	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.TTLSecondsAfterFinished = &seconds }
 }
 
-func activeDeadline(seconds int64) jobOption {
+func activeDeadline(seconds int32) jobOption {
 	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.ActiveDeadlineSeconds = &seconds }
 }
 
-func startupDeadline(seconds int64) jobOption {
+func startupDeadline(seconds int32) jobOption {
 	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.StartupDeadlineSeconds = &seconds }
 }
 

@@ -134,9 +134,9 @@ func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
 	case 0:
 		options = append(options, builder.TTL(int32(rng.IntN(20))))
 	case 1:
-		options = append(options, builder.Deadline(int64(20+rng.IntN(100))))
+		options = append(options, builder.Deadline(int32(20+rng.IntN(100))))
 	case 2:
-		options = append(options, builder.StartupDeadline(int64(5+rng.IntN(30))))
+		options = append(options, builder.StartupDeadline(int32(5+rng.IntN(30))))
 	case 3:
 		options = append(options, builder.Clean([]v1alpha1.CleanPodPolicy{v1alpha1.CleanAll, v1alpha1.CleanNone}[rng.IntN(2)]))
 	case 4:

@@ -142,6 +142,8 @@ const (
 	ReasonInvalid = "Invalid"
 	// ReasonNameConflict : somebody else owns a pod or Service with a name the job needs.
 	ReasonNameConflict = "NameConflict"
+	// ReasonPodNotEnding : a pod that was told to end does not, on a node that is well, and the job waits for it.
+	ReasonPodNotEnding = "PodNotEnding"
 	// ReasonProceeding : what stalled the job is gone.
 	ReasonProceeding = "Proceeding"
 )

@@ -75,6 +75,14 @@ type Recovery struct {
 	// +optional
 	MaxBackoffSeconds *int32 `json:"maxBackoffSeconds,omitempty"`
 
+	// forceAfterSeconds is how long after its grace period a pod that was told to end may go on, on a node that is well, before
+	// its object is deleted by force, so that the job goes on without it. Its processes may then still run beside the next ones
+	// and write what they write: only for jobs whose checkpoints take no harm. A pod with a claim is never deleted so. Default: never.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	ForceAfterSeconds *int32 `json:"forceAfterSeconds,omitempty"`
+
 	// rules say otherwise than the defaults for failures that they match; the first match wins. Default: none.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic

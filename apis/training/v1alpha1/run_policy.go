@@ -8,22 +8,25 @@ type RunPolicy struct {
 	// +optional
 	CleanPodPolicy CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
 
-	// ttlSecondsAfterFinished deletes the job with all its pods so many seconds after it finished. Default: never.
+	// ttlSecondsAfterFinished deletes the job with all its pods so many seconds after it finished, at most 10 years. Default: never.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=315360000
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
 	// activeDeadlineSeconds fails the job so many seconds after its first start; suspended time does not
-	// count. Default: none.
+	// count. At most 10 years. Default: none.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
 	// +optional
-	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+	ActiveDeadlineSeconds *int32 `json:"activeDeadlineSeconds,omitempty"`
 
-	// startupDeadlineSeconds is how long an attempt may take until all its replicas run; then it counts as a
-	// failure of cause Startup and the job is restarted. Default: none.
+	// startupDeadlineSeconds is how long an attempt may take until all its replicas run, from the moment its first
+	// pod is created; then it counts as a failure of cause Startup and the job is restarted. At most 10 years. Default: none.
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
 	// +optional
-	StartupDeadlineSeconds *int64 `json:"startupDeadlineSeconds,omitempty"`
+	StartupDeadlineSeconds *int32 `json:"startupDeadlineSeconds,omitempty"`
 }
 
 // CleanPodPolicy says which pods of a finished job are deleted.

@@ -202,6 +202,11 @@ func (in *Recovery) DeepCopyInto(out *Recovery) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.ForceAfterSeconds != nil {
+		in, out := &in.ForceAfterSeconds, &out.ForceAfterSeconds
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Rules != nil {
 		in, out := &in.Rules, &out.Rules
 		*out = make([]RecoveryRule, len(*in))
@@ -336,12 +341,12 @@ func (in *RunPolicy) DeepCopyInto(out *RunPolicy) {
 	}
 	if in.ActiveDeadlineSeconds != nil {
 		in, out := &in.ActiveDeadlineSeconds, &out.ActiveDeadlineSeconds
-		*out = new(int64)
+		*out = new(int32)
 		**out = **in
 	}
 	if in.StartupDeadlineSeconds != nil {
 		in, out := &in.StartupDeadlineSeconds, &out.StartupDeadlineSeconds
-		*out = new(int64)
+		*out = new(int32)
 		**out = **in
 	}
 }

@@ -69,7 +69,7 @@ func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place,
 }
 
 func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	limit := ptr.Deref(job.Spec.RunPolicy.StartupDeadlineSeconds, 1<<30)
+	limit := int64(ptr.Deref(job.Spec.RunPolicy.StartupDeadlineSeconds, 1<<30))
 	since := job.Status.StartTime
 	if i.Cause == v1alpha1.CauseHang {
 		limit = int64(job.Spec.Progress.StallAfterSeconds)

@@ -19,6 +19,9 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	if p := r.Delete.Preconditions; p == nil || p.UID == nil {
 		c.violate("6 deletes: the delete of %s names no UID", pod.Name)
 	}
+	if c.isLeftBehind(pod, d) {
+		return
+	}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref == nil || ref.UID != d.UID() {
 		c.violate("7 foreign objects: %s, which is not the job's, is deleted", pod.Name)
 		return
@@ -31,6 +34,16 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	if _, isSpare := state.ParseSpareName(job.Name, pod.Name); !isSpare {
 		c.checkReason(r, pod, d, job)
 	}
+}
+
+// isLeftBehind reports whether the pod is of a job of the same name that is gone, and on a node that cannot end it.
+func (c *Checker) isLeftBehind(pod *corev1.Pod, d *operator.Decision) bool {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || ref.Kind != v1alpha1.Kind || d.From == nil || ref.Name != d.From.Name || ref.UID == d.UID() {
+		return false
+	}
+	f, _ := c.fateOf(pod)
+	return pod.DeletionTimestamp != nil && (f != nil && !f.lostFrom.IsZero() || c.seemsLost(pod.Spec.NodeName))
 }
 
 // checkReason : a pod is deleted for one of the allowed reasons.

@@ -49,7 +49,7 @@ func (c *Checker) checkVerdict(h *history, before, after *v1alpha1.TrainingJob) 
 			}
 		}
 	case is(after, v1alpha1.ConditionFailed) && after.Status.Reason == v1alpha1.ReasonDeadlineExceeded:
-		limit := ptr.Deref(before.Spec.RunPolicy.ActiveDeadlineSeconds, 1<<30) + after.Status.SuspendedSeconds
+		limit := int64(ptr.Deref(before.Spec.RunPolicy.ActiveDeadlineSeconds, 1<<30)) + after.Status.SuspendedSeconds
 		if c.world.Clock.Since(after.Status.StartTime.Time) < time.Duration(limit)*time.Second {
 			c.violate("12 verdicts are earned: the job failed of a deadline that is not over")
 		}
