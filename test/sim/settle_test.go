@@ -46,6 +46,9 @@ func (r *run) isSettled() bool {
 		return false
 	}
 	for _, pod := range r.Pods() {
+		if pod.DeletionTimestamp != nil {
+			return false // its kubelet has yet to let it go
+		}
 		if !world.IsOver(pod) && job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone {
 			return false
 		}

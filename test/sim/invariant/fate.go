@@ -51,10 +51,13 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		f.touched = true
 		f.lost = f.lost || was.Status.Phase == corev1.PodRunning
 	}
-	if is != nil && !world.IsOver(was) && world.IsOver(is) {
+	if is != nil && !isOver(was) && isOver(is) {
 		f.noteEnd(is)
 	}
 }
+
+// isOver reports whether the pod has ended, or its container has and the kubelet is about to say so of the pod.
+func isOver(pod *corev1.Pod) bool { return world.IsOver(pod) || world.HasEnded(pod) }
 
 // fateOf returns the fate of a pod of a job, and the history of the job; nil for any other pod.
 func (c *Checker) fateOf(pod *corev1.Pod) (*fate, *history) {

@@ -19,6 +19,11 @@ func IsOver(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
+// HasEnded reports whether the pod's container has ended, which the kubelet says before it says so of the pod.
+func HasEnded(pod *corev1.Pod) bool {
+	return len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil
+}
+
 // move lets the scheduler or the kubelet of a pod do what is next.
 func (w *World) move(pod *corev1.Pod) {
 	switch {
@@ -26,6 +31,8 @@ func (w *World) move(pod *corev1.Pod) {
 	case pod.Spec.NodeName == "":
 		w.schedule(pod)
 	case !w.downAt[pod.Spec.NodeName].IsZero():
+	case HasEnded(pod) && !IsOver(pod):
+		w.closePod(pod)
 	case pod.DeletionTimestamp != nil:
 		w.end(pod)
 	case pod.Status.Phase == corev1.PodPending && w.NoImage[pod.Spec.Hostname]:
@@ -143,18 +150,33 @@ func (w *World) end(pod *corev1.Pod) {
 	}
 }
 
-// Exit ends the processes of a pod with a code.
+// Exit ends the processes of a pod with a code. A kubelet tells it of the container first and of the pod a second later, or,
+// now and then, of both at once.
 func (w *World) Exit(pod *corev1.Pod, code int32, message string) {
 	w.say("kubelet: %s exits with %d", pod.Name, code)
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		end := &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Completed", Message: message, FinishedAt: w.second()}
-		pod.Status.Phase = corev1.PodSucceeded
 		if code != 0 {
-			end.Reason, pod.Status.Phase = "Error", corev1.PodFailed
+			end.Reason = "Error"
 		}
 		pod.Status.ContainerStatuses = container(corev1.ContainerState{Terminated: end})
 		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+		if w.Chance == nil || w.oneIn(4) {
+			pod.Status.Phase = phaseAfter(end)
+		}
 	})
+}
+
+// closePod tells of a pod what was told of its container.
+func (w *World) closePod(pod *corev1.Pod) {
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) { pod.Status.Phase = phaseAfter(pod.Status.ContainerStatuses[0].State.Terminated) })
+}
+
+func phaseAfter(end *corev1.ContainerStateTerminated) corev1.PodPhase {
+	if end.ExitCode == 0 {
+		return corev1.PodSucceeded
+	}
+	return corev1.PodFailed
 }
 
 // Remove ends a pod at once, as kubelets do at last, and as kubectl delete --force does.
