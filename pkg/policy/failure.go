@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,12 +36,7 @@ func failures(s *state.Snapshot) []RestartOrder {
 			found = append(found, orderOf(s, slot))
 		}
 	}
-	// stable, so that equal failures stay in the order of their ranks
-	slices.SortStableFunc(found, func(a, b RestartOrder) int {
-		return cmp.Or(
-			cmp.Compare(a.Failure.Time.Unix(), b.Failure.Time.Unix()),
-			cmp.Compare(slices.Index(explains, a.Failure.Cause), slices.Index(explains, b.Failure.Cause)))
-	})
+	inOrder(found)
 	return found
 }
 

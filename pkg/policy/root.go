@@ -1,0 +1,52 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// inOrder sorts failures so that the one that the others followed comes first, as far as can be known. Kubernetes gives times
+// in whole seconds, in which all ranks of a collective end when one does. Of those in the same second a cause from outside
+// explains an exit, and what one rank alone says tells more than what several say alike: followers end in the same way. Equal
+// failures stay in the order of their ranks.
+func inOrder(failures []RestartOrder) {
+	alike := map[int64]map[int32]int{}
+	for i := range failures {
+		f := &failures[i].Failure
+		if alike[f.Time.Unix()] == nil {
+			alike[f.Time.Unix()] = map[int32]int{}
+		}
+		alike[f.Time.Unix()][exitCode(f)]++
+	}
+	slices.SortStableFunc(failures, func(a, b RestartOrder) int {
+		return cmp.Or(
+			cmp.Compare(a.Failure.Time.Unix(), b.Failure.Time.Unix()),
+			cmp.Compare(slices.Index(explains, a.Failure.Cause), slices.Index(explains, b.Failure.Cause)),
+			cmp.Compare(generality(&a.Failure, alike[a.Failure.Time.Unix()]), generality(&b.Failure, alike[b.Failure.Time.Unix()])))
+	})
+}
+
+// generality says how little an exit tells of who failed first: a kill from outside says most; then a code that is the rank's
+// own; then what followers say, too.
+func generality(f *v1alpha1.Failure, alike map[int32]int) int {
+	switch {
+	case isKill(f):
+		return 0
+	case exitCode(f) != 1 && alike[exitCode(f)] == 1:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// isKill reports whether a signal ended the container that nobody sends to end it in good order.
+func isKill(f *v1alpha1.Failure) bool { return f.Signal != nil && *f.Signal != 15 && *f.Signal != 2 }
+
+func exitCode(f *v1alpha1.Failure) int32 {
+	if f.ExitCode == nil {
+		return 0
+	}
+	return *f.ExitCode
+}
