@@ -53,6 +53,8 @@ type notes struct {
 	refused  int
 	// awaited are the own writes to the job's pods, by UID, that the cache is to show; nil if it shows them all.
 	awaited map[types.UID]awaited
+	// ahead is the renewal of the progress Lease that was last seen from the future.
+	ahead ahead
 }
 
 // Options are what the operator's user sets for all jobs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,8 +44,14 @@ func (c *Cluster) addNodes(ctx context.Context, s *state.Snapshot) error {
 // all lost; the node controller of Kubernetes has the same threshold.
 const mostNodes = 0.55
 
-// doubtMassLoss puts off the loss of nodes that are not ready while most nodes of the cluster are not: every job restarting
-// at once would help nobody.
+// together is within which time nodes cease to be ready if the control plane has lost touch with them.
+const together = 5 * time.Minute
+
+// doubtFor is how long the control plane may have lost touch: nodes that are off for longer are off.
+const doubtFor = time.Hour
+
+// doubtMassLoss puts off the loss of nodes that ceased to be ready together with most nodes of the cluster: every job
+// restarting at once would help nobody.
 func (c *Cluster) doubtMassLoss(ctx context.Context, s *state.Snapshot) error {
 	if !slices.ContainsFunc(s.Nodes, isNotReady) {
 		return nil
@@ -53,21 +60,37 @@ func (c *Cluster) doubtMassLoss(ctx context.Context, s *state.Snapshot) error {
 	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	notReady := 0
+	var notReady []time.Time
 	for i := range all.Items {
-		if isNotReady(state.NodeOf(&all.Items[i], 0, nil)) {
-			notReady++
+		if n := state.NodeOf(&all.Items[i], 0, nil); isNotReady(n) {
+			notReady = append(notReady, n.Since)
 		}
 	}
-	if float64(notReady) < mostNodes*float64(len(all.Items)) {
-		return nil
-	}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; isNotReady(*n) && n.Lost.Time.Before(s.Now.Add(c.options.LostAfter)) {
+		n := &s.Nodes[i]
+		if !isNotReady(*n) || s.Now.Sub(n.Since) > doubtFor || !isMassLoss(n.Since, notReady, len(all.Items)) {
+			continue
+		}
+		if n.Lost.Time.Before(s.Now.Add(c.options.LostAfter)) {
 			n.Lost.Time = s.Now.Add(c.options.LostAfter)
 		}
 	}
 	return nil
+}
+
+// isMassLoss reports whether most of all nodes ceased to be ready at about that time. Those that had been off for long by
+// then, as pools that are powered down, count neither way.
+func isMassLoss(since time.Time, notReady []time.Time, all int) bool {
+	with, before := 0, 0
+	for _, t := range notReady {
+		switch {
+		case t.Before(since.Add(-together)):
+			before++
+		case !t.After(since.Add(together)):
+			with++
+		}
+	}
+	return float64(with) >= mostNodes*float64(all-before)
 }
 
 func isNotReady(n state.Node) bool { return n.Lost.Reason == v1alpha1.ReasonNodeLost }

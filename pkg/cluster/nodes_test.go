@@ -58,6 +58,18 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 	for i := range allTainted {
 		allTainted[i].Spec.Taints = tainted[0].Spec.Taints
 	}
+	// off have not been ready for a month, but for those that ceased to be just now
+	off := func(n, notReady, now int) []corev1.Node {
+		list := nodes(n, notReady)
+		for i := now; i < notReady; i++ {
+			list[i].Status.Conditions[0].LastTransitionTime = builder.Time(-30 * 24 * time.Hour)
+		}
+		return list
+	}
+	later := nodes(10, 10) // 50 s into a loss of all: nodes that are lost together are not written in one second
+	for i := range later {
+		later[i].Status.Conditions[0].LastTransitionTime = builder.Time(time.Duration(i*5) * time.Second)
+	}
 	cases := []struct {
 		name         string
 		cached, live []corev1.Node
@@ -71,6 +83,9 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 		{"one that only the cache does not know is new", nodes(10, 0)[1:], nodes(1, 0), false, nil},
 		{"5 of 10 that are not ready count as lost", nodes(10, 5), nil, false, []string{"n0 NodeLost 15s", "n1 NodeLost 15s"}},
 		{"of 6 of 10 none does: the control plane has lost touch", nodes(10, 6), nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
+		{"nodes that have been off for long do not make a loss doubtful", off(40, 31, 1), nil, false, []string{"n0 NodeLost 15s", "n1 NodeLost -719h59m45s"}},
+		{"nor do they hide that the control plane has lost touch", off(40, 36, 6), nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
+		{"nodes cease to be ready one after the other when it has", later, nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
 		{"a taint is somebody's word, however many have it", allTainted, nil, false, []string{"n0 NodeTainted 20s", "n1 NodeTainted 20s"}},
 		{"an operator that may not read nodes knows of none", nodes(10, 5), nil, true, nil},
 	}

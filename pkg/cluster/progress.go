@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/state"
@@ -22,6 +24,24 @@ func (c *Cluster) addProgress(ctx context.Context, s *state.Snapshot) error {
 	}
 	if s.HasLease = isControlledBy(&lease, s.Job); s.HasLease {
 		s.Progress = state.ProgressOf(&lease)
+		s.Progress.Renewed = c.believable(s.Job.UID, s.Progress.Renewed)
 	}
 	return nil
+}
+
+// ahead is a renewal from a clock that is ahead of ours.
+type ahead struct{ says, seen time.Time }
+
+// believable returns when the Lease was renewed: one that says it will be was renewed when we first saw it. Else a wrong
+// clock would keep a hang from showing.
+func (c *Cluster) believable(job types.UID, renewed time.Time) time.Time {
+	known := c.note(job, func(n *notes) {
+		if now := c.clock.Now(); renewed.After(now) && !n.ahead.says.Equal(renewed) {
+			n.ahead = ahead{says: renewed, seen: now}
+		}
+	}).ahead
+	if !renewed.IsZero() && known.says.Equal(renewed) {
+		return known.seen
+	}
+	return renewed
 }

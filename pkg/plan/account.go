@@ -31,7 +31,7 @@ func account(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdi
 	next.Incidents = append(newest(s, v.Restarts), next.Incidents...)
 	next.Incidents = next.Incidents[:min(len(next.Incidents), maxIncidents)]
 	next.Budgets = policy.Budgets(s, amendments, v.Restarts)
-	next.AvoidedNodes = policy.Avoid(s, next.Incidents)
+	next.AvoidedNodes = policy.Avoid(s, next.Incidents, amendments)
 	if len(v.Restarts) > 0 && policy.CountsAsStuck(s, v.Failure) {
 		next.RestartsWithoutProgress = policy.RestartsWithoutProgress(s) + 1
 	}

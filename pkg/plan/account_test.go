@@ -125,6 +125,21 @@ func TestANodeThatWasForgivenIsToldWhenItIsAvoidedAgain(t *testing.T) {
 	}
 }
 
+// Two exits of the program on a node are the job's business: the node itself is told nothing.
+func TestANodeIsNotToldOfWhatTheProgramDidOnIt(t *testing.T) {
+	exit := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Reason: "Error", Node: "node-worker-0", Pod: "j-worker-0",
+		Time: builder.Time(20 * second)}, Scope: v1alpha1.ScopeReplica, Billed: true, RestartTime: builder.Time(20 * second)}
+	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Incidents(exit),
+		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "0:1"}))
+	var reasons []string
+	for _, e := range plan.Make(builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1)))).Events {
+		reasons = append(reasons, e.Reason)
+	}
+	if !slices.Contains(reasons, v1alpha1.EventNodeAvoided) || slices.Contains(reasons, v1alpha1.EventSuspectNode) {
+		t.Errorf("Events %v: want %s, and no %s", reasons, v1alpha1.EventNodeAvoided, v1alpha1.EventSuspectNode)
+	}
+}
+
 func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 1), builder.Avoided("bad", time.Hour), builder.Avoided("forgiven", 30*second))
 	for what, pods := range map[string][]builder.SnapshotOption{"a replica": nil, "a spare": seen(builder.Running("worker", 0))} {

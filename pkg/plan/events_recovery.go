@@ -30,7 +30,8 @@ func explained(was, next *v1alpha1.TrainingJobStatus, begun int) []Event {
 	return list
 }
 
-// avoidedAnew tells the job and the nodes themselves which nodes it keeps off from now on.
+// avoidedAnew tells which nodes the job keeps off from now on: the job, and those nodes that broke themselves. What the
+// job's program did on a node says nothing about it to others.
 func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	for _, n := range next.AvoidedNodes {
@@ -40,6 +41,9 @@ func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
 		list = append(list, warn(v1alpha1.EventNodeAvoided, n.Reason,
 			fmt.Sprintf("New pods keep off %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)))
+		if !policy.IsNodeFault(n.Reason) {
+			continue
+		}
 		onNode := warn(v1alpha1.EventSuspectNode, n.Reason,
 			fmt.Sprintf("TrainingJob %s/%s keeps off this node until %s: %s.", s.Job.Namespace, s.Job.Name, until, n.Reason))
 		onNode.Node = n.Name

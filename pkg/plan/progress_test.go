@@ -63,6 +63,42 @@ func TestProgressingIsTold(t *testing.T) {
 	}
 }
 
+// A renewal that says nothing new is no reason to write a status, but every five minutes, and what is written is up to date.
+func TestARenewalAloneIsSeldomWritten(t *testing.T) {
+	running := seen(builder.Running("worker", 0))
+	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(600, v1alpha1.StallNotify)), running...)
+	job = after(t, builder.Snapshot(job, append(running, builder.Reported(7, 20*second), builder.Now(20*second))...))
+	cases := []struct {
+		name    string
+		step    int64
+		renewed time.Duration
+		more    []builder.SnapshotOption
+		want    time.Duration
+	}{
+		{"the same step", 7, 60 * second, nil, 20 * second},
+		{"the same step until the last second", 7, 319 * second, nil, 20 * second},
+		{"the same step five minutes later", 7, 320 * second, nil, 320 * second},
+		{"a newer step", 8, 60 * second, nil, 60 * second},
+		{"an older step from an older checkpoint", 6, 60 * second, nil, 60 * second},
+		{"the same step while something else changes", 7, 60 * second, seen(builder.Failed("worker", 0, builder.Exit(1))), 60 * second},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			pods := running
+			if c.more != nil {
+				pods = c.more
+			}
+			p := plan.Make(builder.Snapshot(job, append(slices.Clone(pods), builder.Reported(c.step, c.renewed), builder.Now(c.renewed))...))
+			if got := p.Status.Progress.RenewTime.Sub(builder.Epoch); got != c.want {
+				t.Errorf("renewTime %v, want %v", got, c.want)
+			}
+			if isWritten := !cmp.Equal(job.Status, p.Status); isWritten != (c.want == c.renewed) {
+				t.Errorf("the status is written: %t\n%s", isWritten, cmp.Diff(job.Status, p.Status))
+			}
+		})
+	}
+}
+
 // With action Restart a stall is an incident: one, with its Event, and the clock begins anew with the next attempt.
 func TestAStallRestartsTheJobOnce(t *testing.T) {
 	running := seen(builder.Running("worker", 0), builder.Reported(7, 20*second))

@@ -35,6 +35,7 @@ func nextStatus(s *state.Snapshot, v policy.Verdict) v1alpha1.TrainingJobStatus 
 	next.Reason, next.Message = why(&next)
 	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
 		next.EffectiveTimeRatio = effectiveTimeRatio(s, &next)
+		keepRenewal(s, &next, v)
 	}
 	return next
 }
@@ -85,14 +86,32 @@ func fit(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memor
 	next.ReplicaStatuses[v1alpha1.Worker] = status
 }
 
-// keepProgress takes over what the Lease says.
+// renewalEvery is how old the renewal in a status may get that nothing else makes it worth to write: a job has many of them.
+const renewalEvery = 5 * time.Minute
+
+// keepProgress takes over what the Lease says, if it says more than when it was last renewed.
 func keepProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	if s.Progress.Renewed.IsZero() {
 		return
 	}
-	renewed := metav1.NewTime(s.Progress.Renewed.Truncate(time.Second))
 	next.RestartsWithoutProgress = policy.RestartsWithoutProgress(s)
-	next.Progress = &v1alpha1.ProgressStatus{Step: policy.HighestStep(s), Checkpoint: clip(s.Progress.Checkpoint), RenewTime: &renewed}
+	is := &v1alpha1.ProgressStatus{Step: policy.HighestStep(s), Checkpoint: clip(s.Progress.Checkpoint), RenewTime: renewal(s)}
+	if was := next.Progress; was != nil && was.RenewTime != nil && is.RenewTime.Sub(was.RenewTime.Time) < renewalEvery {
+		is.RenewTime = was.RenewTime
+	}
+	next.Progress = is
+}
+
+// keepRenewal takes over when the Lease was last renewed into a status that is written anyway.
+func keepRenewal(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdict) {
+	if v.Ruling != policy.Final && next.Progress != nil && !s.Progress.Renewed.IsZero() {
+		next.Progress.RenewTime = renewal(s)
+	}
+}
+
+func renewal(s *state.Snapshot) *metav1.Time {
+	renewed := metav1.NewTime(s.Progress.Renewed.Truncate(time.Second))
+	return &renewed
 }
 
 // keepTime sets the times that the verdict makes known.

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,25 +20,30 @@ const (
 	strikesForExits = 2
 )
 
-// Avoid returns the nodes that the job's new pods keep off, now that incidents are what they are.
-func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.AvoidedNode {
+// Avoid returns the nodes that the job's new pods keep off, now that incidents are what they are, some of them by amendments.
+func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendment) []v1alpha1.AvoidedNode {
 	ttl := time.Duration(ptr.Deref(s.Job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
-	avoided := slices.DeleteFunc(slices.Clone(s.Job.Status.AvoidedNodes), func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.Until.Time) })
+	since := s.Now.Add(-ttl)
 	incidents = slices.Concat(incidents, besides(s, incidents))
+	avoided := slices.DeleteFunc(takeBack(s.Job.Status.AvoidedNodes, amendments), func(n v1alpha1.AvoidedNode) bool {
+		return !s.Now.Before(n.Until.Time) || !IsNodeFault(n.Reason) && failedElsewhere(n.Name, incidents, since)
+	})
 	for _, i := range incidents {
-		strikes := strikesOn(i.Node, incidents, s.Now.Add(-ttl))
-		until := metav1.NewTime(i.RestartTime.Add(ttl))
-		if i.Node == "" || !s.Now.Before(until.Time) || (!isNodeFault(&i.Failure) && strikes < strikesForExits) {
+		if i.Node == "" || !i.RestartTime.After(since) || !isToAvoid(&i, incidents, since) {
 			continue
 		}
 		at := slices.IndexFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return n.Name == i.Node })
 		if at < 0 {
 			avoided, at = append(avoided, v1alpha1.AvoidedNode{Name: i.Node}), len(avoided)
 		}
-		n := &avoided[at]
-		n.Strikes = max(n.Strikes, strikes)
-		if n.Until.Before(&until) {
-			n.Until, n.Reason = until, i.Reason
+		n, until := &avoided[at], metav1.NewTime(i.RestartTime.Add(ttl))
+		n.Strikes = max(n.Strikes, strikesOn(i.Node, incidents, since))
+		if !n.Until.Before(&until) {
+			continue
+		}
+		n.Until = until
+		if IsNodeFault(i.Reason) || !IsNodeFault(n.Reason) {
+			n.Reason = i.Reason
 		}
 	}
 	if len(avoided) > maxAvoided {
@@ -52,7 +58,7 @@ func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.AvoidedN
 // incident names.
 func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
-	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !isNodeFault(&incidents[0].Failure) {
+	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !IsNodeFault(incidents[0].Reason) {
 		return nil
 	}
 	var more []v1alpha1.Incident
@@ -67,22 +73,72 @@ func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incide
 	return more
 }
 
-// isNodeFault reports whether the node itself broke, so that once is enough.
-func isNodeFault(f *v1alpha1.Failure) bool {
-	return slices.Contains([]string{
-		v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonDeviceUnhealthy, "UnexpectedAdmissionError", "DeletionByTaintManager",
-	}, f.Reason)
+// isToAvoid reports whether the incident makes the job keep off its node: at once if the node itself broke. Exits of the
+// program do so when there were several on the node, and none on any other: else it is the program's own fault.
+func isToAvoid(i *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
+	if IsNodeFault(i.Reason) {
+		return true
+	}
+	return isStrike(i) && strikesOn(i.Node, incidents, since) >= strikesForExits && !failedElsewhere(i.Node, incidents, since)
 }
 
-// strikesOn returns how many incidents since then began on the node in a way that the node may have to do with. What
-// is somebody's decision (a drain, a preemption, a deletion), or the program's own fault, is not.
+// takeBack returns the avoided nodes without the strikes of incidents that began elsewhere, as shows now.
+func takeBack(avoided []v1alpha1.AvoidedNode, amendments []Amendment) []v1alpha1.AvoidedNode {
+	avoided = slices.Clone(avoided)
+	for i := range amendments {
+		was, is := &amendments[i].Was, &amendments[i].Is
+		at := slices.IndexFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return n.Name == was.Node })
+		if at < 0 || !isStrike(was) || is.Node == was.Node && isStrike(is) {
+			continue
+		}
+		n := &avoided[at]
+		if n.Strikes--; n.Strikes < 1 || !IsNodeFault(n.Reason) && n.Strikes < strikesForExits {
+			avoided = slices.Delete(avoided, at, at+1)
+		}
+	}
+	return avoided
+}
+
+// nodeFaults are the reasons of failures that are the node's own: it broke, or its kubelet turned the pod away before a
+// container ran.
+// Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, and the kubelet's other admit handlers.
+var nodeFaults = []string{
+	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager",
+	"TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "InvalidNodeInfo",
+	"AppArmor", "SysctlForbidden", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "NodeShutdown", "Evicted",
+}
+
+// IsNodeFault reports whether a failure of that reason is the node's own, so that once is enough.
+func IsNodeFault(reason string) bool {
+	return slices.Contains(nodeFaults, reason) ||
+		strings.HasPrefix(reason, "OutOf") || // of a resource: OutOfcpu, OutOfnvidia.com/gpu
+		strings.HasPrefix(reason, "Unexpected") // UnexpectedAdmissionError, of a device plugin; and the like
+}
+
+// isStrike reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
+// deletion), the consequence of a loss elsewhere, or the program's own fault, is not.
+func isStrike(i *v1alpha1.Incident) bool { return IsNodeFault(i.Reason) || isExit(i) }
+
+// isExit reports whether the incident began with the end of a program that something outside of it may have caused.
+func isExit(i *v1alpha1.Incident) bool {
+	isConsequence := i.Explained && !i.Billed
+	return (i.Cause == v1alpha1.CauseRetryable || i.Cause == v1alpha1.CauseStartup) && !isConsequence
+}
+
+// strikesOn returns how many incidents since then speak against the node.
 func strikesOn(node string, incidents []v1alpha1.Incident, since time.Time) int32 {
 	var n int32
-	for _, i := range incidents {
-		mayBe := isNodeFault(&i.Failure) || i.Cause == v1alpha1.CauseRetryable || i.Cause == v1alpha1.CauseStartup
-		if i.Node == node && mayBe && i.RestartTime.After(since) {
+	for i := range incidents {
+		if incidents[i].Node == node && isStrike(&incidents[i]) && incidents[i].RestartTime.After(since) {
 			n++
 		}
 	}
 	return n
+}
+
+// failedElsewhere reports whether the program failed on another node since then.
+func failedElsewhere(node string, incidents []v1alpha1.Incident, since time.Time) bool {
+	return slices.ContainsFunc(incidents, func(i v1alpha1.Incident) bool {
+		return i.Node != "" && i.Node != node && isExit(&i) && i.RestartTime.After(since)
+	})
 }

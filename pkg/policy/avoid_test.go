@@ -25,10 +25,27 @@ func exitOn(node string, at time.Duration) v1alpha1.Incident {
 	return on(node, "Error", v1alpha1.CauseRetryable, at)
 }
 
+// consequence makes the incident one that a loss elsewhere explains.
+func consequence(i v1alpha1.Incident) v1alpha1.Incident {
+	i.Explained = true
+	return i
+}
+
+// avoidedFor says that the job keeps off node a for two strikes of that reason.
+func avoidedFor(reason string) builder.JobOption {
+	return builder.Status(func(status *v1alpha1.TrainingJobStatus) {
+		status.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "a", Strikes: 2, Reason: reason, Until: builder.Time(hour)}}
+	})
+}
+
 // avoidedBy is what the job keeps off: "node: strikes, reason, until", times after Epoch.
 func avoidedBy(job *v1alpha1.TrainingJob, now time.Duration, incidents ...v1alpha1.Incident) []string {
+	return listed(policy.Avoid(builder.Snapshot(job, builder.Now(now)), incidents, nil))
+}
+
+func listed(nodes []v1alpha1.AvoidedNode) []string {
 	var got []string
-	for _, n := range policy.Avoid(builder.Snapshot(job, builder.Now(now)), incidents) {
+	for _, n := range nodes {
 		got = append(got, fmt.Sprintf("%s: %d, %s, %v", n.Name, n.Strikes, n.Reason, n.Until.Sub(builder.Epoch)))
 	}
 	return got
@@ -60,6 +77,21 @@ func TestNodesAreAvoided(t *testing.T) {
 			[]string{"a: 2, Error, 24h1m0s"}},
 		{"a node with an exit and a container that would not start", job(), 60 * second,
 			[]v1alpha1.Incident{on("a", "StartError", v1alpha1.CauseStartup, 60*second), exitOn("a", 0)}, []string{"a: 2, StartError, 24h1m0s"}},
+		{"a node whose kubelet does not line up the devices, at once", job(), 0, []v1alpha1.Incident{on("a", "TopologyAffinityError", infrastructure, 0)},
+			[]string{"a: 1, TopologyAffinityError, 24h0m0s"}},
+		{"a node that is out of GPUs after all, at once", job(), 0, []v1alpha1.Incident{on("a", "OutOfnvidia.com/gpu", infrastructure, 0)},
+			[]string{"a: 1, OutOfnvidia.com/gpu, 24h0m0s"}},
+		{"a node that does not fit after all, at once", job(), 0, []v1alpha1.Incident{on("a", "NodeAffinity", infrastructure, 0)},
+			[]string{"a: 1, NodeAffinity, 24h0m0s"}},
+		{"a node with two exits is not, if there was one on another node too", job(), 90 * second,
+			[]v1alpha1.Incident{exitOn("a", 90*second), exitOn("b", 60*second), exitOn("a", 0)}, nil},
+		{"one that is, no longer when the program fails on another node too", job(avoidedFor("Error")), 90 * second,
+			[]v1alpha1.Incident{exitOn("b", 90*second)}, nil},
+		{"one that broke itself is all the same", job(avoidedFor("NodeLost")), 90 * second,
+			[]v1alpha1.Incident{exitOn("b", 90*second)}, []string{"a: 2, NodeLost, 1h0m0s"}},
+		{"an exit on another node long ago is forgotten", job(ttl(60)), 100 * second,
+			[]v1alpha1.Incident{exitOn("a", 100*second), exitOn("a", 90*second), exitOn("b", 30*second)}, []string{"a: 2, Error, 2m40s"}},
+		{"exits that a loss elsewhere explains", job(), 60 * second, []v1alpha1.Incident{consequence(exitOn("a", 60*second)), consequence(exitOn("a", 0))}, nil},
 		{"two exits on two nodes are nobody's fault", job(), 60 * second, []v1alpha1.Incident{exitOn("a", 60*second), exitOn("b", 0)}, nil},
 		{"two exits further apart than that time are none", job(ttl(60)), 100 * second, []v1alpha1.Incident{exitOn("a", 100*second), exitOn("a", 30*second)}, nil},
 		{"a drain is somebody's decision", job(), 0, []v1alpha1.Incident{on("a", "EvictionByEvictionAPI", infrastructure, 0),
@@ -88,6 +120,35 @@ func TestNodesAreAvoided(t *testing.T) {
 	}
 }
 
+// The first impression named a follower on node a; then it shows that the pod on b failed first, or was lost.
+func TestAStrikeGoesWithTheIncidentThatIsExplained(t *testing.T) {
+	first := exitOn("a", 60*second)
+	first.Billed = true
+	cases := []struct {
+		name   string
+		reason string
+		is     v1alpha1.Incident
+		want   []string
+	}{
+		{"an earlier exit on another node", "Error", v1alpha1.Incident{Failure: exitOn("b", 0).Failure, Billed: true}, nil},
+		{"a loss of another node", "Error", on("b", "NodeLost", v1alpha1.CauseInfrastructure, 0), []string{"b: 1, NodeLost, 24h1m0s"}},
+		{"the loss of that very node", "Error", on("a", "NodeLost", v1alpha1.CauseInfrastructure, 0), []string{"a: 2, NodeLost, 24h1m0s"}},
+		{"another strike was the node's own fault", "NodeLost", on("b", "NodeLost", v1alpha1.CauseInfrastructure, 0),
+			[]string{"a: 1, NodeLost, 1h0m0s", "b: 1, NodeLost, 24h1m0s"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			is := c.is
+			is.Explained, is.RestartTime = true, first.RestartTime
+			s := builder.Snapshot(builder.Job("j", builder.Workers(2), avoidedFor(c.reason), builder.Incidents(first)), builder.Now(90*second))
+			got := listed(policy.Avoid(s, []v1alpha1.Incident{is}, []policy.Amendment{{Was: first, Is: is}}))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("avoided (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAJobAvoidsAtMostSixteenNodesTheLatest(t *testing.T) {
 	var options []builder.JobOption
 	for i := range 16 {
@@ -107,7 +168,7 @@ func TestNodesLostTogetherAreAllAvoided(t *testing.T) {
 	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "a", Reason: v1alpha1.ReasonNodeLost}, RestartTime: builder.Time(60 * second)}
 	before := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "b", Reason: "Error"}, RestartTime: builder.Time(5 * second)} // one exit is no fault of the node's
 	var names []string
-	for _, n := range policy.Avoid(s, []v1alpha1.Incident{incident, before}) {
+	for _, n := range policy.Avoid(s, []v1alpha1.Incident{incident, before}, nil) {
 		names = append(names, n.Name)
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {

@@ -57,7 +57,7 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
 		if !isEndedBy(s, i, p) {
 			continue
 		}
-		o := RestartOrder{Failure: failureOf(s, undeleted(i, p)), Scope: i.Scope}
+		o := RestartOrder{Failure: failureOf(s, asEnded(s, i, p)), Scope: i.Scope}
 		applyRule(s.Job, &o, p)
 		o.Billed = isBilled(&o.Failure)
 		switch {
@@ -71,13 +71,16 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
 	return best
 }
 
-// undeleted returns the pod as it would be had the restart not deleted it: what comes of that is no evidence, nor when.
-func undeleted(i *v1alpha1.Incident, p *state.Pod) *state.Pod {
-	if p.Deleted.Before(i.RestartTime.Time) {
-		return p
-	}
+// asEnded returns the pod as it would be had the restart not deleted it, and had nobody come for it after it had exited: what
+// comes of that is no evidence, nor when. Finished pods are tainted and drained like others.
+func asEnded(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) *state.Pod {
 	q := *p
-	q.Deleted = time.Time{}
+	if !p.Deleted.Before(i.RestartTime.Time) {
+		q.Deleted = time.Time{}
+	}
+	if p.Exit != nil && !isInTime(s, p.Disruption.Reason, p.Disruption.Time, i.Time.Time) {
+		q.Disruption = state.Trouble{}
+	}
 	return &q
 }
 
@@ -114,10 +117,12 @@ var ofNode = []string{
 // explainsFailure reports whether a loss accounts for a replica that failed at the given time: it came first, or it is
 // a node's and showed within the incident window.
 func explainsFailure(s *state.Snapshot, loss *v1alpha1.Failure, at time.Time) bool {
-	if !isLoss(loss.Cause) {
-		return false
-	}
-	return !loss.Time.After(at) || slices.Contains(ofNode, loss.Reason) && !loss.Time.After(at.Add(incidentWindow(s)))
+	return isLoss(loss.Cause) && isInTime(s, loss.Reason, loss.Time.Time, at)
+}
+
+// isInTime reports whether a loss of that reason and time came soon enough to account for a failure at the given time.
+func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
+	return !lost.After(at) || slices.Contains(ofNode, reason) && !lost.After(at.Add(incidentWindow(s)))
 }
 
 // isEarlierExit reports whether the pod failed by itself before the failure that the incident names.

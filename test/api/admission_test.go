@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 const policyName = "trainingjob-creator"
@@ -93,6 +95,51 @@ func TestThePolicyLetsControllersChangeWhatMakesNoPods(t *testing.T) {
 	worker.Template.Spec.Containers[0].Image = "other"
 	changed.Spec.ReplicaSpecs["Worker"] = worker
 	expectRefusal(t, controller.Update(t.Context(), changed, client.DryRunAll), "queue may not create pods")
+}
+
+// Kueue's adapter is rendered from its own manifests, and may do there what they allow.
+func TestThePolicyLetsKueuesAdapterStartAndSuspendJobs(t *testing.T) {
+	const user, editor = "system:serviceaccount:trainingjob-system:" + adapterName, "editor"
+	ns := policed(t)
+	rights := rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev"}, Resources: []string{"trainingjobs"}, Verbs: []string{"create", "update", "get"}}
+	allow(t, ns, user, "adapter", rights)
+	allow(t, ns, editor, "editor", rights)
+	adapter, err := connectAs(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	person, err := connectAs(editor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := typed(t, job(t, ns, suspendedJob))
+	create(t, waiting)
+	running := typed(t, job(t, ns, `metadata: {name: running}`))
+	create(t, running)
+	eventually(t, "a job of the adapter's own", func() error {
+		return adapter.Create(t.Context(), job(t, ns, `metadata: {name: other}`), client.DryRunAll)
+	}, user+" may not create pods")
+
+	cases := []struct {
+		name    string
+		job     *v1alpha1.TrainingJob
+		suspend bool
+	}{
+		{"starting a job with a flavor's node selector", waiting, false},
+		{"suspending a job and changing its node selector", running, true},
+		{"changing a job that waits", waiting, true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			changed := c.job.DeepCopy()
+			changed.Spec.Suspend = c.suspend
+			worker := changed.Spec.ReplicaSpecs[v1alpha1.Worker]
+			worker.Template.Spec.NodeSelector = map[string]string{"flavor": "gpu"}
+			changed.Spec.ReplicaSpecs[v1alpha1.Worker] = worker
+			expectRefusal(t, person.Update(t.Context(), changed.DeepCopy(), client.DryRunAll), "editor may not create pods")
+			expectRefusal(t, adapter.Update(t.Context(), changed, client.DryRunAll), "")
+		})
+	}
 }
 
 // eventually waits for do to have the outcome that expectRefusal describes: policies and roles take a moment.

@@ -163,7 +163,7 @@ const (
 	EventIncidentExplained = "IncidentExplained"
 	// EventNodeAvoided : the job's new pods keep off a node.
 	EventNodeAvoided = "NodeAvoided"
-	// EventSuspectNode : on a Node: a job keeps off it.
+	// EventSuspectNode : on a Node: it broke under a job, which keeps off it.
 	EventSuspectNode = "SuspectNode"
 	// EventShrunk : workers of an elastic job are left out for lack of room.
 	EventShrunk = "Shrunk"

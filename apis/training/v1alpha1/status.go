@@ -166,7 +166,8 @@ type ProgressStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// renewTime is when the Lease was last renewed.
+	// renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows within 5 minutes; the
+	// Lease itself says it at once.
 	// +optional
 	RenewTime *metav1.Time `json:"renewTime,omitempty"`
 }
