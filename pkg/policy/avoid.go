@@ -105,7 +105,7 @@ func takeBack(avoided []v1alpha1.AvoidedNode, amendments []Amendment) []v1alpha1
 var nodeFaults = []string{
 	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager",
 	"TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "InvalidNodeInfo",
-	"AppArmor", "SysctlForbidden", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "NodeShutdown", "Evicted",
+	"AppArmor", "SysctlForbidden", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "NodeShutdown",
 }
 
 // IsNodeFault reports whether a failure of that reason is the node's own, so that once is enough.

@@ -57,14 +57,15 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
 		if !isEndedBy(s, i, p) {
 			continue
 		}
-		o := RestartOrder{Failure: failureOf(s, asEnded(s, i, p)), Scope: i.Scope}
+		ended := asEnded(s, i, p)
+		o := RestartOrder{Failure: failureOf(s, ended), Scope: i.Scope}
 		applyRule(s.Job, &o, p)
 		o.Billed = isBilled(&o.Failure)
 		switch {
 		case o.Failure.Reason == v1alpha1.ReasonDeleted: // it was known when the restart was ordered
 		case explainsFailure(s, &o.Failure, i.Time.Add(-time.Second)): // before it: to the second, nobody knows which was first
 			return &o
-		case isEarlierExit(i, undeleted(i, p)) && (best == nil || o.Failure.Time.Before(&best.Failure.Time)):
+		case isTrueExit(i, ended) && (best == nil || o.Failure.Time.Before(&best.Failure.Time)):
 			best = &o
 		}
 	}
@@ -125,9 +126,23 @@ func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
 	return !lost.After(at) || slices.Contains(ofNode, reason) && !lost.After(at.Add(incidentWindow(s)))
 }
 
-// isEarlierExit reports whether the pod failed by itself before the failure that the incident names.
-func isEarlierExit(i *v1alpha1.Incident, p *state.Pod) bool {
-	return p.Exit != nil && p.Exit.Time.Truncate(time.Second).Before(i.Time.Time) && !endedByDeletion(p)
+// isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it: it was earlier, or it
+// says what a follower does not. A follower that lost its peer exits within the same second; the kernel may take a second to
+// reap what it killed for want of memory.
+func isTrueExit(i *v1alpha1.Incident, p *state.Pod) bool {
+	if p.Exit == nil || endedByDeletion(p) {
+		return false
+	}
+	ended := p.Exit.Time.Truncate(time.Second)
+	follows := i.Cause == v1alpha1.CauseRetryable && !isKill(&i.Failure)
+	switch {
+	case ended.Before(i.Time.Time):
+		return true
+	case p.Exit.Reason == outOfMemory:
+		return follows && !ended.After(i.Time.Add(time.Second))
+	default:
+		return follows && ended.Equal(i.Time.Truncate(time.Second)) && killedBy(p.Exit.Code)
+	}
 }
 
 // isConsequence reports whether a replica that failed by itself did so for want of one whose loss now restarts the whole job.
