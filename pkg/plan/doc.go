@@ -15,6 +15,12 @@
 //	node lost ── status: next life ── FencePod, DeletePod ── CreatePod ... 30 s later DeletePod by force
 //
 // Decisions, newest first:
+//   - A pod that does not end on a node that is well stalls the job and is named; it is deleted by force only if the user
+//     says after how long, as its processes may then run beside the next ones.
+//   - What an earlier job of the same name left on a lost node is deleted by force at once: its job is gone, and it holds the
+//     names of this one's pods.
+//   - A pod whose containers have all ended is kept for its log as one that has finished, but the next attempt waits for its
+//     phase: only that says that nothing of it runs any more.
 //   - A spare makes way when the scheduler says that a replica fits nowhere, not before: it then serves every kind of
 //     restart alike, and a whole-job restart that has room leaves the spares alone.
 //   - A worker that is left out for lack of room gets its next life at once, as one that scaling takes away does.

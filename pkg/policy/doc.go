@@ -23,8 +23,9 @@
 //   - noProgressLimit does not count preemptions: they say nothing about the training.
 //   - All failures that narrow scopes do not explain are one incident: with a failure of scope Job the whole job
 //     restarts once, the earliest of them is the reason, and the others are its consequences and are not charged.
-//   - Kubernetes gives times in whole seconds. Of failures in the same second, a lost pod explains an exit, and a
-//     signal explains an exit code that the restart policy calls permanent; not the other way round.
+//   - Kubernetes gives times in whole seconds. Of failures in the same second, a lost pod explains an exit, running out of
+//     memory any other exit, a kill an exit code, and a code of its own one that several have. A root that exits as its
+//     followers do cannot be told from them.
 //   - In a collective a whole-job restart runs succeeded ranks again, because the others cannot meet without
 //     them. In every other case a replica that has succeeded never runs again.
 //   - An evaluator never fails the job, unless a rule of the user's says so: past its own budget it is left as it failed.

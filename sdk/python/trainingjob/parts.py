@@ -46,18 +46,21 @@ def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finishe
 
 def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = None, max_hang_restarts: int | None = None,
              window_seconds: int | None = None, no_progress_limit: int | None = None, avoid_nodes_seconds: int | None = None,
-             backoff_seconds: int | None = None, max_backoff_seconds: int | None = None, rules: list | None = None) -> dict:
+             backoff_seconds: int | None = None, max_backoff_seconds: int | None = None, force_after_seconds: int | None = None,
+             rules: list | None = None) -> dict:
     """Returns how often and when a job is restarted.
 
     max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10, 3 and 5 within 86400.
     no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods keep off a node that broke. Default 86400.
     backoff_seconds: wait before a restart, doubling up to max_backoff_seconds. Default 5 and 300.
+    force_after_seconds: how long after its grace period a pod that does not end may go on. Default for ever.
     rules: a list of what rule() returns; the first that matches is followed. Default none.
     """
     return given(maxRestarts=max_restarts, maxOOMRestarts=max_oom_restarts, maxHangRestarts=max_hang_restarts,
                  windowSeconds=window_seconds, noProgressLimit=no_progress_limit, avoidNodesSeconds=avoid_nodes_seconds,
-                 backoffSeconds=backoff_seconds, maxBackoffSeconds=max_backoff_seconds, rules=listed(rules))
+                 backoffSeconds=backoff_seconds, maxBackoffSeconds=max_backoff_seconds,
+                 forceAfterSeconds=force_after_seconds, rules=listed(rules))
 
 
 def rule(*, roles: list | None = None, exit_codes: list | None = None, signals: list | None = None,
