@@ -13,6 +13,7 @@ const (
 	WhyPastLife  = "its life is past"
 	WhySuspended = "the job is suspended"
 	WhyCleanUp   = "the job has finished"
+	WhyMisplaced = "it keeps off a node that it need not"
 	WhySpare     = "a spare is not needed, or makes way"
 )
 
@@ -58,6 +59,8 @@ type DeletePod struct {
 	Name string
 	UID  types.UID
 	Why  string
+	// Version is the resourceVersion that the pod must still have; empty if any will do.
+	Version string
 	// Force says that nobody is left who could end the pod, so that its object is to go at once.
 	Force bool
 }
