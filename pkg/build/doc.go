@@ -2,8 +2,8 @@
 // progress Lease.
 //
 // A pod is the user's template and these injections, nothing else: name, labels, controller reference, host name,
-// subdomain, restartPolicy Never, tolerations of 30 s for nodes that are not ready, required affinity off the nodes
-// that the job avoids, and the environment variables that the template does not set itself.
+// subdomain, restartPolicy Never, tolerations of 30 s for nodes that are not ready, affinity off the nodes that
+// the job avoids with an annotation that names them, and the environment variables that the template does not set itself.
 //
 // Decisions, newest first:
 //   - The environment goes into every container and init container: a side-car that watches the training needs it too.

@@ -2,9 +2,13 @@ package build
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // tolerationSeconds is how long a pod stays bound to a node that is not ready, instead of Kubernetes' 300.
@@ -25,18 +29,35 @@ func tolerateBriefly(spec *corev1.PodSpec) {
 	}
 }
 
-// avoid keeps the pod off the nodes, whatever else its affinity asks for: it fits where one of its terms does.
-func avoid(spec *corev1.PodSpec, nodes []string) {
-	if len(nodes) == 0 {
+// avoid keeps the pod off the nodes, whatever else its affinity asks for.
+func avoid(pod *corev1.Pod, nodes state.Avoided) {
+	delete(pod.Annotations, v1alpha1.AnnotationAvoidedNodes) // a template has none to say
+	if len(nodes.Required)+len(nodes.Preferred) == 0 {
 		return
 	}
-	if spec.Affinity == nil {
-		spec.Affinity = &corev1.Affinity{}
+	if pod.Spec.Affinity == nil {
+		pod.Spec.Affinity = &corev1.Affinity{}
 	}
-	if spec.Affinity.NodeAffinity == nil {
-		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	if pod.Spec.Affinity.NodeAffinity == nil {
+		pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
 	}
-	required := &spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	affinity := pod.Spec.Affinity.NodeAffinity
+	if len(nodes.Preferred) > 0 {
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+			corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: off(nodes.Preferred)}})
+	}
+	if len(nodes.Required) > 0 {
+		exclude(affinity, nodes.Required)
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[v1alpha1.AnnotationAvoidedNodes] = strings.Join(nodes.Required, ",")
+	}
+}
+
+// exclude adds the nodes to each term of the required affinity: the pod fits where one of them does.
+func exclude(affinity *corev1.NodeAffinity, nodes []string) {
+	required := &affinity.RequiredDuringSchedulingIgnoredDuringExecution
 	if *required == nil || len((*required).NodeSelectorTerms) == 0 {
 		*required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: off(nodes)}}}
 		return

@@ -21,7 +21,7 @@ const (
 // podWith returns the spec of the pod whose template has that change, off the nodes.
 func podWith(change func(*corev1.PodSpec), avoided ...string) *corev1.PodSpec {
 	job := builder.Job("j", builder.Workers(1), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) { change(&template.Spec) }))
-	return &build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, avoided).Spec
+	return &build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{Required: avoided}).Spec
 }
 
 func TestBrokenNodesAreToleratedBriefly(t *testing.T) {
@@ -102,6 +102,35 @@ func TestAvoidedNodes(t *testing.T) {
 			}
 			checkPlacement(t, spec)
 		})
+	}
+}
+
+// What a pod excludes is in an annotation as well, as the operator's cache does not hold affinity. A template cannot say it.
+func TestAPodSaysWhichNodesItExcludes(t *testing.T) {
+	claims := func(template *corev1.PodTemplateSpec) {
+		template.Annotations = map[string]string{v1alpha1.AnnotationAvoidedNodes: "good"}
+	}
+	job := builder.Job("j", builder.Workers(1), builder.Template(v1alpha1.Worker, claims))
+	one := corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+		{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"c"}}}}}
+	for want, avoided := range map[string]state.Avoided{
+		"":    {Preferred: []string{"c"}},
+		"a,b": {Required: []string{"a", "b"}, Preferred: []string{"c"}},
+	} {
+		pod := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, avoided)
+		if got := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]; got != want {
+			t.Errorf("the annotation says %q, want %q", got, want)
+		}
+		affinity := pod.Spec.Affinity.NodeAffinity
+		if isExcluding := affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil; isExcluding != (want != "") {
+			t.Errorf("required affinity %v, want that of %q", affinity.RequiredDuringSchedulingIgnoredDuringExecution, want)
+		}
+		if diff := cmp.Diff([]corev1.PreferredSchedulingTerm{one}, affinity.PreferredDuringSchedulingIgnoredDuringExecution); diff != "" {
+			t.Errorf("preferred affinity (-want +got):\n%s", diff)
+		}
+	}
+	if got := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{}).Annotations; len(got) > 0 {
+		t.Errorf("a job that avoids no node has pods with %v", got)
 	}
 }
 

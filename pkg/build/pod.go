@@ -14,7 +14,7 @@ import (
 
 // Pod returns the pod of one life of a slot: the role's template with the injections of the package comment.
 // env is what the job's framework wants its launcher to read, avoided the nodes to keep off.
-func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar, avoided []string) *corev1.Pod {
+func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar, avoided state.Avoided) *corev1.Pod {
 	replicas := job.Spec.ReplicaSpecs[slot.Role]
 	template := replicas.Template.DeepCopy()
 	pod := &corev1.Pod{
@@ -35,7 +35,7 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	pod.Spec.Subdomain = job.Name
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	tolerateBriefly(&pod.Spec)
-	avoid(&pod.Spec, avoided)
+	avoid(pod, avoided)
 	env = append(identity(job, slot, life), env...)
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {

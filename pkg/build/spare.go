@@ -14,7 +14,7 @@ import (
 )
 
 // Spare returns a role's i-th placeholder pod: the shape and images of a replica, none of its work, gone at once when told.
-func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []string, priorityClass string) *corev1.Pod {
+func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided state.Avoided, priorityClass string) *corev1.Pod {
 	replicas := job.Spec.ReplicaSpecs[role]
 	template := replicas.Template.DeepCopy()
 	pod := &corev1.Pod{
@@ -42,7 +42,7 @@ func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []strin
 	for c := range pod.Spec.Containers {
 		idle(&pod.Spec.Containers[c], replicas.Spares.Command)
 	}
-	avoid(&pod.Spec, avoided)
+	avoid(pod, avoided)
 	return pod
 }
 

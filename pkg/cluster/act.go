@@ -88,6 +88,9 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 		if step.Force {
 			options = append(options, client.GracePeriodSeconds(0))
 		}
+		if step.Version != "" {
+			return c.deleteUnchanged(ctx, job, pod, step)
+		}
 		err := c.delete(ctx, pod, options...)
 		if err == nil {
 			c.await(job, step.UID, true)
@@ -97,6 +100,22 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 		return c.delete(ctx, job.DeepCopy(), client.Preconditions{UID: &step.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	default:
 		return fmt.Errorf("no way to take a step of type %T", step)
+	}
+}
+
+// deleteUnchanged deletes the pod if nobody has written to it since it was read. A scheduler that has just found a node for it is
+// a conflict.
+func (c *Cluster) deleteUnchanged(ctx context.Context, job *v1alpha1.TrainingJob, pod *corev1.Pod, step plan.DeletePod) error {
+	unchanged := client.Preconditions{UID: &step.UID, ResourceVersion: &step.Version}
+	err := c.client.Delete(ctx, pod, unchanged, client.DisableReadYourWritesConsistency)
+	switch {
+	case err == nil:
+		c.await(job, step.UID, true)
+		return nil
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return staleCache(job, "pod "+step.Name+" has changed")
+	default:
+		return fmt.Errorf("deleting pod %s: %w", step.Name, err)
 	}
 }
 

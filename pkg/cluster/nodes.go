@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -37,7 +38,57 @@ func (c *Cluster) addNodes(ctx context.Context, s *state.Snapshot) error {
 			}
 		}
 	}
-	return c.doubtMassLoss(ctx, s)
+	if err := c.doubtMassLoss(ctx, s); err != nil {
+		return err
+	}
+	return c.addUsable(ctx, s)
+}
+
+// addUsable tells a job that avoids nodes which others there are, and which of those it could take again.
+func (c *Cluster) addUsable(ctx context.Context, s *state.Snapshot) error {
+	avoided := map[string]bool{}
+	for _, n := range s.Job.Status.AvoidedNodes {
+		if s.Now.Before(n.Until.Time) {
+			avoided[n.Name] = true
+		}
+	}
+	if len(avoided) == 0 {
+		return nil
+	}
+	var all corev1.NodeList
+	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	s.Usable = &state.Usable{}
+	for i := range all.Items {
+		switch node := &all.Items[i]; {
+		case !c.isUsable(node, s.Job):
+		case avoided[node.Name]:
+			s.Usable.Avoided = append(s.Usable.Avoided, node.Name)
+		default:
+			s.Usable.Others++
+		}
+	}
+	slices.Sort(s.Usable.Avoided)
+	return nil
+}
+
+// isUsable reports whether the node is well, and pods of some role of the job tolerate its taints.
+func (c *Cluster) isUsable(node *corev1.Node, job *v1alpha1.TrainingJob) bool {
+	if node.Spec.Unschedulable || state.NodeOf(node, c.options.LostAfter, c.options.LostTaints).Lost.Reason != "" {
+		return false
+	}
+	for _, replicas := range job.Spec.ReplicaSpecs {
+		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return isRepelledBy(&t, replicas.Template.Spec.Tolerations) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func isRepelledBy(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
+	return taint.Effect != corev1.TaintEffectPreferNoSchedule &&
+		!slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Background(), taint, false) })
 }
 
 // mostNodes is the part of all nodes from which on it is likelier that the control plane has lost touch than that they are

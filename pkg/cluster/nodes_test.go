@@ -14,6 +14,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -49,6 +51,49 @@ func nodes(n, notReady int) []corev1.Node {
 		list = append(list, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}}})
 	}
 	return list
+}
+
+// A job that avoids nodes learns which others it could use, and which of the avoided ones.
+func TestUsableNodesAreCounted(t *testing.T) {
+	gpu := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
+	all := nodes(8, 2)
+	all[2].Spec.Unschedulable = true
+	all[3].Spec.Taints = []corev1.Taint{{Key: "control-plane", Effect: corev1.TaintEffectNoSchedule}}
+	all[4].Spec.Taints = []corev1.Taint{gpu}
+	all[5].Spec.Taints = []corev1.Taint{{Key: "busy", Effect: corev1.TaintEffectPreferNoSchedule}}
+	tolerates := builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+		template.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
+	})
+	avoids := func(names ...string) []builder.JobOption {
+		list := []builder.JobOption{builder.Workers(2), tolerates}
+		for _, name := range names {
+			list = append(list, builder.Avoided(name, time.Hour))
+		}
+		return list
+	}
+	cases := []struct {
+		name  string
+		job   []builder.JobOption
+		blind bool
+		want  *state.Usable
+	}{
+		{"a job that avoids none need not know", avoids(), false, nil},
+		{"one that has forgiven neither", append(avoids(), builder.Avoided("n7", time.Second)), false, nil},
+		{"ready, schedulable, and the taints are tolerated", avoids("n7", "n6", "n0"), false, &state.Usable{Others: 2, Avoided: []string{"n6", "n7"}}},
+		{"an operator that may not read nodes", avoids("n7"), true, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := builder.Snapshot(builder.Job("j", c.job...))
+			cluster := New(inventory{nodes: all}, nil, nil, testclock.NewFakePassiveClock(s.Now), Options{Parallel: 1, WatchNodes: !c.blind, LostAfter: 15 * time.Second})
+			if err := cluster.addNodes(context.Background(), s); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, s.Usable); diff != "" {
+				t.Errorf("usable nodes (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {

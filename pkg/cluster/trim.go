@@ -47,6 +47,7 @@ func trimPod(o any) (any, error) {
 			Labels:            pod.Labels,
 			OwnerReferences:   pod.OwnerReferences,
 			CreationTimestamp: pod.CreationTimestamp,
+			Annotations:       only(pod.Annotations, v1alpha1.AnnotationAvoidedNodes),
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: restartable(pod.Spec.Containers)},
@@ -90,7 +91,16 @@ func ephemeral(v *corev1.Volume) *corev1.EphemeralVolumeSource {
 	return &corev1.EphemeralVolumeSource{}
 }
 
-// trimNode returns a node with only what state.NodeOf reads: its heartbeats then change nothing.
+// only returns the one annotation, if it is there.
+func only(annotations map[string]string, name string) map[string]string {
+	value, found := annotations[name]
+	if !found {
+		return nil
+	}
+	return map[string]string{name: value}
+}
+
+// trimNode returns a node with only what state.NodeOf and isUsable read: its heartbeats then change nothing.
 func trimNode(o any) (any, error) {
 	node, ok := o.(*corev1.Node)
 	if !ok {
@@ -98,7 +108,7 @@ func trimNode(o any) (any, error) {
 	}
 	trimmed := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
-		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints},
+		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
 	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {

@@ -59,7 +59,7 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	always := corev1.ContainerRestartPolicyAlways
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: rapid.SampledFrom([]string{"j-worker-0", "j-ps-3-a1r2", "j-worker-spare-1", "x"}).Draw(t, "name"),
-			UID: types.UID(word.Draw(t, "uid")), Annotations: map[string]string{"a": "b"}},
+			UID: types.UID(word.Draw(t, "uid")), ResourceVersion: word.Draw(t, "version"), Annotations: map[string]string{"a": "b"}},
 		Spec: corev1.PodSpec{NodeName: word.Draw(t, "node"), Containers: []corev1.Container{{Name: "c"}},
 			InitContainers: []corev1.Container{{Name: "c", RestartPolicy: &always}}},
 		Status: corev1.PodStatus{
@@ -71,6 +71,9 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 		},
 	}
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
+	if rapid.Bool().Draw(t, "avoids") {
+		pod.Annotations[v1alpha1.AnnotationAvoidedNodes] = "n1,n2"
+	}
 	if rapid.Bool().Draw(t, "reachable") {
 		pod.Labels = map[string]string{v1alpha1.LabelJobName: "j"}
 	}

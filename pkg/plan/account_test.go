@@ -161,6 +161,61 @@ func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
 	}
 }
 
+// A pod that waits for a node keeps off others only as long as a new one would: it is made anew in the same life.
+func TestAPodThatWaitsIsMadeAnewWhenANodeIsForgiven(t *testing.T) {
+	waits := builder.Pending("worker", 0, noRoom, builder.Avoiding("a", "b"))
+	avoids := func(until time.Duration) *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("a", until), builder.Avoided("b", time.Hour))
+	}
+	again := []string{"delete j-worker-0: " + plan.WhyMisplaced}
+	cases := []struct {
+		name string
+		job  *v1alpha1.TrainingJob
+		seen []builder.SnapshotOption
+		want []string
+	}{
+		{"both are avoided", avoids(time.Hour), seen(waits), nil},
+		{"one is forgiven", avoids(60 * second), seen(waits), again},
+		{"one was taken off the list", builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("b", time.Hour)), seen(waits), again},
+		{"too few others are left", avoids(time.Hour), seen(waits, builder.Usable(0)), again},
+		{"it has a node by now", avoids(60 * second), seen(builder.Pending("worker", 0, builder.On("c"), builder.Avoiding("a"))), nil},
+		{"it is going already", avoids(60 * second), seen(builder.Pending("worker", 0, builder.Avoiding("a"), builder.DeletedAt(30*second))), nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			steps := plan.Make(builder.Snapshot(c.job, c.seen...)).Steps
+			if diff := cmp.Diff(c.want, lines(steps)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			for _, step := range steps {
+				if d := step.(plan.DeletePod); d.Version != "7" {
+					t.Errorf("the pod is deleted at any version: %+v", d)
+				}
+			}
+		})
+	}
+	if wake := wakeOf(plan.Make(builder.Snapshot(avoids(90*second), waits))); wake != 90*second {
+		t.Errorf("wakes at %v, want when the node is forgiven", wake)
+	}
+}
+
+// The whole way: a pod fits nowhere, the node that the job avoids is well, and the next pod may take it.
+func TestAJobThatFitsNowhereElseTakesTheNodeItAvoids(t *testing.T) {
+	waits := seen(builder.Pending("worker", 0, builder.UnschedulableSince(0, "no room"), builder.Avoiding("a")), builder.Usable(5, "a"))
+	job := after(t, builder.Snapshot(builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("a", time.Hour)), waits...))
+	if !job.Status.AvoidedNodes[0].Preferred {
+		t.Fatalf("the job keeps off %+v", job.Status.AvoidedNodes)
+	}
+	if got := lines(plan.Make(builder.Snapshot(job, waits...)).Steps); len(got) != 1 {
+		t.Errorf("steps %v, want one that ends the pod", got)
+	}
+	next := plan.Make(builder.Snapshot(job, builder.Usable(5, "a"))).Steps
+	affinity := next[0].(plan.CreatePod).Pod.Spec.Affinity.NodeAffinity
+	if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil || len(affinity.PreferredDuringSchedulingIgnoredDuringExecution) != 1 {
+		t.Errorf("the next pod has the affinity %+v", affinity)
+	}
+}
+
 // A status of 10,000 replicas and 1,000 restarts, with every list full and every text as long as it gets, fits into 64 KiB.
 func TestTheFullestStatusStaysSmall(t *testing.T) {
 	var replaced, started []string

@@ -143,7 +143,7 @@ func (c conditions) setRestarting(v policy.Verdict) {
 
 // butAvoided tells which nodes the scheduler was not allowed to take.
 func butAvoided(s *state.Snapshot) string {
-	nodes := avoidedNodes(s)
+	nodes := policy.Avoided(s).Required
 	if len(nodes) == 0 {
 		return ""
 	}

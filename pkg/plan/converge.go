@@ -40,6 +40,7 @@ func stepsOf(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 		steps, forced := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) }, WhyPastLife)
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
+		steps = append(steps, deleteMisplaced(s)...)
 		creates, wake := createMissing(s)
 		steps = append(steps, creates...)
 		if s.Refusal != nil && s.Now.Before(s.Refusal.Retry) && lacksSpare(s) {
@@ -73,6 +74,19 @@ func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
 		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 	}
 	return append(steps, deleteSpares(s, s.Spares)...), wake
+}
+
+// deleteMisplaced returns the steps that end the pods which wait for a node and keep off one that they need not any more: they
+// are made anew in the same life, as they have never run. One that gets a node meanwhile stays.
+func deleteMisplaced(s *state.Snapshot) []Step {
+	var steps []Step
+	avoided := policy.Avoided(s)
+	for i := range s.Pods {
+		if p := &s.Pods[i]; policy.IsMisplaced(p, avoided) && !s.IsPast(p) {
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyMisplaced})
+		}
+	}
+	return steps
 }
 
 // forceAfter is how long a pod that nobody is left to end may take to go before its object is deleted by force.
@@ -177,9 +191,9 @@ func createPods(s *state.Snapshot, missing []state.Slot) []Step {
 		return nil
 	}
 	var steps []Step
-	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
+	environment, avoided := framework.For(s.Job.Spec.Framework).Environment(s.Job), policy.Avoided(s)
 	for _, slot := range missing {
-		pod := build.Pod(s.Job, slot, s.Life(slot), environment(slot), avoidedNodes(s))
+		pod := build.Pod(s.Job, slot, s.Life(slot), environment(slot), avoided)
 		place(s, pod)
 		steps = append(steps, CreatePod{pod})
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -34,6 +35,9 @@ func Make(s *state.Snapshot) Plan {
 	verdict, wake := policy.Judge(s)
 	_, _, fits := policy.Fit(s)
 	p := Plan{Status: nextStatus(s, verdict), Restarts: verdict.Restarts, Wake: policy.Earliest(wake, fits)}
+	if verdict.Ruling == policy.Continue {
+		p.Wake = policy.Earliest(p.Wake, nextPlace(s))
+	}
 	if !changesLives(&s.Job.Status, &p.Status) {
 		var wake time.Time
 		p.Steps, wake = converge(s, verdict.Ruling)
@@ -48,6 +52,20 @@ func Make(s *state.Snapshot) Plan {
 		p.Events = append(append(p.Events, sparesUsed(s, p.Steps)...), sparesRefused(s)...)
 	}
 	return p
+}
+
+// nextPlace returns when a pod that waits for a node may get another choice of nodes; zero if none waits.
+func nextPlace(s *state.Snapshot) time.Time {
+	_, wake := policy.Yield(s)
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		for _, n := range s.Job.Status.AvoidedNodes {
+			if !p.Scheduled() && slices.Contains(p.Avoids, n.Name) && s.Now.Before(n.Until.Time) {
+				wake = policy.Earliest(wake, n.Until.Time)
+			}
+		}
+	}
+	return wake
 }
 
 // changesLives reports whether next begins or ends a life, a suspension or the job: then its steps must wait until it is written.

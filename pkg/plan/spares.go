@@ -15,6 +15,7 @@ import (
 // has no node yet, and one less for each that fits nowhere.
 func keepSpares(s *state.Snapshot) []Step {
 	var steps []Step
+	avoided := policy.Avoided(s)
 	for _, role := range v1alpha1.Roles {
 		own := sparesOf(s, role)
 		spares := s.Job.Spec.ReplicaSpecs[role].Spares
@@ -25,7 +26,9 @@ func keepSpares(s *state.Snapshot) []Step {
 		case inTheWay > 0:
 			steps = append(steps, makeWay(s, own, inTheWay, int(spares.Count))...)
 		default:
-			isKept := func(p state.Pod) bool { return p.Slot.Index < int(spares.Count) && !s.IsLost(&p) && p.CanRun() }
+			isKept := func(p state.Pod) bool {
+				return p.Slot.Index < int(spares.Count) && !s.IsLost(&p) && p.CanRun() && !policy.IsMisplaced(&p, avoided)
+			}
 			steps = append(steps, deleteSpares(s, slices.DeleteFunc(slices.Clone(own), isKept))...)
 			steps = append(steps, createSpares(s, role, int(spares.Count), own)...)
 		}
@@ -47,9 +50,10 @@ func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.
 		return nil
 	}
 	var steps []Step
+	avoided := policy.Avoided(s)
 	for i := range count {
 		if !slices.ContainsFunc(own, func(p state.Pod) bool { return p.Slot.Index == i }) {
-			steps = append(steps, CreatePod{build.Spare(s.Job, role, i, avoidedNodes(s), s.SparePriorityClass)})
+			steps = append(steps, CreatePod{build.Spare(s.Job, role, i, avoided, s.SparePriorityClass)})
 		}
 	}
 	return steps

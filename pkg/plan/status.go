@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -27,6 +28,7 @@ func nextStatus(s *state.Snapshot, v policy.Verdict) v1alpha1.TrainingJobStatus 
 		keepProgress(s, &next)
 		apply(s, &next, memory, v)
 		account(s, &next, v)
+		yield(s, &next, v.Ruling)
 		setConditions(s, &next, v)
 		keepRunningTime(s, &next, v)
 	}
@@ -84,6 +86,18 @@ func fit(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memor
 		workers.Parked.Remove(slot.Index)
 	}
 	next.ReplicaStatuses[v1alpha1.Worker] = status
+}
+
+// yield lets new pods take nodes that the job avoids, as they fit nowhere else.
+func yield(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, ruling policy.Ruling) {
+	if ruling != policy.Continue {
+		return
+	}
+	nodes, _ := policy.Yield(s)
+	for i := range next.AvoidedNodes {
+		n := &next.AvoidedNodes[i]
+		n.Preferred = n.Preferred || slices.Contains(nodes, n.Name)
+	}
 }
 
 // renewalEvery is how old the renewal in a status may get that nothing else makes it worth to write: a job has many of them.

@@ -14,6 +14,7 @@ const (
 	WhySuspended = "the job is suspended"
 	WhyCleanUp   = "the job has finished"
 	WhyFormerJob = "it is of an earlier job of the same name, on a lost node"
+	WhyMisplaced = "it keeps off a node that it need not"
 	WhySpare     = "a spare is not needed, or makes way"
 )
 
@@ -59,6 +60,8 @@ type DeletePod struct {
 	Name string
 	UID  types.UID
 	Why  string
+	// Version is the resourceVersion that the pod must still have; empty if any will do.
+	Version string
 	// Force says that nobody is left who could end the pod, so that its object is to go at once.
 	Force bool
 }

@@ -41,7 +41,7 @@ func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendm
 		if !n.Until.Before(&until) {
 			continue
 		}
-		n.Until = until
+		n.Until, n.Preferred = until, false
 		if IsNodeFault(i.Reason) || !IsNodeFault(n.Reason) {
 			n.Reason = i.Reason
 		}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,10 @@ type Pod struct {
 	Conditions []string
 	// Fenced is whether the pod was taken out of the job's Service.
 	Fenced bool
+	// Avoids are the nodes that the pod's required affinity excludes because the job avoided them when it was created.
+	Avoids []string
+	// Version is the pod's resourceVersion.
+	Version string
 	// HoldsVolume is whether the pod mounts a volume that may be writable on one node only: then it is never
 	// deleted by force.
 	HoldsVolume bool
@@ -108,11 +113,14 @@ func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 // read returns what the pod itself says.
 func read(pod *corev1.Pod) Pod {
 	p := Pod{
-		Name: pod.Name, UID: pod.UID,
+		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
 		Created: pod.CreationTimestamp.Time,
 		Exit:    firstExit(pod), Ended: ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
+	}
+	if avoids := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]; avoids != "" {
+		p.Avoids = strings.Split(avoids, ",")
 	}
 	_, reachable := pod.Labels[v1alpha1.LabelJobName]
 	p.Fenced = !reachable

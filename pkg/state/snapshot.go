@@ -29,6 +29,8 @@ type Snapshot struct {
 	Spares []Pod
 	// Nodes are the nodes in trouble that hold pods of the job, by name.
 	Nodes []Node
+	// Usable are the nodes that new pods could take; nil if the operator may not read nodes, or the job avoids none.
+	Usable *Usable
 	// HasLease says whether the job's progress Lease exists; Progress is what it says.
 	HasLease bool
 	Progress Progress
@@ -41,6 +43,22 @@ type Snapshot struct {
 
 	present map[Slot]*Pod
 	slots   []Slot
+}
+
+// Usable counts the nodes that are ready and whose taints the job tolerates.
+type Usable struct {
+	// Others is the number of those that the job does not avoid.
+	Others int
+	// Avoided are the names of those that it avoids.
+	Avoided []string
+}
+
+// Avoided are the nodes that a new pod keeps off.
+type Avoided struct {
+	// Required are the nodes that it never takes.
+	Required []string
+	// Preferred are the nodes that it takes if it fits nowhere else.
+	Preferred []string
 }
 
 // Refusal is a permanent error of the API server on a child of the job.

@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -143,6 +144,14 @@ func Waiting(reason, message string) PodOption {
 
 // On puts the pod on a node; "" takes it off.
 func On(node string) PodOption { return Edit(func(pod *corev1.Pod) { pod.Spec.NodeName = node }) }
+
+// Avoiding says that the pod's required affinity excludes the nodes.
+func Avoiding(nodes ...string) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.ResourceVersion = "7"
+		pod.Annotations = map[string]string{v1alpha1.AnnotationAvoidedNodes: strings.Join(nodes, ",")}
+	})
+}
 
 // Fenced takes the pod out of the Service.
 func Fenced() PodOption {

@@ -84,6 +84,11 @@ func NodeDeleted(node string) SnapshotOption {
 	return func(s *state.Snapshot) { s.Nodes = append(s.Nodes, state.DeletedNode(node, s.Now)) }
 }
 
+// Usable says how many nodes there are beside those that the job avoids, and which of those it could take again.
+func Usable(others int, avoided ...string) SnapshotOption {
+	return func(s *state.Snapshot) { s.Usable = &state.Usable{Others: others, Avoided: avoided} }
+}
+
 // Reported says that the progress Lease is there, and was renewed d after Epoch with that step.
 func Reported(step int64, d time.Duration) SnapshotOption {
 	return func(s *state.Snapshot) {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
@@ -189,6 +190,42 @@ var basics = []scenario{
 			r.FailNode(node)
 			r.restarted(1)
 			r.TaintNode(node)
+			r.succeed("worker-0")
+		}},
+	{name: "every_node_is_needed", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 0),
+		before: func(r *run) { r.Room = 1 }, play: func(r *run) {
+			r.running()
+			node := r.pod("worker-1").Spec.NodeName
+			r.FailNode(node)
+			r.restarted(1)
+			r.wait(2 * time.Minute)
+			r.ReviveNode(node)
+			r.succeed("worker-0")
+		}},
+	{name: "no_other_node_fits", job: []builder.JobOption{builder.Workers(1)}, want: leaderSucceeded(0, 1, 0),
+		play: func(r *run) {
+			r.running()
+			node := r.pod("worker-0").Spec.NodeName
+			r.FailNode(node)
+			r.NoNodes = true
+			r.until("the pod fits nowhere", func() bool {
+				pod := r.pod("worker-0")
+				return pod != nil && pod.Annotations[v1alpha1.AnnotationAvoidedNodes] == node && len(pod.Status.Conditions) > 0
+			})
+			r.ReviveNode(node)
+			r.until("the pod is made anew", func() bool { pod := r.pod("worker-0"); return pod != nil && len(pod.Annotations) == 0 })
+			r.NoNodes = false
+			r.succeed("worker-0")
+		}},
+	{name: "node_forgiven", job: []builder.JobOption{builder.Workers(1),
+		builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = ptr.To[int32](60) })}, want: leaderSucceeded(0, 1, 0),
+		play: func(r *run) {
+			r.running()
+			r.FailNode(r.pod("worker-0").Spec.NodeName)
+			r.NoNodes = true
+			r.until("the pod waits", func() bool { pod := r.pod("worker-0"); return pod != nil && len(pod.Annotations) > 0 })
+			r.until("the pod is made anew", func() bool { pod := r.pod("worker-0"); return pod != nil && len(pod.Annotations) == 0 })
+			r.NoNodes = false
 			r.succeed("worker-0")
 		}},
 	{name: "node_deleted", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0),

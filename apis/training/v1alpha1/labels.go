@@ -28,6 +28,9 @@ const LabelQueue = "kueue.x-k8s.io/queue-name"
 // AnnotationQueueMessage is set on a TrainingJob by the Kueue adapter: why the queue keeps it waiting, in the queue's own words.
 const AnnotationQueueMessage = Group + "/queue-message"
 
+// AnnotationAvoidedNodes is on pods: the nodes that their required node affinity excludes, with commas between them.
+const AnnotationAvoidedNodes = Group + "/avoided-nodes"
+
 // Annotations of the progress Lease, which the training writes.
 const (
 	// AnnotationStep is the training's step, a whole number that grows.

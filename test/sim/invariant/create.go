@@ -174,7 +174,7 @@ func (c *Checker) isFenced(pod *corev1.Pod) bool {
 
 // checkBound : at most so many creations as there were reasons for.
 func (c *Checker) checkBound(h *history, job *v1alpha1.TrainingJob) {
-	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings+h.parkings) + h.outside; h.creates > most {
+	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings+h.parkings) + h.outside + h.moved; h.creates > most {
 		c.violate("5 bounds: %d pods were created, with %d restarts, %d resumptions and %d deletions from outside at most %d can be",
 			h.creates, job.Status.Restarts, h.resumes, h.outside, most)
 	}

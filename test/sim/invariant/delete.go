@@ -54,9 +54,16 @@ func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.De
 	case is(job, v1alpha1.ConditionFinished):
 		c.checkCleanUp(r, pod, d, past)
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
+	case isMisplaced(r, pod):
+		c.of(d.UID()).moved++
 	default:
 		c.violate("6 deletes: %s, %s, is of the present life of an active job and is deleted", pod.Name, pod.Status.Phase)
 	}
+}
+
+// isMisplaced reports whether the pod never had a node, excludes some, and is deleted only if that is still so.
+func isMisplaced(r *server.Request, pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.Annotations[v1alpha1.AnnotationAvoidedNodes] != "" && r.Delete.Preconditions.ResourceVersion != nil
 }
 
 // checkCleanUp : what has ended keeps its log, unless the policy says otherwise. What ended while the delete was on its way
