@@ -14,13 +14,13 @@ import (
 // late rules because an attempt whose replicas do not all run in time has failed to start.
 func late(s *state.Snapshot) (*Verdict, time.Time) {
 	is := func(condition string) bool { return meta.IsStatusConditionTrue(s.Job.Status.Conditions, condition) }
-	deadline := startupDeadline(s.Job)
-	if deadline.IsZero() || is(v1alpha1.ConditionRunning) || is(v1alpha1.ConditionSuspended) {
+	missing, found := FirstMissing(s)
+	if !found || is(v1alpha1.ConditionRunning) || is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
 	}
-	missing, found := FirstMissing(s)
+	deadline := startupDeadline(s, missing)
 	switch {
-	case !found:
+	case deadline.IsZero():
 		return nil, time.Time{}
 	case s.Now.Before(deadline):
 		return nil, deadline
@@ -48,13 +48,18 @@ func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Verdict {
 	return &verdict
 }
 
-// startupDeadline returns when the present attempt should run in full; zero if there is no such time.
-func startupDeadline(job *v1alpha1.TrainingJob) time.Time {
-	limit := job.Spec.RunPolicy.StartupDeadlineSeconds
-	if limit == nil || job.Status.StartTime == nil {
+// startupDeadline returns when the slot should run in the present attempt; zero if there is no such time.
+func startupDeadline(s *state.Snapshot, slot state.Slot) time.Time {
+	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
+	if limit == nil || s.Job.Status.StartTime == nil {
 		return time.Time{}
 	}
-	return attemptStart(job).Add(time.Duration(*limit) * time.Second)
+	return slotStart(s, slot).Add(time.Duration(*limit) * time.Second)
+}
+
+// slotStart returns when the slot's present life was free to begin, as far as back-off goes.
+func slotStart(s *state.Snapshot, slot state.Slot) time.Time {
+	return latest(attemptStart(s.Job), s.NextStart(slot))
 }
 
 // attemptStart returns when the present attempt was free to create its pods.
