@@ -161,6 +161,8 @@ func (c conditions) setRunning(v policy.Verdict) {
 			now := metav1.NewTime(c.s.Now)
 			c.next.RunningTime = &now
 		}
+	case c.isTrue(v1alpha1.ConditionRunning) && c.s.Present(missing) == nil && c.s.Now.Before(c.s.NextStart(missing)):
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonBackOff, "The job goes on; "+createdAgain(c.s, missing))
 	case c.isTrue(v1alpha1.ConditionRunning):
 		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, strings.TrimSpace("The job goes on; "+missing.String()+" does not run at present. "+whoLingers(c.s)))
 	case v.Message != "": // the judge says what it waits for

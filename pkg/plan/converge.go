@@ -178,12 +178,25 @@ func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
 	if !attemptMayBegin(s) {
 		return steps, nextWordOfFormer(s)
 	}
-	missing := indispensableFirst(s, missingSlots(s))
+	due, wake := dueSlots(s, missingSlots(s))
+	missing := indispensableFirst(s, due)
 	group, ready := groupUp(s, missing)
 	if !ready {
 		return steps, s.Now.Add(askAgain)
 	}
-	return append(append(steps, group...), createPods(s, missing)...), time.Time{}
+	return append(append(steps, group...), createPods(s, missing)...), wake
+}
+
+// dueSlots returns the slots whose lives may begin now, and the time (zero: none) at which the next of the others may.
+func dueSlots(s *state.Snapshot, missing []state.Slot) (due []state.Slot, wake time.Time) {
+	for _, slot := range missing {
+		if next := s.NextStart(slot); s.Now.Before(next) {
+			wake = policy.Earliest(wake, next)
+		} else {
+			due = append(due, slot)
+		}
+	}
+	return due, wake
 }
 
 func createPods(s *state.Snapshot, missing []state.Slot) []Step {

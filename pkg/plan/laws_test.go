@@ -69,7 +69,7 @@ func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 	if _, err := state.ReadMemory(&v1alpha1.TrainingJob{Status: *is}); err != nil {
 		t.Fatalf("the status cannot be read back: %v", err)
 	}
-	if len(is.Incidents) > 10 || len(is.AvoidedNodes) > 16 || len(is.Budgets) > 3 || len(is.Message) > 1024 || len(is.Conditions) > 16 {
+	if len(is.Incidents) > 10 || len(is.AvoidedNodes) > 16 || len(is.Budgets) > 4 || len(is.Message) > 1024 || len(is.Conditions) > 16 {
 		t.Fatalf("%d incidents, %d avoided nodes, %d budgets, a message of %d bytes", len(is.Incidents), len(is.AvoidedNodes), len(is.Budgets), len(is.Message))
 	}
 	for _, b := range is.Budgets {

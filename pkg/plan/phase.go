@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -79,11 +80,19 @@ func whyNotRunning(s *state.Snapshot, slot state.Slot) (reason, message string) 
 		return p.Waiting.Reason, clip(slot.String() + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)
 	case p == nil && next != nil && s.Now.Before(next.Time):
 		return v1alpha1.ReasonBackOff, "The next pods are created at " + next.UTC().Format("15:04:05") + " UTC."
+	case p == nil && s.Now.Before(s.NextStart(slot)):
+		return v1alpha1.ReasonBackOff, createdAgain(s, slot)
 	case p == nil && !attemptMayBegin(s):
 		return v1alpha1.ReasonFormerPodsEnding, strings.TrimSpace("Pods of an earlier life can still run; the next ones are created when they have ended. " + whoLingers(s))
 	default:
 		return v1alpha1.ReasonReplicasStarting, "Waiting for all replicas to run."
 	}
+}
+
+// createdAgain says until when the slot's next life is held back, and for which restart in a row.
+func createdAgain(s *state.Snapshot, slot state.Slot) string {
+	return fmt.Sprintf("%s is created again at %s UTC (restart %d in a row).",
+		slot, s.NextStart(slot).UTC().Format("15:04:05"), s.Memory[slot.Role].RestartsInRow[slot.Index])
 }
 
 // isOrdinary reports whether the reason is one that every starting pod goes through.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +24,7 @@ func nextStatus(s *state.Snapshot, v policy.Verdict) v1alpha1.TrainingJobStatus 
 	memory := s.Memory.Clone()
 	if v.Ruling != policy.Final {
 		remember(s, memory)
+		forgetCalm(s, memory)
 		fit(s, &next, memory, v.Ruling)
 		keepTime(s, &next, v)
 		keepProgress(s, &next)
@@ -65,6 +67,17 @@ func remember(s *state.Snapshot, memory state.Memory) {
 		if m := memory[p.Slot.Role]; m != nil && !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) {
 			m.Replace(p.Slot.Index)
 		}
+	}
+}
+
+// forgetCalm forgets of slots that were not restarted lately how often they were in a row, and when their lives could begin once
+// nothing counts from that any more.
+func forgetCalm(s *state.Snapshot, memory state.Memory) {
+	for role, m := range memory {
+		maps.DeleteFunc(m.RestartsInRow, func(index, _ int) bool { return policy.IsCalm(s, state.Slot{Role: role, Index: index}) })
+		maps.DeleteFunc(m.NextStarts, func(index, _ int) bool {
+			return policy.NothingCountsFrom(s, state.Slot{Role: role, Index: index})
+		})
 	}
 }
 
@@ -155,9 +168,6 @@ func apply(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Mem
 	case policy.Suspend:
 		forgetStarts(memory)
 	case policy.Restart:
-		next.ConsecutiveRestarts = policy.ConsecutiveRestarts(s) + 1
-		start := metav1.NewTime(v.NextStart.Truncate(time.Second))
-		next.NextStartTime = &start
 		for i := range v.Restarts {
 			count(next, &v.Restarts[i])
 			beginLives(s, next, memory, &v.Restarts[i])
@@ -181,6 +191,9 @@ func resume(s *state.Snapshot, memory state.Memory) {
 		}
 		m.Parked.Remove(slot.Index)
 	}
+	for _, m := range memory {
+		m.ForgetBackOff()
+	}
 }
 
 func count(next *v1alpha1.TrainingJobStatus, order *policy.RestartOrder) {
@@ -195,17 +208,21 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 	switch order.Scope {
 	case v1alpha1.ScopeReplica:
 		role.Replace(int(order.Failure.Index))
+		role.HoldBack(int(order.Failure.Index), int(order.InRow), order.NextStart)
 	case v1alpha1.ScopeRole:
 		for i := range int(s.Job.Spec.Replicas(order.Failure.Role)) {
 			if !role.Succeeded.Has(i) {
 				role.Replace(i)
+				role.HoldBack(i, int(order.InRow), order.NextStart)
 			}
 		}
 	case v1alpha1.ScopeJob:
 		next.Attempt++
+		next.ConsecutiveRestarts, next.NextStartTime = order.InRow, &metav1.Time{Time: order.NextStart}
 		forgetStarts(memory)
 		for _, m := range memory {
 			m.Replacements, m.GivenUp = state.Counts{}, state.IndexSet{}
+			m.ForgetBackOff()
 			if policy.IsCollective(&s.Job.Spec) {
 				m.Succeeded = state.IndexSet{}
 			}
@@ -230,6 +247,8 @@ func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 			status.ParkedTime = nil
 		}
 		status.Replacements = m.Replacements.String()
+		status.RestartsInRow = m.RestartsInRow.String()
+		status.NextStarts = m.NextStarts.String()
 		status.Succeeded = int32(m.Succeeded.Len())
 		next.ReplicaStatuses[role] = status
 	}

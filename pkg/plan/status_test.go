@@ -55,19 +55,87 @@ func TestTheStatusOfAJobThatRuns(t *testing.T) {
 	}
 }
 
+// at is what nextStarts says of the slots whose lives may begin d after Epoch.
+func at(indexes string, d time.Duration) string {
+	return fmt.Sprintf("%s:%d", indexes, builder.Epoch.Add(d).Unix())
+}
+
+// alone says what the status remembers of the workers' own back-off.
+func alone(restartsInRow, nextStarts string) builder.JobOption {
+	return builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{RestartsInRow: restartsInRow, NextStarts: nextStarts, Replacements: restartsInRow})
+}
+
+// ownBackOff is what a status says of the workers' own back-off, and of the whole job's.
+type ownBackOff struct {
+	InARow, Next string
+	Whole        *metav1.Time
+}
+
+func TestTheBackOffOfAReplicaIsItsOwn(t *testing.T) {
+	pending := builder.TimePtr(90 * second)
+	whole := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = pending })
+	suspended := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
+	cases := []struct {
+		name    string
+		options []builder.JobOption
+		seen    []builder.SnapshotOption
+		want    ownBackOff
+	}{
+		{"the loss of one moves neither another's next start nor the whole job's", []builder.JobOption{whole, alone("1:4", at("1", 100*second))},
+			seen(builder.Running("worker", 0), builder.Deleted("worker", 2)), ownBackOff{"1:4,2:1", at("1", 100*second) + "," + at("2", 60*second), pending}},
+		{"the third in a row waits twice as long as the second", []builder.JobOption{alone("1:2", at("1", 50*second))},
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 2)), builder.Running("worker", 2)), ownBackOff{"1:3", at("1", 70*second), nil}},
+		{"after a calm time nothing is remembered", []builder.JobOption{alone("1:2", at("1", 50*second))},
+			seen(builder.Running("worker", 0), builder.Now(650*second)), ownBackOff{}},
+		{"when a life may begin is remembered as long as its startup deadline counts from it",
+			[]builder.JobOption{builder.StartupDeadline(3600), alone("1:2", at("1", 50*second))},
+			seen(builder.Running("worker", 0), builder.Now(650*second)), ownBackOff{"", at("1", 50*second), nil}},
+		{"a whole-job restart forgets all of it", []builder.JobOption{pytorch, alone("0-1:2", at("0-1", 50*second))},
+			seen(builder.Running("worker", 0, builder.Life(0, 2)), builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 2))),
+			ownBackOff{"", "", builder.TimePtr(60 * second)}},
+		{"so does a resumption", []builder.JobOption{builder.StartedAt(0), suspended, alone("0-1:2", at("0-1", 100*second))}, nil, ownBackOff{}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			status := plan.Make(builder.Snapshot(builder.Job("j", append(c.options, builder.Workers(3))...), c.seen...)).Status
+			worker := status.ReplicaStatuses[v1alpha1.Worker]
+			if diff := cmp.Diff(c.want, ownBackOff{worker.RestartsInRow, worker.NextStarts, status.NextStartTime}); diff != "" {
+				t.Errorf("back-off (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheConditionTellsWhenAReplicaIsCreatedAgain(t *testing.T) {
+	const again = "worker-1 is created again at 12:01:30 UTC (restart 3 in a row)."
+	for message, runs := range map[string]builder.JobOption{
+		again:                       func(*v1alpha1.TrainingJob) {},
+		"The job goes on; " + again: builder.RunsSince(0),
+	} {
+		job := builder.Job("j", builder.Workers(2), runs, alone("1:3", at("1", 90*second)))
+		p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0)))
+		got := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionRunning)
+		if got.Reason != v1alpha1.ReasonBackOff || got.Message != message {
+			t.Errorf("%s: %s, want %s", got.Reason, got.Message, message)
+		}
+	}
+}
+
 // counted is the part of a status that an incident changes.
 type counted struct {
 	Phase                                        v1alpha1.Phase
 	Attempt, Restarts, Billed, InARow            int32
 	RoleRestarts                                 int32
 	Started, Succeeded, Replaced, ScopeOfFailure string
-	Next                                         time.Duration
+	// AloneInARow and NextStarts are the workers' own, by index: restarts in a row, and when their lives may begin.
+	AloneInARow, NextStarts string
+	Next                    time.Duration
 }
 
 func countedIn(status *v1alpha1.TrainingJobStatus) counted {
 	worker := status.ReplicaStatuses[v1alpha1.Worker]
 	c := counted{status.Phase, status.Attempt, status.Restarts, status.BilledRestarts, status.ConsecutiveRestarts, worker.Restarts,
-		worker.StartedIndexes, worker.SucceededIndexes, worker.Replacements, string(worker.RestartScope), 0}
+		worker.StartedIndexes, worker.SucceededIndexes, worker.Replacements, string(worker.RestartScope), worker.RestartsInRow, worker.NextStarts, 0}
 	if status.NextStartTime != nil {
 		c.Next = status.NextStartTime.Sub(builder.Epoch)
 	}
@@ -83,25 +151,25 @@ func TestAnIncidentIsWrittenInOneStatus(t *testing.T) {
 	}{
 		{"a whole-job restart begins another attempt and forgets what ran",
 			[]builder.JobOption{pytorch}, seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Running("worker", 2)),
-			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "", "", "Job", 65 * second}},
+			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "", "", "Job", "", "", 60 * second}},
 		{"in a collective it forgets what succeeded too", []builder.JobOption{pytorch},
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Succeeded("worker", 2)),
-			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "", "", "Job", 65 * second}},
+			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "", "", "Job", "", "", 60 * second}},
 		{"otherwise what has succeeded never runs again", []builder.JobOption{builder.Scope(v1alpha1.ScopeJob, v1alpha1.Worker)},
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Succeeded("worker", 2)),
-			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "2", "", "Job", 65 * second}},
+			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "2", "", "Job", "", "", 60 * second}},
 		{"replacing a replica gives it another life and leaves the others", nil,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Running("worker", 2)),
-			counted{v1alpha1.PhaseRunning, 0, 1, 1, 1, 1, "0,2", "", "1:1", "Replica", 65 * second}},
+			counted{v1alpha1.PhaseRunning, 0, 1, 1, 0, 1, "0,2", "", "1:1", "Replica", "1:1", at("1", 60*second), 0}},
 		{"a lost replica is replaced at once and not charged", nil,
 			seen(builder.Running("worker", 0), builder.Deleted("worker", 1), builder.Running("worker", 2)),
-			counted{v1alpha1.PhaseRunning, 0, 1, 0, 1, 1, "0,2", "", "1:1", "Replica", 60 * second}},
+			counted{v1alpha1.PhaseRunning, 0, 1, 0, 0, 1, "0,2", "", "1:1", "Replica", "1:1", at("1", 60*second), 0}},
 		{"replacing a role counts once", []builder.JobOption{builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1))),
-			counted{v1alpha1.PhaseRunning, 0, 1, 1, 1, 1, "", "", "0-2:1", "Role", 65 * second}},
+			counted{v1alpha1.PhaseRunning, 0, 1, 1, 0, 1, "", "", "0-2:1", "Role", "0-2:1", at("0-2", 60*second), 0}},
 		{"two replicas at once count twice", nil,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1))),
-			counted{v1alpha1.PhaseRunning, 0, 2, 2, 1, 2, "0", "", "1-2:1", "Replica", 65 * second}},
+			counted{v1alpha1.PhaseRunning, 0, 2, 2, 0, 2, "0", "", "1-2:1", "Replica", "1-2:1", at("1-2", 60*second), 0}},
 	}
 	running := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2))
 	for _, c := range cases {

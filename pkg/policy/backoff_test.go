@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,24 +16,40 @@ func inARow(n int32) builder.JobOption {
 	return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.ConsecutiveRestarts = n })
 }
 
+// slotInARow says that worker-1 is in its n-th restart in a row, begun at the time; of 0 nothing is remembered.
+func slotInARow(n int, at time.Duration) builder.JobOption {
+	if n == 0 {
+		return func(*v1alpha1.TrainingJob) {}
+	}
+	return builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{
+		RestartsInRow: fmt.Sprintf("1:%d", n), NextStarts: fmt.Sprintf("1:%d", builder.Epoch.Add(at).Unix()),
+	})
+}
+
 func TestBackOffDoublesUpToItsLimit(t *testing.T) {
 	cases := []struct {
 		name        string
 		first, most int
 		want        []time.Duration // for 0, 1, 2 ... restarts in a row
 	}{
-		{"the default", 5, 300, []time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300}},
-		{"no back-off", 0, 300, []time.Duration{0, 0, 0}},
-		{"first and limit the same", 7, 7, []time.Duration{7, 7, 7}},
-		{"the longest", 86400, 86400, []time.Duration{86400, 86400}},
+		{"the default", 5, 300, []time.Duration{0, 5, 10, 20, 40, 80, 160, 300, 300, 300}},
+		{"0 does not turn it off", 0, 300, []time.Duration{0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}},
+		{"nor does a limit of 0", 0, 0, []time.Duration{0, 1, 1, 1}},
+		{"first and limit the same", 7, 7, []time.Duration{0, 7, 7}},
+		{"the longest", 86400, 86400, []time.Duration{0, 86400, 86400}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for row, seconds := range c.want {
-				job := builder.Job("j", builder.Workers(2), builder.BackOff(c.first, c.most), inARow(int32(row)))
-				got := judge(builder.Snapshot(job, builder.Failed("worker", 1, builder.Exit(1))))
-				if got.Wait != seconds*second {
-					t.Errorf("after %d restarts in a row the wait is %v, want %v", row, got.Wait, seconds*second)
+				options := []builder.JobOption{builder.Workers(2), builder.BackOff(c.first, c.most)}
+				whole := builder.Job("j", append(options, pytorch, inARow(int32(row)))...)
+				alone := builder.Job("j", append(options, slotInARow(row, 50*second))...)
+				for _, job := range []*v1alpha1.TrainingJob{whole, alone} {
+					for _, broken := range []builder.SnapshotOption{builder.Failed("worker", 1, builder.Exit(1)), builder.Deleted("worker", 1)} {
+						if got := judge(builder.Snapshot(job, broken)); got.Wait != seconds*second {
+							t.Errorf("after %d restarts in a row %v waits %v, want %v", row, got.Restarts, got.Wait, seconds*second)
+						}
+					}
 				}
 			}
 		})
@@ -40,17 +57,55 @@ func TestBackOffDoublesUpToItsLimit(t *testing.T) {
 }
 
 func TestTenThousandRestartsInARowDoNotOverflowTheBackOff(t *testing.T) {
-	job := builder.Job("j", builder.Workers(2), inARow(10_000), builder.MaxRestarts(10_000))
+	job := builder.Job("j", pytorch, builder.Workers(2), inARow(10_000), builder.MaxRestarts(10_000))
 	if got := judge(builder.Snapshot(job, builder.Failed("worker", 1, builder.Exit(1)))); got.Wait != 300*second {
 		t.Errorf("the wait is %v, want 5m", got.Wait)
 	}
 }
 
-func TestTheFirstLostPodIsReplacedAtOnceAndTheNextNot(t *testing.T) {
-	for row, want := range []time.Duration{0, 10 * second, 20 * second} {
-		job := builder.Job("j", builder.Workers(2), inARow(int32(row)))
-		if got := judge(builder.Snapshot(job, builder.Deleted("worker", 1))); got.Wait != want {
-			t.Errorf("after %d restarts in a row a lost pod waits %v, want %v", row, got.Wait, want)
+// The status keeps whole seconds: a wait of a second is not cut short to a part of it.
+func TestAWaitIsNotCutShortByRounding(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.BackOff(0, 300), slotInARow(1, 50*second))
+	v, _ := policy.Judge(builder.Snapshot(job, builder.Deleted("worker", 1), builder.Now(60*second+time.Millisecond)))
+	if want := builder.Epoch.Add(62 * second); !v.Restarts[0].NextStart.Equal(want) {
+		t.Errorf("it begins at %v, want %v", v.Restarts[0].NextStart, want)
+	}
+}
+
+// Steady losses of others, or a peer that crashes again and again, never hold back a replica that was lost.
+func TestBackOffIsOfWhatIsRestarted(t *testing.T) {
+	both := seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Deleted("worker", 2, builder.DeletedAt(60*second)))
+	cases := []struct {
+		name string
+		job  []builder.JobOption
+		want []time.Duration // of worker-1 and worker-2, as far as they are restarted alone
+	}{
+		{"one in its fifth restart, one lost for the first time", []builder.JobOption{slotInARow(4, 50*second)}, []time.Duration{40, 0}},
+		{"restarts of the whole job in a row do not hold back a replica", []builder.JobOption{inARow(7)}, []time.Duration{0, 0}},
+		{"nor do a replica's the whole job", []builder.JobOption{pytorch, slotInARow(4, 50*second)}, []time.Duration{0}},
+		{"of a role that is restarted as one all wait as long as the worst of it",
+			[]builder.JobOption{builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker), slotInARow(4, 50*second)}, []time.Duration{40}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := builder.Snapshot(builder.Job("j", append(c.job, builder.Workers(3))...), both...)
+			v, _ := policy.Judge(s)
+			var got []time.Duration
+			for _, o := range v.Restarts {
+				got = append(got, o.NextStart.Sub(s.Now)/second)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("waits in seconds (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTenCalmMinutesResetTheBackOffOfAReplica(t *testing.T) {
+	for now, want := range map[time.Duration]time.Duration{649 * second: 20 * second, 650 * second: 0} {
+		job := builder.Job("j", builder.Workers(2), slotInARow(3, 50*second))
+		if got := judge(builder.Snapshot(job, builder.Deleted("worker", 1), builder.Now(now))); got.Wait != want {
+			t.Errorf("at %v it waits %v, want %v", now, got.Wait, want)
 		}
 	}
 }
@@ -73,8 +128,9 @@ func TestTenCalmMinutesResetTheBackOff(t *testing.T) {
 		{"after them", []builder.JobOption{runs(true)}, calm, 0},
 		{"a job that does not run does not calm down", []builder.JobOption{runs(false)}, 10 * calm, 4},
 		{"a job that never ran does not calm down", nil, 10 * calm, 4},
-		{"a replica replaced since then starts them anew", []builder.JobOption{runs(true), next(calm)}, 2*calm - second, 4},
-		{"ten minutes after a replica was replaced", []builder.JobOption{runs(true), next(calm)}, 2 * calm, 0},
+		{"a second before, after a back-off", []builder.JobOption{runs(true), next(calm)}, 2*calm - second, 4},
+		{"after them, after a back-off", []builder.JobOption{runs(true), next(calm)}, 2 * calm, 0},
+		{"a replica that was replaced does not disturb them", []builder.JobOption{runs(true), slotInARow(2, calm-second)}, calm, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,8 +18,31 @@ func isBilled(f *v1alpha1.Failure) bool {
 	return !isLoss(f.Cause) && f.Role != v1alpha1.Evaluator
 }
 
-// budgetOf returns the budget that failures of the cause are charged to.
-func budgetOf(cause v1alpha1.Cause) v1alpha1.BudgetName {
+// budgetNames are the budgets in the order in which a status lists them.
+var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses}
+
+// budgetOf returns the budget that the restart counts against; "" if it counts against none.
+func budgetOf(o *RestartOrder) v1alpha1.BudgetName {
+	switch {
+	case o.Billed:
+		return budgetOfCause(o.Failure.Cause)
+	case o.RuleMade && o.Failure.Role != v1alpha1.Evaluator:
+		return v1alpha1.BudgetRuleMadeLosses
+	default:
+		return ""
+	}
+}
+
+// nameOf names a budget that is used up, as its user knows it.
+func nameOf(name v1alpha1.BudgetName, limit int32) string {
+	if name == v1alpha1.BudgetRuleMadeLosses {
+		return fmt.Sprintf("the budget %s (%d within recovery.windowSeconds, for losses that only recovery.rules call so)", name, limit)
+	}
+	return fmt.Sprintf("recovery.%s (%d)", name, limit)
+}
+
+// budgetOfCause returns the budget that failures of the cause are charged to.
+func budgetOfCause(cause v1alpha1.Cause) v1alpha1.BudgetName {
 	switch cause {
 	case v1alpha1.CauseOOM:
 		return v1alpha1.BudgetOOMRestarts
@@ -37,6 +61,8 @@ func limitOf(s *state.Snapshot, name v1alpha1.BudgetName) int32 {
 		return ptr.Deref(recovery.MaxOOMRestarts, v1alpha1.DefaultMaxOOMRestarts)
 	case v1alpha1.BudgetHangRestarts:
 		return ptr.Deref(recovery.MaxHangRestarts, v1alpha1.DefaultMaxHangRestarts)
+	case v1alpha1.BudgetRuleMadeLosses:
+		return v1alpha1.MaxRuleMadeLosses
 	default:
 		return ptr.Deref(recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)
 	}
@@ -56,19 +82,19 @@ func charged(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
 // Budgets returns the budgets after what the amendments give back or charge elsewhere, and what the orders charge now.
 func Budgets(s *state.Snapshot, amendments []Amendment, orders []RestartOrder) []v1alpha1.Budget {
 	var budgets []v1alpha1.Budget
-	for _, name := range []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts} {
+	for _, name := range budgetNames {
 		times := charged(s, name)
 		for _, a := range amendments {
 			at := slices.IndexFunc(times, func(t metav1.Time) bool { return t.Equal(&a.Was.RestartTime) })
-			if a.Was.Billed && budgetOf(a.Was.Cause) == name && at >= 0 {
+			if a.Was.Billed && budgetOfCause(a.Was.Cause) == name && at >= 0 {
 				times = slices.Delete(times, at, at+1)
 			}
-			if a.Is.Billed && budgetOf(a.Is.Cause) == name {
+			if a.budget() == name {
 				times = append(times, a.Is.RestartTime)
 			}
 		}
 		for i := range orders {
-			if orders[i].Billed && budgetOf(orders[i].Failure.Cause) == name {
+			if budgetOf(&orders[i]) == name {
 				times = append(times, metav1.NewTime(s.Now.Truncate(time.Second)))
 			}
 		}
@@ -92,8 +118,15 @@ func GivenUp(s *state.Snapshot, slot state.Slot) (f *v1alpha1.Failure, ok bool) 
 // isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget, unless a
 // rule of the user's fails the job for it.
 func isGivenUp(s *state.Snapshot, o *RestartOrder) bool {
-	if o.Failure.Role != v1alpha1.Evaluator || isLoss(o.Failure.Cause) || failsJob(s.Job, o) {
+	restarts := s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts
+	switch {
+	case o.Failure.Role != v1alpha1.Evaluator || failsJob(s.Job, o):
 		return false
+	case o.RuleMade:
+		return restarts >= limitOf(s, v1alpha1.BudgetRuleMadeLosses)
+	case isLoss(o.Failure.Cause):
+		return false
+	default:
+		return isFatal(*o) || restarts >= limitOf(s, v1alpha1.BudgetRestarts)
 	}
-	return isFatal(*o) || s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= limitOf(s, v1alpha1.BudgetRestarts)
 }

@@ -20,7 +20,7 @@ func used(n int) builder.JobOption {
 
 func TestBudget(t *testing.T) {
 	exit := seen(builder.Failed("worker", 1, builder.Exit(1)))
-	whole := restart(5*second, "worker-1 Retryable Job billed")
+	whole := restart(0, "worker-1 Retryable Job billed")
 	job := func(limit, already int) *v1alpha1.TrainingJob {
 		return builder.Job("j", pytorch, builder.Workers(3), builder.MaxRestarts(limit), used(already))
 	}
@@ -35,7 +35,7 @@ func TestBudget(t *testing.T) {
 		{"three replicas that fail at once are billed three times",
 			builder.Job("j", builder.Workers(4), builder.MaxRestarts(3)),
 			seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1))),
-			restart(5*second, "worker-1 Retryable Replica billed", "worker-2 Retryable Replica billed", "worker-3 Retryable Replica billed")},
+			restart(0, "worker-1 Retryable Replica billed", "worker-2 Retryable Replica billed", "worker-3 Retryable Replica billed")},
 		{"three that fail at once with two restarts left fail the job",
 			builder.Job("j", builder.Workers(4), builder.MaxRestarts(2)),
 			seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1))), spent},
@@ -45,7 +45,7 @@ func TestBudget(t *testing.T) {
 			job(0, 10), seen(builder.Deleted("worker", 1)), lost(0, "worker-1 Infrastructure Job free")},
 		{"three ranks of one collective are billed once", job(1, 0),
 			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1))),
-			restart(5*second, "worker-0 Retryable Job billed")},
+			restart(0, "worker-0 Retryable Job billed")},
 	})
 }
 
@@ -63,26 +63,66 @@ func TestBudgetsByCause(t *testing.T) {
 	hang := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return base(append(options, builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart))...)
 	}
-	outOfMemory := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica billed"}, Wait: 5 * second}
-	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"worker-0 Hang Job billed"}, Wait: 5 * second}
+	outOfMemory := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica billed"}}
+	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"worker-0 Hang Job billed"}}
 	check(t, []judgeCase{
 		{"the third out of memory restarts", base(at(v1alpha1.BudgetOOMRestarts, 0, 0)), oom, outOfMemory},
 		{"the fourth fails the job", base(at(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), oom, spent},
 		{"a used budget for exits is no harm to one for memory", base(at(v1alpha1.BudgetRestarts, 0)), oom, outOfMemory},
 		{"a used budget for memory is no harm to one for exits", base(at(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), exit,
-			restart(5*second, "worker-1 Retryable Replica billed")},
+			restart(0, "worker-1 Retryable Replica billed")},
 		{"the fifth hang restarts", hang(at(v1alpha1.BudgetHangRestarts, 0, 0, 0, 0)), seen(builder.Running("worker", 0), builder.Running("worker", 1)), hangs},
 		{"the sixth fails the job", hang(at(v1alpha1.BudgetHangRestarts, 0, 0, 0, 0, 0)), seen(builder.Running("worker", 0), builder.Running("worker", 1)), spent},
 		{"a start that fails is charged like an exit", base(at(v1alpha1.BudgetRestarts, 0)),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", ""))), spent},
 		{"a restart within the window counts", base(at(v1alpha1.BudgetRestarts, 0)), append(exit, soon), spent},
 		{"a restart as old as the window counts no longer", base(at(v1alpha1.BudgetRestarts, 0)), append(exit, later),
-			restart(5*second, "worker-1 Retryable Replica billed")},
+			restart(0, "worker-1 Retryable Replica billed")},
 		{"of several only those within the window count", base(builder.MaxRestarts(2), at(v1alpha1.BudgetRestarts, 0, 0, 0, 30*second, 40*second)), append(exit, later), spent},
 		{"failures of several budgets at once are charged to each", base(builder.Workers(3), at(v1alpha1.BudgetOOMRestarts, 0, 0)),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.ExitSaying(137, "OOMKilled", ""))),
-			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-2 OOM Replica billed", "worker-1 Retryable Replica billed"}, Wait: 5 * second}},
+			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-2 OOM Replica billed", "worker-1 Retryable Replica billed"}}},
 	})
+}
+
+// ruleMade says that n losses of the last minute were losses only because a rule said so.
+func ruleMade(n int) builder.JobOption {
+	return builder.Charged(v1alpha1.BudgetRuleMadeLosses, make([]time.Duration, n)...)
+}
+
+func TestLossesThatOnlyARuleMakesAreBounded(t *testing.T) {
+	says := builder.Rules(rule{ExitCodes: []int32{77}, Cause: v1alpha1.CauseInfrastructure}, rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Cause: v1alpha1.CausePreempted},
+		rule{Reasons: []string{v1alpha1.ReasonDeleted}, Cause: v1alpha1.CausePreempted})
+	job := func(n int, options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append(options, builder.Workers(2), says, ruleMade(n), builder.MaxRestarts(0))...)
+	}
+	exit := seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(77)))
+	restarts := lost(0, "worker-1 Infrastructure Replica free")
+	evaluator := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Failed("evaluator", 0, builder.Exit(77)))
+	evaluated := func(restarts int32) *v1alpha1.TrainingJob {
+		return job(100, builder.Evaluators(1), builder.Remember(v1alpha1.Evaluator, v1alpha1.ReplicaStatus{Restarts: restarts}))
+	}
+	check(t, []judgeCase{
+		{"the hundredth is restarted", job(99), exit, restarts},
+		{"the next fails the job", job(100), exit, spent},
+		{"as old as the window they count no longer", job(100), append(exit, builder.Now(86400*second)), restarts},
+		{"a loss that Kubernetes tells of does not count", job(100), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.Disrupted("EvictionByEvictionAPI", 20*second))), restarts},
+		{"nor one of which a rule says that it is another loss", job(100), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)),
+			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Replica free"}}},
+		{"a time that ran out counts", job(100, builder.StartedAt(0), builder.StartupDeadline(30)), seen(builder.Running("worker", 0)), spent},
+		{"several at once count each", builder.Job("j", builder.Workers(2), says, ruleMade(99)), seen(builder.Failed("worker", 0, builder.Exit(77)), builder.Failed("worker", 1, builder.Exit(77))), spent},
+		{"an evaluator never fails the job", evaluated(99), evaluator, lost(0, "evaluator-0 Infrastructure Replica free")},
+		{"but is left as it failed after a hundred restarts", evaluated(100), evaluator, judged{}},
+	})
+}
+
+func TestTheBudgetOfRuleMadeLossesIsNamed(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), ruleMade(100), builder.Rules(rule{ExitCodes: []int32{77}, Cause: v1alpha1.CauseInfrastructure}))
+	v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(77))))
+	want := "worker-1 on node-worker-1 was lost (Error) and the budget ruleMadeLosses (100 within recovery.windowSeconds, for losses that only recovery.rules call so) is used up."
+	if diff := cmp.Diff(want, v.Message); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
 }
 
 func TestABudgetThatIsUsedUpIsNamed(t *testing.T) {
@@ -111,7 +151,9 @@ func TestBudgetsAfterARestart(t *testing.T) {
 	budget := func(name v1alpha1.BudgetName, limit int32, all ...time.Duration) v1alpha1.Budget {
 		return v1alpha1.Budget{Name: name, Limit: limit, Used: int32(len(all)), Times: times(all...)}
 	}
-	const restarts, oom, hang = v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts
+	const restarts, oom, hang, made = v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses
+	ruled := order(v1alpha1.CauseInfrastructure, false)
+	ruled.RuleMade = true
 	free := incident(v1alpha1.CauseInfrastructure, false, 20*second)
 	cases := []struct {
 		name   string
@@ -124,6 +166,9 @@ func TestBudgetsAfterARestart(t *testing.T) {
 		{"each order is charged to the budget of its cause", nil, nil,
 			[]policy.RestartOrder{order(v1alpha1.CauseRetryable, true), order(v1alpha1.CauseStartup, true), order(v1alpha1.CauseOOM, true), order(v1alpha1.CauseHang, true)},
 			[]v1alpha1.Budget{budget(restarts, 10, 60*second, 60*second), budget(oom, 3, 60*second), budget(hang, 5, 60*second)}},
+		{"a loss that only a rule makes counts against its own budget", nil, nil, []policy.RestartOrder{ruled}, []v1alpha1.Budget{budget(made, 100, 60*second)}},
+		{"so it does if it turns out to be one", []builder.JobOption{builder.Charged(restarts, 20*second)},
+			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free, RuleMade: true}}, nil, []v1alpha1.Budget{budget(made, 100, 20*second)}},
 		{"what is older than the window goes", []builder.JobOption{builder.Charged(restarts, -86400*second, -86340*second, 10*second)}, nil,
 			[]policy.RestartOrder{order(v1alpha1.CauseRetryable, true)}, []v1alpha1.Budget{budget(restarts, 10, 10*second, 60*second)}},
 		{"what was charged for a loss is given back", []builder.JobOption{builder.Charged(restarts, 10*second, 20*second)},
@@ -159,9 +204,9 @@ func TestEvaluators(t *testing.T) {
 	running := builder.Running("worker", 0)
 	check(t, []judgeCase{
 		{"an evaluator's restart is not charged to the training",
-			job(), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(5*second, "evaluator-1 Retryable Replica free")},
+			job(), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(0, "evaluator-1 Retryable Replica free")},
 		{"nor does it fail the job when the training's budget is used up",
-			job(used(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(5*second, "evaluator-1 Retryable Replica free")},
+			job(used(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(0, "evaluator-1 Retryable Replica free")},
 		{"past its own budget it is left as it failed",
 			job(restarted(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), judged{}},
 		{"a permanent exit code leaves it as it failed",
@@ -170,7 +215,7 @@ func TestEvaluators(t *testing.T) {
 			job(restarted(3)), seen(running, builder.Deleted("evaluator", 1)), lost(0, "evaluator-1 Infrastructure Replica free")},
 		{"an evaluator that is left does not hide a worker's failure",
 			job(), seen(builder.Failed("evaluator", 0, builder.Exit(127), builder.At(1*second)), builder.Failed("worker", 0, builder.Exit(1))),
-			restart(5*second, "worker-0 Retryable Job billed")},
+			restart(0, "worker-0 Retryable Job billed")},
 		{"an evaluator that is left does not keep the job from running",
 			job(builder.StartedAt(0), builder.StartupDeadline(10)),
 			seen(running, builder.Running("evaluator", 0), builder.Failed("evaluator", 1, builder.Exit(127))), judged{}},

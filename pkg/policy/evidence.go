@@ -11,6 +11,13 @@ import (
 // Amendment is an incident whose true cause showed after the restart.
 type Amendment struct {
 	Was, Is v1alpha1.Incident
+	// RuleMade is whether it turns out to be a loss only because a rule of recovery.rules says so.
+	RuleMade bool
+}
+
+// budget returns the budget that what it truly was counts against; "" for none.
+func (a *Amendment) budget() v1alpha1.BudgetName {
+	return budgetOf(&RestartOrder{Failure: a.Is.Failure, Billed: a.Is.Billed, RuleMade: a.RuleMade})
 }
 
 // Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident
@@ -21,15 +28,16 @@ func Explain(s *state.Snapshot, orders []RestartOrder) []Amendment {
 	for _, was := range s.Job.Status.Incidents {
 		is := was
 		is.Explained = true
+		ruleMade := false
 		switch o := evidence(s, &was); {
 		case o != nil && !isFatal(*o):
-			is.Failure, is.Billed = o.Failure, o.Billed
+			is.Failure, is.Billed, ruleMade = o.Failure, o.Billed, o.RuleMade
 		case isConsequence(s, &was, orders):
 			is.Billed = false
 		default:
 			continue
 		}
-		found = append(found, Amendment{was, is})
+		found = append(found, Amendment{was, is, ruleMade})
 	}
 	return found
 }

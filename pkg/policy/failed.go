@@ -77,22 +77,19 @@ func order(s *state.Snapshot, orders []RestartOrder) Verdict {
 			return fail(&o.Failure, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, and recovery.noProgressLimit (%d) restarts in a row have not brought the training beyond step %d.",
 				Describe(&o.Failure), noProgressLimit(s), s.Job.Status.Progress.Step))
 		}
-		name := budgetOf(o.Failure.Cause)
-		if o.Billed {
-			used[name]++
-		}
+		name := budgetOf(o)
+		used[name]++
 		count, limit := int32(len(charged(s, name)))+used[name], limitOf(s, name)
-		if o.Billed && count > limit {
-			return fail(&o.Failure, v1alpha1.ReasonMaxRestartsExceeded,
-				fmt.Sprintf("%s and recovery.%s (%d) is used up.", Describe(&o.Failure), name, limit))
+		if name != "" && count > limit {
+			return fail(&o.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.", Describe(&o.Failure), nameOf(name, limit)))
 		}
 		o.Followers = followers(s, o)
 		o.Message = restartMessage(s, o, count, limit)
+		o.InRow, o.NextStart = backOff(s, o)
 	}
 	first := &orders[0]
 	return Verdict{
-		Ruling: Restart, Reason: RestartReason(&first.Failure), Message: first.Message,
-		Failure: &first.Failure, Restarts: orders, NextStart: s.Now.Add(backOff(s, first.Failure.Cause)),
+		Ruling: Restart, Reason: RestartReason(&first.Failure), Message: first.Message, Failure: &first.Failure, Restarts: orders,
 	}
 }
 

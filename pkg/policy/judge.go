@@ -36,16 +36,20 @@ type Verdict struct {
 	Failure *v1alpha1.Failure
 	// Restarts are what to restart: several of scope Replica or Role, or one of scope Job.
 	Restarts []RestartOrder
-	// NextStart is the time before which no new life may begin.
-	NextStart time.Time
 }
 
 // RestartOrder says what to restart, because of which failure.
 type RestartOrder struct {
 	Failure v1alpha1.Failure
 	Scope   v1alpha1.RestartScope
-	// Billed is whether the restart is charged to a budget.
+	// Billed is whether the restart is charged to a budget that the user sets.
 	Billed bool
+	// RuleMade is whether the failure is a loss only because a rule of recovery.rules says so.
+	RuleMade bool
+	// InRow is the number of restarts in a row that this one makes, and NextStart the time before which the lives that it begins
+	// may not begin.
+	InRow     int32
+	NextStart time.Time
 	// Followers is the number of other replicas that are restarted with the one that broke.
 	Followers int32
 	// FailedBy is the index of the rule of recovery.rules that fails the job, or calls the failure fatal; nil if none does.

@@ -32,7 +32,7 @@ func judge(s *state.Snapshot) judged {
 		got.Restarts = append(got.Restarts, line(&v.Restarts[i]))
 	}
 	if v.Ruling == policy.Restart {
-		got.Wait = v.NextStart.Sub(s.Now)
+		got.Wait = v.Restarts[0].NextStart.Sub(s.Now)
 	}
 	if !wake.IsZero() {
 		got.Wake = wake.Sub(builder.Epoch)
@@ -169,7 +169,7 @@ func TestLate(t *testing.T) {
 		return builder.Edit(func(pod *corev1.Pod) { pod.CreationTimestamp = builder.Time(at) })
 	}
 	late := func(orders ...string) judged {
-		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonStartupDeadline, Restarts: orders, Wait: 5 * second}
+		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonStartupDeadline, Restarts: orders}
 	}
 	base := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{
@@ -185,6 +185,8 @@ func TestLate(t *testing.T) {
 			base(), seen(builder.Running("worker", 0), builder.Now(20*second)), judged{Wake: 60 * second}},
 		{"the deadline of a later attempt counts from the end of its back-off",
 			base(next), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
+		{"that of a replica that was replaced alone counts from the end of its own",
+			base(slotInARow(1, 30*second)), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
 		{"the deadline after a suspension counts from its end",
 			base(builder.Condition(v1alpha1.ConditionSuspended, false, v1alpha1.ReasonResumed, 50*second)),
 			seen(builder.Running("worker", 0)), judged{Wake: 110 * second}},
@@ -202,6 +204,6 @@ func TestLate(t *testing.T) {
 		{"pods that the API server refuses are late, too",
 			base(), seen(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 70*second)), late("worker-0 Startup Job billed")},
 		{"a replica that fails before the deadline has failed, not been late",
-			base(pytorch), seen(builder.Failed("worker", 0, builder.Exit(1))), restart(5*second, "worker-0 Retryable Job billed")},
+			base(pytorch), seen(builder.Failed("worker", 0, builder.Exit(1))), restart(0, "worker-0 Retryable Job billed")},
 	})
 }

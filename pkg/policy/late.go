@@ -14,13 +14,13 @@ import (
 // late rules because an attempt whose replicas do not all run in time has failed to start.
 func late(s *state.Snapshot) (*Verdict, time.Time) {
 	is := func(condition string) bool { return meta.IsStatusConditionTrue(s.Job.Status.Conditions, condition) }
-	deadline := startupDeadline(s)
-	if deadline.IsZero() || is(v1alpha1.ConditionRunning) || is(v1alpha1.ConditionSuspended) {
+	missing, found := FirstMissing(s)
+	if !found || is(v1alpha1.ConditionRunning) || is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
 	}
-	missing, found := FirstMissing(s)
+	deadline := startupDeadline(s, missing)
 	switch {
-	case !found:
+	case deadline.IsZero():
 		return nil, time.Time{}
 	case s.Now.Before(deadline):
 		return nil, deadline
@@ -48,28 +48,26 @@ func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Verdict {
 	return &verdict
 }
 
-// startupDeadline returns when the present attempt should run in full; zero if there is no such time.
-func startupDeadline(s *state.Snapshot) time.Time {
+// startupDeadline returns when the slot should run in the present attempt; zero if there is no such time.
+func startupDeadline(s *state.Snapshot, slot state.Slot) time.Time {
 	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
 	if limit == nil {
 		return time.Time{}
 	}
-	return sinceBegin(s, *limit)
+	return sinceBegin(s, slot, *limit)
 }
 
-// sinceBegin returns the time so many seconds after the present attempt began; zero if it has not: then pods of before, which
+// sinceBegin returns the time so many seconds after the slot could begin in the present attempt; zero if it has not: then pods of before, which
 // may take their time, are still ending.
-func sinceBegin(s *state.Snapshot, seconds int32) time.Time {
+func sinceBegin(s *state.Snapshot, slot state.Slot, seconds int32) time.Time {
 	if s.Job.Status.StartTime == nil {
 		return time.Time{}
 	}
-	begin := attemptStart(s.Job)
-	switch first, found := firstCreated(s); {
-	case found && first.After(begin):
-		begin = first
-	case !found && s.Refusal == nil && s.Gang.Unavailable == "":
+	first, found := firstCreated(s)
+	if !found && s.Refusal == nil && s.Gang.Unavailable == "" {
 		return time.Time{}
 	}
+	begin := latest(first, latest(attemptStart(s.Job), s.NextStart(slot)))
 	return begin.Add(time.Duration(seconds) * time.Second)
 }
 

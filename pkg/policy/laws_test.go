@@ -47,8 +47,8 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 		if (s.IsFinished() || job.Spec.Suspend) && v.Ruling != policy.Final && v.Ruling != policy.Suspend {
 			t.Fatalf("a finished or suspended job is judged anew: %+v", v)
 		}
-		if (v.Ruling == policy.Restart) != (len(v.Restarts) > 0) || v.Ruling == policy.Restart && v.NextStart.Before(s.Now) {
-			t.Fatalf("ruling %d with %d orders, next start %v", v.Ruling, len(v.Restarts), v.NextStart)
+		if (v.Ruling == policy.Restart) != (len(v.Restarts) > 0) {
+			t.Fatalf("ruling %d with %d orders", v.Ruling, len(v.Restarts))
 		}
 		if v.Ruling == policy.Fail && v.Failure == nil && v.Reason != v1alpha1.ReasonDeadlineExceeded {
 			t.Fatalf("the job fails without evidence: %s", v.Message)
@@ -66,6 +66,8 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 		isLoss := o.Failure.Cause == v1alpha1.CauseInfrastructure || o.Failure.Cause == v1alpha1.CausePreempted
 		slot := state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)}
 		switch {
+		case o.NextStart.Before(s.Now.Truncate(time.Second)) || (o.InRow == 1) != !o.NextStart.After(s.Now):
+			t.Fatalf("restart %d in a row may begin at %v, now is %v", o.InRow, o.NextStart, s.Now)
 		case o.Billed == (isLoss || slot.Role == v1alpha1.Evaluator):
 			t.Fatalf("a failure of cause %s of %s is billed: %t", o.Failure.Cause, slot, o.Billed)
 		case o.Failure.Cause == v1alpha1.CauseFatal || o.FailedBy != nil:

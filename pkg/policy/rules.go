@@ -28,7 +28,7 @@ func applyRule(job *v1alpha1.TrainingJob, o *RestartOrder, p *state.Pod) {
 	if i < 0 {
 		return
 	}
-	r := &job.Spec.Recovery.Rules[i]
+	r, wasLoss := &job.Spec.Recovery.Rules[i], isLoss(o.Failure.Cause)
 	if r.Action == v1alpha1.ActionFailJob || r.Cause == v1alpha1.CauseFatal {
 		o.FailedBy = &i
 		o.Failure.Cause = v1alpha1.CauseFatal
@@ -36,6 +36,7 @@ func applyRule(job *v1alpha1.TrainingJob, o *RestartOrder, p *state.Pod) {
 	if r.Cause != "" {
 		o.Failure.Cause = r.Cause
 	}
+	o.RuleMade = isLoss(o.Failure.Cause) && !wasLoss
 	if r.Scope != "" {
 		o.Scope = r.Scope
 	}

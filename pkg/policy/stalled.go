@@ -33,7 +33,7 @@ func stalled(s *state.Snapshot) (*Verdict, time.Time) {
 
 // StallDeadline returns when the job will have made no progress for too long, unless it renews its Lease; zero if it need not.
 func StallDeadline(s *state.Snapshot) time.Time {
-	since := undisturbedSince(s.Job)
+	since := undisturbedSince(s)
 	if s.Job.Spec.Progress == nil || since.IsZero() {
 		return time.Time{}
 	}

@@ -30,7 +30,7 @@ func TestStalled(t *testing.T) {
 	seenAt := func(now int, options ...builder.SnapshotOption) []builder.SnapshotOption {
 		return append(options, builder.Running("master", 0), builder.Running("worker", 0), builder.Now(timesSecond(now)))
 	}
-	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"master-0 Hang Job billed"}, Wait: 5 * second}
+	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"master-0 Hang Job billed"}}
 	replaced := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = builder.TimePtr(50 * second) })
 	check(t, []judgeCase{
 		{"a job that runs is looked at when it will have stalled", job(again, runs), seenAt(60), judged{Wake: 110 * second}},
@@ -40,11 +40,12 @@ func TestStalled(t *testing.T) {
 		{"a renewal starts the clock anew", job(again, runs), seenAt(110, builder.Reported(7, 40*second)), judged{Wake: 140 * second}},
 		{"a renewal of before the job ran does not", job(again, runs), seenAt(110, builder.Reported(7, 5*second)), hangs},
 		{"a replica that was replaced starts the clock anew", job(again, runs, replaced), seenAt(110), judged{Wake: 150 * second}},
+		{"so does one that was replaced alone", job(again, runs, slotInARow(1, 50*second)), seenAt(110), judged{Wake: 150 * second}},
 		{"a job that does not run does not hang", job(again), seenAt(1000), judged{}},
 		{"a job that does not report does not hang", job(runs), seenAt(1000), judged{}},
 		{"the default is ten minutes", job(runs, builder.Progress(0, v1alpha1.StallRestart)), seenAt(60), judged{Wake: 610 * second}},
 		{"a failure comes first", job(again, runs), seen(builder.Running("master", 0), builder.Failed("worker", 0, builder.Exit(1)), builder.Now(110*second)),
-			restart(5*second, "worker-0 Retryable Job billed")},
+			restart(0, "worker-0 Retryable Job billed")},
 	})
 }
 
@@ -75,7 +76,7 @@ func TestRestartsWithoutProgress(t *testing.T) {
 		return append(options, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
 	}
 	stuck := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonNoProgress}
-	own := restart(5*second, "worker-1 Retryable Replica billed")
+	own := restart(0, "worker-1 Retryable Replica billed")
 	preempted := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Replica free"}}
 	check(t, []judgeCase{
 		{"three in a row are the limit", job(reported(7, 3)), exit(builder.Reported(7, 0)), stuck},
@@ -88,7 +89,7 @@ func TestRestartsWithoutProgress(t *testing.T) {
 		{"a preemption does not", job(reported(7, 3)),
 			seen(builder.Running("worker", 0), builder.Deleted("worker", 1, builder.Disrupted("PreemptionByScheduler", 20*second))), preempted},
 		{"an evaluator does not", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Failed("evaluator", 0, builder.Exit(1))),
-			restart(5*second, "evaluator-0 Retryable Replica free")},
+			restart(0, "evaluator-0 Retryable Replica free")},
 		{"a job that never reported a step is never stuck", job(reported(0, 9)), exit(), own},
 		{"nor is one without spec.progress", builder.Job("j", builder.Workers(2), reported(7, 9)), exit(), own},
 		{"a fatal exit is told as such", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(127))), fatal},

@@ -18,12 +18,12 @@ func heldBack(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 	if v.Ruling != Restart || meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
-	deadline := startupDeadline(s)
-	if !deadline.IsZero() && !s.Now.Before(deadline) {
-		return nil, time.Time{}
-	}
 	for i := range v.Restarts {
-		if slot, found := stillStarting(s, &v.Restarts[i]); found {
+		slot, found := stillStarting(s, &v.Restarts[i])
+		if !found {
+			continue
+		}
+		if deadline := startupDeadline(s, slot); deadline.IsZero() || s.Now.Before(deadline) {
 			return &Verdict{Ruling: Continue, Reason: v1alpha1.ReasonRestartHeld, Message: clip(fmt.Sprintf(
 				"%s; the restart waits for %s, which is still starting (%s).", Describe(&v.Restarts[i].Failure), slot, s.Present(slot).Waiting.Reason))}, deadline
 		}

@@ -14,13 +14,13 @@ import (
 // unplaced rules because the user would rather have the job fail than wait any longer for room. A job that runs waits for
 // nobody: a replica that is replaced has all the time it takes.
 func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
-	scheduling := s.Job.Spec.Scheduling
-	if scheduling == nil || scheduling.TimeoutSeconds == nil ||
+	timeout := schedulingTimeout(s.Job)
+	if timeout == nil ||
 		meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
 	slot, waits := firstWithout(s, hasNode)
-	deadline := sinceBegin(s, *scheduling.TimeoutSeconds)
+	deadline := sinceBegin(s, slot, *timeout)
 	switch {
 	case !waits || deadline.IsZero():
 		return nil, time.Time{}
@@ -39,8 +39,15 @@ func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
 		failure.Pod = p.Name
 	}
 	verdict := fail(failure, v1alpha1.ReasonSchedulingTimeout, clip(fmt.Sprintf(
-		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *scheduling.TimeoutSeconds, words)))
+		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, words)))
 	return &verdict, time.Time{}
+}
+
+func schedulingTimeout(job *v1alpha1.TrainingJob) *int32 {
+	if job.Spec.Scheduling == nil {
+		return nil
+	}
+	return job.Spec.Scheduling.TimeoutSeconds
 }
 
 // hasNode reports whether the slot needs no node, or its present pod has one.

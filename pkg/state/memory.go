@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -20,6 +21,10 @@ type RoleMemory struct {
 	GivenUp      IndexSet
 	Parked       IndexSet
 	Replacements Counts
+	// RestartsInRow are the restarts that each slot has gone through in a row.
+	RestartsInRow Counts
+	// NextStarts are the times, in Unix seconds, before which the present lives of restarted slots may not begin.
+	NextStarts Counts
 }
 
 // ReadMemory decodes the memory of a status, with an entry for each role that the spec has or the status remembers.
@@ -49,6 +54,12 @@ func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 		if m.Replacements, err = ParseCounts(status.Replacements); err != nil {
 			return nil, fmt.Errorf("reading replacements of %s: %w", role, err)
 		}
+		if m.RestartsInRow, err = ParseCounts(status.RestartsInRow); err != nil {
+			return nil, fmt.Errorf("reading restartsInRow of %s: %w", role, err)
+		}
+		if m.NextStarts, err = ParseCounts(status.NextStarts); err != nil {
+			return nil, fmt.Errorf("reading nextStarts of %s: %w", role, err)
+		}
 		memory[role] = m
 	}
 	return memory, nil
@@ -59,11 +70,13 @@ func (m Memory) Clone() Memory {
 	clone := Memory{}
 	for role, r := range m {
 		clone[role] = &RoleMemory{
-			Started:      IndexSet{slices.Clone(r.Started.words)},
-			Succeeded:    IndexSet{slices.Clone(r.Succeeded.words)},
-			GivenUp:      IndexSet{slices.Clone(r.GivenUp.words)},
-			Parked:       IndexSet{slices.Clone(r.Parked.words)},
-			Replacements: maps.Clone(r.Replacements),
+			Started:       IndexSet{slices.Clone(r.Started.words)},
+			Succeeded:     IndexSet{slices.Clone(r.Succeeded.words)},
+			GivenUp:       IndexSet{slices.Clone(r.GivenUp.words)},
+			Parked:        IndexSet{slices.Clone(r.Parked.words)},
+			Replacements:  maps.Clone(r.Replacements),
+			RestartsInRow: maps.Clone(r.RestartsInRow),
+			NextStarts:    maps.Clone(r.NextStarts),
 		}
 	}
 	return clone
@@ -74,6 +87,15 @@ func (m *RoleMemory) Replace(index int) {
 	m.Replacements[index]++
 	m.Started.Remove(index)
 }
+
+// HoldBack remembers of the slot's next life that it is the n-th restart in a row, and may not begin before next.
+func (m *RoleMemory) HoldBack(index, n int, next time.Time) {
+	m.RestartsInRow[index] = max(m.RestartsInRow[index], n)
+	m.NextStarts[index] = max(m.NextStarts[index], int(next.Unix()))
+}
+
+// ForgetBackOff forgets what holds back the role's slots.
+func (m *RoleMemory) ForgetBackOff() { m.RestartsInRow, m.NextStarts = Counts{}, Counts{} }
 
 // Counts holds a number by replica index; its text form is "0-3:1,5:2", zeros left out.
 type Counts map[int]int

@@ -118,6 +118,14 @@ func (s *Snapshot) Life(slot Slot) Life {
 	return life
 }
 
+// NextStart returns the time before which the present life of a restarted slot may not begin; zero if it is not known any more.
+func (s *Snapshot) NextStart(slot Slot) time.Time {
+	if m := s.Memory[slot.Role]; m != nil && m.NextStarts[slot.Index] > 0 {
+		return time.Unix(int64(m.NextStarts[slot.Index]), 0)
+	}
+	return time.Time{}
+}
+
 // Present returns the pod of the slot's present life, or nil.
 func (s *Snapshot) Present(slot Slot) *Pod { return s.present[slot] }
 

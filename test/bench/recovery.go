@@ -89,7 +89,7 @@ func (b *bench) replacement(ctx context.Context) error {
 	return nil
 }
 
-// recovering returns a job that restarts without back-off.
+// recovering returns a job that restarts as soon as it may.
 func (b *bench) recovering(f v1alpha1.Framework) *v1alpha1.TrainingJob {
 	job := b.trainingJob("recovery", 0, shape{1, b.workers})
 	job.Spec.Framework = f

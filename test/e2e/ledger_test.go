@@ -34,17 +34,19 @@ func TestLedger(t *testing.T) {
 		"two pods of a slot":                   {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-0-a1r0")), "2 uniqueness"},
 		"an attempt beside a former pod that is out of the Service": {tale(version(), pod("p-worker-0", running), pod("p-worker-0", running, fenced),
 			version(restarted), pod("p-worker-1-a1r0"), pod("p-worker-0-a1r0")), ""},
-		"a charge given back with an explanation":  {tale(version(charged), version(charged, explained)), ""},
-		"a charge that is dropped":                 {tale(version(charged), version(restarted)), "9 monotone"},
-		"a spare that its job's replicas can meet": {tale(version(), pod("p-worker-spare-0")), "2 uniqueness"},
-		"a pod of a slot beyond the replicas":      {tale(version(), pod("p-worker-9")), "5 bounds"},
-		"a name that nobody gives":                 {tale(version(), pod("p-worker-x")), "1 identity"},
-		"a pod before its attempt is counted":      {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
-		"a count that falls":                       {tale(version(restarted), version()), "9 monotone"},
-		"a pod after the end":                      {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},
-		"a verdict withdrawn":                      {tale(version(finished), version()), "10 final"},
-		"a phase that is not what holds":           {tale(version(func(s *v1alpha1.TrainingJobStatus) { s.Phase = v1alpha1.PhaseRunning })), "11 phase"},
-		"a pod before nextStartTime":               {tale(version(later), pod("p-worker-0")), "14 back-off"},
+		"a charge given back with an explanation":   {tale(version(charged), version(charged, explained)), ""},
+		"a charge that is dropped":                  {tale(version(charged), version(restarted)), "9 monotone"},
+		"a spare that its job's replicas can meet":  {tale(version(), pod("p-worker-spare-0")), "2 uniqueness"},
+		"a pod of a slot beyond the replicas":       {tale(version(), pod("p-worker-9")), "5 bounds"},
+		"a name that nobody gives":                  {tale(version(), pod("p-worker-x")), "1 identity"},
+		"a pod before its attempt is counted":       {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
+		"a count that falls":                        {tale(version(restarted), version()), "9 monotone"},
+		"a pod after the end":                       {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},
+		"a verdict withdrawn":                       {tale(version(finished), version()), "10 final"},
+		"a phase that is not what holds":            {tale(version(func(s *v1alpha1.TrainingJobStatus) { s.Phase = v1alpha1.PhaseRunning })), "11 phase"},
+		"a pod before nextStartTime":                {tale(version(later), pod("p-worker-0")), "14 back-off"},
+		"a pod before its own next start":           {tale(version(laterAlone), pod("p-worker-0")), "14 back-off"},
+		"a pod that another's next start holds not": {tale(version(laterAlone), pod("p-worker-1")), ""},
 		"another host name in the next life": {tale(version(), pod("p-worker-0", failed), version(restarted),
 			pod("p-worker-0-a1r0", func(p *corev1.Pod) { p.Spec.Hostname = "other" })), "15 rendezvous"},
 		"two ranks alike":              {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "0" })), "15 rendezvous"},
@@ -89,6 +91,13 @@ var morning = metav1.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
 func later(s *v1alpha1.TrainingJobStatus) {
 	next := metav1.NewTime(morning.Add(time.Second))
 	s.NextStartTime = &next
+}
+
+// laterAlone holds back worker 0 for a second.
+func laterAlone(s *v1alpha1.TrainingJobStatus) {
+	s.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{
+		v1alpha1.Worker: {RestartsInRow: "0:2", NextStarts: fmt.Sprintf("0:%d", morning.Add(time.Second).Unix())},
+	}
 }
 
 // tale puts what happened in order, after the job's submission.

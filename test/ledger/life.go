@@ -64,3 +64,20 @@ func Env(pod *corev1.Pod) map[string]string {
 	}
 	return values
 }
+
+// numberOf returns what a text like "0-3:1,5:2" says of the index; 0 for nothing.
+func numberOf(text string, index int) int {
+	for part := range strings.SplitSeq(text, ",") {
+		run, number, _ := strings.Cut(part, ":")
+		from, to, isRun := strings.Cut(run, "-")
+		first, err := strconv.Atoi(from)
+		last := first
+		if isRun {
+			last, _ = strconv.Atoi(to)
+		}
+		if n, bad := strconv.Atoi(number); err == nil && bad == nil && first <= index && index <= last {
+			return n
+		}
+	}
+	return 0
+}

@@ -27,7 +27,7 @@ func failed(reason string, attempt, restarts, billed int32) outcome {
 }
 
 // scenarios are the stories with a name.
-var scenarios = slices.Concat(basics, gangs)
+var scenarios = slices.Concat(basics, gangs, rows)
 
 // basics are the stories of jobs whose pods are scheduled one by one.
 var basics = []scenario{

@@ -82,7 +82,7 @@ const (
 
 // Budget is how much of a budget is used up.
 type Budget struct {
-	// name is the field of spec.recovery that sets the limit.
+	// name is the field of spec.recovery that sets the limit, or ruleMadeLosses.
 	Name BudgetName `json:"name"`
 	// used is the number of restarts charged within the window, as of the latest one.
 	Used int32 `json:"used"`
@@ -95,9 +95,9 @@ type Budget struct {
 	Times []metav1.Time `json:"times,omitempty"`
 }
 
-// BudgetName names a budget by the field of spec.recovery that sets its limit.
+// BudgetName names a budget by the field of spec.recovery that sets its limit. ruleMadeLosses has none: its limit is 100.
 //
-// +kubebuilder:validation:Enum=maxRestarts;maxOOMRestarts;maxHangRestarts
+// +kubebuilder:validation:Enum=maxRestarts;maxOOMRestarts;maxHangRestarts;ruleMadeLosses
 type BudgetName string
 
 // The budgets.
@@ -105,7 +105,12 @@ const (
 	BudgetRestarts     BudgetName = "maxRestarts"
 	BudgetOOMRestarts  BudgetName = "maxOOMRestarts"
 	BudgetHangRestarts BudgetName = "maxHangRestarts"
+	// BudgetRuleMadeLosses counts failures that are losses only because a rule of recovery.rules says so.
+	BudgetRuleMadeLosses BudgetName = "ruleMadeLosses"
 )
+
+// MaxRuleMadeLosses is the limit of BudgetRuleMadeLosses.
+const MaxRuleMadeLosses int32 = 100
 
 // AvoidedNode is a node that the job's new pods keep off.
 type AvoidedNode struct {

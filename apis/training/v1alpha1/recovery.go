@@ -60,15 +60,16 @@ type Recovery struct {
 	// +optional
 	AvoidNodesSeconds *int32 `json:"avoidNodesSeconds,omitempty"`
 
-	// backoffSeconds is the wait before a restart. It doubles with each restart in a row, up to
-	// maxBackoffSeconds, and starts anew after 10 minutes of running. Default 5.
+	// backoffSeconds is the wait before the second restart in a row, at least 1 second. It doubles with each further one, up to
+	// maxBackoffSeconds. The first restart after 10 calm minutes begins at once. A replica that is restarted alone has a
+	// back-off of its own, and so have the replicas of a role that is, and the whole job. Default 5.
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	BackoffSeconds *int32 `json:"backoffSeconds,omitempty"`
 
-	// maxBackoffSeconds is the longest wait before a restart. Default 300.
+	// maxBackoffSeconds is the longest wait before a restart; 0 is taken for 1. Default 300.
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
@@ -134,7 +135,9 @@ type RecoveryRule struct {
 	// +optional
 	Conditions []string `json:"conditions,omitempty"`
 
-	// cause that the failure has: it decides which budget is charged. Default: what Kubernetes says.
+	// cause that the failure has: it decides which budget is charged. Default: what Kubernetes says. A failure that is
+	// Infrastructure or Preempted only because a rule says so is not charged to maxRestarts, but at most 100 of them within
+	// windowSeconds are restarted (budget ruleMadeLosses); one more fails the job.
 	// +optional
 	Cause Cause `json:"cause,omitempty"`
 	// scope of the restart. Default: restartScope of the role.

@@ -34,12 +34,13 @@ type TrainingJobStatus struct {
 	// +optional
 	BilledRestarts int32 `json:"billedRestarts"`
 	// budgets say how much of each budget is used up; one that was never charged is left out.
-	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:MaxItems=4
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Budgets []Budget `json:"budgets,omitempty"`
-	// consecutiveRestarts is the number of restarts with less than 10 minutes of running between them; it sets the back-off.
+	// consecutiveRestarts is the number of whole-job restarts with less than 10 minutes of running between them; it sets their
+	// back-off.
 	// +optional
 	ConsecutiveRestarts int32 `json:"consecutiveRestarts,omitempty"`
 
@@ -79,7 +80,8 @@ type TrainingJobStatus struct {
 	// completionTime is when the job succeeded or failed.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// nextStartTime is the time before which no pod is created, because of the back-off after a restart.
+	// nextStartTime is the time before which no pod is created, because of the back-off after a whole-job restart. That of
+	// single replicas is in replicaStatuses, nextStarts.
 	// +optional
 	NextStartTime *metav1.Time `json:"nextStartTime,omitempty"`
 	// suspendedSeconds is how long the job was suspended after its first start, without the present suspension.
@@ -156,6 +158,16 @@ type ReplicaStatus struct {
 	// +kubebuilder:validation:MaxLength=131072
 	// +optional
 	Replacements string `json:"replacements,omitempty"`
+	// restartsInRow says how many restarts in a row each replica has gone through, with less than 10 minutes from the start of
+	// one life to the end of it: "0-3:1,5:2"; 0 is left out. It sets the back-off of the replica alone.
+	// +kubebuilder:validation:MaxLength=131072
+	// +optional
+	RestartsInRow string `json:"restartsInRow,omitempty"`
+	// nextStarts says before which time, in Unix seconds, the present life of each restarted replica may not begin:
+	// "0-3:1767225600"; it is left out once nothing counts from it any more.
+	// +kubebuilder:validation:MaxLength=196608
+	// +optional
+	NextStarts string `json:"nextStarts,omitempty"`
 }
 
 // ProgressStatus is how far the training is, in its own words.

@@ -53,7 +53,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
     max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10, 3 and 5 within 86400.
     no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods keep off a node that broke. Default 86400.
-    backoff_seconds: wait before a restart, doubling up to max_backoff_seconds. Default 5 and 300.
+    backoff_seconds: wait before the second restart in a row, doubling up to max_backoff_seconds. Default 5 and 300.
     force_after_seconds: how long after its grace period a pod that does not end may go on. Default for ever.
     rules: a list of what rule() returns; the first that matches is followed. Default none.
     """

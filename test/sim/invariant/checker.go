@@ -51,6 +51,7 @@ type history struct {
 	told, happened map[string]int
 	rendezvous     map[int]string
 	groups         groups
+	backOffs       backOffs
 	ranks          map[string]state.Slot
 }
 
@@ -80,7 +81,8 @@ func (c *Checker) of(uid types.UID) *history {
 		h = &history{
 			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
 			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ranks: map[string]state.Slot{},
-			groups: groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
+			backOffs: backOffs{own: map[state.Slot]row{}},
+			groups:   groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
 		}
 		c.jobs[uid] = h
 	}

@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -54,6 +55,7 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 // checkCause asks whether the life broke of the cause.
 func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place, f *v1alpha1.Failure) {
 	truly := c.causeOf(h, where, job)
+	truly.loss = truly.loss || truly.exit && isLossByRule(job, f)
 	switch f.Cause {
 	case v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted:
 		if !truly.loss {
@@ -66,6 +68,13 @@ func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place,
 			c.violate("8 exactly once: %v is counted as broken of cause %s (%s), which did not happen: %+v", where, f.Cause, f.Reason, truly)
 		}
 	}
+}
+
+// isLossByRule reports whether a rule of the user's calls the exit a loss.
+func isLossByRule(job *v1alpha1.TrainingJob, f *v1alpha1.Failure) bool {
+	return f.ExitCode != nil && slices.ContainsFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool {
+		return slices.Contains(r.ExitCodes, *f.ExitCode) && (r.Cause == v1alpha1.CauseInfrastructure || r.Cause == v1alpha1.CausePreempted)
+	})
 }
 
 func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {

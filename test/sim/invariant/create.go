@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -133,7 +134,9 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 	case m.Started.Has(slot.Index):
 		c.violate("8 exactly once: %s is created although this life has started once and nobody counted its end", name)
 	case next != nil && now.Before(next.Time):
-		c.violate("14 back-off: %s is created %v too early", name, next.Sub(now))
+		c.violate("14 back-off: %s is created %v before the attempt may begin", name, next.Sub(now))
+	case now.Before(time.Unix(int64(m.NextStarts[slot.Index]), 0)):
+		c.violate("14 back-off: %s is created %v before its own next start", name, time.Unix(int64(m.NextStarts[slot.Index]), 0).Sub(now))
 	}
 }
 

@@ -39,6 +39,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	}
 	c.checkMonotone(before, after)
 	c.checkCounted(h, before, after)
+	c.checkBackOff(h, before, after)
 	c.checkSuccesses(h, before, after)
 	c.checkVerdict(h, before, after)
 }
@@ -94,7 +95,7 @@ func (c *Checker) checkNew(now *v1alpha1.TrainingJobStatus) {
 		c.violate("9 monotone: a new job begins with attempt %d and %d restarts", now.Attempt, now.Restarts)
 	}
 	for role, status := range now.ReplicaStatuses {
-		if status.StartedIndexes+status.SucceededIndexes+status.Replacements != "" {
+		if status.StartedIndexes+status.SucceededIndexes+status.Replacements+status.RestartsInRow+status.NextStarts != "" {
 			c.violate("9 monotone: a new job inherits for %s started %q, succeeded %q, replaced %q", role, status.StartedIndexes, status.SucceededIndexes, status.Replacements)
 		}
 	}
