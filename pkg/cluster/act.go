@@ -37,9 +37,10 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 			return false
 		}
 	}
+	build := plan.Pods(job)
 	for _, step := range steps {
 		if isFirst(step) {
-			if err := c.take(ctx, job, step); err != nil {
+			if err := c.take(ctx, job, step, build); err != nil {
 				return c.settle(job, err)
 			}
 		}
@@ -52,13 +53,13 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 				return fmt.Errorf("waiting to write: %w", err) // another step has failed first, or the operator is ending
 			}
 			defer c.writes.Release(1)
-			return c.take(ctx, job, step)
+			return c.take(ctx, job, step, build)
 		})
 	}
 	return c.settle(job, group.Wait())
 }
 
-func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step) error {
+func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step, build func(plan.CreatePod) *corev1.Pod) error {
 	switch step := step.(type) {
 	case plan.CreateService:
 		_, err := c.create(ctx, job, step.Service, &corev1.Service{})
@@ -77,7 +78,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	case plan.FencePod:
 		return c.fence(ctx, job, step)
 	case plan.CreatePod:
-		uid, err := c.create(ctx, job, step.Pod, &corev1.Pod{}, client.DisableReadYourWritesConsistency)
+		uid, err := c.create(ctx, job, build(step), &corev1.Pod{}, client.DisableReadYourWritesConsistency)
 		if err == nil {
 			c.await(job, uid, false)
 		}

@@ -130,7 +130,7 @@ func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
 	for what, pods := range map[string][]builder.SnapshotOption{"a replica": nil, "a spare": seen(builder.Running("worker", 0))} {
 		var nodes []string
 		for _, step := range plan.Make(builder.Snapshot(job, pods...)).Steps {
-			for _, term := range step.(plan.CreatePod).Pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, term := range plan.Pods(job)(step.(plan.CreatePod)).Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 				for _, field := range term.MatchFields {
 					nodes = append(nodes, field.Values...)
 				}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
-	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -147,12 +146,10 @@ func createPods(s *state.Snapshot, missing []state.Slot) []Step {
 	if len(missing) == 0 {
 		return nil
 	}
-	var steps []Step
-	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
+	steps, placement := make([]Step, 0, len(missing)), placement(s)
 	for _, slot := range missing {
-		pod := build.Pod(s.Job, slot, s.Life(slot), environment(slot), avoidedNodes(s))
-		place(s, pod)
-		steps = append(steps, CreatePod{pod})
+		life := s.Life(slot)
+		steps = append(steps, CreatePod{Name: state.PodName(s.Job.Name, slot, life), Slot: slot, Life: life, Placement: placement})
 	}
 	return steps
 }

@@ -15,6 +15,8 @@
 //	node lost ── status: next life ── FencePod, DeletePod ── CreatePod ... 30 s later DeletePod by force
 //
 // Decisions, newest first:
+//   - A step names its pod and does not hold it: Pods builds it when it is written. 10,000 TensorFlow pods, each with the
+//     addresses of all, are 4 GB.
 //   - A spare makes way when the scheduler says that a replica fits nowhere, not before: it then serves every kind of
 //     restart alike, and a whole-job restart that has room leaves the spares alone.
 //   - A worker that is left out for lack of room gets its next life at once, as one that scaling takes away does.

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -47,9 +46,10 @@ func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.
 		return nil
 	}
 	var steps []Step
+	placement := placement(s)
 	for i := range count {
 		if !slices.ContainsFunc(own, func(p state.Pod) bool { return p.Slot.Index == i }) {
-			steps = append(steps, CreatePod{build.Spare(s.Job, role, i, avoidedNodes(s), s.SparePriorityClass)})
+			steps = append(steps, CreatePod{Name: state.SpareName(s.Job.Name, role, i), Slot: state.Slot{Role: role, Index: i}, Spare: true, Placement: placement})
 		}
 	}
 	return steps
