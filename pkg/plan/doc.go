@@ -15,6 +15,7 @@
 //	node lost ── status: next life ── FencePod, DeletePod ── CreatePod ... 30 s later DeletePod by force
 //
 // Decisions, newest first:
+//   - A plan holds at most 256 writes to pods and then asks for another at once: each pass sees a suspension, and lets others go first.
 //   - A step names its pod and does not hold it: Pods builds it when it is written. 10,000 TensorFlow pods, each with the
 //     addresses of all, are 4 GB.
 //   - A spare makes way when the scheduler says that a replica fits nowhere, not before: it then serves every kind of
