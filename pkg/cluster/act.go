@@ -19,12 +19,12 @@ import (
 )
 
 // Parallelism is how many writes to children an operator has under way at most, of all jobs together: more would only
-// queue in the API server, where the scheduler and the nodes wait as well.
+// queue in the API server, where the scheduler and the nodes wait as well. The jobs of one namespace have a quarter of them.
 const Parallelism = 32
 
 // Act takes the steps and stops at the first error: what the pods need to find each other and to be a gang comes
-// first, and then everything else in parallel. What the API server refuses for good becomes the
-// refusal of the job's next snapshot and is no error; everything else that fails is.
+// first, and then everything else in parallel. What the API server refuses for good becomes the refusal of the job's next
+// snapshot and is no error; everything else that fails is.
 func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error {
 	if len(steps) == 0 {
 		return nil
@@ -45,18 +45,28 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 			}
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(c.options.Parallel)
-	for _, step := range slices.DeleteFunc(slices.Clone(steps), isFirst) {
+	return c.settle(job, c.takeInParallel(ctx, job, slices.DeleteFunc(slices.Clone(steps), isFirst), build))
+}
+
+// takeInParallel takes the steps and returns the first error. After it no further step is taken; what is under way goes on, as a
+// write whose answer nobody waits for may be done all the same.
+func (c *Cluster) takeInParallel(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step, build func(plan.CreatePod) *corev1.Pod) error {
+	group, goesOn := errgroup.WithContext(ctx)
+	group.SetLimit(int(c.writes.share))
+	for _, step := range steps {
+		if goesOn.Err() != nil {
+			break
+		}
 		group.Go(func() error {
-			if err := c.writes.Acquire(ctx, 1); err != nil {
-				return fmt.Errorf("waiting to write: %w", err) // another step has failed first, or the operator is ending
+			release, err := c.writes.acquire(goesOn, job.Namespace)
+			if err != nil {
+				return err // another step has failed first, or the operator is ending
 			}
-			defer c.writes.Release(1)
+			defer release()
 			return c.take(ctx, job, step, build)
 		})
 	}
-	return c.settle(job, group.Wait())
+	return group.Wait()
 }
 
 func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step, build func(plan.CreatePod) *corev1.Pod) error {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,12 +27,11 @@ const podsOnNode = "node"
 
 // Cluster reads and writes jobs and their children.
 type Cluster struct {
-	client client.Client
-	live   client.Reader
-	events events.EventRecorder
-	clock  clock.PassiveClock
-	// writes admits the writes to children, first come first served; parallel is how many at a time.
-	writes  *semaphore.Weighted
+	client  client.Client
+	live    client.Reader
+	events  events.EventRecorder
+	clock   clock.PassiveClock
+	writes  *slots
 	options Options
 
 	mu   sync.Mutex
@@ -77,7 +75,7 @@ type Options struct {
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
 	return &Cluster{
 		client: c, live: live, events: recorder, clock: clock,
-		writes: semaphore.NewWeighted(int64(options.Parallel)), options: options, jobs: map[types.UID]*notes{},
+		writes: newSlots(options.Parallel), options: options, jobs: map[types.UID]*notes{},
 	}
 }
 

@@ -17,6 +17,9 @@
 //   - A node that is not in the cache counts as deleted only if the API server says so too.
 //
 // Decisions, newest first:
+//   - One namespace holds a quarter of the slots for writes at most, even when nobody else waits: writes that hang for the 30 s
+//     of a webhook cannot be called back when somebody comes.
+//   - The first error of a pass ends no write that is under way: one that is given up may be done all the same.
 //   - While most nodes are not ready none counts as lost: then it is the control plane that has lost touch.
 //   - A pod is fenced by taking its job-name label away, which the Service selects by: one patch with its UID, and no
 //     further object. It keeps the label that the cache selects by.
