@@ -45,7 +45,18 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 			}
 		}
 	}
-	return c.settle(job, c.takeInParallel(ctx, job, slices.DeleteFunc(slices.Clone(steps), isFirst), build))
+	isLast := func(step plan.Step) bool { return isFirst(step) || isSpareCreation(step) }
+	others := slices.DeleteFunc(slices.Clone(steps), isLast)
+	spares := slices.DeleteFunc(slices.Clone(steps), func(step plan.Step) bool { return !isSpareCreation(step) })
+	if len(spares) < len(steps) {
+		if err := c.settle(job, c.takeInParallel(ctx, job, others, build)); err != nil {
+			return err
+		}
+	}
+	if len(spares) == 0 {
+		return nil
+	}
+	return c.settleSpares(job, c.takeInParallel(ctx, job, spares, build))
 }
 
 // takeInParallel takes the steps and returns the first error. After it no further step is taken; what is under way goes on, as a

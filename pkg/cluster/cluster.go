@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // podsOfJob is the index of pods by the name of the TrainingJob that controls them.
@@ -47,8 +46,8 @@ type notes struct {
 	recorded time.Time
 	// verified says that the job was once compared with the API server.
 	verified bool
-	refusal  *state.Refusal
-	refused  int
+	// replicas and spares are what the API server refuses of the job; everything but spares counts with the replicas.
+	replicas, spares refused
 	// awaited are the own writes to the job's pods, by UID, that the cache is to show; nil if it shows them all.
 	awaited map[types.UID]awaited
 }

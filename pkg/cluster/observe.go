@@ -40,7 +40,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, err
 	}
 	known := c.note(s.Job.UID, nil)
-	s.Refusal, s.Recorded = known.refusal, known.recorded
+	s.Refusal, s.SpareRefusal, s.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
 	s.Now, s.SparePriorityClass = c.clock.Now(), c.options.SparePriorityClass
 	if err := s.Complete(); err != nil {
 		return nil, err

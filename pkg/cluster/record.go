@@ -33,6 +33,9 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 	}
 	for _, e := range p.Events {
 		c.tell(job, p, &e)
+		if e.Reason == v1alpha1.EventSpareRefused {
+			c.sparesTold(job)
+		}
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 		if tries++; c.settle(job, refused) != nil {
 			t.Fatal("a refusal is returned as an error: it would be retried at once")
 		}
-		retry := c.note(job.UID, nil).refusal.Retry
+		retry := c.note(job.UID, nil).replicas.refusal.Retry
 		waits = append(waits, retry.Sub(clock.Now())/time.Second)
 		clock.SetTime(retry)
 	}
@@ -90,7 +90,7 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 	for range 100 {
 		_ = c.settle(job, refused)
 	}
-	if wait := c.note(job.UID, nil).refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
+	if wait := c.note(job.UID, nil).replicas.refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
 		t.Errorf("after 100 refusals the wait is %v, want %v", wait, retryAtMost)
 	}
 }
@@ -100,15 +100,15 @@ func TestASuccessEndsTheRefusalAndAPassingErrorDoesNot(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
 	passing := errors.New("connection refused")
-	if err := c.settle(job, passing); !errors.Is(err, passing) || c.note(job.UID, nil).refusal == nil {
-		t.Errorf("a passing error gives %v and the refusal is %v", err, c.note(job.UID, nil).refusal)
+	if err := c.settle(job, passing); !errors.Is(err, passing) || c.note(job.UID, nil).replicas.refusal == nil {
+		t.Errorf("a passing error gives %v and the refusal is %v", err, c.note(job.UID, nil).replicas.refusal)
 	}
-	if err := c.settle(job, nil); err != nil || c.note(job.UID, nil).refusal == nil {
+	if err := c.settle(job, nil); err != nil || c.note(job.UID, nil).replicas.refusal == nil {
 		t.Errorf("a success before it is time to try again gives %v and ends the refusal", err)
 	}
-	clock.SetTime(c.note(job.UID, nil).refusal.Retry)
-	if err := c.settle(job, nil); err != nil || c.note(job.UID, nil).refusal != nil || c.note(job.UID, nil).refused != 0 {
-		t.Errorf("a success gives %v and the refusal is %v", err, c.note(job.UID, nil).refusal)
+	clock.SetTime(c.note(job.UID, nil).replicas.refusal.Retry)
+	if err := c.settle(job, nil); err != nil || c.note(job.UID, nil).replicas.refusal != nil || c.note(job.UID, nil).replicas.times != 0 {
+		t.Errorf("a success gives %v and the refusal is %v", err, c.note(job.UID, nil).replicas.refusal)
 	}
 }
 
@@ -116,8 +116,8 @@ func TestNoStepsAreNoSuccess(t *testing.T) {
 	c, _ := refusing()
 	job := builder.Job("j", builder.Workers(1))
 	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
-	if err := c.Act(context.Background(), job, nil); err != nil || c.note(job.UID, nil).refusal == nil {
-		t.Errorf("doing nothing gives %v and the refusal is %v", err, c.note(job.UID, nil).refusal)
+	if err := c.Act(context.Background(), job, nil); err != nil || c.note(job.UID, nil).replicas.refusal == nil {
+		t.Errorf("doing nothing gives %v and the refusal is %v", err, c.note(job.UID, nil).replicas.refusal)
 	}
 }
 

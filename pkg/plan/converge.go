@@ -39,8 +39,8 @@ func stepsOf(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
 		creates, wake := createMissing(s)
 		steps = append(steps, creates...)
-		if s.Refusal != nil && s.Now.Before(s.Refusal.Retry) && lacksSpare(s) {
-			wake = policy.Earliest(wake, s.Refusal.Retry)
+		if s.SpareRefusal.Pends(s.Now) && lacksSpare(s) {
+			wake = policy.Earliest(wake, s.SpareRefusal.Retry)
 		}
 		return append(steps, keepSpares(s)...), policy.Earliest(forced, wake)
 	default:
@@ -119,7 +119,7 @@ func isKept(s *state.Snapshot, p *state.Pod) bool {
 // createMissing returns the steps that create the Service and the pods of present lives that are missing and may begin. The
 // Service comes first: without it the pods would not find each other.
 func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
-	if s.Refusal != nil && s.Now.Before(s.Refusal.Retry) {
+	if s.Refusal.Pends(s.Now) {
 		return nil, s.Refusal.Retry
 	}
 	if !s.HasService {

@@ -75,13 +75,13 @@ func names(slots []state.Slot) string {
 	return strings.Join(list, ", ")
 }
 
-// sparesRefused tells why there are too few spares: the job goes on without, so that its conditions do not. It is told when
-// they are tried again.
+// sparesRefused tells why there are too few spares: the job goes on without, so that its conditions do not. It is told
+// once for each reason.
 func sparesRefused(s *state.Snapshot) []Event {
-	if s.Refusal == nil || s.Now.Before(s.Refusal.Retry) || isIncomplete(s) || !lacksSpare(s) {
+	if s.SpareRefusal == nil || s.SpareRefusal.Told || isIncomplete(s) || !lacksSpare(s) {
 		return nil
 	}
-	return []Event{warn(v1alpha1.EventSpareRefused, s.Refusal.Reason, clip(s.Refusal.Message))}
+	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
 }
 
 // sparesUsed tells which spares make way.

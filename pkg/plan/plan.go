@@ -89,7 +89,7 @@ func isPodWrite(step Step) bool {
 
 // goOn returns when a plan that was cut goes on: with the next try if the API server refuses what the job asks for.
 func goOn(s *state.Snapshot) time.Time {
-	if s.Refusal != nil && s.Now.Before(s.Refusal.Retry) {
+	if s.Refusal.Pends(s.Now) {
 		return s.Refusal.Retry
 	}
 	return s.Now.Add(goOnAfter)

@@ -42,7 +42,7 @@ func makeWay(s *state.Snapshot, own []state.Pod, inTheWay, count int) []Step {
 }
 
 func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.Pod) []Step {
-	if (s.Refusal != nil && s.Now.Before(s.Refusal.Retry)) || !isPlaced(s) {
+	if s.SpareRefusal.Pends(s.Now) || !isPlaced(s) {
 		return nil
 	}
 	var steps []Step

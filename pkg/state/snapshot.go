@@ -22,8 +22,10 @@ type Snapshot struct {
 	FormerJobPods int
 	// HasService says whether the job's headless Service exists.
 	HasService bool
-	// Refusal is why the API server would not take a child of the job; nil if it took all of them.
+	// Refusal is why the API server would not take a child of the job, spares aside; nil if it took all of them.
 	Refusal *Refusal
+	// SpareRefusal is why it would not take a spare.
+	SpareRefusal *Refusal
 	// Spares are the job's placeholder pods: Slot.Index counts them, they have no life.
 	Spares []Pod
 	// Nodes are the nodes in trouble that hold pods of the job, by name.
@@ -50,7 +52,12 @@ type Refusal struct {
 	Message string
 	// Retry is when to try again.
 	Retry time.Time
+	// Told says that an Event was written about it.
+	Told bool
 }
+
+// Pends reports whether it is not yet time to try again. Of a nil Refusal it returns false.
+func (r *Refusal) Pends(now time.Time) bool { return r != nil && now.Before(r.Retry) }
 
 // Complete sorts the snapshot's pods and nodes, decodes the job's memory and indexes both; a snapshot is used after that.
 // It returns an error if the status cannot be decoded.
