@@ -173,8 +173,14 @@ func isAnother(err error) bool {
 	return apierrors.IsInvalid(err) && found && cause.Field == "metadata.uid"
 }
 
-// create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else a
-// name conflict.
+// isGoing reports whether the object leaves its name soon: it was deleted, or a former job of that name has left it behind.
+func isGoing(o client.Object, job *v1alpha1.TrainingJob) bool {
+	ref := controllerOf(o)
+	return !o.GetDeletionTimestamp().IsZero() || ref != nil && ref.Name == job.Name && ref.UID != job.UID
+}
+
+// create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else its name
+// is held for a while, or for good.
 func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object, options ...client.CreateOption) (types.UID, error) {
 	err := c.client.Create(ctx, child, options...)
 	if err == nil {
@@ -187,6 +193,9 @@ func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, 
 		return "", fmt.Errorf("reading %T %s, which exists already: %w", child, child.GetName(), err)
 	}
 	if !isControlledBy(existing, job) {
+		if isGoing(existing, job) {
+			return "", &nameHeld{name: child.GetName()}
+		}
 		return "", &nameConflict{kind: fmt.Sprintf("%T", child), name: child.GetName()}
 	}
 	return existing.GetUID(), nil

@@ -40,6 +40,14 @@ func (e *nameConflict) Error() string {
 		e.kind[strings.LastIndex(e.kind, ".")+1:], e.name)
 }
 
+// nameHeld says that the name of a child is not free yet: its owner is going, or gone.
+type nameHeld struct{ name string }
+
+func (e *nameHeld) Error() string { return e.name + " of a former owner is not gone yet" }
+
+// retryName is how long a job waits for a name that is held. It waits in silence, as garbage is collected within seconds.
+const retryName = time.Second
+
 // settle notes a refusal of replicas, or that there is none any more, and returns every other error.
 func (c *Cluster) settle(job *v1alpha1.TrainingJob, err error) error {
 	return c.settleOf(job, err, retryAtMost, func(n *notes) *refused { return &n.replicas })
@@ -52,10 +60,14 @@ func (c *Cluster) settleSpares(job *v1alpha1.TrainingJob, err error) error {
 
 func (c *Cluster) settleOf(job *v1alpha1.TrainingJob, err error, atMost time.Duration, of func(*notes) *refused) error {
 	reason := refusalReason(err)
+	now := c.clock.Now()
+	if held := (*nameHeld)(nil); errors.As(err, &held) {
+		c.note(job.UID, func(n *notes) { of(n).refusal = &state.Refusal{Message: held.Error(), Retry: now.Add(retryName)} })
+		return nil
+	}
 	if err != nil && reason == "" {
 		return err
 	}
-	now := c.clock.Now()
 	c.note(job.UID, func(n *notes) {
 		r := of(n)
 		switch {

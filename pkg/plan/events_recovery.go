@@ -78,7 +78,7 @@ func names(slots []state.Slot) string {
 // sparesRefused tells why there are too few spares: the job goes on without, so that its conditions do not. It is told
 // once for each reason.
 func sparesRefused(s *state.Snapshot) []Event {
-	if s.SpareRefusal == nil || s.SpareRefusal.Told || isIncomplete(s) || !lacksSpare(s) {
+	if s.SpareRefusal == nil || s.SpareRefusal.Reason == "" || s.SpareRefusal.Told || isIncomplete(s) || !lacksSpare(s) {
 		return nil
 	}
 	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}

@@ -46,7 +46,7 @@ type Snapshot struct {
 
 // Refusal is a permanent error of the API server on a child of the job.
 type Refusal struct {
-	// Reason is a reason of the condition Stalled.
+	// Reason is a reason of the condition Stalled; empty if a name is not free yet, which passes by itself.
 	Reason string
 	// Message is the API server's own sentence.
 	Message string
