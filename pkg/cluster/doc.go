@@ -4,7 +4,7 @@
 // Where stale reads could do harm:
 //
 //   - Own writes to the job: the manager's client waits until the cache shows them (EnableReadYourWritesConsistency).
-//     Own writes to its pods: Observe asks for another look until the cache shows them.
+//     Own writes to its pods: Observe asks for another look until the cache shows them. To pod groups: nobody waits, see below.
 //
 //   - The first look at a job in this process compares it and its pods with the API server, as another leader may have
 //     written last: with one roll of all jobs, or by itself if that leaves a doubt. So does a look after an own write that
