@@ -5,10 +5,12 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
@@ -25,6 +28,17 @@ import (
 
 // eventSource names the operator in the Events that it writes.
 const eventSource = "trainingjob-operator"
+
+// A job whose reconcile fails is looked at again after retryFirst, doubling to retryAtMost: the API server may be back at any
+// time, and then no deadline should be late by more than that.
+const (
+	retryFirst  = 5 * time.Millisecond
+	retryAtMost = time.Minute
+)
+
+func retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryAtMost)
+}
 
 // Setup adds the TrainingJob controller to the manager; concurrent is how many jobs are reconciled at the same time.
 // It returns an error if the manager has started or has such a controller already.
@@ -47,7 +61,7 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 		Watches(&corev1.Pod{}, podEvents()).
 		Owns(&corev1.Service{}).
 		Owns(&coordinationv1.Lease{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent})
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent, RateLimiter: retries()})
 	if options.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}
