@@ -34,7 +34,7 @@ type Cluster struct {
 	options Options
 
 	mu   sync.Mutex
-	jobs map[types.UID]*notes
+	jobs map[client.ObjectKey]*notes
 	// served are the gang schedulers whose pod groups the cluster has.
 	served []v1alpha1.Gang
 	roll   roll
@@ -42,6 +42,8 @@ type Cluster struct {
 
 // notes are what this process remembers of a job. Losing them costs a request, never a decision.
 type notes struct {
+	// uid is the job's: another job of its name begins with none.
+	uid types.UID
 	// recorded is when the job's status was last written.
 	recorded time.Time
 	// verified says that the job was once compared with the API server.
@@ -74,7 +76,7 @@ type Options struct {
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
 	return &Cluster{
 		client: c, live: live, events: recorder, clock: clock,
-		writes: newSlots(options.Parallel), options: options, jobs: map[types.UID]*notes{},
+		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*notes{},
 	}
 }
 
@@ -127,25 +129,29 @@ func isControlledBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 	return ref != nil && ref.UID == job.UID
 }
 
-// note changes what is remembered of a job, and returns a copy of it.
-func (c *Cluster) note(uid types.UID, change func(*notes)) notes {
+// note changes what is remembered of a job, and returns a copy of it. To ask only leaves no trace.
+func (c *Cluster) note(job *v1alpha1.TrainingJob, change func(*notes)) notes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.jobs[uid]
-	if n == nil {
-		n = &notes{}
-		c.jobs[uid] = n
+	key := client.ObjectKeyFromObject(job)
+	n := c.jobs[key]
+	if n == nil || n.uid != job.UID {
+		n = &notes{uid: job.UID}
 	}
 	if change != nil {
 		change(n)
+		c.jobs[key] = n
 	}
 	return *n
 }
 
-// Forget drops what is remembered of a job that is gone.
-func (c *Cluster) Forget(uid types.UID) {
-	c.strike(uid)
+// forget drops what is remembered of the job of that name, which is gone.
+func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.jobs, uid)
+	n := c.jobs[key]
+	delete(c.jobs, key)
+	c.mu.Unlock()
+	if n != nil {
+		c.strike(n.uid)
+	}
 }

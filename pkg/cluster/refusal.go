@@ -62,13 +62,13 @@ func (c *Cluster) settleOf(job *v1alpha1.TrainingJob, err error, atMost time.Dur
 	reason := refusalReason(err)
 	now := c.clock.Now()
 	if held := (*nameHeld)(nil); errors.As(err, &held) {
-		c.note(job.UID, func(n *notes) { of(n).refusal = &state.Refusal{Message: held.Error(), Retry: now.Add(retryName)} })
+		c.note(job, func(n *notes) { of(n).refusal = &state.Refusal{Message: held.Error(), Retry: now.Add(retryName)} })
 		return nil
 	}
 	if err != nil && reason == "" {
 		return err
 	}
-	c.note(job.UID, func(n *notes) {
+	c.note(job, func(n *notes) {
 		r := of(n)
 		switch {
 		case reason == "" && r.refusal.Pends(now): // what was refused was not tried again
@@ -85,7 +85,7 @@ func (c *Cluster) settleOf(job *v1alpha1.TrainingJob, err error, atMost time.Dur
 
 // sparesTold notes that an Event was written about the refusal of spares.
 func (c *Cluster) sparesTold(job *v1alpha1.TrainingJob) {
-	c.note(job.UID, func(n *notes) {
+	c.note(job, func(n *notes) {
 		if n.spares.refusal != nil {
 			told := *n.spares.refusal // a snapshot may hold the other
 			told.Told = true
@@ -97,7 +97,7 @@ func (c *Cluster) sparesTold(job *v1alpha1.TrainingJob) {
 // Retry returns when what the API server refused of the job is to be tried again; zero if it refused nothing. A refusal
 // makes no event, so nothing else would wake the job.
 func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
-	known, now := c.note(job.UID, nil), c.clock.Now()
+	known, now := c.note(job, nil), c.clock.Now()
 	var retry time.Time
 	for _, refusal := range []*state.Refusal{known.replicas.refusal, known.spares.refusal} {
 		if refusal.Pends(now) {

@@ -45,7 +45,7 @@ func TestARefusedSpareBlocksNoReplica(t *testing.T) {
 	if diff := cmp.Diff([]string{"team-a/j-worker-0", "team-a/j-worker-spare-0"}, server.created); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
-	if known := c.note(job.UID, nil); known.replicas.refusal != nil || known.spares.refusal == nil {
+	if known := c.note(job, nil); known.replicas.refusal != nil || known.spares.refusal == nil {
 		t.Errorf("noted of replicas %v, of spares %v", known.replicas.refusal, known.spares.refusal)
 	}
 	if got := c.Retry(job); !got.Equal(builder.Epoch.Add(time.Second)) {
@@ -74,7 +74,7 @@ func TestTheRefusalOfASpareIsToldOnceForEachReason(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	quota := apierrors.NewForbidden(pods, "j", errors.New("exceeded quota: team-a"))
 	policy := apierrors.NewForbidden(pods, "j", errors.New("violates PodSecurity"))
-	isTold := func() bool { return c.note(job.UID, nil).spares.refusal.Told }
+	isTold := func() bool { return c.note(job, nil).spares.refusal.Told }
 	for i, step := range []struct {
 		err    error
 		before bool

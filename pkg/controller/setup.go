@@ -13,13 +13,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -57,7 +53,7 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 	}
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
-		For(&v1alpha1.TrainingJob{}, builder.WithPredicates(r.forgetDeleted())).
+		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents()).
 		Owns(&corev1.Service{}).
 		Owns(&coordinationv1.Lease{}).
@@ -74,12 +70,4 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 		return err
 	}
 	return mgr.Add(groups)
-}
-
-// forgetDeleted drops what the cluster remembers of a job when it goes.
-func (r *Reconciler) forgetDeleted() predicate.Predicate {
-	return predicate.TypedFuncs[client.Object]{DeleteFunc: func(e event.DeleteEvent) bool {
-		r.cluster.Forget(e.Object.GetUID())
-		return true
-	}}
 }
