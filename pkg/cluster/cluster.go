@@ -50,6 +50,7 @@ type notes struct {
 	verified bool
 	// replicas and spares are what the API server refuses of the job; everything but spares counts with the replicas.
 	replicas, spares refused
+	failedSpares     failedSpares
 	// awaited are the own writes to the job's pods, by UID, that the cache is to show; nil if it shows them all.
 	awaited map[types.UID]awaited
 }

@@ -17,6 +17,7 @@
 //   - A node that is not in the cache counts as deleted only if the API server says so too.
 //
 // Decisions, newest first:
+//   - How often spares failed in a row is kept in memory only. After a crash the wait begins with 5 s again.
 //   - A refusal of a spare is noted apart and tried after longer waits: the job needs none of them to go on.
 //   - One namespace holds a quarter of the slots for writes at most, even when nobody else waits: writes that hang for the 30 s
 //     of a webhook cannot be called back when somebody comes.

@@ -46,6 +46,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	known := c.note(s.Job, nil)
 	s.Refusal, s.SpareRefusal, s.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
 	s.Now, s.SparePriorityClass = c.clock.Now(), c.options.SparePriorityClass
+	s.SparesFrom = c.waitForSpares(s, s.Now)
 	if err := s.Complete(); err != nil {
 		return nil, err
 	}

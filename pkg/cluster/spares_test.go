@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,6 +88,63 @@ func TestTheRefusalOfASpareIsToldOnceForEachReason(t *testing.T) {
 		p := &plan.Plan{Status: job.Status, Events: []plan.Event{{Type: corev1.EventTypeWarning, Reason: v1alpha1.EventSpareRefused}}}
 		if err := c.Record(t.Context(), job, p); err != nil || !isTold() {
 			t.Errorf("refusal %d: error %v, told %t", i, err, isTold())
+		}
+	}
+}
+
+// failed returns the job's snapshot with spares of these UIDs that a node turned away.
+func failed(job *v1alpha1.TrainingJob, uids ...types.UID) *state.Snapshot {
+	s := &state.Snapshot{Job: job}
+	for _, uid := range uids {
+		s.Spares = append(s.Spares, state.Pod{UID: uid, Phase: corev1.PodFailed})
+	}
+	return s
+}
+
+// A node that turns every spare away made a pod as fast as the API server could take it.
+func TestASpareThatFailsAgainAndAgainIsMadeAnewEverLater(t *testing.T) {
+	c, clock := refusing()
+	job := builder.Job("j", builder.Workers(1), builder.Spares(v1alpha1.Worker, 1))
+	next := func(uids ...types.UID) time.Duration {
+		from := c.waitForSpares(failed(job, uids...), clock.Now())
+		wait := from.Sub(clock.Now())
+		return wait / time.Second
+	}
+	var waits []time.Duration
+	for i := range 9 {
+		waits = append(waits, next(types.UID(fmt.Sprint(i))))
+		clock.SetTime(clock.Now().Add(waits[i]*time.Second + 100*time.Millisecond))
+	}
+	if diff := cmp.Diff([]time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300}, waits); diff != "" {
+		t.Errorf("seconds between the spares (-want +got):\n%s", diff)
+	}
+	if next(); c.note(job, nil).failedSpares.seen != nil {
+		t.Error("spares that are gone are remembered")
+	}
+	clock.SetTime(clock.Now().Add(time.Hour))
+	if wait := next("later"); wait != 5 {
+		t.Errorf("after an hour the wait is %d s, want 5", wait)
+	}
+}
+
+func TestWhichSparesHaveFailed(t *testing.T) {
+	running := state.Pod{UID: "runs", Phase: corev1.PodRunning}
+	ended := state.Pod{UID: "ended", Phase: corev1.PodFailed, Deleted: builder.Epoch}
+	rejected := state.Pod{UID: "rejected", Phase: corev1.PodFailed}
+	second := state.Pod{UID: "second", Phase: corev1.PodFailed}
+	for name, c := range map[string]struct {
+		spares []state.Pod
+		times  int
+	}{
+		"none that runs":              {[]state.Pod{running}, 0},
+		"none that was told to end":   {[]state.Pod{ended}, 0},
+		"one that a node turned away": {[]state.Pod{running, rejected}, 1},
+		"two at once count as one":    {[]state.Pod{rejected, second}, 1},
+	} {
+		first := failedSpares{}.after(c.spares, builder.Epoch)
+		again := first.after(c.spares, builder.Epoch.Add(time.Minute))
+		if first.times != c.times || again.times != c.times {
+			t.Errorf("%s: counted %d times, and %d when it is seen again; want %d", name, first.times, again.times, c.times)
 		}
 	}
 }

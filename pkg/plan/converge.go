@@ -39,8 +39,8 @@ func stepsOf(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
 		creates, wake := createMissing(s)
 		steps = append(steps, creates...)
-		if s.SpareRefusal.Pends(s.Now) && lacksSpare(s) {
-			wake = policy.Earliest(wake, s.SpareRefusal.Retry)
+		if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {
+			wake = policy.Earliest(wake, from)
 		}
 		return append(steps, keepSpares(s)...), policy.Earliest(forced, wake)
 	default:

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -42,7 +43,7 @@ func makeWay(s *state.Snapshot, own []state.Pod, inTheWay, count int) []Step {
 }
 
 func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.Pod) []Step {
-	if s.SpareRefusal.Pends(s.Now) || !isPlaced(s) {
+	if s.Now.Before(sparesFrom(s)) || !isPlaced(s) {
 		return nil
 	}
 	var steps []Step
@@ -53,6 +54,15 @@ func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.
 		}
 	}
 	return steps
+}
+
+// sparesFrom returns when missing spares may be created: after a refusal and after some that have failed there is a wait.
+func sparesFrom(s *state.Snapshot) time.Time {
+	from := s.SparesFrom
+	if s.SpareRefusal != nil && s.SpareRefusal.Retry.After(from) {
+		from = s.SpareRefusal.Retry
+	}
+	return from
 }
 
 // lacksSpare reports whether a spare is missing that should be there.

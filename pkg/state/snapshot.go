@@ -28,6 +28,8 @@ type Snapshot struct {
 	SpareRefusal *Refusal
 	// Spares are the job's placeholder pods: Slot.Index counts them, they have no life.
 	Spares []Pod
+	// SparesFrom is when missing spares may be created, after some that have failed; zero for at once.
+	SparesFrom time.Time
 	// Nodes are the nodes in trouble that hold pods of the job, by name.
 	Nodes []Node
 	// HasLease says whether the job's progress Lease exists; Progress is what it says.

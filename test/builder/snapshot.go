@@ -56,6 +56,11 @@ func SpareRefused(reason, message string, retry time.Duration) SnapshotOption {
 	}
 }
 
+// SparesFrom says how long after Epoch missing spares may be created.
+func SparesFrom(d time.Duration) SnapshotOption {
+	return func(s *state.Snapshot) { s.SparesFrom = Epoch.Add(d) }
+}
+
 // Recorded says that this process last wrote the status d after Epoch.
 func Recorded(d time.Duration) SnapshotOption {
 	return func(s *state.Snapshot) { s.Recorded = Epoch.Add(d) }
