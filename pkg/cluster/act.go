@@ -19,12 +19,12 @@ import (
 )
 
 // Parallelism is how many writes to children an operator has under way at most, of all jobs together: more would only
-// queue in the API server, where the scheduler and the nodes wait as well.
+// queue in the API server, where the scheduler and the nodes wait as well. The jobs of one namespace have a quarter of them.
 const Parallelism = 32
 
 // Act takes the steps and stops at the first error: what the pods need to find each other and to be a gang comes
-// first, and then everything else in parallel. What the API server refuses for good becomes the
-// refusal of the job's next snapshot and is no error; everything else that fails is.
+// first, and then everything else in parallel. What the API server refuses for good becomes the refusal of the job's next
+// snapshot and is no error; everything else that fails is.
 func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error {
 	if len(steps) == 0 {
 		return nil
@@ -37,28 +37,50 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 			return false
 		}
 	}
+	build := plan.Pods(job)
 	for _, step := range steps {
 		if isFirst(step) {
-			if err := c.take(ctx, job, step); err != nil {
+			if err := c.take(ctx, job, step, build); err != nil {
 				return c.settle(job, err)
 			}
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(c.options.Parallel)
-	for _, step := range slices.DeleteFunc(slices.Clone(steps), isFirst) {
-		group.Go(func() error {
-			if err := c.writes.Acquire(ctx, 1); err != nil {
-				return fmt.Errorf("waiting to write: %w", err) // another step has failed first, or the operator is ending
-			}
-			defer c.writes.Release(1)
-			return c.take(ctx, job, step)
-		})
+	isLast := func(step plan.Step) bool { return isFirst(step) || isSpareCreation(step) }
+	others := slices.DeleteFunc(slices.Clone(steps), isLast)
+	spares := slices.DeleteFunc(slices.Clone(steps), func(step plan.Step) bool { return !isSpareCreation(step) })
+	if len(spares) < len(steps) {
+		if err := c.settle(job, c.takeInParallel(ctx, job, others, build)); err != nil {
+			return err
+		}
 	}
-	return c.settle(job, group.Wait())
+	if len(spares) == 0 {
+		return nil
+	}
+	return c.settleSpares(job, c.takeInParallel(ctx, job, spares, build))
 }
 
-func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step) error {
+// takeInParallel takes the steps and returns the first error. After it no further step is taken; what is under way goes on, as a
+// write whose answer nobody waits for may be done all the same.
+func (c *Cluster) takeInParallel(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step, build func(plan.CreatePod) *corev1.Pod) error {
+	group, goesOn := errgroup.WithContext(ctx)
+	group.SetLimit(int(c.writes.share))
+	for _, step := range steps {
+		if goesOn.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			release, err := c.writes.acquire(goesOn, job.Namespace)
+			if err != nil {
+				return err // another step has failed first, or the operator is ending
+			}
+			defer release()
+			return c.take(ctx, job, step, build)
+		})
+	}
+	return group.Wait()
+}
+
+func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step, build func(plan.CreatePod) *corev1.Pod) error {
 	switch step := step.(type) {
 	case plan.CreateService:
 		_, err := c.create(ctx, job, step.Service, &corev1.Service{})
@@ -77,7 +99,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	case plan.FencePod:
 		return c.fence(ctx, job, step)
 	case plan.CreatePod:
-		uid, err := c.create(ctx, job, step.Pod, &corev1.Pod{}, client.DisableReadYourWritesConsistency)
+		uid, err := c.create(ctx, job, build(step), &corev1.Pod{}, client.DisableReadYourWritesConsistency)
 		if err == nil {
 			c.await(job, uid, false)
 		}
@@ -170,8 +192,14 @@ func isAnother(err error) bool {
 	return apierrors.IsInvalid(err) && found && cause.Field == "metadata.uid"
 }
 
-// create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else a
-// name conflict.
+// isGoing reports whether the object leaves its name soon: it was deleted, or a former job of that name has left it behind.
+func isGoing(o client.Object, job *v1alpha1.TrainingJob) bool {
+	ref := controllerOf(o)
+	return !o.GetDeletionTimestamp().IsZero() || ref != nil && ref.Name == job.Name && ref.UID != job.UID
+}
+
+// create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else its name
+// is held for a while, or for good.
 func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object, options ...client.CreateOption) (types.UID, error) {
 	err := c.client.Create(ctx, child, options...)
 	if err == nil {
@@ -184,6 +212,9 @@ func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, 
 		return "", fmt.Errorf("reading %T %s, which exists already: %w", child, child.GetName(), err)
 	}
 	if !isControlledBy(existing, job) {
+		if isGoing(existing, job) {
+			return "", &nameHeld{name: child.GetName()}
+		}
 		return "", &nameConflict{kind: fmt.Sprintf("%T", child), name: child.GetName()}
 	}
 	return existing.GetUID(), nil

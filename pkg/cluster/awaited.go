@@ -23,7 +23,7 @@ type awaited struct {
 // those of all jobs, is what keeps a hundred jobs from waiting for each other.
 func (c *Cluster) await(job *v1alpha1.TrainingJob, pod types.UID, deleted bool) {
 	until := c.clock.Now().Add(awaitAtMost)
-	c.note(job.UID, func(n *notes) {
+	c.note(job, func(n *notes) {
 		if n.awaited == nil {
 			n.awaited = map[types.UID]awaited{}
 		}
@@ -33,7 +33,7 @@ func (c *Cluster) await(job *v1alpha1.TrainingJob, pod types.UID, deleted bool) 
 
 // showsOwnWrites reports whether the pods, as cached, show every own write to the job's pods.
 func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) bool {
-	if c.note(job.UID, nil).awaited == nil {
+	if c.note(job, nil).awaited == nil {
 		return true
 	}
 	seen := make(map[types.UID]*corev1.Pod, len(pods))
@@ -41,7 +41,7 @@ func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) b
 		seen[pods[i].UID] = &pods[i]
 	}
 	now := c.clock.Now()
-	left := c.note(job.UID, func(n *notes) {
+	left := c.note(job, func(n *notes) {
 		for uid, write := range n.awaited {
 			pod := seen[uid]
 			shown := pod != nil

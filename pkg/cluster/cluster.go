@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // podsOfJob is the index of pods by the name of the TrainingJob that controls them.
@@ -28,16 +26,15 @@ const podsOnNode = "node"
 
 // Cluster reads and writes jobs and their children.
 type Cluster struct {
-	client client.Client
-	live   client.Reader
-	events events.EventRecorder
-	clock  clock.PassiveClock
-	// writes admits the writes to children, first come first served; parallel is how many at a time.
-	writes  *semaphore.Weighted
+	client  client.Client
+	live    client.Reader
+	events  events.EventRecorder
+	clock   clock.PassiveClock
+	writes  *slots
 	options Options
 
 	mu   sync.Mutex
-	jobs map[types.UID]*notes
+	jobs map[client.ObjectKey]*notes
 	// served are the gang schedulers whose pod groups the cluster has.
 	served []v1alpha1.Gang
 	roll   roll
@@ -45,12 +42,15 @@ type Cluster struct {
 
 // notes are what this process remembers of a job. Losing them costs a request, never a decision.
 type notes struct {
+	// uid is the job's: another job of its name begins with none.
+	uid types.UID
 	// recorded is when the job's status was last written.
 	recorded time.Time
 	// verified says that the job was once compared with the API server.
 	verified bool
-	refusal  *state.Refusal
-	refused  int
+	// replicas and spares are what the API server refuses of the job; everything but spares counts with the replicas.
+	replicas, spares refused
+	failedSpares     failedSpares
 	// awaited are the own writes to the job's pods, by UID, that the cache is to show; nil if it shows them all.
 	awaited map[types.UID]awaited
 	// ahead is the renewal of the progress Lease that was last seen from the future.
@@ -79,7 +79,7 @@ type Options struct {
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
 	return &Cluster{
 		client: c, live: live, events: recorder, clock: clock,
-		writes: semaphore.NewWeighted(int64(options.Parallel)), options: options, jobs: map[types.UID]*notes{},
+		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*notes{},
 	}
 }
 
@@ -132,25 +132,29 @@ func isControlledBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 	return ref != nil && ref.UID == job.UID
 }
 
-// note changes what is remembered of a job, and returns a copy of it.
-func (c *Cluster) note(uid types.UID, change func(*notes)) notes {
+// note changes what is remembered of a job, and returns a copy of it. To ask only leaves no trace.
+func (c *Cluster) note(job *v1alpha1.TrainingJob, change func(*notes)) notes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.jobs[uid]
-	if n == nil {
-		n = &notes{}
-		c.jobs[uid] = n
+	key := client.ObjectKeyFromObject(job)
+	n := c.jobs[key]
+	if n == nil || n.uid != job.UID {
+		n = &notes{uid: job.UID}
 	}
 	if change != nil {
 		change(n)
+		c.jobs[key] = n
 	}
 	return *n
 }
 
-// Forget drops what is remembered of a job that is gone.
-func (c *Cluster) Forget(uid types.UID) {
-	c.strike(uid)
+// forget drops what is remembered of the job of that name, which is gone.
+func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.jobs, uid)
+	n := c.jobs[key]
+	delete(c.jobs, key)
+	c.mu.Unlock()
+	if n != nil {
+		c.strike(n.uid)
+	}
 }

@@ -4,7 +4,7 @@
 // Where stale reads could do harm:
 //
 //   - Own writes to the job: the manager's client waits until the cache shows them (EnableReadYourWritesConsistency).
-//     Own writes to its pods: Observe asks for another look until the cache shows them.
+//     Own writes to its pods: Observe asks for another look until the cache shows them. To pod groups: nobody waits, see below.
 //
 //   - The first look at a job in this process compares it and its pods with the API server, as another leader may have
 //     written last: with one roll of all jobs, or by itself if that leaves a doubt. So does a look after an own write that
@@ -17,6 +17,11 @@
 //   - A node that is not in the cache counts as deleted only if the API server says so too.
 //
 // Decisions, newest first:
+//   - How often spares failed in a row is kept in memory only. After a crash the wait begins with 5 s again.
+//   - A refusal of a spare is noted apart and tried after longer waits: the job needs none of them to go on.
+//   - One namespace holds a quarter of the slots for writes at most, even when nobody else waits: writes that hang for the 30 s
+//     of a webhook cannot be called back when somebody comes.
+//   - The first error of a pass ends no write that is under way: one that is given up may be done all the same.
 //   - While most nodes are not ready none counts as lost: then it is the control plane that has lost touch.
 //   - A pod is fenced by taking its job-name label away, which the Service selects by: one patch with its UID, and no
 //     further object. It keeps the label that the cache selects by.

@@ -40,10 +40,12 @@ func (c *Cluster) addGang(ctx context.Context, s *state.Snapshot) error {
 	return nil
 }
 
-// addGroups puts the job's pod groups of one scheduler into the snapshot.
+// addGroups puts the job's pod groups of one scheduler into the snapshot. It does not wait for own writes, as that would be for
+// those of all jobs, and one may hang: pods join a group with the API server's word only.
 func (c *Cluster) addGroups(ctx context.Context, s *state.Snapshot, provider gang.Provider) error {
 	_, list := provider.Empty()
-	err := c.client.List(ctx, list, client.InNamespace(s.Job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(s.Job.UID)})
+	err := c.client.List(ctx, list, client.InNamespace(s.Job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(s.Job.UID)},
+		client.DisableReadYourWritesConsistency)
 	if err != nil {
 		return err
 	}

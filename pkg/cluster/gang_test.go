@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -27,8 +28,11 @@ type groupReader struct {
 	lists   int
 }
 
-func (c *groupReader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (c *groupReader) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	c.lists++
+	if !(&client.ListOptions{}).ApplyOptions(options).DisableReadYourWritesConsistency {
+		return errors.New("the list waits for the writes of all jobs")
+	}
 	switch list := list.(type) {
 	case *schedulingv1beta1.PodGroupList:
 		list.Items = c.native

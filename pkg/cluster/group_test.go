@@ -6,11 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/gang/native"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -18,6 +18,9 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/sim/server"
 )
+
+// createWorker creates the pod of worker 0 of job j.
+var createWorker = plan.CreatePod{Name: "j-worker-0", Slot: state.Slot{Role: v1alpha1.Worker}, Placement: &plan.Placement{}}
 
 func TestAGroupOfTheJobThatTheCacheDoesNotShowIsAConflict(t *testing.T) {
 	job, api := builder.Job("j", builder.Workers(2)), server.New(clock.RealClock{}).Client("test")
@@ -27,9 +30,8 @@ func TestAGroupOfTheJobThatTheCacheDoesNotShowIsAConflict(t *testing.T) {
 	if err := api.Create(t.Context(), group(2)); err != nil {
 		t.Fatal(err)
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: job.Namespace}}
-	err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).Act(t.Context(), job, []plan.Step{plan.CreateGroup{Group: group(1)}, plan.CreatePod{Pod: pod}})
-	if gone := api.Get(t.Context(), types.NamespacedName{Namespace: job.Namespace, Name: "p"}, &corev1.Pod{}); !apierrors.IsConflict(err) || !apierrors.IsNotFound(gone) {
+	err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).Act(t.Context(), job, []plan.Step{plan.CreateGroup{Group: group(1)}, createWorker})
+	if gone := api.Get(t.Context(), types.NamespacedName{Namespace: job.Namespace, Name: createWorker.Name}, &corev1.Pod{}); !apierrors.IsConflict(err) || !apierrors.IsNotFound(gone) {
 		t.Errorf("error %v, reading the pod: %v; want a conflict and no pod", err, gone)
 	}
 }
@@ -58,13 +60,12 @@ func TestResizingAGroupThatIsNotTheOneSeenIsAConflict(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.before(api, group)
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: job.Namespace}}
 			steps := []plan.Step{
-				plan.CreatePod{Pod: pod},
+				createWorker,
 				plan.ResizeGroup{Empty: &schedulingv1beta1.PodGroup{}, Name: "j-0", UID: group.UID, Spec: native.Provider{}.Resize(1)},
 			}
 			err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).Act(t.Context(), job, steps)
-			created := api.Get(t.Context(), types.NamespacedName{Namespace: job.Namespace, Name: "p"}, &corev1.Pod{}) == nil
+			created := api.Get(t.Context(), types.NamespacedName{Namespace: job.Namespace, Name: createWorker.Name}, &corev1.Pod{}) == nil
 			if created != c.ok || c.ok != (err == nil) || !c.ok && !apierrors.IsConflict(err) {
 				t.Errorf("error %v, pod created %t", err, created)
 			}

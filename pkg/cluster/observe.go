@@ -7,17 +7,21 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Observe returns the snapshot of a job: every read of one reconcile. It returns nil if the job is gone, and a
+// Observe returns the snapshot of a job: every read of one reconcile. It returns nil if the job is gone, and forgets it, and a
 // conflict error if the cache is older than the API server.
 func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Snapshot, error) {
 	s := &state.Snapshot{Job: &v1alpha1.TrainingJob{}}
 	if err := c.client.Get(ctx, key, s.Job); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.forget(key)
+		}
 		return nil, client.IgnoreNotFound(err)
 	}
 	pods, err := c.listPods(ctx, s.Job)
@@ -39,9 +43,10 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if err := c.addGang(ctx, s); err != nil {
 		return nil, err
 	}
-	known := c.note(s.Job.UID, nil)
-	s.Refusal, s.Recorded = known.refusal, known.recorded
+	known := c.note(s.Job, nil)
+	s.Refusal, s.SpareRefusal, s.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
 	s.Now, s.SparePriorityClass = c.clock.Now(), c.options.SparePriorityClass
+	s.SparesFrom = c.waitForSpares(s, s.Now)
 	if err := s.Complete(); err != nil {
 		return nil, err
 	}

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -24,7 +24,7 @@ func (c *Cluster) addProgress(ctx context.Context, s *state.Snapshot) error {
 	}
 	if s.HasLease = isControlledBy(&lease, s.Job); s.HasLease {
 		s.Progress = state.ProgressOf(&lease)
-		s.Progress.Renewed = c.believable(s.Job.UID, s.Progress.Renewed)
+		s.Progress.Renewed = c.believable(s.Job, s.Progress.Renewed)
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ type ahead struct{ says, seen time.Time }
 
 // believable returns when the Lease was renewed: one that says it will be was renewed when we first saw it. Else a wrong
 // clock would keep a hang from showing.
-func (c *Cluster) believable(job types.UID, renewed time.Time) time.Time {
+func (c *Cluster) believable(job *v1alpha1.TrainingJob, renewed time.Time) time.Time {
 	known := c.note(job, func(n *notes) {
 		if now := c.clock.Now(); renewed.After(now) && !n.ahead.says.Equal(renewed) {
 			n.ahead = ahead{says: renewed, seen: now}

@@ -13,6 +13,7 @@ import (
 func TestARenewalFromTheFutureCountsAsNow(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(builder.Epoch)
 	c := New(nil, nil, nil, clock, Options{Parallel: 1})
+	job := builder.Job("j")
 	hour, second := time.Hour, time.Second
 	for _, look := range []struct {
 		what               string
@@ -27,7 +28,7 @@ func TestARenewalFromTheFutureCountsAsNow(t *testing.T) {
 		{"a clock that was set right", 2*hour + second, 2 * hour, 2 * hour},
 	} {
 		clock.SetTime(builder.Epoch.Add(look.now))
-		if got := c.believable("uid", builder.Epoch.Add(look.renewed)).Sub(builder.Epoch); got != look.want {
+		if got := c.believable(job, builder.Epoch.Add(look.renewed)).Sub(builder.Epoch); got != look.want {
 			t.Errorf("%s: renewed at %v, want %v", look.what, got, look.want)
 		}
 	}

@@ -9,11 +9,28 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// A refused job tries again after 1 s, doubling to retryAtMost: 15 times in the first 10 minutes.
-const retryAtMost = 75 * time.Second
+// What was refused is tried again after 1 s, doubling to this: replicas 15 times in the first 10 minutes.
+const (
+	retryAtMost      = 75 * time.Second
+	retrySpareAtMost = 10 * time.Minute
+)
+
+// refused is the latest refusal and how many there were in a row; nil for none.
+type refused struct {
+	refusal *state.Refusal
+	times   int
+}
+
+// isSpareCreation reports whether the step creates a spare.
+func isSpareCreation(step plan.Step) bool {
+	create, isPod := step.(plan.CreatePod)
+	return isPod && create.Spare
+}
 
 // nameConflict says that somebody else owns the name of a child.
 type nameConflict struct{ kind, name string }
@@ -23,35 +40,71 @@ func (e *nameConflict) Error() string {
 		e.kind[strings.LastIndex(e.kind, ".")+1:], e.name)
 }
 
-// settle notes a refusal, or that there is none any more, and returns every other error.
+// nameHeld says that the name of a child is not free yet: its owner is going, or gone.
+type nameHeld struct{ name string }
+
+func (e *nameHeld) Error() string { return e.name + " of a former owner is not gone yet" }
+
+// retryName is how long a job waits for a name that is held. It waits in silence, as garbage is collected within seconds.
+const retryName = time.Second
+
+// settle notes a refusal of replicas, or that there is none any more, and returns every other error.
 func (c *Cluster) settle(job *v1alpha1.TrainingJob, err error) error {
+	return c.settleOf(job, err, retryAtMost, func(n *notes) *refused { return &n.replicas })
+}
+
+// settleSpares does for spares what settle does for replicas.
+func (c *Cluster) settleSpares(job *v1alpha1.TrainingJob, err error) error {
+	return c.settleOf(job, err, retrySpareAtMost, func(n *notes) *refused { return &n.spares })
+}
+
+func (c *Cluster) settleOf(job *v1alpha1.TrainingJob, err error, atMost time.Duration, of func(*notes) *refused) error {
 	reason := refusalReason(err)
+	now := c.clock.Now()
+	if held := (*nameHeld)(nil); errors.As(err, &held) {
+		c.note(job, func(n *notes) { of(n).refusal = &state.Refusal{Message: held.Error(), Retry: now.Add(retryName)} })
+		return nil
+	}
 	if err != nil && reason == "" {
 		return err
 	}
-	c.note(job.UID, func(n *notes) {
-		if reason == "" && n.refusal != nil && c.clock.Now().Before(n.refusal.Retry) {
-			return // what was refused was not tried again
+	c.note(job, func(n *notes) {
+		r := of(n)
+		switch {
+		case reason == "" && r.refusal.Pends(now): // what was refused was not tried again
+		case reason == "":
+			*r = refused{}
+		default:
+			told := r.refusal != nil && r.refusal.Told && r.refusal.Reason == reason
+			wait := min(time.Second<<min(r.times, 10), atMost)
+			*r = refused{times: r.times + 1, refusal: &state.Refusal{Reason: reason, Message: refusalMessage(err), Retry: now.Add(wait), Told: told}}
 		}
-		if reason == "" {
-			n.refusal, n.refused = nil, 0
-			return
-		}
-		wait := min(time.Second<<min(n.refused, 10), retryAtMost)
-		n.refusal = &state.Refusal{Reason: reason, Message: refusalMessage(err), Retry: c.clock.Now().Add(wait)}
-		n.refused++
 	})
 	return nil
+}
+
+// sparesTold notes that an Event was written about the refusal of spares.
+func (c *Cluster) sparesTold(job *v1alpha1.TrainingJob) {
+	c.note(job, func(n *notes) {
+		if n.spares.refusal != nil {
+			told := *n.spares.refusal // a snapshot may hold the other
+			told.Told = true
+			n.spares.refusal = &told
+		}
+	})
 }
 
 // Retry returns when what the API server refused of the job is to be tried again; zero if it refused nothing. A refusal
 // makes no event, so nothing else would wake the job.
 func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
-	refusal := c.note(job.UID, nil).refusal
-	if refusal == nil || !c.clock.Now().Before(refusal.Retry) {
-		return time.Time{}
+	known, now := c.note(job, nil), c.clock.Now()
+	var retry time.Time
+	for _, refusal := range []*state.Refusal{known.replicas.refusal, known.spares.refusal} {
+		if refusal.Pends(now) {
+			retry = policy.Earliest(retry, refusal.Retry)
+		}
 	}
-	return refusal.Retry
+	return retry
 }
 
 // refusalReason returns the reason of the condition Stalled for an error that only somebody else can mend; "" for any other.

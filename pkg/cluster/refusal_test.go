@@ -12,9 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/server"
 )
 
 var pods = schema.GroupResource{Resource: "pods"}
@@ -80,7 +82,7 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 		if tries++; c.settle(job, refused) != nil {
 			t.Fatal("a refusal is returned as an error: it would be retried at once")
 		}
-		retry := c.note(job.UID, nil).refusal.Retry
+		retry := c.note(job, nil).replicas.refusal.Retry
 		waits = append(waits, retry.Sub(clock.Now())/time.Second)
 		clock.SetTime(retry)
 	}
@@ -90,7 +92,7 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 	for range 100 {
 		_ = c.settle(job, refused)
 	}
-	if wait := c.note(job.UID, nil).refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
+	if wait := c.note(job, nil).replicas.refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
 		t.Errorf("after 100 refusals the wait is %v, want %v", wait, retryAtMost)
 	}
 }
@@ -100,15 +102,15 @@ func TestASuccessEndsTheRefusalAndAPassingErrorDoesNot(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
 	passing := errors.New("connection refused")
-	if err := c.settle(job, passing); !errors.Is(err, passing) || c.note(job.UID, nil).refusal == nil {
-		t.Errorf("a passing error gives %v and the refusal is %v", err, c.note(job.UID, nil).refusal)
+	if err := c.settle(job, passing); !errors.Is(err, passing) || c.note(job, nil).replicas.refusal == nil {
+		t.Errorf("a passing error gives %v and the refusal is %v", err, c.note(job, nil).replicas.refusal)
 	}
-	if err := c.settle(job, nil); err != nil || c.note(job.UID, nil).refusal == nil {
+	if err := c.settle(job, nil); err != nil || c.note(job, nil).replicas.refusal == nil {
 		t.Errorf("a success before it is time to try again gives %v and ends the refusal", err)
 	}
-	clock.SetTime(c.note(job.UID, nil).refusal.Retry)
-	if err := c.settle(job, nil); err != nil || c.note(job.UID, nil).refusal != nil || c.note(job.UID, nil).refused != 0 {
-		t.Errorf("a success gives %v and the refusal is %v", err, c.note(job.UID, nil).refusal)
+	clock.SetTime(c.note(job, nil).replicas.refusal.Retry)
+	if err := c.settle(job, nil); err != nil || c.note(job, nil).replicas.refusal != nil || c.note(job, nil).replicas.times != 0 {
+		t.Errorf("a success gives %v and the refusal is %v", err, c.note(job, nil).replicas.refusal)
 	}
 }
 
@@ -116,18 +118,46 @@ func TestNoStepsAreNoSuccess(t *testing.T) {
 	c, _ := refusing()
 	job := builder.Job("j", builder.Workers(1))
 	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
-	if err := c.Act(context.Background(), job, nil); err != nil || c.note(job.UID, nil).refusal == nil {
-		t.Errorf("doing nothing gives %v and the refusal is %v", err, c.note(job.UID, nil).refusal)
+	if err := c.Act(context.Background(), job, nil); err != nil || c.note(job, nil).replicas.refusal == nil {
+		t.Errorf("doing nothing gives %v and the refusal is %v", err, c.note(job, nil).replicas.refusal)
 	}
 }
 
+// A pass may be under way when the job goes: the next one finds it gone.
 func TestAJobThatIsGoneIsForgotten(t *testing.T) {
+	c, _ := refusing()
+	c.client = server.New(c.clock).Client("test")
+	job := builder.Job("j", builder.Workers(1))
+	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
+	if s, err := c.Observe(t.Context(), client.ObjectKeyFromObject(job)); s != nil || err != nil {
+		t.Fatalf("observed %v, %v of a job that is gone", s, err)
+	}
+	if len(c.jobs) > 0 {
+		t.Errorf("%d jobs are remembered", len(c.jobs))
+	}
+}
+
+func TestToAskLeavesNoTrace(t *testing.T) {
+	c, _ := refusing()
+	job := builder.Job("j", builder.Workers(1))
+	_, _ = c.note(job, nil), c.Retry(job)
+	if !c.showsOwnWrites(job, nil) || len(c.jobs) > 0 {
+		t.Errorf("%d jobs are remembered", len(c.jobs))
+	}
+}
+
+func TestAnotherJobOfTheNameBeginsWithNoNotes(t *testing.T) {
 	c, _ := refusing()
 	job := builder.Job("j", builder.Workers(1))
 	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
-	c.Forget(job.UID)
-	if len(c.jobs) > 0 {
-		t.Errorf("%d jobs are remembered", len(c.jobs))
+	again := job.DeepCopy()
+	again.UID = "again"
+	if known := c.note(again, nil); known.replicas.refusal != nil {
+		t.Errorf("it is refused: %v", known.replicas.refusal)
+	}
+	c.await(again, "pod", false)
+	if known := c.note(again, nil); len(c.jobs) != 1 || known.awaited == nil {
+		t.Errorf("%d jobs are remembered, %v", len(c.jobs), known.awaited)
 	}
 }
 

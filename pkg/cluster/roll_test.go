@@ -94,7 +94,7 @@ func TestWhenTheRollLeavesADoubtTheJobIsComparedByItself(t *testing.T) {
 		"a pod is not in the cache":              {cached: "100", conflict: true},
 		"a write's answer was lost": {cached: "100", pods: []string{"a-0"}, before: func(c *Cluster, job *v1alpha1.TrainingJob) {
 			_ = c.verify(context.Background(), job, []corev1.Pod{*podWith(job, "a-0")})
-			c.note(job.UID, func(n *notes) { n.verified = false })
+			c.note(job, func(n *notes) { n.verified = false })
 		}},
 		"the job came later": {cached: "100", pods: []string{"a-0"}, before: func(c *Cluster, job *v1alpha1.TrainingJob) {
 			c.roll.called = true

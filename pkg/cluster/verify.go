@@ -19,7 +19,7 @@ import (
 // written last. A job that came after the roll and whose status was never written has no pods, and its first status write
 // fails if it is old.
 func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached []corev1.Pod) error {
-	if c.note(job.UID, nil).verified || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
+	if c.note(job, nil).verified || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
 		return nil
 	}
 	seen := make(map[types.UID]bool, len(cached))
@@ -38,7 +38,7 @@ func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached 
 		}
 	}
 	c.strike(job.UID)
-	c.note(job.UID, func(n *notes) { n.verified = true })
+	c.note(job, func(n *notes) { n.verified = true })
 	return nil
 }
 

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,7 +27,7 @@ func (p *phases) Describe(descs chan<- *prometheus.Desc) { descs <- p.desc }
 // Collect implements prometheus.Collector. It reports nothing while the cache cannot be read.
 func (p *phases) Collect(found chan<- prometheus.Metric) {
 	var jobs v1alpha1.TrainingJobList
-	if err := p.jobs.List(context.Background(), &jobs, client.UnsafeDisableDeepCopy); err != nil {
+	if err := listJobs(p.jobs, &jobs); err != nil {
 		found <- prometheus.NewInvalidMetric(p.desc, err)
 		return
 	}
@@ -38,4 +39,15 @@ func (p *phases) Collect(found chan<- prometheus.Metric) {
 	for k, n := range counts {
 		found <- prometheus.MustNewConstMetric(p.desc, prometheus.GaugeValue, float64(n), k.framework, k.phase)
 	}
+}
+
+// collectWithin is how long a collector may take; a scrape takes 10 s by default.
+const collectWithin = 5 * time.Second
+
+// listJobs lists all jobs as the cache has them. It does not wait for own writes, which may hang, and returns an error after
+// collectWithin.
+func listJobs(reader client.Reader, jobs *v1alpha1.TrainingJobList) error {
+	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
+	defer cancel()
+	return reader.List(ctx, jobs, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
 }

@@ -5,19 +5,18 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
@@ -25,6 +24,17 @@ import (
 
 // eventSource names the operator in the Events that it writes.
 const eventSource = "trainingjob-operator"
+
+// A job whose reconcile fails is looked at again after retryFirst, doubling to retryAtMost: the API server may be back at any
+// time, and then no deadline should be late by more than that.
+const (
+	retryFirst  = 5 * time.Millisecond
+	retryAtMost = time.Minute
+)
+
+func retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryAtMost)
+}
 
 // Setup adds the TrainingJob controller to the manager; concurrent is how many jobs are reconciled at the same time.
 // It returns an error if the manager has started or has such a controller already.
@@ -43,11 +53,11 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 	}
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
-		For(&v1alpha1.TrainingJob{}, builder.WithPredicates(r.forgetDeleted())).
+		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents()).
 		Owns(&corev1.Service{}).
 		Owns(&coordinationv1.Lease{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent})
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent, RateLimiter: retries()})
 	if options.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}
@@ -60,12 +70,4 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 		return err
 	}
 	return mgr.Add(groups)
-}
-
-// forgetDeleted drops what the cluster remembers of a job when it goes.
-func (r *Reconciler) forgetDeleted() predicate.Predicate {
-	return predicate.TypedFuncs[client.Object]{DeleteFunc: func(e event.DeleteEvent) bool {
-		r.cluster.Forget(e.Object.GetUID())
-		return true
-	}}
 }

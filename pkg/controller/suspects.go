@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"context"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,7 +24,7 @@ func (s *suspects) Describe(descs chan<- *prometheus.Desc) { descs <- s.desc }
 // Collect implements prometheus.Collector. It reports nothing while the cache cannot be read.
 func (s *suspects) Collect(found chan<- prometheus.Metric) {
 	var jobs v1alpha1.TrainingJobList
-	if err := s.jobs.List(context.Background(), &jobs, client.UnsafeDisableDeepCopy); err != nil {
+	if err := listJobs(s.jobs, &jobs); err != nil {
 		found <- prometheus.NewInvalidMetric(s.desc, err)
 		return
 	}

@@ -145,7 +145,7 @@ func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
 	for what, pods := range map[string][]builder.SnapshotOption{"a replica": nil, "a spare": seen(builder.Running("worker", 0))} {
 		var nodes []string
 		for _, step := range plan.Make(builder.Snapshot(job, pods...)).Steps {
-			for _, term := range step.(plan.CreatePod).Pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, term := range plan.Pods(job)(step.(plan.CreatePod)).Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 				for _, field := range term.MatchFields {
 					nodes = append(nodes, field.Values...)
 				}
@@ -210,7 +210,7 @@ func TestAJobThatFitsNowhereElseTakesTheNodeItAvoids(t *testing.T) {
 		t.Errorf("steps %v, want one that ends the pod", got)
 	}
 	next := plan.Make(builder.Snapshot(job, builder.Usable(5, "a"))).Steps
-	affinity := next[0].(plan.CreatePod).Pod.Spec.Affinity.NodeAffinity
+	affinity := plan.Pods(job)(next[0].(plan.CreatePod)).Spec.Affinity.NodeAffinity
 	if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil || len(affinity.PreferredDuringSchedulingIgnoredDuringExecution) != 1 {
 		t.Errorf("the next pod has the affinity %+v", affinity)
 	}

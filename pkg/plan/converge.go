@@ -8,7 +8,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
-	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -43,8 +42,8 @@ func stepsOf(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 		steps = append(steps, deleteMisplaced(s)...)
 		creates, wake := createMissing(s)
 		steps = append(steps, creates...)
-		if s.Refusal != nil && s.Now.Before(s.Refusal.Retry) && lacksSpare(s) {
-			wake = policy.Earliest(wake, s.Refusal.Retry)
+		if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {
+			wake = policy.Earliest(wake, from)
 		}
 		return append(steps, keepSpares(s)...), policy.Earliest(forced, wake)
 	default:
@@ -163,7 +162,7 @@ func hasEnded(s *state.Snapshot, p *state.Pod) bool {
 // createMissing returns the steps that create the Service and the pods of present lives that are missing and may begin. The
 // Service comes first: without it the pods would not find each other.
 func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
-	if s.Refusal != nil && s.Now.Before(s.Refusal.Retry) {
+	if s.Refusal.Pends(s.Now) {
 		return nil, s.Refusal.Retry
 	}
 	if !s.HasService {
@@ -203,25 +202,12 @@ func createPods(s *state.Snapshot, missing []state.Slot) []Step {
 	if len(missing) == 0 {
 		return nil
 	}
-	var steps []Step
-	environment, avoided := framework.For(s.Job.Spec.Framework).Environment(s.Job), policy.Avoided(s)
+	steps, placement := make([]Step, 0, len(missing)), placement(s)
 	for _, slot := range missing {
-		pod := build.Pod(s.Job, slot, s.Life(slot), environment(slot), avoided)
-		place(s, pod)
-		steps = append(steps, CreatePod{pod})
+		life := s.Life(slot)
+		steps = append(steps, CreatePod{Name: state.PodName(s.Job.Name, slot, life), Slot: slot, Life: life, Placement: placement})
 	}
 	return steps
-}
-
-// avoidedNodes returns the names of the nodes that the job keeps off now.
-func avoidedNodes(s *state.Snapshot) []string {
-	var names []string
-	for _, n := range s.Job.Status.AvoidedNodes {
-		if s.Now.Before(n.Until.Time) {
-			names = append(names, n.Name)
-		}
-	}
-	return names
 }
 
 func lacksLease(s *state.Snapshot) bool { return s.Job.Spec.Progress != nil && !s.HasLease }

@@ -35,7 +35,7 @@ func explained(was, next *v1alpha1.TrainingJobStatus, begun int) []Event {
 func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	for _, n := range next.AvoidedNodes {
-		if !s.Now.Before(n.Until.Time) || slices.Contains(avoidedNodes(s), n.Name) {
+		if !s.Now.Before(n.Until.Time) || isAvoided(s, n.Name) {
 			continue
 		}
 		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
@@ -50,6 +50,11 @@ func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 		list = append(list, onNode)
 	}
 	return list
+}
+
+// isAvoided reports whether the job keeps off the node already.
+func isAvoided(s *state.Snapshot, node string) bool {
+	return slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node && s.Now.Before(n.Until.Time) })
 }
 
 // fitted tells which workers of an elastic job were left out, or are tried again.
@@ -79,13 +84,13 @@ func names(slots []state.Slot) string {
 	return strings.Join(list, ", ")
 }
 
-// sparesRefused tells why there are too few spares: the job goes on without, so that its conditions do not. It is told when
-// they are tried again.
+// sparesRefused tells why there are too few spares: the job goes on without, so that its conditions do not. It is told
+// once for each reason.
 func sparesRefused(s *state.Snapshot) []Event {
-	if s.Refusal == nil || s.Now.Before(s.Refusal.Retry) || isIncomplete(s) || !lacksSpare(s) {
+	if s.SpareRefusal == nil || s.SpareRefusal.Reason == "" || s.SpareRefusal.Told || isIncomplete(s) || !lacksSpare(s) {
 		return nil
 	}
-	return []Event{warn(v1alpha1.EventSpareRefused, s.Refusal.Reason, clip(s.Refusal.Message))}
+	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
 }
 
 // sparesUsed tells which spares make way.

@@ -4,9 +4,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/state"
@@ -66,21 +63,5 @@ func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) []Step {
 func isPastGroup(s *state.Snapshot) func(state.Group) bool {
 	return func(g state.Group) bool {
 		return g.Name != state.GroupName(s.Job.Name, s.Job.Status.Attempt) || g.Scheduler != s.Gang.Scheduler
-	}
-}
-
-// place makes the pod one of its gang, and keeps it near the others.
-func place(s *state.Snapshot, pod *corev1.Pod) {
-	var scheduling v1alpha1.Scheduling
-	if s.Job.Spec.Scheduling != nil {
-		scheduling = *s.Job.Spec.Scheduling
-	}
-	build.Schedule(pod, &scheduling)
-	provider := gang.For(s.Gang.Scheduler)
-	if provider != nil {
-		provider.Join(pod, state.GroupName(s.Job.Name, s.Job.Status.Attempt))
-	}
-	if provider == nil || !provider.Constrains(scheduling.Topology) {
-		build.KeepNear(pod, s.Job, scheduling.Topology)
 	}
 }

@@ -36,7 +36,8 @@ func gangJob(t *testing.T, options ...builder.JobOption) *v1alpha1.TrainingJob {
 }
 
 func TestAGroupComesBeforeItsPods(t *testing.T) {
-	steps := plan.Make(builder.Snapshot(gangJob(t), ganged())).Steps
+	s := builder.Snapshot(gangJob(t), ganged())
+	steps := plan.Make(s).Steps
 	if len(steps) != 3 {
 		t.Fatalf("steps %v, want a group and two pods", steps)
 	}
@@ -45,7 +46,7 @@ func TestAGroupComesBeforeItsPods(t *testing.T) {
 		t.Errorf("first step %v, want the group j-0 of two", steps[0])
 	}
 	for _, step := range steps[1:] {
-		if pod := step.(plan.CreatePod).Pod; *pod.Spec.SchedulingGroup.PodGroupName != "j-0" {
+		if pod := plan.Pods(s.Job)(step.(plan.CreatePod)); *pod.Spec.SchedulingGroup.PodGroupName != "j-0" {
 			t.Errorf("%s joins %v", pod.Name, pod.Spec.SchedulingGroup)
 		}
 	}
@@ -154,8 +155,11 @@ func TestAnAttemptKeepsTheSchedulerThatHasItsGroup(t *testing.T) {
 		if _, isResize := step.(plan.ResizeGroup); isResize {
 			continue
 		}
-		pod, isPod := step.(plan.CreatePod)
-		if !isPod || pod.Pod.Spec.SchedulingGroup == nil || pod.Pod.Spec.SchedulerName != "" {
+		create, isPod := step.(plan.CreatePod)
+		if !isPod {
+			t.Fatalf("step %+v, want pods of the native group", step)
+		}
+		if pod := plan.Pods(s.Job)(create); pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulerName != "" {
 			t.Errorf("step %+v, want pods of the native group", step)
 		}
 	}

@@ -29,7 +29,7 @@ func TestAnElasticGangBeginsWithTheWorkersItNeeds(t *testing.T) {
 			var got []string
 			for _, step := range plan.Make(builder.Snapshot(job, append(c.there, ganged(state.Group{Name: "j-0", Minimum: 2}))...)).Steps {
 				if create, isPod := step.(plan.CreatePod); isPod {
-					got = append(got, create.Pod.Name)
+					got = append(got, create.Name)
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

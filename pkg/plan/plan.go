@@ -15,6 +15,13 @@ import (
 // recordEvery is the least time between two writes of a status in which only progress has changed.
 const recordEvery = 3 * time.Second
 
+// maxPodWrites is how many writes to pods a plan holds at most. A pass with more would keep others from its worker for minutes,
+// and would not see meanwhile that the job was suspended or deleted.
+const maxPodWrites = 256
+
+// goOnAfter is when a plan that was cut goes on: the cache needs a moment to show the pods just written.
+const goOnAfter = 50 * time.Millisecond
+
 // Plan is what to do about a job, in this order: write Status, tell Events, take Steps, look again at Wake.
 type Plan struct {
 	Status v1alpha1.TrainingJobStatus
@@ -42,6 +49,9 @@ func Make(s *state.Snapshot) Plan {
 		var wake time.Time
 		p.Steps, wake = converge(s, verdict.Ruling)
 		p.Wake = policy.Earliest(p.Wake, wake)
+		if steps := firstWrites(p.Steps); len(steps) < len(p.Steps) {
+			p.Steps, p.Wake = steps, policy.Earliest(p.Wake, goOn(s))
+		}
 	}
 	p.Events = events(s, &p)
 	if due := s.Recorded.Add(recordEvery); s.Now.Before(due) && !isUrgent(&s.Job.Status, &p.Status) {
@@ -66,6 +76,41 @@ func nextPlace(s *state.Snapshot) time.Time {
 		}
 	}
 	return wake
+}
+
+// firstWrites returns the steps, in their order, without those that write more than maxPodWrites pods: the next plan holds them.
+// A deletion by force is not counted, as a finalizer can make it come again with each plan.
+func firstWrites(steps []Step) []Step {
+	var first []Step
+	writes := 0
+	for _, step := range steps {
+		if isPodWrite(step) {
+			writes++
+		}
+		if !isPodWrite(step) || writes <= maxPodWrites {
+			first = append(first, step)
+		}
+	}
+	return first
+}
+
+func isPodWrite(step Step) bool {
+	switch step := step.(type) {
+	case CreatePod, FencePod:
+		return true
+	case DeletePod:
+		return !step.Force
+	default:
+		return false
+	}
+}
+
+// goOn returns when a plan that was cut goes on: with the next try if the API server refuses what the job asks for.
+func goOn(s *state.Snapshot) time.Time {
+	if s.Refusal.Pends(s.Now) {
+		return s.Refusal.Retry
+	}
+	return s.Now.Add(goOnAfter)
 }
 
 // changesLives reports whether next begins or ends a life, a suspension or the job: then its steps must wait until it is written.

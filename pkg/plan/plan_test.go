@@ -32,7 +32,7 @@ func lines(steps []plan.Step) []string {
 		case plan.CreateLease:
 			text = append(text, "create lease "+step.Lease.Name)
 		case plan.CreatePod:
-			text = append(text, "create "+step.Pod.Name)
+			text = append(text, "create "+step.Name)
 		case plan.FencePod:
 			text = append(text, fmt.Sprintf("fence %s, %s", step.Name, step.UID))
 		case plan.DeletePod:

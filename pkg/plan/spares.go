@@ -2,11 +2,11 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -46,17 +46,26 @@ func makeWay(s *state.Snapshot, own []state.Pod, inTheWay, count int) []Step {
 }
 
 func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.Pod) []Step {
-	if (s.Refusal != nil && s.Now.Before(s.Refusal.Retry)) || !isPlaced(s) {
+	if s.Now.Before(sparesFrom(s)) || !isPlaced(s) {
 		return nil
 	}
 	var steps []Step
-	avoided := policy.Avoided(s)
+	placement := placement(s)
 	for i := range count {
 		if !slices.ContainsFunc(own, func(p state.Pod) bool { return p.Slot.Index == i }) {
-			steps = append(steps, CreatePod{build.Spare(s.Job, role, i, avoided, s.SparePriorityClass)})
+			steps = append(steps, CreatePod{Name: state.SpareName(s.Job.Name, role, i), Slot: state.Slot{Role: role, Index: i}, Spare: true, Placement: placement})
 		}
 	}
 	return steps
+}
+
+// sparesFrom returns when missing spares may be created: after a refusal and after some that have failed there is a wait.
+func sparesFrom(s *state.Snapshot) time.Time {
+	from := s.SparesFrom
+	if s.SpareRefusal != nil && s.SpareRefusal.Retry.After(from) {
+		from = s.SpareRefusal.Retry
+	}
+	return from
 }
 
 // lacksSpare reports whether a spare is missing that should be there.

@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -46,8 +48,14 @@ func TestSpares(t *testing.T) {
 		{"a replica that has succeeded needs none", job(full), seen(builder.Running("worker", 0)), []string{"create j-worker-spare-0", "create j-worker-spare-1"}, 0},
 		{"nor one that is parked", job(builder.Elastic(1, 4), parked), seen(builder.Running("worker", 0)), []string{"create j-worker-spare-0", "create j-worker-spare-1"}, 600 * second},
 		{"one of another role's replicas holds them back too", job(builder.PS(1)), placed(builder.Pending("ps", 0)), nil, 0},
-		{"what the API server refuses is tried again at its time only", job(), placed(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 90*second)), nil, 90 * second},
-		{"and then it is", job(), placed(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 60*second)), []string{"create j-worker-spare-0", "create j-worker-spare-1"}, 0},
+		{"what the API server refuses is tried again at its time only", job(), placed(builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 90*second)), nil, 90 * second},
+		{"and then it is", job(), placed(builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 60*second)), []string{"create j-worker-spare-0", "create j-worker-spare-1"}, 0},
+		{"after some that have failed there is a wait", job(), placed(builder.SparesFrom(65*second), spare0), nil, 65 * second},
+		{"and then they come", job(), placed(builder.SparesFrom(60*second), spare0), []string{"create j-worker-spare-1"}, 0},
+		{"nobody waits for spares that are there", job(), placed(builder.SparesFrom(65*second), spare0, spare1), nil, 0},
+		{"that a spare is refused holds up no replica", job(), seen(builder.Running("worker", 0), builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 90*second)),
+			[]string{"create j-worker-1"}, 0},
+		{"nor the other way round", job(), placed(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 90*second), spare0), []string{"create j-worker-spare-1"}, 90 * second},
 		{"one makes way for a replica that fits nowhere", job(), waits(spare0, spare1), []string{gone("0")}, 0},
 		{"it does not make way twice", job(), waits(leaving0, spare1), nil, 0},
 		{"in whatever order they are seen", job(), waits(spare1, leaving0), nil, 0},
@@ -118,13 +126,14 @@ func TestASpareThatMakesWayIsTold(t *testing.T) {
 	}
 }
 
-// The job goes on without the spares that it is refused, so only an Event says why there are none: when they are tried again.
+// The job goes on without the spares that it is refused, so only an Event says why there are none: once for each reason.
 func TestRefusedSparesAreTold(t *testing.T) {
 	base := []builder.JobOption{builder.Workers(1), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 1)}
 	running := builder.Running("worker", 0)
 	refused := func(retry int) builder.SnapshotOption {
-		return builder.Refused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", time.Duration(retry)*second)
+		return builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", time.Duration(retry)*second)
 	}
+	isTold := func(s *state.Snapshot) { s.SpareRefusal.Told = true }
 	told := []plan.Event{{Type: warning, Reason: "SpareRefused", Action: "QuotaExceeded", Message: "exceeded quota: team-a"}}
 	cases := []struct {
 		name string
@@ -132,8 +141,8 @@ func TestRefusedSparesAreTold(t *testing.T) {
 		pods []builder.SnapshotOption
 		want []plan.Event
 	}{
-		{"when they are tried again", builder.Job("j", base...), seen(running, refused(60)), told},
-		{"not before", builder.Job("j", base...), seen(running, refused(61)), nil},
+		{"when it begins", builder.Job("j", base...), seen(running, refused(60)), told},
+		{"not again when they are tried again", builder.Job("j", base...), seen(running, refused(60), isTold), nil},
 		{"not when they are there", builder.Job("j", base...), seen(running, refused(60), builder.Spare("worker", 0)), nil},
 		{"not when a replica is missing: then the job says so", builder.Job("j", append(base, builder.PS(1))...), seen(running, refused(60)), nil},
 		{"not when the job has finished", builder.Job("j", append(base, finished(v1alpha1.ReasonLeaderSucceeded))...), seen(running, refused(60)), nil},
@@ -146,5 +155,14 @@ func TestRefusedSparesAreTold(t *testing.T) {
 				t.Errorf("Events (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A spare was refused, and then a replica is lost: the job makes it anew and says nothing of the spare.
+func TestARefusedSpareNeverStallsTheJob(t *testing.T) {
+	job := underWay(t, takenOn(t, builder.Workers(2), builder.Spares(v1alpha1.Worker, 1)), builder.Running("worker", 0), builder.Running("worker", 1))
+	status := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 90*second))).Status
+	if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) {
+		t.Errorf("the job is stalled: %s", status.Message)
 	}
 }

@@ -354,3 +354,14 @@ func TestARestartDoesNotMoveTheTimeOfAConditionThatStaysAsItWas(t *testing.T) {
 		t.Errorf("attempt %d; Scheduled was %s since %s, and is %s since %s", next.Attempt, before.Status, before.LastTransitionTime, after.Status, after.LastTransitionTime)
 	}
 }
+
+func TestANameThatIsNotFreeYetStallsNoJob(t *testing.T) {
+	s := builder.Snapshot(takenOn(t, builder.Workers(1)), builder.NoService(), builder.Refused("", "j of a former owner is not gone yet", 61*second))
+	p := plan.Make(s)
+	if meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled) != nil || len(p.Events) > 0 {
+		t.Errorf("conditions %v, Events %v: want nothing said", p.Status.Conditions, p.Events)
+	}
+	if len(p.Steps) > 0 || wakeOf(p) != 61*second {
+		t.Errorf("steps %v, again at %v: want none, and 61 s", lines(p.Steps), wakeOf(p))
+	}
+}

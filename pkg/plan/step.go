@@ -52,8 +52,15 @@ type FencePod struct {
 	UID  types.UID
 }
 
-// CreatePod creates the pod of one life of a slot, or a spare.
-type CreatePod struct{ Pod *corev1.Pod }
+// CreatePod creates the pod of one life of a slot, or the role's Index-th spare. Pods builds it when it is written: all pods
+// of a large job at once take gigabytes.
+type CreatePod struct {
+	Name      string
+	Slot      state.Slot
+	Life      state.Life
+	Spare     bool
+	Placement *Placement
+}
 
 // DeletePod deletes the pod of that name if it still has that UID.
 type DeletePod struct {

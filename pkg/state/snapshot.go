@@ -23,10 +23,14 @@ type Snapshot struct {
 	Former []Pod
 	// HasService says whether the job's headless Service exists.
 	HasService bool
-	// Refusal is why the API server would not take a child of the job; nil if it took all of them.
+	// Refusal is why the API server would not take a child of the job, spares aside; nil if it took all of them.
 	Refusal *Refusal
+	// SpareRefusal is why it would not take a spare.
+	SpareRefusal *Refusal
 	// Spares are the job's placeholder pods: Slot.Index counts them, they have no life.
 	Spares []Pod
+	// SparesFrom is when missing spares may be created, after some that have failed; zero for at once.
+	SparesFrom time.Time
 	// Nodes are the nodes in trouble that hold pods of the job, by name.
 	Nodes []Node
 	// Usable are the nodes that new pods could take; nil if the operator may not read nodes, or the job avoids none.
@@ -63,13 +67,18 @@ type Avoided struct {
 
 // Refusal is a permanent error of the API server on a child of the job.
 type Refusal struct {
-	// Reason is a reason of the condition Stalled.
+	// Reason is a reason of the condition Stalled; empty if a name is not free yet, which passes by itself.
 	Reason string
 	// Message is the API server's own sentence.
 	Message string
 	// Retry is when to try again.
 	Retry time.Time
+	// Told says that an Event was written about it.
+	Told bool
 }
+
+// Pends reports whether it is not yet time to try again. Of a nil Refusal it returns false.
+func (r *Refusal) Pends(now time.Time) bool { return r != nil && now.Before(r.Retry) }
 
 // Complete sorts the snapshot's pods and nodes, decodes the job's memory and indexes both; a snapshot is used after that.
 // It returns an error if the status cannot be decoded.

@@ -55,6 +55,18 @@ func Refused(reason, message string, retry time.Duration) SnapshotOption {
 	}
 }
 
+// SpareRefused says why the API server would not take a spare, and how long after Epoch to try again.
+func SpareRefused(reason, message string, retry time.Duration) SnapshotOption {
+	return func(s *state.Snapshot) {
+		s.SpareRefusal = &state.Refusal{Reason: reason, Message: message, Retry: Epoch.Add(retry)}
+	}
+}
+
+// SparesFrom says how long after Epoch missing spares may be created.
+func SparesFrom(d time.Duration) SnapshotOption {
+	return func(s *state.Snapshot) { s.SparesFrom = Epoch.Add(d) }
+}
+
 // Recorded says that this process last wrote the status d after Epoch.
 func Recorded(d time.Duration) SnapshotOption {
 	return func(s *state.Snapshot) { s.Recorded = Epoch.Add(d) }

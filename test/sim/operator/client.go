@@ -55,7 +55,7 @@ func podIndexes() map[string]client.IndexerFunc {
 // client returns the manager's client: it reads from the cache and shows its own writes, of which it is told.
 func (p *Process) client() client.Client {
 	return &server.Client{
-		Reader: &server.Reader{Source: p.Cache, Indexes: indexes, Before: p.beforeRead},
+		Reader: &server.Reader{Source: p.Cache, Indexes: indexes, Before: p.beforeRead, Await: p.awaitOwn},
 		Send:   p.send,
 	}
 }
@@ -68,13 +68,14 @@ func (p *Process) live() client.Reader {
 }
 
 func (p *Process) beforeRead(kind server.Kind, _ client.ObjectKey) error {
-	if err := p.read(kind, false); err != nil {
-		return err
-	}
+	return p.read(kind, false)
+}
+
+// awaitOwn lets the cache catch up with the own writes of that kind: the real client waits that long.
+func (p *Process) awaitOwn(kind server.Kind) {
 	if behind := p.awaited[kind] - p.Cache.Position(kind); behind > 0 {
-		p.Cache.Advance(kind, behind) // the real client waits that long
+		p.Cache.Advance(kind, behind)
 	}
-	return nil
 }
 
 func (p *Process) read(kind server.Kind, live bool) error {

@@ -102,9 +102,6 @@ func (p *Process) hear(c *server.Change) {
 	case server.Jobs, server.Pods, server.Services, server.Nodes, server.Leases, server.PodGroups:
 		p.awake = true
 	}
-	if c.Kind == server.Jobs && c.Is == nil {
-		p.cluster.Forget(c.Was.GetUID())
-	}
 }
 
 // Dead reports whether the process has crashed.

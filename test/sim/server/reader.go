@@ -42,6 +42,14 @@ type Reader struct {
 	Indexes map[string]client.IndexerFunc
 	// Before, if set, is asked before each read, which fails with the error it returns.
 	Before func(kind Kind, key client.ObjectKey) error
+	// Await, if set, waits until the source shows the reader's own writes. A list that does not ask for it does without.
+	Await func(kind Kind)
+}
+
+func (r *Reader) await(kind Kind) {
+	if r.Await != nil {
+		r.Await(kind)
+	}
 }
 
 // Get copies the object into o.
@@ -52,6 +60,7 @@ func (r *Reader) Get(_ context.Context, key client.ObjectKey, o client.Object, _
 			return err
 		}
 	}
+	r.await(kind)
 	found := r.Source.Get(kind, key)
 	if found == nil {
 		return apierrors.NewNotFound(kind.Resource(), key.Name)
@@ -68,6 +77,9 @@ func (r *Reader) List(_ context.Context, list client.ObjectList, options ...clie
 		if err := r.Before(kind, client.ObjectKey{Namespace: o.Namespace}); err != nil {
 			return err
 		}
+	}
+	if !o.DisableReadYourWritesConsistency {
+		r.await(kind)
 	}
 	shared := o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy
 	for _, item := range r.Source.List(kind) {

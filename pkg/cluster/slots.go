@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// shares is how many namespaces it takes to use all slots: none holds more than that part of them.
+const shares = 4
+
+// slots admits the writes to children, first come first served. A namespace holds a share of them at most, so that one
+// whose writes hang, as a webhook of its own can make them, leaves the others theirs.
+type slots struct {
+	all   *semaphore.Weighted
+	share int64
+
+	mu         sync.Mutex
+	namespaces map[string]*namespaceSlots
+}
+
+// namespaceSlots are the slots of one namespace; users counts who holds one or waits for one.
+type namespaceSlots struct {
+	free  *semaphore.Weighted
+	users int
+}
+
+func newSlots(n int) *slots {
+	return &slots{all: semaphore.NewWeighted(int64(n)), share: max(1, int64(n)/shares), namespaces: map[string]*namespaceSlots{}}
+}
+
+// acquire waits for a slot and returns what gives it back. It returns an error once the context has ended.
+func (s *slots) acquire(ctx context.Context, namespace string) (release func(), err error) {
+	own := s.enter(namespace)
+	if err := own.free.Acquire(ctx, 1); err != nil {
+		s.leave(namespace)
+		return nil, fmt.Errorf("waiting to write: %w", err)
+	}
+	if err := s.all.Acquire(ctx, 1); err != nil {
+		own.free.Release(1)
+		s.leave(namespace)
+		return nil, fmt.Errorf("waiting to write: %w", err)
+	}
+	return func() {
+		s.all.Release(1)
+		own.free.Release(1)
+		s.leave(namespace)
+	}, nil
+}
+
+func (s *slots) enter(namespace string) *namespaceSlots {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.namespaces[namespace]
+	if own == nil {
+		own = &namespaceSlots{free: semaphore.NewWeighted(s.share)}
+		s.namespaces[namespace] = own
+	}
+	own.users++
+	return own
+}
+
+func (s *slots) leave(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own := s.namespaces[namespace]; own.users > 1 {
+		own.users--
+		return
+	}
+	delete(s.namespaces, namespace)
+}

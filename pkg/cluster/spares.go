@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// A spare that a node turned away, or evicted, is made anew after 5 s, doubling to 5 min: the scheduler sends it to the same
+// node again. When spares have stayed for calmAfter, the next one begins with 5 s.
+const (
+	spareWaitFirst  = 5 * time.Second
+	spareWaitAtMost = 5 * time.Minute
+	calmAfter       = 2 * spareWaitAtMost
+)
+
+// failedSpares is what is remembered of a job's spares that failed.
+type failedSpares struct {
+	// seen are those that the cache still shows.
+	seen map[types.UID]bool
+	// until is when spares are made anew, and times how often that was put off in a row.
+	until time.Time
+	times int
+}
+
+// waitForSpares returns when spares may be made anew, after those that have failed in the snapshot.
+func (c *Cluster) waitForSpares(s *state.Snapshot, now time.Time) time.Time {
+	known := c.note(s.Job, nil).failedSpares
+	next := known.after(s.Spares, now)
+	if len(next.seen)+len(known.seen) > 0 {
+		c.note(s.Job, func(n *notes) { n.failedSpares = next })
+	}
+	return next.until
+}
+
+// after returns what to remember once these spares were seen. Those that fail together count as one.
+func (f failedSpares) after(spares []state.Pod, now time.Time) failedSpares {
+	next := failedSpares{until: f.until, times: f.times}
+	for i := range spares {
+		p := &spares[i]
+		if p.CanRun() || !p.Deleted.IsZero() && !f.seen[p.UID] { // one that we ended has not failed
+			continue
+		}
+		if next.seen == nil {
+			next.seen = map[types.UID]bool{}
+		}
+		next.seen[p.UID] = true
+		if !f.seen[p.UID] && !now.Before(next.until) {
+			if now.After(next.until.Add(calmAfter)) {
+				next.times = 0
+			}
+			next.until = now.Add(min(spareWaitFirst<<min(next.times, 10), spareWaitAtMost))
+			next.times++
+		}
+	}
+	return next
+}

@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/framework"
+	"github.com/trainingjob/operator/pkg/gang"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Placement is what the pods of one plan have in common beside their job.
+type Placement struct {
+	// Avoided are the nodes to keep off.
+	Avoided state.Avoided
+	// Gang is the scheduler of the job's pod group.
+	Gang v1alpha1.Gang
+	// SparePriorityClass is the operator's default for spares.
+	SparePriorityClass string
+}
+
+// placement returns where the pods go that are created now.
+func placement(s *state.Snapshot) *Placement {
+	return &Placement{Avoided: policy.Avoided(s), Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
+}
+
+// Pods returns the function that builds the pods of the job's steps, each when it is asked for. It may be called by several
+// goroutines at once. What all pods share is worked out once, with the first of them.
+func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
+	environment := sync.OnceValue(func() func(state.Slot) []corev1.EnvVar {
+		return framework.For(job.Spec.Framework).Environment(job)
+	})
+	return func(step CreatePod) *corev1.Pod {
+		if step.Spare {
+			return build.Spare(job, step.Slot.Role, step.Slot.Index, step.Placement.Avoided, step.Placement.SparePriorityClass)
+		}
+		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
+		place(job, pod, step.Placement.Gang)
+		return pod
+	}
+}
+
+// place makes the pod one of its gang, and keeps it near the others.
+func place(job *v1alpha1.TrainingJob, pod *corev1.Pod, scheduler v1alpha1.Gang) {
+	var scheduling v1alpha1.Scheduling
+	if job.Spec.Scheduling != nil {
+		scheduling = *job.Spec.Scheduling
+	}
+	build.Schedule(pod, &scheduling)
+	provider := gang.For(scheduler)
+	if provider != nil {
+		provider.Join(pod, state.GroupName(job.Name, job.Status.Attempt))
+	}
+	if provider == nil || !provider.Constrains(scheduling.Topology) {
+		build.KeepNear(pod, job, scheduling.Topology)
+	}
+}
