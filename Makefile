@@ -143,7 +143,7 @@ soak: ## run the simulator on SEEDS random seeds, a million by default
 	go test -count=1 -timeout 0 -v ./test/sim -run 'TestSeeds$$' -sim.seeds=$(SEEDS)
 
 .PHONY: bugs
-bugs: ## show that the simulator finds each of fourteen bugs that are built into the product
+bugs: ## show that the simulator finds each of the bugs of test/sim/bugs, which are built into the product
 	go test -count=1 -timeout 20m -tags bugs ./test/sim/bugs -v
 
 .PHONY: race

@@ -10,7 +10,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -100,8 +99,8 @@ func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
 	known, now := c.note(job, nil), c.clock.Now()
 	var retry time.Time
 	for _, refusal := range []*state.Refusal{known.replicas.refusal, known.spares.refusal} {
-		if refusal.Pends(now) {
-			retry = policy.Earliest(retry, refusal.Retry)
+		if refusal.Pends(now) && (retry.IsZero() || refusal.Retry.Before(retry)) {
+			retry = refusal.Retry
 		}
 	}
 	return retry

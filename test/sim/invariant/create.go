@@ -115,7 +115,6 @@ func (c *Checker) checkFuture(name string, d *operator.Decision, slot state.Slot
 func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) {
 	memory := memoryOf(job)
 	m := memory[slot.Role]
-	next, now := job.Status.NextStartTime, c.world.Clock.Now()
 	switch {
 	case slot.Index >= int(job.Spec.Replicas(slot.Role)):
 		c.violate("5 bounds: %s is created with %d replicas", name, job.Spec.Replicas(slot.Role))
@@ -133,10 +132,19 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 		c.violate("4 no work without cause: %s is created, the replica was given up or left out", name)
 	case m.Started.Has(slot.Index):
 		c.violate("8 exactly once: %s is created although this life has started once and nobody counted its end", name)
+	default:
+		c.checkDue(name, job, time.Unix(int64(m.NextStarts[slot.Index]), 0))
+	}
+}
+
+// checkDue asks whether the pod is created in good time: neither before its attempt may begin, nor before its own next start.
+func (c *Checker) checkDue(name string, job *v1alpha1.TrainingJob, own time.Time) {
+	next, now := job.Status.NextStartTime, c.world.Clock.Now()
+	switch {
 	case next != nil && now.Before(next.Time):
 		c.violate("14 back-off: %s is created %v before the attempt may begin", name, next.Sub(now))
-	case now.Before(time.Unix(int64(m.NextStarts[slot.Index]), 0)):
-		c.violate("14 back-off: %s is created %v before its own next start", name, time.Unix(int64(m.NextStarts[slot.Index]), 0).Sub(now))
+	case now.Before(own):
+		c.violate("14 back-off: %s is created %v before its own next start", name, own.Sub(now))
 	}
 }
 
