@@ -19,7 +19,7 @@ func isBilled(f *v1alpha1.Failure) bool {
 }
 
 // budgetNames are the budgets in the order in which a status lists them.
-var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses}
+var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses, v1alpha1.BudgetEvaluatorRestarts}
 
 // budgetOf returns the budget that the restart counts against; "" if it counts against none.
 func budgetOf(o *RestartOrder) v1alpha1.BudgetName {
@@ -28,6 +28,8 @@ func budgetOf(o *RestartOrder) v1alpha1.BudgetName {
 		return budgetOfCause(o.Failure.Cause)
 	case o.RuleMade && o.Failure.Role != v1alpha1.Evaluator:
 		return v1alpha1.BudgetRuleMadeLosses
+	case o.Failure.Role == v1alpha1.Evaluator && !isLoss(o.Failure.Cause):
+		return v1alpha1.BudgetEvaluatorRestarts
 	default:
 		return ""
 	}
@@ -118,15 +120,14 @@ func GivenUp(s *state.Snapshot, slot state.Slot) (f *v1alpha1.Failure, ok bool) 
 // isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget, unless a
 // rule of the user's fails the job for it.
 func isGivenUp(s *state.Snapshot, o *RestartOrder) bool {
-	restarts := s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts
 	switch {
 	case o.Failure.Role != v1alpha1.Evaluator || failsJob(s.Job, o):
 		return false
 	case o.RuleMade:
-		return restarts >= limitOf(s, v1alpha1.BudgetRuleMadeLosses)
+		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= limitOf(s, v1alpha1.BudgetRuleMadeLosses)
 	case isLoss(o.Failure.Cause):
 		return false
 	default:
-		return isFatal(*o) || restarts >= limitOf(s, v1alpha1.BudgetRestarts)
+		return isFatal(*o) || int32(len(charged(s, v1alpha1.BudgetEvaluatorRestarts))) >= limitOf(s, v1alpha1.BudgetEvaluatorRestarts)
 	}
 }

@@ -199,7 +199,7 @@ func TestEvaluators(t *testing.T) {
 		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(1), builder.Evaluators(2), builder.MaxRestarts(3)}, options...)...)
 	}
 	restarted := func(n int32) builder.JobOption {
-		return builder.Remember(v1alpha1.Evaluator, v1alpha1.ReplicaStatus{Restarts: n})
+		return builder.Charged(v1alpha1.BudgetEvaluatorRestarts, make([]time.Duration, n)...)
 	}
 	running := builder.Running("worker", 0)
 	check(t, []judgeCase{
@@ -209,6 +209,9 @@ func TestEvaluators(t *testing.T) {
 			job(used(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(0, "evaluator-1 Retryable Replica free")},
 		{"past its own budget it is left as it failed",
 			job(restarted(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), judged{}},
+		{"losses do not count against its own budget",
+			job(builder.Remember(v1alpha1.Evaluator, v1alpha1.ReplicaStatus{Restarts: 10})), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))),
+			restart(0, "evaluator-1 Retryable Replica free")},
 		{"a permanent exit code leaves it as it failed",
 			job(), seen(running, builder.Failed("evaluator", 1, builder.Exit(127))), judged{}},
 		{"a lost evaluator is replaced beyond its budget",

@@ -101,7 +101,7 @@ func longStatus() v1alpha1.TrainingJobStatus {
 	for n := range 16 {
 		status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: fmt.Sprintf("%s%02d", strings.Repeat("n", 251), n), Strikes: 2, Until: now})
 	}
-	for _, name := range []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses} {
+	for _, name := range []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses, v1alpha1.BudgetEvaluatorRestarts} {
 		b := v1alpha1.Budget{Name: name, Used: 100, Limit: 100}
 		for range 100 {
 			b.Times = append(b.Times, now)

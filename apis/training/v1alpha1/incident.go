@@ -82,7 +82,7 @@ const (
 
 // Budget is how much of a budget is used up.
 type Budget struct {
-	// name is the field of spec.recovery that sets the limit, or ruleMadeLosses.
+	// name is the field of spec.recovery that sets the limit, or ruleMadeLosses, or evaluatorRestarts.
 	Name BudgetName `json:"name"`
 	// used is the number of restarts charged within the window, as of the latest one.
 	Used int32 `json:"used"`
@@ -95,9 +95,10 @@ type Budget struct {
 	Times []metav1.Time `json:"times,omitempty"`
 }
 
-// BudgetName names a budget by the field of spec.recovery that sets its limit. ruleMadeLosses has none: its limit is 100.
+// BudgetName names a budget by the field of spec.recovery that sets its limit. ruleMadeLosses has none: its limit is 100. That of
+// evaluatorRestarts is maxRestarts, too: beyond it an evaluator is left as it failed.
 //
-// +kubebuilder:validation:Enum=maxRestarts;maxOOMRestarts;maxHangRestarts;ruleMadeLosses
+// +kubebuilder:validation:Enum=maxRestarts;maxOOMRestarts;maxHangRestarts;ruleMadeLosses;evaluatorRestarts
 type BudgetName string
 
 // The budgets.
@@ -107,6 +108,8 @@ const (
 	BudgetHangRestarts BudgetName = "maxHangRestarts"
 	// BudgetRuleMadeLosses counts failures that are losses only because a rule of recovery.rules says so.
 	BudgetRuleMadeLosses BudgetName = "ruleMadeLosses"
+	// BudgetEvaluatorRestarts counts what evaluators fail of by themselves.
+	BudgetEvaluatorRestarts BudgetName = "evaluatorRestarts"
 )
 
 // MaxRuleMadeLosses is the limit of BudgetRuleMadeLosses.

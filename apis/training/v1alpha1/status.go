@@ -34,7 +34,7 @@ type TrainingJobStatus struct {
 	// +optional
 	BilledRestarts int32 `json:"billedRestarts"`
 	// budgets say how much of each budget is used up; one that was never charged is left out.
-	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:MaxItems=5
 	// +listType=map
 	// +listMapKey=name
 	// +optional
