@@ -18,6 +18,9 @@ import (
 // nextStatus returns the status after the verdict: what was seen, what was counted, what is true now.
 func nextStatus(s *state.Snapshot, v policy.Verdict) v1alpha1.TrainingJobStatus {
 	next := *s.Job.Status.DeepCopy()
+	if next.Shape == "" || next.ObservedGeneration != s.Job.Generation {
+		next.Shape = state.Shape(&s.Job.Spec)
+	}
 	next.ObservedGeneration = s.Job.Generation
 	next.ReplicaStatuses = observe(s)
 	next.Ready = ready(s, next.ReplicaStatuses)

@@ -14,15 +14,17 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
 const uidSelector = "trainingjob.dev/job-uid=uid-j,trainingjob.dev/role="
 
 func TestTheStatusOfANewJob(t *testing.T) {
-	got := plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(2), builder.PS(1)), builder.NoService())).Status
+	job := builder.Job("j", builder.Workers(2), builder.PS(1))
+	got := plan.Make(builder.Snapshot(job, builder.NoService())).Status
 	want := v1alpha1.TrainingJobStatus{
-		ObservedGeneration: 1, Phase: v1alpha1.PhaseCreated, Ready: "0/3", StartTime: builder.TimePtr(time.Minute),
+		ObservedGeneration: 1, Shape: state.Shape(&job.Spec), Phase: v1alpha1.PhaseCreated, Ready: "0/3", StartTime: builder.TimePtr(time.Minute),
 		Reason: v1alpha1.ReasonReplicasStarting, Message: "Waiting for all replicas to run.",
 		ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{
 			v1alpha1.Worker: {RestartScope: v1alpha1.ScopeReplica, Selector: uidSelector + "worker"},

@@ -22,6 +22,9 @@ func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	case s.Job.Spec.Suspend:
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
+	case s.ChangedUnseen() && !isResting(s):
+		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
+			Message: "The job was suspended and changed: it resumes when the pods of before are gone."}, time.Time{}
 	case isResting(s) && (slices.ContainsFunc(s.Pods, isAwaitedToEnd(s)) || len(s.Spares)+len(s.Gang.Groups) > 0):
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job resumes when the pods of before its suspension are gone."}, time.Time{}

@@ -8,6 +8,10 @@ type TrainingJobStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// shape is a hash of what only a suspended job may change, as the present pods have it; nobody's but the operator's.
+	// +optional
+	Shape string `json:"shape,omitempty"`
+
 	// phase sums the conditions up in one word.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
