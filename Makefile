@@ -147,8 +147,8 @@ bugs: ## show that the simulator finds each of the bugs of test/sim/bugs, which 
 	go test -count=1 -timeout 20m -tags bugs ./test/sim/bugs -v
 
 .PHONY: race
-race: ## run the tests that need no cluster with the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./...
+race: ## run the product's own tests with the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race ./pkg/... ./cmd/operator/...
 
 .PHONY: e2e
 e2e: ## run the end-to-end suite on your cluster with the operator: make e2e KUBECONFIG=...
@@ -165,7 +165,7 @@ test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an h
 
 .PHONY: sdk
 sdk: ## run the Python SDK's tests (needs python3 with venv, installs kubernetes from PyPI into bin/venv)
-	test -d bin/venv || { python3 -m venv bin/venv && bin/venv/bin/pip install -q 'kubernetes>=30.1,<38'; }
+	test -e bin/venv/ready || { python3 -m venv bin/venv && bin/venv/bin/pip install -q 'kubernetes>=30.1,<38' && touch bin/venv/ready; }
 	cd sdk/python && ../../bin/venv/bin/python -m unittest
 
 .PHONY: bench
