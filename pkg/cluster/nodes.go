@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -88,7 +88,7 @@ func (c *Cluster) isUsable(node *corev1.Node, job *v1alpha1.TrainingJob) bool {
 
 func isRepelledBy(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule &&
-		!slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Background(), taint, false) })
+		!slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), taint, false) })
 }
 
 // mostNodes is the part of all nodes from which on it is likelier that the control plane has lost touch than that they are
