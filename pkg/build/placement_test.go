@@ -85,7 +85,7 @@ func TestAvoidedNodes(t *testing.T) {
 		{"affinity of other kinds stays", &corev1.Affinity{PodAntiAffinity: pods, NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: preferred}},
 			[]string{"a"}, &corev1.Affinity{PodAntiAffinity: pods, NodeAffinity: &corev1.NodeAffinity{
 				PreferredDuringSchedulingIgnoredDuringExecution: preferred, RequiredDuringSchedulingIgnoredDuringExecution: terms(corev1.NodeSelectorTerm{MatchFields: off("a")})}}},
-		{"every one of the template's terms keeps off", nodeAffinity(terms(corev1.NodeSelectorTerm{MatchExpressions: gpu}, corev1.NodeSelectorTerm{MatchFields: one})), []string{"b"},
+		{"every one of the template's terms avoids", nodeAffinity(terms(corev1.NodeSelectorTerm{MatchExpressions: gpu}, corev1.NodeSelectorTerm{MatchFields: one})), []string{"b"},
 			nodeAffinity(terms(corev1.NodeSelectorTerm{MatchExpressions: gpu, MatchFields: off("b")}, corev1.NodeSelectorTerm{MatchFields: append(one, off("b")...)}))},
 		{"a term that fits no node still fits none", nodeAffinity(terms(corev1.NodeSelectorTerm{}, corev1.NodeSelectorTerm{MatchExpressions: gpu})), []string{"b"},
 			nodeAffinity(terms(corev1.NodeSelectorTerm{}, corev1.NodeSelectorTerm{MatchExpressions: gpu, MatchFields: off("b")}))},

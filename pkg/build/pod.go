@@ -13,7 +13,7 @@ import (
 )
 
 // Pod returns the pod of one life of a slot: the role's template with the injections of the package comment.
-// env is what the job's framework wants its launcher to read, avoided the nodes to keep off.
+// env is what the job's framework wants its launcher to read, avoided the nodes to avoid.
 func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar, avoided state.Avoided) *corev1.Pod {
 	replicas := job.Spec.ReplicaSpecs[slot.Role]
 	template := replicas.Template.DeepCopy()

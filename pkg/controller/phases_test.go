@@ -25,8 +25,8 @@ func (s *scraped) List(ctx context.Context, _ client.ObjectList, options ...clie
 // A write that hangs must not make the metrics hang.
 func TestCollectorsWaitForNoWriteAndNotForEver(t *testing.T) {
 	for name, collector := range map[string]func(client.Reader) prometheus.Collector{
-		"phases":   func(r client.Reader) prometheus.Collector { return newPhases(r) },
-		"suspects": func(r client.Reader) prometheus.Collector { return newSuspects(r) },
+		"phases":       func(r client.Reader) prometheus.Collector { return newPhases(r) },
+		"avoidedNodes": func(r client.Reader) prometheus.Collector { return newAvoidedNodes(r) },
 	} {
 		jobs := &scraped{}
 		collector(jobs).Collect(make(chan prometheus.Metric, 1))

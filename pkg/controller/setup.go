@@ -42,7 +42,7 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 	if err := cluster.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("indexing pods by job and node: %w", err)
 	}
-	for _, collector := range []prometheus.Collector{newPhases(mgr.GetClient()), newSuspects(mgr.GetClient())} {
+	for _, collector := range []prometheus.Collector{newPhases(mgr.GetClient()), newAvoidedNodes(mgr.GetClient())} {
 		if err := crmetrics.Registry.Register(collector); err != nil {
 			return fmt.Errorf("registering the metrics of jobs: %w", err)
 		}

@@ -16,7 +16,7 @@ import (
 const maxIncidents = 10
 
 // account keeps the books of the verdict's restarts, and corrects those of earlier ones whose true cause shows now: incidents,
-// budgets, what is billed, and the nodes to avoid.
+// budgets, what is charged, and the nodes to avoid.
 func account(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdict) {
 	amendments := policy.Explain(s, v.Restarts)
 	if len(amendments) == 0 && len(v.Restarts) == 0 {
@@ -26,7 +26,7 @@ func account(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdi
 		amend(next, a)
 	}
 	for i := range v.Restarts {
-		next.BilledRestarts += one(v.Restarts[i].Billed)
+		next.ChargedRestarts += one(v.Restarts[i].Charged)
 	}
 	next.Incidents = append(newest(s, v.Restarts), next.Incidents...)
 	next.Incidents = next.Incidents[:min(len(next.Incidents), maxIncidents)]
@@ -44,10 +44,10 @@ func amend(next *v1alpha1.TrainingJobStatus, a policy.Amendment) {
 			*was = a.Is
 		}
 	}
-	next.BilledRestarts += one(a.Is.Billed) - one(a.Was.Billed)
-	if f := next.FirstFailure; f != nil && f.Pod == a.Was.Pod {
+	next.ChargedRestarts += one(a.Is.Charged) - one(a.Was.Charged)
+	if f := next.LastFailure; f != nil && f.Pod == a.Was.Pod {
 		is := a.Is.Failure
-		next.FirstFailure = &is
+		next.LastFailure = &is
 	}
 }
 
@@ -69,7 +69,7 @@ func newest(s *state.Snapshot, orders []policy.RestartOrder) []v1alpha1.Incident
 
 func incidentOf(s *state.Snapshot, o *policy.RestartOrder) v1alpha1.Incident {
 	return v1alpha1.Incident{
-		Failure: o.Failure, Scope: o.Scope, Followers: o.Followers, Billed: o.Billed,
+		Failure: o.Failure, Scope: o.Scope, Followers: o.Followers, Charged: o.Charged,
 		RestartTime: metav1.NewTime(s.Now.Truncate(time.Second)),
 	}
 }

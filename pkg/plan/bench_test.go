@@ -44,7 +44,7 @@ func BenchmarkMakeInTrouble(b *testing.B) {
 	node := func(i int) string { return fmt.Sprintf("n%03d", i%1000) }
 	var incidents []v1alpha1.Incident
 	for i := range 10 {
-		incidents = append(incidents, v1alpha1.Incident{RestartTime: builder.Time(30 * second), Scope: v1alpha1.ScopeJob, Billed: true,
+		incidents = append(incidents, v1alpha1.Incident{RestartTime: builder.Time(30 * second), Scope: v1alpha1.ScopeJob, Charged: true,
 			Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Pod: fmt.Sprint("x", i), Cause: v1alpha1.CauseRetryable, Time: builder.Time(30 * second)}})
 	}
 	var pods []builder.SnapshotOption

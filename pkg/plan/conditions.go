@@ -147,7 +147,7 @@ func butAvoided(s *state.Snapshot) string {
 	if len(nodes) == 0 {
 		return ""
 	}
-	return " The job keeps off " + strings.Join(nodes, ", ") + " (status.avoidedNodes)."
+	return " The job avoids " + strings.Join(nodes, ", ") + " (status.avoidedNodes)."
 }
 
 // setRunning says whether the attempt runs. Replacing a replica does not end it.

@@ -75,7 +75,7 @@ func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
 	return append(steps, deleteSpares(s, s.Spares)...), wake
 }
 
-// deleteMisplaced returns the steps that end the pods which wait for a node and keep off one that they need not any more: they
+// deleteMisplaced returns the steps that end the pods which wait for a node and avoid one that they need not any more: they
 // are made anew in the same life, as they have never run. One that gets a node meanwhile stays.
 func deleteMisplaced(s *state.Snapshot) []Step {
 	var steps []Step
@@ -151,7 +151,7 @@ func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
 
 // isKept reports whether a pod of a past life is kept for its log: the one that the latest incident began with.
 func isKept(s *state.Snapshot, p *state.Pod) bool {
-	return hasEnded(s, p) && s.Job.Status.FirstFailure != nil && s.Job.Status.FirstFailure.Pod == p.Name
+	return hasEnded(s, p) && s.Job.Status.LastFailure != nil && s.Job.Status.LastFailure.Pod == p.Name
 }
 
 // hasEnded reports whether there is nothing left in the pod to end: it has finished, or is about to, on a node that will say so.

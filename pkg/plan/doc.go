@@ -26,9 +26,9 @@
 //     addresses of all, are 4 GB.
 //   - A spare makes way when the scheduler says that a replica fits nowhere, not before: it then serves every kind of
 //     restart alike, and a whole-job restart that has room leaves the spares alone.
-//   - A worker that is left out for lack of room gets its next life at once, as one that scaling takes away does.
+//   - A worker that is parked for lack of room gets its next life at once, as one that scaling takes away does.
 //   - Any mounted claim counts as writable on one node only: reading access modes would take rights on claims.
-//   - The pod behind status.firstFailure is kept for its log until the next incident or the clean-up; other pods of past
+//   - The pod behind status.lastFailure is kept for its log until the next incident or the clean-up; other pods of past
 //     lives are deleted.
 //   - A status in which only progress has changed (ready counts, started replicas) is written at most every
 //     three seconds: a hundred starting jobs must not spend on it what their pods need.

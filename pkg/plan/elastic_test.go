@@ -11,7 +11,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// The story of an elastic job that loses room: a worker is left out, the job goes on, and later it is tried again.
+// The story of an elastic job that loses room: a worker is parked, the job goes on, and later it is tried again.
 func TestAnElasticJobShrinksAndGrows(t *testing.T) {
 	two := seen(builder.Running("worker", 0), builder.Running("worker", 1))
 	job := underWay(t, takenOn(t, pytorch, builder.Workers(3), builder.Elastic(2, 4)), two...)
@@ -33,8 +33,8 @@ func TestAnElasticJobShrinksAndGrows(t *testing.T) {
 	}
 	waits := builder.Pending("worker", 2, builder.UnschedulableSince(10*second, "no room"))
 	past := builder.Pending("worker", 2, builder.Life(0, 0), builder.Unschedulable("no room"))
-	shrunk := []plan.Event{{Type: warning, Reason: "Shrunk", Action: "Unschedulable", Message: "No room for worker-2: the job goes on without."}}
-	grown := []plan.Event{{Type: normal, Reason: "Grown", Action: "Grown", Message: "Trying worker-2 again."}}
+	shrunk := []plan.Event{{Type: warning, Reason: "WorkersParked", Action: "Unschedulable", Message: "No room for worker-2: the job goes on without."}}
+	grown := []plan.Event{{Type: normal, Reason: "WorkersUnparked", Action: "WorkersUnparked", Message: "Trying worker-2 again."}}
 	unschedulable := []plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Scheduled", Message: "worker-2: no room"}}
 	tell("it fits nowhere", 20*second, nil, unschedulable, "", waits)
 	tell("it fits nowhere for long: that is written first", 310*second, nil, shrunk, "2", waits)
@@ -43,7 +43,7 @@ func TestAnElasticJobShrinksAndGrows(t *testing.T) {
 	tell("it is time to try again", 910*second, nil, grown, "")
 	tell("it comes in its next life", 911*second, []string{"create j-worker-2-a0r1"}, nil, "")
 	if got := job.Status; got.Restarts != 0 || len(got.Incidents) > 0 || got.ReplicaStatuses[v1alpha1.Worker].Replacements != "2:1" {
-		t.Errorf("%d restarts, incidents %v, replacements %q: to be left out is no incident", got.Restarts, got.Incidents, got.ReplicaStatuses[v1alpha1.Worker].Replacements)
+		t.Errorf("%d restarts, incidents %v, replacements %q: to be parked is no incident", got.Restarts, got.Incidents, got.ReplicaStatuses[v1alpha1.Worker].Replacements)
 	}
 }
 

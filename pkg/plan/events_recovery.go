@@ -22,7 +22,7 @@ func explained(was, next *v1alpha1.TrainingJobStatus, begun int) []Event {
 			continue
 		}
 		message := fmt.Sprintf("%s: this explains the restart of %s.", policy.Describe(&is.Failure), is.RestartTime.UTC().Format("15:04:05 UTC"))
-		if old.Billed && !is.Billed {
+		if old.Charged && !is.Charged {
 			message += " It is no longer charged."
 		}
 		list = append(list, normal(v1alpha1.EventIncidentExplained, string(is.Cause), message))
@@ -30,7 +30,7 @@ func explained(was, next *v1alpha1.TrainingJobStatus, begun int) []Event {
 	return list
 }
 
-// avoidedAnew tells which nodes the job keeps off from now on: the job, and those nodes that broke themselves. What the
+// avoidedAnew tells which nodes the job avoids from now on: the job, and those nodes that broke themselves. What the
 // job's program did on a node says nothing about it to others.
 func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
@@ -40,24 +40,24 @@ func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 		}
 		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
 		list = append(list, warn(v1alpha1.EventNodeAvoided, n.Reason,
-			fmt.Sprintf("New pods keep off %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)))
+			fmt.Sprintf("New pods avoid %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)))
 		if !policy.IsNodeFault(n.Reason) {
 			continue
 		}
-		onNode := warn(v1alpha1.EventSuspectNode, n.Reason,
-			fmt.Sprintf("TrainingJob %s/%s keeps off this node until %s: %s.", s.Job.Namespace, s.Job.Name, until, n.Reason))
+		onNode := warn(v1alpha1.EventNodeAvoided, n.Reason,
+			fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, until, n.Reason))
 		onNode.Node = n.Name
 		list = append(list, onNode)
 	}
 	return list
 }
 
-// isAvoided reports whether the job keeps off the node already.
+// isAvoided reports whether the job avoids the node already.
 func isAvoided(s *state.Snapshot, node string) bool {
 	return slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node && s.Now.Before(n.Until.Time) })
 }
 
-// fitted tells which workers of an elastic job were left out, or are tried again.
+// fitted tells which workers of an elastic job were parked, or are tried again.
 func fitted(s *state.Snapshot, was, next *v1alpha1.TrainingJobStatus) []Event {
 	before, now := was.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes, next.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes
 	park, retry, _ := policy.Fit(s)
@@ -65,9 +65,9 @@ func fitted(s *state.Snapshot, was, next *v1alpha1.TrainingJobStatus) []Event {
 	case before == now:
 		return nil
 	case len(park) > 0:
-		return []Event{warn(v1alpha1.EventShrunk, v1alpha1.ReasonUnschedulable, "No room for "+names(park)+": the job goes on without.")}
+		return []Event{warn(v1alpha1.EventWorkersParked, v1alpha1.ReasonUnschedulable, "No room for "+names(park)+": the job goes on without.")}
 	case len(retry) > 0:
-		return []Event{normal(v1alpha1.EventGrown, v1alpha1.EventGrown, "Trying "+names(retry)+" again.")}
+		return []Event{normal(v1alpha1.EventWorkersUnparked, v1alpha1.EventWorkersUnparked, "Trying "+names(retry)+" again.")}
 	default:
 		return nil
 	}

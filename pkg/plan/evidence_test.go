@@ -30,7 +30,7 @@ func ended(options ...builder.PodOption) builder.SnapshotOption {
 
 func TestThePodBehindAFailureIsKeptForItsLogBeforeItsPhaseSaysThatItFailed(t *testing.T) {
 	behind := builder.Status(func(status *v1alpha1.TrainingJobStatus) {
-		status.FirstFailure = &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1"}
+		status.LastFailure = &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1"}
 	})
 	past := builder.Life(0, 0)
 	restarted := builder.Job("j", builder.Framework(v1alpha1.PyTorch), builder.Workers(2), builder.Attempt(1), behind)
@@ -81,7 +81,7 @@ func TestALongQuotationNeverHidesWhatWasDone(t *testing.T) {
 func TestAnEvictionForThePodsOwnStorageIsToldInKubernetesWords(t *testing.T) {
 	s := builder.Snapshot(builder.Job("j", builder.Workers(2)), builder.Running("worker", 0),
 		builder.Failed("worker", 1, builder.Exit(137), builder.Rejected("Evicted", "Usage of EmptyDir volume exceeds the limit.")))
-	f := plan.Make(s).Status.FirstFailure
+	f := plan.Make(s).Status.LastFailure
 	if f == nil || f.Reason != "Evicted" || !strings.Contains(f.Message, "EmptyDir") || f.Cause != v1alpha1.CauseRetryable {
 		t.Errorf("the failure is %+v", f)
 	}

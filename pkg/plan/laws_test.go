@@ -40,20 +40,20 @@ func TestMakeObeysItsLaws(t *testing.T) {
 // checkBooks : what is counted is what is ordered, in the status that is written and never otherwise.
 func checkBooks(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	was, is := &s.Job.Status, &p.Status
-	var whole, billed int32
+	var whole, charged int32
 	for i := range p.Restarts {
 		if p.Restarts[i].Scope == v1alpha1.ScopeJob {
 			whole++
 		}
-		if p.Restarts[i].Billed {
-			billed++
+		if p.Restarts[i].Charged {
+			charged++
 		}
 	}
 	if is.Attempt-was.Attempt != whole || is.Restarts-was.Restarts != int32(len(p.Restarts)) {
 		t.Fatalf("attempt %d to %d, %d to %d restarts, ordered %+v", was.Attempt, is.Attempt, was.Restarts, is.Restarts, p.Restarts)
 	}
-	if is.BilledRestarts < 0 || is.BilledRestarts > was.BilledRestarts+billed {
-		t.Fatalf("%d to %d billed, %d ordered", was.BilledRestarts, is.BilledRestarts, billed)
+	if is.ChargedRestarts < 0 || is.ChargedRestarts > was.ChargedRestarts+charged {
+		t.Fatalf("%d to %d charged, %d ordered", was.ChargedRestarts, is.ChargedRestarts, charged)
 	}
 	ended := s.IsFinished() || s.Job.Spec.Suspend
 	if ended && len(p.Restarts) > 0 || len(p.Restarts) > 0 && len(p.Steps) > 0 {

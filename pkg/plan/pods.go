@@ -15,7 +15,7 @@ import (
 
 // Placement is what the pods of one plan have in common beside their job.
 type Placement struct {
-	// Avoided are the nodes to keep off.
+	// Avoided are the nodes to avoid.
 	Avoided state.Avoided
 	// Gang is the scheduler of the job's pod group.
 	Gang v1alpha1.Gang

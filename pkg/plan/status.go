@@ -84,7 +84,7 @@ func forgetCalm(s *state.Snapshot, memory state.Memory) {
 	}
 }
 
-// fit leaves out the workers of an elastic job that fit nowhere, each with its next life, or tries them again.
+// fit parks the workers of an elastic job that fit nowhere, each with its next life, or tries them again.
 func fit(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, ruling policy.Ruling) {
 	park, retry, _ := policy.Fit(s)
 	if ruling != policy.Continue || len(park)+len(retry) == 0 {
@@ -162,7 +162,7 @@ func keepTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verd
 // apply counts what the verdict decides and gives the next life to what it restarts.
 func apply(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v policy.Verdict) {
 	if v.Failure != nil {
-		next.FirstFailure = v.Failure
+		next.LastFailure = v.Failure
 	}
 	if v.Ruling != policy.Suspend && v.Ruling != policy.Succeed && meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionSuspended) {
 		resume(s, memory)

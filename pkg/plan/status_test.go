@@ -126,7 +126,7 @@ func TestTheConditionTellsWhenAReplicaIsCreatedAgain(t *testing.T) {
 // counted is the part of a status that an incident changes.
 type counted struct {
 	Phase                                        v1alpha1.Phase
-	Attempt, Restarts, Billed, InARow            int32
+	Attempt, Restarts, Charged, InARow           int32
 	RoleRestarts                                 int32
 	Started, Succeeded, Replaced, ScopeOfFailure string
 	// AloneInARow and NextStarts are the workers' own, by index: restarts in a row, and when their lives may begin.
@@ -136,7 +136,7 @@ type counted struct {
 
 func countedIn(status *v1alpha1.TrainingJobStatus) counted {
 	worker := status.ReplicaStatuses[v1alpha1.Worker]
-	c := counted{status.Phase, status.Attempt, status.Restarts, status.BilledRestarts, status.ConsecutiveRestarts, worker.Restarts,
+	c := counted{status.Phase, status.Attempt, status.Restarts, status.ChargedRestarts, status.ConsecutiveRestarts, worker.Restarts,
 		worker.StartedIndexes, worker.SucceededIndexes, worker.Replacements, string(worker.RestartScope), worker.RestartsInRow, worker.NextStarts, 0}
 	if status.NextStartTime != nil {
 		c.Next = status.NextStartTime.Sub(builder.Epoch)
@@ -214,8 +214,8 @@ func TestAFailedJobIsFinishedAndStalled(t *testing.T) {
 	if diff := cmp.Diff([]string{"Created", "Failed", "Finished", "Stalled"}, truths(&got)); diff != "" {
 		t.Errorf("True are (-want +got):\n%s", diff)
 	}
-	if got.FirstFailure == nil || got.FirstFailure.Pod != "j-worker-1" || got.Restarts != 0 || got.Duration != "1m0s" {
-		t.Errorf("first failure %v, %d restarts, duration %s", got.FirstFailure, got.Restarts, got.Duration)
+	if got.LastFailure == nil || got.LastFailure.Pod != "j-worker-1" || got.Restarts != 0 || got.Duration != "1m0s" {
+		t.Errorf("first failure %v, %d restarts, duration %s", got.LastFailure, got.Restarts, got.Duration)
 	}
 }
 

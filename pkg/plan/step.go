@@ -14,7 +14,7 @@ const (
 	WhySuspended = "the job is suspended"
 	WhyCleanUp   = "the job has finished"
 	WhyFormerJob = "it is of an earlier job of the same name, on a lost node"
-	WhyMisplaced = "it keeps off a node that it need not"
+	WhyMisplaced = "it avoids a node that it need not"
 	WhySpare     = "a spare is not needed, or makes way"
 )
 

@@ -15,8 +15,8 @@ func nextStart(d time.Duration) builder.JobOption {
 	return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = builder.TimePtr(d) })
 }
 
-func firstFailure(pod string) builder.JobOption {
-	return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.FirstFailure = &v1alpha1.Failure{Pod: pod} })
+func lastFailure(pod string) builder.JobOption {
+	return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.LastFailure = &v1alpha1.Failure{Pod: pod} })
 }
 
 func finished(reason string) builder.JobOption {
@@ -94,12 +94,12 @@ func TestDeleting(t *testing.T) {
 	scaled := builder.Job("j", pytorch, builder.Workers(2), builder.Elastic(1, 4),
 		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "3:1"}))
 	checkSteps(t, []stepCase{
-		{"the pod behind firstFailure is kept for its log",
-			builder.Job("j", pytorch, builder.Workers(2), builder.Attempt(1), firstFailure("j-worker-1"), nextStart(90*second)),
+		{"the pod behind lastFailure is kept for its log",
+			builder.Job("j", pytorch, builder.Workers(2), builder.Attempt(1), lastFailure("j-worker-1"), nextStart(90*second)),
 			seen(builder.Failed("worker", 0, builder.Exit(1), builder.Life(0, 0)), builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 0))),
 			[]string{"delete j-worker-0: its life is past"}, 90 * second},
 		{"but not while it can run",
-			builder.Job("j", pytorch, builder.Workers(2), builder.Attempt(1), firstFailure("j-worker-1")),
+			builder.Job("j", pytorch, builder.Workers(2), builder.Attempt(1), lastFailure("j-worker-1")),
 			seen(builder.Running("worker", 1, builder.Life(0, 0))), []string{"delete j-worker-1: its life is past"}, 0},
 		{"a replica that scaling took away is deleted once that is written",
 			scaled, seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 3, builder.Life(0, 0))),

@@ -20,7 +20,7 @@ const (
 	strikesForExits = 2
 )
 
-// Avoid returns the nodes that the job's new pods keep off, now that incidents are what they are, some of them by amendments.
+// Avoid returns the nodes that the job's new pods avoid, now that incidents are what they are, some of them by amendments.
 func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendment) []v1alpha1.AvoidedNode {
 	ttl := time.Duration(ptr.Deref(s.Job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
 	since := s.Now.Add(-ttl)
@@ -73,7 +73,7 @@ func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incide
 	return more
 }
 
-// isToAvoid reports whether the incident makes the job keep off its node: at once if the node itself broke. Exits of the
+// isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke. Exits of the
 // program do so when there were several on the node, and none on any other: else it is the program's own fault.
 func isToAvoid(i *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
 	if IsNodeFault(i.Reason) {
@@ -121,7 +121,7 @@ func isStrike(i *v1alpha1.Incident) bool { return IsNodeFault(i.Reason) || isExi
 
 // isExit reports whether the incident began with the end of a program that something outside of it may have caused.
 func isExit(i *v1alpha1.Incident) bool {
-	isConsequence := i.Explained && !i.Billed
+	isConsequence := i.Explained && !i.Charged
 	return (i.Cause == v1alpha1.CauseRetryable || i.Cause == v1alpha1.CauseStartup) && !isConsequence
 }
 

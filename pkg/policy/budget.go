@@ -12,9 +12,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// isBilled reports whether restarting after the failure is charged to a budget. A lost pod is not the job's fault, and
+// isCharged reports whether restarting after the failure is charged to a budget. A lost pod is not the job's fault, and
 // an evaluator must not use up what the training may need.
-func isBilled(f *v1alpha1.Failure) bool {
+func isCharged(f *v1alpha1.Failure) bool {
 	return !isLoss(f.Cause) && f.Role != v1alpha1.Evaluator
 }
 
@@ -24,7 +24,7 @@ var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.Budget
 // budgetOf returns the budget that the restart counts against; "" if it counts against none.
 func budgetOf(o *RestartOrder) v1alpha1.BudgetName {
 	switch {
-	case o.Billed:
+	case o.Charged:
 		return budgetOfCause(o.Failure.Cause)
 	case o.RuleMade && o.Failure.Role != v1alpha1.Evaluator:
 		return v1alpha1.BudgetRuleMadeLosses
@@ -70,8 +70,8 @@ func limitOf(s *state.Snapshot, name v1alpha1.BudgetName) int32 {
 	}
 }
 
-// charged returns the times of the restarts that count against a budget now, oldest first.
-func charged(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
+// chargedTimes returns the times of the restarts that count against a budget now, oldest first.
+func chargedTimes(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
 	window := time.Duration(ptr.Deref(s.Job.Spec.Recovery.WindowSeconds, v1alpha1.DefaultWindowSeconds)) * time.Second
 	for _, b := range s.Job.Status.Budgets {
 		if b.Name == name {
@@ -85,10 +85,10 @@ func charged(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
 func Budgets(s *state.Snapshot, amendments []Amendment, orders []RestartOrder) []v1alpha1.Budget {
 	var budgets []v1alpha1.Budget
 	for _, name := range budgetNames {
-		times := charged(s, name)
+		times := chargedTimes(s, name)
 		for _, a := range amendments {
 			at := slices.IndexFunc(times, func(t metav1.Time) bool { return t.Equal(&a.Was.RestartTime) })
-			if a.Was.Billed && budgetOfCause(a.Was.Cause) == name && at >= 0 {
+			if a.Was.Charged && budgetOfCause(a.Was.Cause) == name && at >= 0 {
 				times = slices.Delete(times, at, at+1)
 			}
 			if a.budget() == name {
@@ -128,6 +128,6 @@ func isGivenUp(s *state.Snapshot, o *RestartOrder) bool {
 	case isLoss(o.Failure.Cause):
 		return false
 	default:
-		return isFatal(*o) || int32(len(charged(s, v1alpha1.BudgetEvaluatorRestarts))) >= limitOf(s, v1alpha1.BudgetEvaluatorRestarts)
+		return isFatal(*o) || int32(len(chargedTimes(s, v1alpha1.BudgetEvaluatorRestarts))) >= limitOf(s, v1alpha1.BudgetEvaluatorRestarts)
 	}
 }

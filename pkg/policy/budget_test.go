@@ -20,7 +20,7 @@ func used(n int) builder.JobOption {
 
 func TestBudget(t *testing.T) {
 	exit := seen(builder.Failed("worker", 1, builder.Exit(1)))
-	whole := restart(0, "worker-1 Retryable Job billed")
+	whole := restart(0, "worker-1 Retryable Job charged")
 	job := func(limit, already int) *v1alpha1.TrainingJob {
 		return builder.Job("j", pytorch, builder.Workers(3), builder.MaxRestarts(limit), used(already))
 	}
@@ -32,10 +32,10 @@ func TestBudget(t *testing.T) {
 		{"maxRestarts 10: the eleventh fails the job", job(10, 10), exit, spent},
 		{"a budget lowered below what is used fails the job at its next failure", job(3, 7), exit, spent},
 		{"without a failure a used budget is no harm", job(0, 10), seen(builder.Running("worker", 1)), judged{}},
-		{"three replicas that fail at once are billed three times",
+		{"three replicas that fail at once are charged three times",
 			builder.Job("j", builder.Workers(4), builder.MaxRestarts(3)),
 			seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1))),
-			restart(0, "worker-1 Retryable Replica billed", "worker-2 Retryable Replica billed", "worker-3 Retryable Replica billed")},
+			restart(0, "worker-1 Retryable Replica charged", "worker-2 Retryable Replica charged", "worker-3 Retryable Replica charged")},
 		{"three that fail at once with two restarts left fail the job",
 			builder.Job("j", builder.Workers(4), builder.MaxRestarts(2)),
 			seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1))), spent},
@@ -43,9 +43,9 @@ func TestBudget(t *testing.T) {
 			job(10, 10), seen(builder.Deleted("worker", 1)), lost(0, "worker-1 Infrastructure Job free")},
 		{"lost pods are restarted when the budget was lowered below what is used",
 			job(0, 10), seen(builder.Deleted("worker", 1)), lost(0, "worker-1 Infrastructure Job free")},
-		{"three ranks of one collective are billed once", job(1, 0),
+		{"three ranks of one collective are charged once", job(1, 0),
 			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1))),
-			restart(0, "worker-0 Retryable Job billed")},
+			restart(0, "worker-0 Retryable Job charged")},
 	})
 }
 
@@ -63,25 +63,25 @@ func TestBudgetsByCause(t *testing.T) {
 	hang := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return base(append(options, builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart))...)
 	}
-	outOfMemory := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica billed"}}
-	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"worker-0 Hang Job billed"}}
+	outOfMemory := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica charged"}}
+	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"worker-0 Hang Job charged"}}
 	check(t, []judgeCase{
 		{"the third out of memory restarts", base(at(v1alpha1.BudgetOOMRestarts, 0, 0)), oom, outOfMemory},
 		{"the fourth fails the job", base(at(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), oom, spent},
 		{"a used budget for exits is no harm to one for memory", base(at(v1alpha1.BudgetRestarts, 0)), oom, outOfMemory},
 		{"a used budget for memory is no harm to one for exits", base(at(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), exit,
-			restart(0, "worker-1 Retryable Replica billed")},
+			restart(0, "worker-1 Retryable Replica charged")},
 		{"the fifth hang restarts", hang(at(v1alpha1.BudgetHangRestarts, 0, 0, 0, 0)), seen(builder.Running("worker", 0), builder.Running("worker", 1)), hangs},
 		{"the sixth fails the job", hang(at(v1alpha1.BudgetHangRestarts, 0, 0, 0, 0, 0)), seen(builder.Running("worker", 0), builder.Running("worker", 1)), spent},
 		{"a start that fails is charged like an exit", base(at(v1alpha1.BudgetRestarts, 0)),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", ""))), spent},
 		{"a restart within the window counts", base(at(v1alpha1.BudgetRestarts, 0)), append(exit, soon), spent},
 		{"a restart as old as the window counts no longer", base(at(v1alpha1.BudgetRestarts, 0)), append(exit, later),
-			restart(0, "worker-1 Retryable Replica billed")},
+			restart(0, "worker-1 Retryable Replica charged")},
 		{"of several only those within the window count", base(builder.MaxRestarts(2), at(v1alpha1.BudgetRestarts, 0, 0, 0, 30*second, 40*second)), append(exit, later), spent},
 		{"failures of several budgets at once are charged to each", base(builder.Workers(3), at(v1alpha1.BudgetOOMRestarts, 0, 0)),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.ExitSaying(137, "OOMKilled", ""))),
-			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-2 OOM Replica billed", "worker-1 Retryable Replica billed"}}},
+			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-2 OOM Replica charged", "worker-1 Retryable Replica charged"}}},
 	})
 }
 
@@ -142,11 +142,11 @@ func TestBudgetsAfterARestart(t *testing.T) {
 		}
 		return list
 	}
-	order := func(cause v1alpha1.Cause, billed bool) policy.RestartOrder {
-		return policy.RestartOrder{Failure: v1alpha1.Failure{Cause: cause}, Billed: billed}
+	order := func(cause v1alpha1.Cause, charged bool) policy.RestartOrder {
+		return policy.RestartOrder{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged}
 	}
-	incident := func(cause v1alpha1.Cause, billed bool, at time.Duration) v1alpha1.Incident {
-		return v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Billed: billed, RestartTime: builder.Time(at)}
+	incident := func(cause v1alpha1.Cause, charged bool, at time.Duration) v1alpha1.Incident {
+		return v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged, RestartTime: builder.Time(at)}
 	}
 	budget := func(name v1alpha1.BudgetName, limit int32, all ...time.Duration) v1alpha1.Budget {
 		return v1alpha1.Budget{Name: name, Limit: limit, Used: int32(len(all)), Times: times(all...)}
@@ -218,7 +218,7 @@ func TestEvaluators(t *testing.T) {
 			job(restarted(3)), seen(running, builder.Deleted("evaluator", 1)), lost(0, "evaluator-1 Infrastructure Replica free")},
 		{"an evaluator that is left does not hide a worker's failure",
 			job(), seen(builder.Failed("evaluator", 0, builder.Exit(127), builder.At(1*second)), builder.Failed("worker", 0, builder.Exit(1))),
-			restart(0, "worker-0 Retryable Job billed")},
+			restart(0, "worker-0 Retryable Job charged")},
 		{"an evaluator that is left does not keep the job from running",
 			job(builder.StartedAt(0), builder.StartupDeadline(10)),
 			seen(running, builder.Running("evaluator", 0), builder.Failed("evaluator", 1, builder.Exit(127))), judged{}},

@@ -46,7 +46,7 @@ func outcome(job *v1alpha1.TrainingJob, code int32) string {
 	switch got := judge(builder.Snapshot(job, builder.Running("worker", 0), end)); {
 	case got.Ruling == policy.Continue:
 		return "."
-	case cmp.Equal(got, restart(0, "worker-1 Retryable Replica billed")):
+	case cmp.Equal(got, restart(0, "worker-1 Retryable Replica charged")):
 		return "r"
 	case cmp.Equal(got, fatal):
 		return "F"
@@ -57,9 +57,9 @@ func outcome(job *v1alpha1.TrainingJob, code int32) string {
 
 func TestCauses(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2))
-	own := restart(0, "worker-1 Retryable Replica billed")
+	own := restart(0, "worker-1 Retryable Replica charged")
 	preempted := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Replica free"}}
-	outOfMemory := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica billed"}}
+	outOfMemory := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica charged"}}
 	twoContainers := builder.Edit(func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
 			Name: "logs", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})

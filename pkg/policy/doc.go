@@ -12,8 +12,8 @@
 //
 // What broke is answered in steps, each a pure function in a file of its own: failures (which replicas), causeOf and the
 // user's rules (what kind), ScopeOf (what to restart), the budget (whether to), backOff (when). Explain corrects
-// earlier incidents whose true cause shows later, Avoid names the nodes to keep off,
-// Yield those that new pods may take all the same, Fit the workers to leave out.
+// earlier incidents whose true cause shows later, Avoid names the nodes to avoid,
+// Yield those that new pods may take all the same, Fit the workers to park.
 //
 // Decisions, newest first:
 //   - A pod that was told to end did not end by itself, whatever its exit code and the times say: the API server moves the

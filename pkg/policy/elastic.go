@@ -9,8 +9,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Fit returns which workers of an elastic job to leave out because they have fitted nowhere for long, or which of those left
-// out to try again; and when (zero: never) that may change although nothing else happens.
+// Fit returns which workers of an elastic job to park because they have fitted nowhere for long, or which of the parked ones
+// to try again; and when (zero: never) that may change although nothing else happens.
 func Fit(s *state.Snapshot) (park, retry []state.Slot, wake time.Time) {
 	elastic, status := s.Job.Spec.Elastic, s.Job.Status.ReplicaStatuses[v1alpha1.Worker]
 	if elastic == nil {

@@ -56,14 +56,14 @@ func TestFit(t *testing.T) {
 		seen []builder.SnapshotOption
 		want fits
 	}{
-		{"a worker that fits nowhere is left out after five minutes", job(2), at(310*second, waits(2, 10*second)), fits{Park: []string{"worker-2"}}},
+		{"a worker that fits nowhere is parked after five minutes", job(2), at(310*second, waits(2, 10*second)), fits{Park: []string{"worker-2"}}},
 		{"and not before", job(2), at(309*second, waits(2, 10*second)), fits{Wake: 310 * second}},
 		{"or after shrinkAfterSeconds", job(2, patience), at(30*second, waits(2, 10*second)), fits{Park: []string{"worker-2"}}},
 		{"of several each at its time, the first is told", job(1), at(20*second, waits(3, 5*second), waits(2, 8*second)), fits{Wake: 305 * second}},
-		{"one is left out and another is waited for", job(1, patience), at(28*second, waits(3, 5*second), waits(2, 18*second)),
+		{"one is parked and another is waited for", job(1, patience), at(28*second, waits(3, 5*second), waits(2, 18*second)),
 			fits{Park: []string{"worker-3"}, Wake: 38 * second}},
 		{"never below minReplicas", job(3), at(hour, waits(1, 0), waits(2, 0), waits(3, 0)), fits{Park: []string{"worker-1"}}},
-		{"those left out before count", job(3, parked("3", "", hour)), at(hour, waits(1, 0)), fits{Wake: hour + 600*second}},
+		{"those parked before count", job(3, parked("3", "", hour)), at(hour, waits(1, 0)), fits{Wake: hour + 600*second}},
 		{"never all when minReplicas is all", job(4), at(hour, waits(1, 0)), fits{}},
 		{"never the leader", job(1), at(hour, waits(0, 0)), fits{}},
 		{"worker 0 is nobody special beside a master", job(1, builder.Leader(v1alpha1.Master)), at(hour, waits(0, 0)), fits{Park: []string{"worker-0"}}},
@@ -71,11 +71,11 @@ func TestFit(t *testing.T) {
 		{"not a worker that is starting", job(2), at(hour, builder.Pending("worker", 2, builder.Waiting("ImagePullBackOff", ""))), fits{}},
 		{"not a worker that is going", job(2), at(hour, builder.Pending("worker", 2, builder.Unschedulable("no room"), builder.DeletedAt(0))), fits{}},
 		{"not a job that is not elastic", builder.Job("j", pytorch, builder.Workers(4)), at(hour, waits(2, 0)), fits{}},
-		{"those left out are tried again after ten minutes", job(2, parked("2-3", "", 0)), at(600 * second), fits{Retry: []string{"worker-2", "worker-3"}}},
+		{"those parked are tried again after ten minutes", job(2, parked("2-3", "", 0)), at(600 * second), fits{Retry: []string{"worker-2", "worker-3"}}},
 		{"and not before", job(2, parked("2-3", "", 0)), at(599 * second), fits{Wake: 600 * second}},
 		{"or after growAfterSeconds", job(2, patience, parked("2-3", "", 0)), at(30 * second), fits{Retry: []string{"worker-2", "worker-3"}}},
 		{"not once a worker has succeeded", job(2, parked("2-3", "1", 0)), at(hour), fits{}},
-		{"not while another is being left out", job(1, parked("3", "", 0)), at(hour, waits(2, 0)), fits{Park: []string{"worker-2"}}},
+		{"not while another is being parked", job(1, parked("3", "", 0)), at(hour, waits(2, 0)), fits{Park: []string{"worker-2"}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,9 +99,9 @@ func TestParkedWorkersAreNotMissed(t *testing.T) {
 		{"one that ran before is no loss", job(), seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Gone("worker", 2)), judged{}},
 		{"nor does the success of all wait for it", job(builder.AllWorkers()), seen(builder.Succeeded("worker", 0), builder.Succeeded("worker", 1)), all},
 		{"the others are restarted as ever", job(), seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1)),
-			restart(0, "worker-0 Retryable Job billed")},
+			restart(0, "worker-0 Retryable Job charged")},
 		{"with a rendezvous outside worker 0 is one of many", job(endpoint), seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1)),
-			restart(0, "worker-0 Retryable Replica billed")},
+			restart(0, "worker-0 Retryable Replica charged")},
 	})
 	v, _ := policy.Judge(builder.Snapshot(job(), builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1)))
 	if len(v.Restarts) != 1 || v.Restarts[0].Followers != 1 {

@@ -17,7 +17,7 @@ type Amendment struct {
 
 // budget returns the budget that what it truly was counts against; "" for none.
 func (a *Amendment) budget() v1alpha1.BudgetName {
-	return budgetOf(&RestartOrder{Failure: a.Is.Failure, Billed: a.Is.Billed, RuleMade: a.RuleMade})
+	return budgetOf(&RestartOrder{Failure: a.Is.Failure, Charged: a.Is.Charged, RuleMade: a.RuleMade})
 }
 
 // Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident
@@ -31,9 +31,9 @@ func Explain(s *state.Snapshot, orders []RestartOrder) []Amendment {
 		ruleMade := false
 		switch o := evidence(s, &was); {
 		case o != nil && !isFatal(*o):
-			is.Failure, is.Billed, ruleMade = o.Failure, o.Billed, o.RuleMade
+			is.Failure, is.Charged, ruleMade = o.Failure, o.Charged, o.RuleMade
 		case isConsequence(s, &was, orders):
-			is.Billed = false
+			is.Charged = false
 		default:
 			continue
 		}
@@ -68,7 +68,7 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
 		ended := asEnded(s, i, p)
 		o := RestartOrder{Failure: failureOf(s, ended), Scope: i.Scope}
 		applyRule(s.Job, &o, p)
-		o.Billed = isBilled(&o.Failure)
+		o.Charged = isCharged(&o.Failure)
 		switch {
 		case o.Failure.Reason == v1alpha1.ReasonDeleted: // it was known when the restart was ordered
 		case explainsFailure(s, &o.Failure, i.Time.Add(-time.Second)): // before it: to the second, nobody knows which was first
@@ -158,6 +158,6 @@ func isConsequence(s *state.Snapshot, i *v1alpha1.Incident, orders []RestartOrde
 	if len(orders) == 0 || orders[0].Scope != v1alpha1.ScopeJob {
 		return false
 	}
-	return i.Billed && !i.Explained && i.Attempt == s.Job.Status.Attempt && i.Scope != v1alpha1.ScopeJob &&
+	return i.Charged && !i.Explained && i.Attempt == s.Job.Status.Attempt && i.Scope != v1alpha1.ScopeJob &&
 		explainsFailure(s, &orders[0].Failure, i.Time.Time)
 }

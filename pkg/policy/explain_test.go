@@ -19,7 +19,7 @@ func incident(changes ...func(*v1alpha1.Incident)) v1alpha1.Incident {
 	i := v1alpha1.Incident{
 		Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-0", Node: "node-worker-0",
 			ExitCode: &one, Reason: "Error", Time: builder.Time(30 * second)},
-		Scope: v1alpha1.ScopeJob, Billed: true, RestartTime: builder.Time(32 * second),
+		Scope: v1alpha1.ScopeJob, Charged: true, RestartTime: builder.Time(32 * second),
 	}
 	for _, change := range changes {
 		change(&i)
@@ -28,8 +28,8 @@ func incident(changes ...func(*v1alpha1.Incident)) v1alpha1.Incident {
 }
 
 // ofCause changes what the incident was taken for.
-func ofCause(cause v1alpha1.Cause, billed bool) func(*v1alpha1.Incident) {
-	return func(i *v1alpha1.Incident) { i.Cause, i.Billed = cause, billed }
+func ofCause(cause v1alpha1.Cause, charged bool) func(*v1alpha1.Incident) {
+	return func(i *v1alpha1.Incident) { i.Cause, i.Charged = cause, charged }
 }
 
 // ofScope changes the scope of an incident.
@@ -41,10 +41,10 @@ func ofScope(scope v1alpha1.RestartScope) func(*v1alpha1.Incident) {
 func explained(s *state.Snapshot, orders ...policy.RestartOrder) []string {
 	var got []string
 	for _, a := range policy.Explain(s, orders) {
-		o := policy.RestartOrder{Failure: a.Is.Failure, Billed: a.Is.Billed}
+		o := policy.RestartOrder{Failure: a.Is.Failure, Charged: a.Is.Charged}
 		charge := "free"
-		if o.Billed {
-			charge = "billed"
+		if o.Charged {
+			charge = "charged"
 		}
 		slot := state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)}
 		got = append(got, fmt.Sprintf("%s %s %s %s", slot, o.Failure.Cause, o.Failure.Reason, charge))
@@ -117,7 +117,7 @@ func TestALossThatShowsLateTakesTheIncidentOver(t *testing.T) {
 			seen(builder.Failed("worker", 0, past, builder.Exit(1), builder.Disrupted("EvictionByEvictionAPI", 40*second)), builder.Now(300*second)), nil},
 		{"a late taint on a pod that had failed before is none, but its exit is", restarted(),
 			seen(builder.Failed("worker", 2, past, builder.Exit(1), builder.At(20*second), builder.Disrupted("DeletionByTaintManager", 210*second)), builder.Now(300*second)),
-			[]string{"worker-2 Retryable Error billed"}},
+			[]string{"worker-2 Retryable Error charged"}},
 		{"the node of the pod that the incident began with", restarted(), seen(builder.Running("worker", 0, past), builder.NodeLost("node-worker-0", 50*second), builder.Now(75*second)),
 			[]string{"worker-0 Infrastructure NodeLost free"}},
 	})
@@ -129,20 +129,20 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 	}
 	oom := builder.Failed("worker", 2, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(20*second))
 	checkExplained(t, []explainCase{
-		{"it is the true cause", restarted(), seen(early(1, 20*second)), []string{"worker-2 Retryable Error billed"}},
-		{"it is charged to the budget of its own cause", restarted(), seen(oom), []string{"worker-2 OOM OOMKilled billed"}},
+		{"it is the true cause", restarted(), seen(early(1, 20*second)), []string{"worker-2 Retryable Error charged"}},
+		{"it is charged to the budget of its own cause", restarted(), seen(oom), []string{"worker-2 OOM OOMKilled charged"}},
 		{"the earliest of several", restarted(), seen(builder.Failed("worker", 1, past, builder.Exit(1), builder.At(25*second)), early(1, 20*second)),
-			[]string{"worker-2 Retryable Error billed"}},
+			[]string{"worker-2 Retryable Error charged"}},
 		{"a loss beats it", restarted(), seen(early(1, 20*second), builder.Running("worker", 1, past), builder.NodeLost(node1, 50*second), builder.Now(75*second)),
 			[]string{"worker-1 Infrastructure NodeLost free"}},
 		{"in the same second nobody knows which was first", restarted(), seen(early(1, 30*second)), nil},
 		{"one in the same second that ran out of memory: the others lost it", restarted(),
-			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(30*second))), []string{"worker-1 OOM OOMKilled billed"}},
+			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(30*second))), []string{"worker-1 OOM OOMKilled charged"}},
 		{"one that ran out of memory and was reaped a second later", restarted(),
-			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(31*second))), []string{"worker-1 OOM OOMKilled billed"}},
+			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(31*second))), []string{"worker-1 OOM OOMKilled charged"}},
 		{"one that ran out of memory much later", restarted(),
 			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(33*second))), nil},
-		{"one in the same second that was killed", restarted(), seen(early(137, 30*second)), []string{"worker-2 Retryable Error billed"}},
+		{"one in the same second that was killed", restarted(), seen(early(137, 30*second)), []string{"worker-2 Retryable Error charged"}},
 		{"one in the same second that was told to end", restarted(), seen(early(143, 30*second)), nil},
 		{"a later one is a consequence", restarted(), seen(early(1, 31*second)), nil},
 		{"one with code 0 says nothing", restarted(), seen(builder.Succeeded("worker", 2, past, builder.At(20*second))), nil},

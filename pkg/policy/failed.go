@@ -79,7 +79,7 @@ func order(s *state.Snapshot, orders []RestartOrder) Verdict {
 		}
 		name := budgetOf(o)
 		used[name]++
-		count, limit := int32(len(charged(s, name)))+used[name], limitOf(s, name)
+		count, limit := int32(len(chargedTimes(s, name)))+used[name], limitOf(s, name)
 		if name != "" && count > limit {
 			return fail(&o.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.", Describe(&o.Failure), nameOf(name, limit)))
 		}
@@ -151,7 +151,7 @@ func RestartReason(f *v1alpha1.Failure) string {
 // restartMessage tells the incident: what broke, who follows, what it costs.
 func restartMessage(s *state.Snapshot, o *RestartOrder, count, limit int32) string {
 	charge := "not charged"
-	if o.Billed {
+	if o.Charged {
 		charge = fmt.Sprintf("restart %d of %d", count, limit)
 	}
 	text := Describe(&o.Failure)

@@ -57,7 +57,7 @@ func orderOf(s *state.Snapshot, slot state.Slot) RestartOrder {
 		}
 	}
 	applyRule(s.Job, &o, p)
-	o.Billed = isBilled(&o.Failure)
+	o.Charged = isCharged(&o.Failure)
 	return o
 }
 

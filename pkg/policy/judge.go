@@ -42,8 +42,8 @@ type Verdict struct {
 type RestartOrder struct {
 	Failure v1alpha1.Failure
 	Scope   v1alpha1.RestartScope
-	// Billed is whether the restart is charged to a budget that the user sets.
-	Billed bool
+	// Charged is whether the restart is charged to a budget that the user sets.
+	Charged bool
 	// RuleMade is whether the failure is a loss only because a rule of recovery.rules says so.
 	RuleMade bool
 	// InRow is the number of restarts in a row that this one makes, and NextStart the time before which the lives that it begins

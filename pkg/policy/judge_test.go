@@ -40,11 +40,11 @@ func judge(s *state.Snapshot) judged {
 	return got
 }
 
-// line is "worker-1 Retryable Job billed".
+// line is "worker-1 Retryable Job charged".
 func line(o *policy.RestartOrder) string {
 	charge := "free"
-	if o.Billed {
-		charge = "billed"
+	if o.Charged {
+		charge = "charged"
 	}
 	slot := state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)}
 	return fmt.Sprintf("%s %s %s %s", slot, o.Failure.Cause, o.Scope, charge)
@@ -178,9 +178,9 @@ func TestLate(t *testing.T) {
 	next := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = builder.TimePtr(30 * second) })
 	check(t, []judgeCase{
 		{"a job whose replicas do not run in time restarts as a whole, charged",
-			base(), seen(builder.Running("worker", 0), builder.Pending("worker", 1)), late("worker-1 Startup Job billed")},
+			base(), seen(builder.Running("worker", 0), builder.Pending("worker", 1)), late("worker-1 Startup Job charged")},
 		{"the lowest rank that is missing is named",
-			base(), seen(builder.Running("worker", 1)), late("worker-0 Startup Job billed")},
+			base(), seen(builder.Running("worker", 1)), late("worker-0 Startup Job charged")},
 		{"before the deadline the job is looked at again at the deadline",
 			base(), seen(builder.Running("worker", 0), builder.Now(20*second)), judged{Wake: 60 * second}},
 		{"the deadline of a later attempt counts from the end of its back-off",
@@ -202,8 +202,8 @@ func TestLate(t *testing.T) {
 		{"it counts from the first pod of the attempt",
 			base(builder.Attempt(1)), seen(builder.Running("worker", 0, created(40*second)), builder.Pending("worker", 1, created(45*second))), judged{Wake: 100 * second}},
 		{"pods that the API server refuses are late, too",
-			base(), seen(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 70*second)), late("worker-0 Startup Job billed")},
+			base(), seen(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 70*second)), late("worker-0 Startup Job charged")},
 		{"a replica that fails before the deadline has failed, not been late",
-			base(pytorch), seen(builder.Failed("worker", 0, builder.Exit(1))), restart(0, "worker-0 Retryable Job billed")},
+			base(pytorch), seen(builder.Failed("worker", 0, builder.Exit(1))), restart(0, "worker-0 Retryable Job charged")},
 	})
 }

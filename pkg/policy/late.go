@@ -43,7 +43,7 @@ func late(s *state.Snapshot) (*Verdict, time.Time) {
 func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Verdict {
 	o := RestartOrder{Failure: f, Scope: v1alpha1.ScopeJob}
 	applyRule(s.Job, &o, nil)
-	o.Billed = isBilled(&o.Failure)
+	o.Charged = isCharged(&o.Failure)
 	verdict := order(s, []RestartOrder{o})
 	return &verdict
 }

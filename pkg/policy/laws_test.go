@@ -68,8 +68,8 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 		switch {
 		case o.NextStart.Before(s.Now.Truncate(time.Second)) || (o.InRow == 1) != !o.NextStart.After(s.Now):
 			t.Fatalf("restart %d in a row may begin at %v, now is %v", o.InRow, o.NextStart, s.Now)
-		case o.Billed == (isLoss || slot.Role == v1alpha1.Evaluator):
-			t.Fatalf("a failure of cause %s of %s is billed: %t", o.Failure.Cause, slot, o.Billed)
+		case o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator):
+			t.Fatalf("a failure of cause %s of %s is charged: %t", o.Failure.Cause, slot, o.Charged)
 		case o.Failure.Cause == v1alpha1.CauseFatal || o.FailedBy != nil:
 			t.Fatalf("what is fatal is restarted: %+v", o.Failure)
 		case o.Scope == v1alpha1.ScopeJob && len(v.Restarts) > 1:
@@ -81,7 +81,7 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 		}
 	}
 	for _, b := range policy.Budgets(s, nil, v.Restarts) {
-		if spent := slices.ContainsFunc(v.Restarts, func(o policy.RestartOrder) bool { return o.Billed }); int(b.Used) != len(b.Times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
+		if spent := slices.ContainsFunc(v.Restarts, func(o policy.RestartOrder) bool { return o.Charged }); int(b.Used) != len(b.Times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
 			t.Fatalf("budget %+v after %d orders", b, len(v.Restarts))
 		}
 	}
@@ -91,11 +91,11 @@ func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
 	return slices.ContainsFunc(v.Restarts, func(o policy.RestartOrder) bool {
 		switch o.Failure.Cause {
 		case v1alpha1.CauseOOM:
-			return o.Billed && name == v1alpha1.BudgetOOMRestarts
+			return o.Charged && name == v1alpha1.BudgetOOMRestarts
 		case v1alpha1.CauseHang:
-			return o.Billed && name == v1alpha1.BudgetHangRestarts
+			return o.Charged && name == v1alpha1.BudgetHangRestarts
 		default:
-			return o.Billed && name == v1alpha1.BudgetRestarts
+			return o.Charged && name == v1alpha1.BudgetRestarts
 		}
 	})
 }

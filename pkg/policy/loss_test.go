@@ -134,7 +134,7 @@ func TestNodesInTrouble(t *testing.T) {
 			append(running, builder.NodeLost(node1, 55*second), builder.NodeLost("node-worker-0", 50*second)), judged{Wake: 65 * second}},
 		{"a pod that has failed did not lose its node", job,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.NodeLost(node1, 30*second)),
-			restart(0, "worker-1 Retryable Job billed")},
+			restart(0, "worker-1 Retryable Job charged")},
 		{"a broken device is no failure while the container runs", job,
 			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Unhealthy("nvidia.com/gpu", "GPU-7"))), judged{}},
 		{"another node's trouble is not the job's", job, append(running, builder.NodeLost("elsewhere", 10*second)), judged{}},

@@ -21,7 +21,7 @@ func TestRulesMatch(t *testing.T) {
 	exit := func(code int32) builder.SnapshotOption {
 		return builder.Failed("worker", 1, builder.Exit(code), builder.Flagged("example.com/Broken"))
 	}
-	own := restart(0, "worker-1 Retryable Replica billed")
+	own := restart(0, "worker-1 Retryable Replica charged")
 	cases := []struct {
 		name string
 		rule rule
@@ -77,18 +77,18 @@ func TestWhatRulesSay(t *testing.T) {
 		return judged{Ruling: policy.Restart, Reason: reason, Restarts: orders}
 	}
 	check(t, []judgeCase{
-		{"another cause: a fatal exit is retried", base(says(v1alpha1.CauseRetryable, "", "")), exit, restart(0, "worker-1 Retryable Replica billed")},
+		{"another cause: a fatal exit is retried", base(says(v1alpha1.CauseRetryable, "", "")), exit, restart(0, "worker-1 Retryable Replica charged")},
 		{"another cause: an exit is nobody's fault", base(says(v1alpha1.CauseInfrastructure, "", "")), exit, lost(0, "worker-1 Infrastructure Replica free")},
 		{"another cause: an exit is charged to another budget", base(says(v1alpha1.CauseOOM, "", "")), exit,
-			ruled(v1alpha1.ReasonOutOfMemory, "worker-1 OOM Replica billed")},
+			ruled(v1alpha1.ReasonOutOfMemory, "worker-1 OOM Replica charged")},
 		{"another cause: an exit is fatal", base(rule{ExitCodes: []int32{3}, Cause: v1alpha1.CauseFatal}),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))), fatal},
-		{"another scope: the job follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeJob, "")), exit, restart(0, "worker-1 Retryable Job billed")},
-		{"another scope: the role follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeRole, "")), exit, restart(0, "worker-1 Retryable Role billed")},
+		{"another scope: the job follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeJob, "")), exit, restart(0, "worker-1 Retryable Job charged")},
+		{"another scope: the role follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeRole, "")), exit, restart(0, "worker-1 Retryable Role charged")},
 		{"a scope alone leaves the cause", base(says("", v1alpha1.ScopeJob, "")), exit, fatal},
 		{"FailJob fails the job for a loss", base(says("", "", v1alpha1.ActionFailJob)), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)), byRule},
 		{"the first rule that matches wins", base(rule{ExitCodes: []int32{1}, Action: v1alpha1.ActionFailJob}, says(v1alpha1.CauseRetryable, "", ""),
-			says("", "", v1alpha1.ActionFailJob)), exit, restart(0, "worker-1 Retryable Replica billed")},
+			says("", "", v1alpha1.ActionFailJob)), exit, restart(0, "worker-1 Retryable Replica charged")},
 		{"no rule matches", base(rule{Roles: []v1alpha1.Role{v1alpha1.PS}, Cause: v1alpha1.CauseRetryable}), exit, fatal},
 		{"an evaluator's failure fails the job if a rule says so", base(says("", "", v1alpha1.ActionFailJob)), evaluator, byRule},
 		{"an evaluator that a rule calls fatal is given up", base(says(v1alpha1.CauseFatal, "", "")), evaluator, judged{}},
@@ -96,14 +96,14 @@ func TestWhatRulesSay(t *testing.T) {
 			restart(0, "evaluator-0 Retryable Replica free")},
 		{"FailJob on a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Action: v1alpha1.ActionFailJob}), seen(builder.Pending("worker", 0)), byRule},
 		{"a scope for a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Scope: v1alpha1.ScopeReplica}),
-			seen(builder.Running("worker", 0)), ruled(v1alpha1.ReasonStartupDeadline, "worker-1 Startup Replica billed")},
+			seen(builder.Running("worker", 0)), ruled(v1alpha1.ReasonStartupDeadline, "worker-1 Startup Replica charged")},
 		{"a cause for a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Cause: v1alpha1.CauseInfrastructure}), seen(builder.Pending("worker", 0)),
 			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonStartupDeadline, Restarts: []string{"worker-0 Infrastructure Job free"}}},
 		{"FailJob on a job that hangs", hangs(rule{Reasons: []string{v1alpha1.ReasonProgressStalled}, Action: v1alpha1.ActionFailJob}), hang, byRule},
 		{"a scope for a job that hangs", hangs(rule{Reasons: []string{v1alpha1.ReasonProgressStalled}, Scope: v1alpha1.ScopeReplica}), hang,
-			ruled(v1alpha1.ReasonHang, "worker-0 Hang Replica billed")},
+			ruled(v1alpha1.ReasonHang, "worker-0 Hang Replica charged")},
 		{"a rule for exit codes says nothing of a job that hangs", hangs(rule{Roles: worker.Roles, ExitCodes: []int32{1}, Action: v1alpha1.ActionFailJob}), hang,
-			ruled(v1alpha1.ReasonHang, "worker-0 Hang Job billed")},
+			ruled(v1alpha1.ReasonHang, "worker-0 Hang Job charged")},
 	})
 }
 

@@ -30,7 +30,7 @@ func TestStalled(t *testing.T) {
 	seenAt := func(now int, options ...builder.SnapshotOption) []builder.SnapshotOption {
 		return append(options, builder.Running("master", 0), builder.Running("worker", 0), builder.Now(timesSecond(now)))
 	}
-	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"master-0 Hang Job billed"}}
+	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"master-0 Hang Job charged"}}
 	replaced := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = builder.TimePtr(50 * second) })
 	check(t, []judgeCase{
 		{"a job that runs is looked at when it will have stalled", job(again, runs), seenAt(60), judged{Wake: 110 * second}},
@@ -45,7 +45,7 @@ func TestStalled(t *testing.T) {
 		{"a job that does not report does not hang", job(runs), seenAt(1000), judged{}},
 		{"the default is ten minutes", job(runs, builder.Progress(0, v1alpha1.StallRestart)), seenAt(60), judged{Wake: 610 * second}},
 		{"a failure comes first", job(again, runs), seen(builder.Running("master", 0), builder.Failed("worker", 0, builder.Exit(1)), builder.Now(110*second)),
-			restart(0, "worker-0 Retryable Job billed")},
+			restart(0, "worker-0 Retryable Job charged")},
 	})
 }
 
@@ -76,7 +76,7 @@ func TestRestartsWithoutProgress(t *testing.T) {
 		return append(options, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
 	}
 	stuck := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonNoProgress}
-	own := restart(0, "worker-1 Retryable Replica billed")
+	own := restart(0, "worker-1 Retryable Replica charged")
 	preempted := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Replica free"}}
 	check(t, []judgeCase{
 		{"three in a row are the limit", job(reported(7, 3)), exit(builder.Reported(7, 0)), stuck},

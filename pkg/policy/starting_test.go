@@ -17,7 +17,7 @@ func TestARestartWaitsForAMemberThatIsStillStarting(t *testing.T) {
 	held := func(wake int) judged {
 		return judged{Reason: v1alpha1.ReasonRestartHeld, Wake: timesSecond(wake)}
 	}
-	goes := restart(0, "worker-1 Retryable Job billed")
+	goes := restart(0, "worker-1 Retryable Job charged")
 	custom := builder.Framework(v1alpha1.Custom)
 	check(t, []judgeCase{
 		{"it waits", job(), seen(failed, pulling), held(0)},
@@ -32,10 +32,10 @@ func TestARestartWaitsForAMemberThatIsStillStarting(t *testing.T) {
 		{"it does not wait for a member whose node is lost", job(),
 			seen(failed, builder.Pending("worker", 2, builder.On("n")), builder.NodeLost("n", 40*second)), lost(0, "worker-2 Infrastructure Job free")},
 		{"it does not wait for an evaluator", job(builder.Evaluators(1)), seen(failed, builder.Pending("evaluator", 0, builder.On("n"))), goes},
-		{"a replica that is replaced alone does not wait", job(custom), seen(failed, pulling), restart(0, "worker-1 Retryable Replica billed")},
+		{"a replica that is replaced alone does not wait", job(custom), seen(failed, pulling), restart(0, "worker-1 Retryable Replica charged")},
 		{"a role that is replaced waits for its own", job(custom, builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)), seen(failed, pulling), held(0)},
 		{"but not for another role", job(custom, builder.PS(1), builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)),
-			seen(failed, builder.Pending("ps", 0, builder.On("n"))), restart(0, "worker-1 Retryable Role billed")},
+			seen(failed, builder.Pending("ps", 0, builder.On("n"))), restart(0, "worker-1 Retryable Role charged")},
 		{"a fatal exit does not wait", job(), seen(builder.Failed("worker", 1, builder.Exit(127)), pulling), fatal},
 		{"a budget that is used up does not wait", job(builder.MaxRestarts(0)), seen(failed, pulling), spent},
 		{"a node in trouble sets the time to look again", job(builder.StartupDeadline(90)), seen(failed, pulling, builder.NodeLost("node-1", 50*second)), held(65)},

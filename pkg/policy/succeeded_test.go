@@ -58,12 +58,12 @@ func TestSucceeded(t *testing.T) {
 			builder.Job("j", always(v1alpha1.Worker), builder.Workers(1)), seen(builder.Succeeded("worker", 0)), leader},
 		{"Always restarts a worker whose success nobody waits for",
 			builder.Job("j", always(v1alpha1.Worker), builder.Workers(2)),
-			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), restart(0, "worker-1 Retryable Replica billed")},
+			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), restart(0, "worker-1 Retryable Replica charged")},
 		{"Always does not restart a worker when the job waits for all",
 			builder.Job("j", always(v1alpha1.Worker), builder.AllWorkers(), builder.Workers(2)),
 			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), judged{}},
 		{"Always restarts a parameter server that exits with code 0",
 			builder.Job("j", tensorflow, always(v1alpha1.PS), builder.Workers(1), builder.PS(1)),
-			seen(builder.Running("worker", 0), builder.Succeeded("ps", 0)), restart(0, "ps-0 Retryable Job billed")},
+			seen(builder.Running("worker", 0), builder.Succeeded("ps", 0)), restart(0, "ps-0 Retryable Job charged")},
 	})
 }

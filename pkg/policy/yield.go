@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Avoided returns the nodes that new pods of the job keep off now. None is excluded while too few others are left: a job on a
+// Avoided returns the nodes that new pods of the job avoid now. None is excluded while too few others are left: a job on a
 // suspect node is better than a job on none.
 func Avoided(s *state.Snapshot) state.Avoided {
 	var avoided state.Avoided

@@ -57,7 +57,7 @@ type Usable struct {
 	Avoided []string
 }
 
-// Avoided are the nodes that a new pod keeps off.
+// Avoided are the nodes that a new pod avoids.
 type Avoided struct {
 	// Required are the nodes that it never takes.
 	Required []string
@@ -162,7 +162,7 @@ func (s *Snapshot) IsDone(slot Slot) bool {
 	return s.HasSucceeded(slot) || s.Memory[slot.Role].GivenUp.Has(slot.Index)
 }
 
-// IsParked reports whether the slot of an elastic job is left out for lack of room.
+// IsParked reports whether the slot of an elastic job is parked for lack of room.
 func (s *Snapshot) IsParked(slot Slot) bool {
 	m := s.Memory[slot.Role]
 	return m != nil && m.Parked.Has(slot.Index)

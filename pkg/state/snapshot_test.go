@@ -66,7 +66,7 @@ func TestVanished(t *testing.T) {
 		{"one that ran and is gone has", builder.Snapshot(job, builder.Gone("worker", 1)), true},
 		{"one that is there has not", builder.Snapshot(job, builder.Gone("worker", 1), builder.Failed("worker", 1)), false},
 		{"one that succeeded may go", builder.Snapshot(done, builder.Gone("worker", 1)), false},
-		{"one that is left out for lack of room may go", builder.Snapshot(parked, builder.Gone("worker", 1)), false},
+		{"one that is parked for lack of room may go", builder.Snapshot(parked, builder.Gone("worker", 1)), false},
 		{"one of a finished job may go", builder.Snapshot(finished, builder.Gone("worker", 1)), false},
 	}
 	for _, c := range cases {

@@ -88,7 +88,7 @@ func longStatus() v1alpha1.TrainingJobStatus {
 		ExitCode: ptr.To[int32](137), Signal: ptr.To[int32](9), Reason: strings.Repeat("r", 128), Message: strings.Repeat("m", 1024), Time: now,
 	}
 	status := v1alpha1.TrainingJobStatus{
-		Phase: v1alpha1.PhaseRunning, Message: strings.Repeat("m", 1024), Ready: "10000/10000", FirstFailure: &failure,
+		Phase: v1alpha1.PhaseRunning, Message: strings.Repeat("m", 1024), Ready: "10000/10000", LastFailure: &failure,
 		ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {
 			Active: 10000, Ready: 10000, StartedIndexes: everySecond(""), Replacements: everySecond(":1"),
 			RestartsInRow: everySecond(":1"), NextStarts: strings.Repeat("9999:1767225600,", 10000),

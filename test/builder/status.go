@@ -55,7 +55,7 @@ func Charged(name v1alpha1.BudgetName, at ...time.Duration) JobOption {
 			b.Times = append(b.Times, Time(d))
 		}
 		status.Budgets = append(status.Budgets, b)
-		status.BilledRestarts += b.Used
+		status.ChargedRestarts += b.Used
 	})
 }
 
@@ -64,7 +64,7 @@ func Incidents(incidents ...v1alpha1.Incident) JobOption {
 	return Status(func(status *v1alpha1.TrainingJobStatus) { status.Incidents = incidents })
 }
 
-// Avoided says that the job keeps off a node until d after Epoch.
+// Avoided says that the job avoids a node until d after Epoch.
 func Avoided(node string, until time.Duration) JobOption {
 	return Status(func(status *v1alpha1.TrainingJobStatus) {
 		status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: node, Strikes: 1, Until: Time(until)})

@@ -112,7 +112,7 @@ func (t *tape) each(do func(*account)) {
 // tally is what a job's status must count.
 type tally struct {
 	attempt, restarts int32
-	// Of an attempt in which one pod failed and another was deleted, either may have been the first: billed or not.
+	// Of an attempt in which one pod failed and another was deleted, either may have been the first: charged or not.
 	leastBilled, mostBilled int32
 }
 
@@ -173,7 +173,7 @@ func (a *account) twice() []string {
 func (a *account) String() string {
 	var text strings.Builder
 	s := &a.job.Status
-	fmt.Fprintf(&text, "%s: %s, attempt %d, %d restarts, %d billed (%s: %s)\n", a.job.Name, s.Phase, s.Attempt, s.Restarts, s.BilledRestarts, s.Reason, s.Message)
+	fmt.Fprintf(&text, "%s: %s, attempt %d, %d restarts, %d charged (%s: %s)\n", a.job.Name, s.Phase, s.Attempt, s.Restarts, s.ChargedRestarts, s.Reason, s.Message)
 	pods := slices.Clone(a.pods)
 	slices.SortStableFunc(pods, func(a, b *entry) int { return strings.Compare(a.life.Slot(), b.life.Slot()) })
 	for _, e := range pods {

@@ -39,8 +39,8 @@ func past(p *play, status v1alpha1.TrainingJobStatus, pods ...string) (*account,
 	return a, func(pod *corev1.Pod) bool { return lost[pod.UID] }
 }
 
-func counted(phase v1alpha1.Phase, attempt, restarts, billed int32) v1alpha1.TrainingJobStatus {
-	return v1alpha1.TrainingJobStatus{Phase: phase, Attempt: attempt, Restarts: restarts, BilledRestarts: billed}
+func counted(phase v1alpha1.Phase, attempt, restarts, charged int32) v1alpha1.TrainingJobStatus {
+	return v1alpha1.TrainingJobStatus{Phase: phase, Attempt: attempt, Restarts: restarts, ChargedRestarts: charged}
 }
 
 // TestAccounts shows that the counts can be wrong: each status but the first of a kind is.
@@ -57,7 +57,7 @@ func TestAccounts(t *testing.T) {
 		"one failed, one lost":        {replaced("j"), counted("Succeeded", 0, 2, 1), one, ""},
 		"one not counted":             {replaced("j"), counted("Succeeded", 0, 1, 1), one, "status.restarts is 1, and 2 restarts were called for"},
 		"one counted twice":           {replaced("j"), counted("Succeeded", 0, 3, 1), one, "status.restarts is 3"},
-		"the lost one billed":         {replaced("j"), counted("Succeeded", 0, 2, 2), one, "status.billedRestarts is 2, and it should be 1 to 1"},
+		"the lost one charged":        {replaced("j"), counted("Succeeded", 0, 2, 2), one, "status.chargedRestarts is 2, and it should be 1 to 1"},
 		"no verdict":                  {replaced("j"), counted("Running", 0, 2, 1), one, "it is Running, and should be Succeeded"},
 		"a pod too many":              {replaced("j"), counted("Succeeded", 0, 2, 1), append(one[:5:5], "worker-1-a0r3"), "6 pods were made for 3 replicas and 2 restarts"},
 		"a pod made twice":            {replaced("j"), counted("Succeeded", 0, 2, 1), append(one[:4:4], "worker-1-a0r1 again"), "worker-1-a0r1 was made twice"},
@@ -65,7 +65,7 @@ func TestAccounts(t *testing.T) {
 		"each of them counted":        {restarted("j"), counted("Succeeded", 1, 2, 2), all, "status.restarts is 2, and 1 restarts"},
 		"an attempt without pods":     {restarted("j"), counted("Succeeded", 2, 2, 2), all, "status.attempt is 2"},
 		"failed or lost first":        {restarted("j"), counted("Succeeded", 1, 1, 0), both, ""},
-		"failed first, not billed":    {restarted("j"), counted("Succeeded", 1, 1, 0), all, "status.billedRestarts is 0"},
+		"failed first, not charged":   {restarted("j"), counted("Succeeded", 1, 1, 0), all, "status.chargedRestarts is 0"},
 		"the last failure ends it":    {doomed("j"), counted("Failed", 0, 3, 3), []string{"master-0", "worker-0 failed", "worker-0-a0r1 failed", "worker-0-a0r2 failed", "worker-0-a0r3 failed"}, ""},
 		"it fails a failure too soon": {doomed("j"), counted("Failed", 0, 2, 2), []string{"master-0", "worker-0 failed", "worker-0-a0r1 failed", "worker-0-a0r2 failed"}, "it was to fail with number 4"},
 	} {

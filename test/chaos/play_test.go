@@ -167,7 +167,7 @@ func (p *play) faults(a *account, wasLost func(*corev1.Pod) bool) (wrong []strin
 	}
 	must(s.Phase == want, "it is %s, and should be %s", s.Phase, want)
 	must(s.Restarts == t.restarts, "status.restarts is %d, and %d restarts were called for", s.Restarts, t.restarts)
-	must(s.BilledRestarts >= t.leastBilled && s.BilledRestarts <= t.mostBilled, "status.billedRestarts is %d, and it should be %d to %d", s.BilledRestarts, t.leastBilled, t.mostBilled)
+	must(s.ChargedRestarts >= t.leastBilled && s.ChargedRestarts <= t.mostBilled, "status.chargedRestarts is %d, and it should be %d to %d", s.ChargedRestarts, t.leastBilled, t.mostBilled)
 	must(s.Attempt == t.attempt, "status.attempt is %d, and its pods were made for attempts up to %d", s.Attempt, t.attempt)
 	must(!p.whole || s.Attempt == s.Restarts, "it restarts as a whole only, and is in attempt %d after %d restarts", s.Attempt, s.Restarts)
 	must(p.whole || len(a.pods) == int(t.restarts)+state.Total(&a.job.Spec), "%d pods were made for %d replicas and %d restarts", len(a.pods), state.Total(&a.job.Spec), t.restarts)

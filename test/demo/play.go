@@ -58,7 +58,7 @@ func (s *stage) permanentFailure(ctx context.Context) error {
 		return err
 	}
 	return a.awaitEnd(ctx, "fails for worker-1's exit code 2", v1alpha1.PhaseFailed, func(j *v1alpha1.TrainingJob) bool {
-		f := j.Status.FirstFailure
+		f := j.Status.LastFailure
 		return j.Status.Reason == v1alpha1.ReasonFatalExit &&
 			f.Role == v1alpha1.Worker && f.Index == 1 && *f.ExitCode == 2 && j.Status.Restarts == 0
 	})

@@ -29,7 +29,7 @@ var _ = Describe("Budget", func() {
 		j.runs(0, 2)
 		j.exits(1, "worker-0")
 		v := j.fails(v1alpha1.ReasonMaxRestartsExceeded)
-		v.is("two restarts were charged", v.job.Status.Restarts == 2 && v.job.Status.BilledRestarts == 2)
+		v.is("two restarts were charged", v.job.Status.Restarts == 2 && v.job.Status.ChargedRestarts == 2)
 	})
 
 	// #1749 #2220: nothing said which replica failed, where, with which exit code.
@@ -38,7 +38,7 @@ var _ = Describe("Budget", func() {
 		j.runs(0, 0)
 		pod := j.pod("worker-1")
 		j.does(map[string]any{"exit-code": "137", "exit-reason": "OOMKilled", "exit-message": "no memory for batch 7"}, "worker-1")
-		f := j.fails(v1alpha1.ReasonMaxRestartsExceeded).job.Status.FirstFailure
+		f := j.fails(v1alpha1.ReasonMaxRestartsExceeded).job.Status.LastFailure
 		f.Time.Time = time.Time{}
 		Expect(f).To(Equal(&v1alpha1.Failure{
 			Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseOOM, Pod: pod.Name, Node: pod.Spec.NodeName,
@@ -53,7 +53,7 @@ var _ = Describe("Budget", func() {
 		j.runs(0, 0)
 		j.exits(1, "worker-0", "worker-1", "worker-2", "worker-3")
 		v := j.runs(1, 1)
-		v.is("one restart was charged", v.job.Status.BilledRestarts == 1 && restartsOf(&v.job.Status) == 1)
+		v.is("one restart was charged", v.job.Status.ChargedRestarts == 1 && restartsOf(&v.job.Status) == 1)
 	})
 
 	It("creates no pod of the next life before nextStartTime", func() {
@@ -66,7 +66,7 @@ var _ = Describe("Budget", func() {
 			return v.job.Status.Phase == v1alpha1.PhaseRestarting && v.condition(v1alpha1.ConditionRunning).Reason == v1alpha1.ReasonBackOff
 		})
 		next := v.job.Status.NextStartTime
-		Expect(next.Sub(v.job.Status.FirstFailure.Time.Time)).To(waitOf(6 * time.Second))
+		Expect(next.Sub(v.job.Status.LastFailure.Time.Time)).To(waitOf(6 * time.Second))
 		v = j.runs(2, 2)
 		for _, slot := range []string{"worker-0", "worker-1"} {
 			v.is(slot+" was not created before nextStartTime", !v.pod(slot).CreationTimestamp.Before(next))
@@ -92,7 +92,7 @@ var _ = Describe("Budget", func() {
 			j.exits(1, "worker-0")
 			v := j.becomes("it is restarted", func(v *view) bool { return v.job.Status.Restarts == restarts+1 })
 			v.is("the whole job waits for nothing", v.job.Status.NextStartTime == nil)
-			Expect(nextStartOf0(v).Sub(v.job.Status.FirstFailure.Time.Time)).To(waitOf(time.Duration(restarts) * time.Second))
+			Expect(nextStartOf0(v).Sub(v.job.Status.LastFailure.Time.Time)).To(waitOf(time.Duration(restarts) * time.Second))
 			j.runs(0, restarts+1)
 		}
 	})

@@ -44,7 +44,7 @@ var _ = Describe("A pod that is taken away", Serial, func() {
 		preempt(node, gpus)
 		v := j.runs(1, 1)
 		incident(v, v1alpha1.CausePreempted, "PreemptionByScheduler")
-		v.is("no restart is charged", v.job.Status.BilledRestarts == 0)
+		v.is("no restart is charged", v.job.Status.ChargedRestarts == 0)
 		v.is("no node is avoided", len(v.job.Status.AvoidedNodes) == 0)
 		j.tells(v1alpha1.EventRestarting, "master-0", node, "was preempted", "not charged")
 	})
@@ -61,7 +61,7 @@ var _ = Describe("A pod that is taken away", Serial, func() {
 	})
 })
 
-// avoids fails if the job does not keep off exactly these nodes, or nobody was told.
+// avoids fails if the job does not avoid exactly these nodes, or nobody was told.
 func avoids(j *submitted, v *view, nodes ...string) {
 	GinkgoHelper()
 	var avoided []string
@@ -75,8 +75,8 @@ func avoids(j *submitted, v *view, nodes ...string) {
 	Expect(avoided).To(ConsistOf(nodes), "the nodes that are avoided\n%s", v)
 	for _, node := range nodes {
 		v.is("no pod that can run is on "+node, v.slotOn(node) == "")
-		j.tells(v1alpha1.EventNodeAvoided, "keep off "+node)
-		Eventually(func() []string { return nodeEvents(node, v1alpha1.EventSuspectNode, j) }).Should(HaveLen(witnesses[node]), "Events %s on node %s", v1alpha1.EventSuspectNode, node)
+		j.tells(v1alpha1.EventNodeAvoided, "avoid "+node)
+		Eventually(func() []string { return nodeEvents(node, v1alpha1.EventNodeAvoided, j) }).Should(HaveLen(witnesses[node]), "Events %s on node %s", v1alpha1.EventNodeAvoided, node)
 	}
 	j.told(v1alpha1.EventNodeAvoided, len(nodes))
 }

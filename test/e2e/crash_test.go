@@ -87,7 +87,7 @@ var _ = Describe("The operator", Serial, Label("lab"), func() {
 		startOperator(pid)
 		for _, j := range []*submitted{replaced, restarted} {
 			v := j.succeeds()
-			v.is("every failure was counted once", v.job.Status.Restarts == rounds && v.job.Status.BilledRestarts == rounds)
+			v.is("every failure was counted once", v.job.Status.Restarts == rounds && v.job.Status.ChargedRestarts == rounds)
 		}
 	})
 
@@ -105,7 +105,7 @@ var _ = Describe("The operator", Serial, Label("lab"), func() {
 		v := j.runs(0, 1)
 		onlyReplaced("worker-1", before, v)
 		notCharged(v)
-		Expect(v.job.Status.FirstFailure.Reason).To(Equal("Vanished"))
+		Expect(v.job.Status.LastFailure.Reason).To(Equal("Vanished"))
 	})
 
 	It("may be two: one frozen that wakes with stale caches does no harm", func() {

@@ -57,7 +57,7 @@ var _ = Describe("Deletion", func() {
 		j := submit(pytorch("p", maxRestarts(0), workers(2)))
 		v := j.runs(0, 0)
 		v.is("it is another job", v.job.UID != before.job.UID)
-		v.is("nothing is charged to it", v.job.Status.BilledRestarts == 0 && v.job.Status.FirstFailure == nil)
+		v.is("nothing is charged to it", v.job.Status.ChargedRestarts == 0 && v.job.Status.LastFailure == nil)
 		j.stays("it runs", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseRunning })
 	})
 })

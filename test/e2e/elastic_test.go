@@ -29,7 +29,7 @@ var _ = Describe("Scaling", func() {
 		v = j.becomes("two are left", func(v *view) bool { return v.job.Status.Ready == "2/2" && len(v.pods) == 2 })
 		v.is("they are the first two", before.uids()["worker-0"] == v.uids()["worker-0"] && before.uids()["worker-1"] == v.uids()["worker-1"])
 		j.stays("it runs and counts nothing", func(v *view) bool {
-			return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Restarts == 0 && v.job.Status.FirstFailure == nil
+			return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Restarts == 0 && v.job.Status.LastFailure == nil
 		})
 	})
 

@@ -90,14 +90,14 @@ var _ = withEachGangScheduler("A gang scheduled", func(by gangScheduler) {
 		high := submit(pytorch("high", gang(by.name, important(class)), wholeNodes(1, nodes...)))
 		high.runsWithin(by.sleep, 0, 0)
 		v := low.becomes("it waits whole", (*view).waitsForNodes)
-		Expect(v.job.Status.FirstFailure.Cause).To(Equal(v1alpha1.CausePreempted))
+		Expect(v.job.Status.LastFailure.Cause).To(Equal(v1alpha1.CausePreempted))
 		Expect(v.job.Status.Restarts).To(BeEquivalentTo(1))
-		Expect(v.job.Status.BilledRestarts).To(BeZero())
+		Expect(v.job.Status.ChargedRestarts).To(BeZero())
 		Expect(v.placed()).To(BeZero())
 		Expect(here.history.disrupted("low", 0)).To(Equal(map[bool]int{true: 3, false: 1}[by.takesAll]), "pods that the scheduler preempted")
 		high.ends()
 		v = low.runsWithin(by.sleep, 1, 1)
-		Expect(v.job.Status.BilledRestarts).To(BeZero())
+		Expect(v.job.Status.ChargedRestarts).To(BeZero())
 	})
 
 	It("suspended leaves all it held to another, and runs again when that has ended", func() {

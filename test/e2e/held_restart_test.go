@@ -28,7 +28,7 @@ var _ = Describe("A restart while a member is still starting lws#725", func() {
 		j.stays("it is held", func(v *view) bool { return isHeld(v, "worker-1", "master-0") })
 		j.does(map[string]any{"waiting": nil}, "master-0")
 		j.becomes("it restarts", func(v *view) bool {
-			return v.job.Status.Attempt == 1 && v.job.Status.BilledRestarts == 1 && v.pod("master-0") != nil
+			return v.job.Status.Attempt == 1 && v.job.Status.ChargedRestarts == 1 && v.pod("master-0") != nil
 		})
 		j.becomes("the new attempt waits for its image too", func(v *view) bool {
 			return v.slots("Running") == "worker-0 worker-1" && v.slots("Pending") == "master-0"
@@ -46,7 +46,7 @@ var _ = Describe("A restart while a member is still starting lws#725", func() {
 		j.exits(1, "worker-0")
 		j.becomes("the restart is held", func(v *view) bool { return isHeld(v, "worker-0", "master-0") })
 		v := j.becomes("it restarts", func(v *view) bool { return v.job.Status.Attempt == 1 })
-		v.is("because of the worker", v.job.Status.FirstFailure.Role == v1alpha1.Worker)
+		v.is("because of the worker", v.job.Status.LastFailure.Role == v1alpha1.Worker)
 	})
 
 	It("is not held in a job whose replicas are replaced one by one", func() {

@@ -61,7 +61,7 @@ var _ = Describe("Labels of a pod", func() {
 		j.stays("nothing is counted", func(v *view) bool { return v.job.Status.Restarts == 0 && isSame(before.uids(), v) })
 		j.exits(137, "worker-1")
 		v := j.becomes("worker 1 was replaced", func(v *view) bool { return v.job.Status.Restarts == 1 && v.allRun() })
-		v.is("worker 1 failed, as worker 1", v.job.Status.FirstFailure.Role == v1alpha1.Worker && v.job.Status.FirstFailure.Index == 1)
+		v.is("worker 1 failed, as worker 1", v.job.Status.LastFailure.Role == v1alpha1.Worker && v.job.Status.LastFailure.Index == 1)
 		onlyReplaced("worker-1", before, v)
 	})
 

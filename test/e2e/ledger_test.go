@@ -64,13 +64,13 @@ func TestLedger(t *testing.T) {
 func fenced(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelJobName) }
 
 func charged(s *v1alpha1.TrainingJobStatus) {
-	s.Attempt, s.Restarts, s.BilledRestarts = 1, 1, 1
-	s.Incidents = []v1alpha1.Incident{{Billed: true, RestartTime: morning}}
+	s.Attempt, s.Restarts, s.ChargedRestarts = 1, 1, 1
+	s.Incidents = []v1alpha1.Incident{{Charged: true, RestartTime: morning}}
 }
 
 func explained(s *v1alpha1.TrainingJobStatus) {
-	s.BilledRestarts = 0
-	s.Incidents[0].Billed, s.Incidents[0].Explained = false, true
+	s.ChargedRestarts = 0
+	s.Incidents[0].Charged, s.Incidents[0].Explained = false, true
 }
 
 func world(size string) func(*corev1.Pod) {

@@ -31,8 +31,8 @@ func (j *submitted) evict(slots ...string) {
 // notCharged fails if the latest restart is not put down to the infrastructure.
 func notCharged(v *view) {
 	GinkgoHelper()
-	v.is("no restart is charged", v.job.Status.BilledRestarts == 0)
-	Expect(v.job.Status.FirstFailure.Cause).To(Equal(v1alpha1.CauseInfrastructure), "%s", v)
+	v.is("no restart is charged", v.job.Status.ChargedRestarts == 0)
+	Expect(v.job.Status.LastFailure.Cause).To(Equal(v1alpha1.CauseInfrastructure), "%s", v)
 }
 
 var _ = Describe("A lost pod", func() {
@@ -84,7 +84,7 @@ var _ = Describe("A lost pod", func() {
 		v := j.runs(0, 1)
 		onlyReplaced("worker-2", before, v)
 		notCharged(v)
-		Expect(v.job.Status.FirstFailure.Reason).To(Equal("EvictionByEvictionAPI"))
+		Expect(v.job.Status.LastFailure.Reason).To(Equal("EvictionByEvictionAPI"))
 		j.tells(v1alpha1.EventReplicaRestarting, "worker-2", "EvictionByEvictionAPI", "not charged")
 	})
 

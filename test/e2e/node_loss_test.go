@@ -49,7 +49,7 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 		v := late.becomes("it restarts", func(v *view) bool { return v.job.Status.Attempt == 1 })
 		incident(v, v1alpha1.CauseRetryable, "Error")
 		used, limit := v.budget(v1alpha1.BudgetRestarts)
-		v.is("it is charged", v.job.Status.BilledRestarts == 1 && used == 1 && limit == 1)
+		v.is("it is charged", v.job.Status.ChargedRestarts == 1 && used == 1 && limit == 1)
 	})
 
 	It("does not keep a job from resting or ending", func() {
@@ -106,9 +106,9 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 	It("explains what its peers died of: the charge is given back", func() {
 		v := late.becomesWithin(patience, "the incident is explained", func(v *view) bool { return v.job.Status.Incidents[0].Explained })
 		i := incident(v, v1alpha1.CauseInfrastructure, v1alpha1.ReasonNodeLost)
-		v.is("it is the worker's now", i.Role == v1alpha1.Worker && i.Node == dead && !i.Billed)
+		v.is("it is the worker's now", i.Role == v1alpha1.Worker && i.Node == dead && !i.Charged)
 		used, _ := v.budget(v1alpha1.BudgetRestarts)
-		v.is("nothing is charged", v.job.Status.BilledRestarts == 0 && used == 0)
+		v.is("nothing is charged", v.job.Status.ChargedRestarts == 0 && used == 0)
 		late.tells(v1alpha1.EventIncidentExplained, "worker-0", dead, "no longer charged")
 		late.told(v1alpha1.EventIncidentExplained, 1)
 		v = late.runs(1, 1)
@@ -153,7 +153,7 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 		windowed.exits(1, "worker-0")
 		v := windowed.runs(0, 2)
 		used, _ := v.budget(v1alpha1.BudgetRestarts)
-		v.is("only the second counts", used == 1 && v.job.Status.BilledRestarts == 2)
+		v.is("only the second counts", used == 1 && v.job.Status.ChargedRestarts == 2)
 	})
 
 	It("is still avoided when it is back, and gives up what it held", func() {

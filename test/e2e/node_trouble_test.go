@@ -44,7 +44,7 @@ var _ = Describe("A node that is said to be gone", Serial, func() {
 		avoids(j, v, node)
 	})
 
-	It("is forgiven nothing: two failures of its own on one node make the job keep off it too", func() {
+	It("is forgiven nothing: two failures of its own on one node make the job avoid it too", func() {
 		node := fakeNodes(1)[0]
 		j := submit(custom("c", master(off(node)), workers(1, preferring(node))))
 		j.runs(0, 0)
@@ -55,6 +55,6 @@ var _ = Describe("A node that is said to be gone", Serial, func() {
 		v = j.runs(0, 2)
 		avoids(j, v, node)
 		v.is("two strikes", v.job.Status.AvoidedNodes[0].Strikes == 2)
-		v.is("both are charged", v.job.Status.BilledRestarts == 2)
+		v.is("both are charged", v.job.Status.ChargedRestarts == 2)
 	})
 })

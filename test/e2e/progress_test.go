@@ -136,7 +136,7 @@ var _ = Describe("A job that stops to report progress", Ordered, func() {
 	It("is restarted as a whole with action Restart, and charged as a Hang", func() {
 		v := restarted.runs(1, 1)
 		i := incident(v, v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled)
-		v.is("it is the leader's and the others follow", i.Role == v1alpha1.Master && i.Followers == 1 && i.Billed)
+		v.is("it is the leader's and the others follow", i.Role == v1alpha1.Master && i.Followers == 1 && i.Charged)
 		used, limit := v.budget(v1alpha1.BudgetHangRestarts)
 		v.is("it is charged to maxHangRestarts", used == 1 && limit == 5)
 		restarted.tells(v1alpha1.EventRestarting, "master-0", "hangs", "restart 1 of 5")

@@ -27,8 +27,8 @@ var _ = Describe("restartPolicy", func() {
 		v := j.fails(v1alpha1.ReasonFatalExit)
 		v.is("it restarted nothing", v.job.Status.Restarts == 0 && v.job.Status.Attempt == 0)
 		v.is("it names the replica and the exit code", containsAll(v.job.Status.Message, []string{"worker-1", fmt.Sprint(code), string(policy)}))
-		Expect(v.job.Status.FirstFailure.ExitCode).To(HaveValue(BeEquivalentTo(code)))
-		Expect(v.job.Status.FirstFailure.Cause).To(Equal(v1alpha1.CauseFatal))
+		Expect(v.job.Status.LastFailure.ExitCode).To(HaveValue(BeEquivalentTo(code)))
+		Expect(v.job.Status.LastFailure.Cause).To(Equal(v1alpha1.CauseFatal))
 	},
 		Entry(says, v1alpha1.RestartExitCode, 1), Entry(says, v1alpha1.RestartExitCode, 2),
 		Entry(says, v1alpha1.RestartExitCode, 126), Entry(says, v1alpha1.RestartExitCode, 127),
@@ -43,8 +43,8 @@ var _ = Describe("restartPolicy", func() {
 		j.runs(0, 0)
 		j.exits(code, "worker-1")
 		v := j.runs(1, 1)
-		v.is("the restart is charged", v.job.Status.BilledRestarts == 1)
-		Expect(v.job.Status.FirstFailure.Cause).To(Equal(v1alpha1.CauseRetryable))
+		v.is("the restart is charged", v.job.Status.ChargedRestarts == 1)
+		Expect(v.job.Status.LastFailure.Cause).To(Equal(v1alpha1.CauseRetryable))
 	},
 		Entry(says, v1alpha1.RestartExitCode, 130), Entry(says, v1alpha1.RestartExitCode, 137),
 		Entry(says, v1alpha1.RestartExitCode, 138), Entry(says, v1alpha1.RestartExitCode, 143),

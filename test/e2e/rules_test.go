@@ -61,7 +61,7 @@ var _ = Describe("A rule", func() {
 		j.exits(99, "worker-1")
 		v := j.runs(1, 1)
 		notCharged(v)
-		Expect(*v.job.Status.FirstFailure.ExitCode).To(BeEquivalentTo(99))
+		Expect(*v.job.Status.LastFailure.ExitCode).To(BeEquivalentTo(99))
 	})
 
 	It("narrows the scope of a restart", func() {

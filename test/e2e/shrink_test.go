@@ -36,13 +36,13 @@ var _ = Describe("An elastic job", Serial, func() {
 		j.evict("worker-2")
 		v := j.becomes("it is shrunk", func(v *view) bool { return isShrunk(v, "2") && len(v.pods) == 2 })
 		v.is("the others go on", isSame(before.uids("worker-2"), v))
-		j.tells(v1alpha1.EventShrunk, "worker-2")
+		j.tells(v1alpha1.EventWorkersParked, "worker-2")
 		j.becomes("it is whole without it", func(v *view) bool { return v.job.Status.Ready == "2/3" && v.isTrue(v1alpha1.ConditionScheduled) })
 		uncordon(node)
 		v = j.runs(0, 1)
 		v.is("the others went on", isSame(before.uids("worker-2"), &view{job: v.job, pods: without(v, "worker-2")}))
 		v.is("worker 2 is back", isShrunk(v, ""))
-		j.tells(v1alpha1.EventGrown, "worker-2")
+		j.tells(v1alpha1.EventWorkersUnparked, "worker-2")
 	})
 
 	It("begins without the workers that fit nowhere, but not with fewer than minReplicas", func() {
@@ -54,7 +54,7 @@ var _ = Describe("An elastic job", Serial, func() {
 		v := j.becomes("it is shrunk to one", func(v *view) bool {
 			return v.isTrue(v1alpha1.ConditionRunning) && len(v.pods) == 2 && v.job.Status.Ready == "2/4"
 		})
-		v.is("nothing failed", v.job.Status.Restarts == 0 && v.job.Status.FirstFailure == nil)
+		v.is("nothing failed", v.job.Status.Restarts == 0 && v.job.Status.LastFailure == nil)
 		stuck := submit(pytorch("stuck", adapting(2, 3, 1, 600), master(), workers(3, limited(gpu, gpus), only(nodes...))))
 		stuck.becomes("two are left to wait for room", func(v *view) bool {
 			return v.job.Status.Reason == v1alpha1.ReasonUnschedulable && len(v.pods) == 3

@@ -92,6 +92,6 @@ var _ = Describe("Clean-up #877 #1579", func() {
 		j.exits(137, "worker-1")
 		v := j.runs(0, 1)
 		v.is("the failed pod and its successor are there", len(v.pods) == 5)
-		v.is("the failed pod is the first failure's", v.job.Status.FirstFailure.Pod == "t-worker-1")
+		v.is("the failed pod is the first failure's", v.job.Status.LastFailure.Pod == "t-worker-1")
 	})
 })

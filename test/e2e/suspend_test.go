@@ -30,7 +30,7 @@ var _ = Describe("Suspension", func() {
 		v.is("they count as active", active(v) > 0)
 		v = j.becomes("active is 0", func(v *view) bool { return active(v) == 0 })
 		v.is("the pods are gone", len(v.pods) == 0)
-		v.is("nothing failed", v.job.Status.Restarts == 0 && v.job.Status.FirstFailure == nil && v.job.Status.Phase == v1alpha1.PhaseSuspended)
+		v.is("nothing failed", v.job.Status.Restarts == 0 && v.job.Status.LastFailure == nil && v.job.Status.Phase == v1alpha1.PhaseSuspended)
 		j.leaves()
 	})
 
@@ -44,7 +44,7 @@ var _ = Describe("Suspension", func() {
 		j.reaches(v1alpha1.PhaseSuspended)
 		j.resume()
 		v := j.runs(1, 1)
-		v.is("the restart is still charged", v.job.Status.BilledRestarts == 1)
+		v.is("the restart is still charged", v.job.Status.ChargedRestarts == 1)
 		v.is("it is no longer suspended", !v.isTrue(v1alpha1.ConditionSuspended))
 		j.tells(v1alpha1.ConditionSuspended)
 		j.tells(v1alpha1.EventResumed)

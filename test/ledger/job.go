@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// monotone says that what is counted never falls; what was billed falls only by what is given back when the true cause shows late.
+// monotone says that what is counted never falls; what was charged falls only by what is given back when the true cause shows late.
 func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	for _, c := range []struct {
 		counter string
@@ -16,7 +16,7 @@ func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	}{
 		{"attempt", int64(was.Attempt), int64(is.Attempt)},
 		{"restarts", int64(was.Restarts), int64(is.Restarts)},
-		{"billedRestarts (what was given back included)", int64(was.BilledRestarts), int64(is.BilledRestarts) + givenBack(was, is)},
+		{"chargedRestarts (what was given back included)", int64(was.ChargedRestarts), int64(is.ChargedRestarts) + givenBack(was, is)},
 		{"observedGeneration", was.ObservedGeneration, is.ObservedGeneration},
 		{"suspendedSeconds", was.SuspendedSeconds, is.SuspendedSeconds},
 	} {
@@ -27,7 +27,7 @@ func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 			l.must(now.Restarts >= r.Restarts, "9 monotone: restarts of %s of %s fell from %d to %d", role, name, r.Restarts, now.Restarts)
 		}
 	}
-	l.must(is.BilledRestarts <= is.Restarts, "8 exactly once: %s is billed %d of %d restarts", name, is.BilledRestarts, is.Restarts)
+	l.must(is.ChargedRestarts <= is.Restarts, "8 exactly once: %s is charged %d of %d restarts", name, is.ChargedRestarts, is.Restarts)
 	l.must(is.Attempt <= is.Restarts, "8 exactly once: %s is in attempt %d after %d restarts", name, is.Attempt, is.Restarts)
 }
 
@@ -37,9 +37,9 @@ func givenBack(was, is *v1alpha1.TrainingJobStatus) int64 {
 	for i := range is.Incidents {
 		now := &is.Incidents[i]
 		charged := slices.ContainsFunc(was.Incidents, func(o v1alpha1.Incident) bool {
-			return o.Billed && !o.Explained && o.RestartTime.Equal(&now.RestartTime)
+			return o.Charged && !o.Explained && o.RestartTime.Equal(&now.RestartTime)
 		})
-		if now.Explained && !now.Billed && charged {
+		if now.Explained && !now.Charged && charged {
 			n++
 		}
 	}
@@ -54,14 +54,14 @@ func (l *Ledger) final(was, is *v1alpha1.TrainingJobStatus, name string) {
 	l.must(finished == (succeeded || failed), "10 final: %s is Finished %v, Succeeded %v, Failed %v", name, finished, succeeded, failed)
 	l.must(finished == (is.CompletionTime != nil), "10 final: %s is Finished %v with completionTime %v", name, finished, is.CompletionTime)
 	if failed && is.Reason != v1alpha1.ReasonDeadlineExceeded {
-		l.must(is.FirstFailure != nil, "12 verdicts are earned: %s failed with %s and no firstFailure", name, is.Reason)
+		l.must(is.LastFailure != nil, "12 verdicts are earned: %s failed with %s and no lastFailure", name, is.Reason)
 	}
 	if !holds(was, v1alpha1.ConditionFinished) {
 		return
 	}
 	l.must(succeeded == holds(was, v1alpha1.ConditionSucceeded) && failed == holds(was, v1alpha1.ConditionFailed), "10 final: the verdict on %s changed", name)
 	l.must(was.CompletionTime.Equal(is.CompletionTime), "10 final: completionTime of %s changed", name)
-	l.must(was.Attempt == is.Attempt && was.Restarts == is.Restarts && was.BilledRestarts == is.BilledRestarts, "10 final: counters of %s changed after its end", name)
+	l.must(was.Attempt == is.Attempt && was.Restarts == is.Restarts && was.ChargedRestarts == is.ChargedRestarts, "10 final: counters of %s changed after its end", name)
 }
 
 // nextPhases are the edges of the state graph.

@@ -18,12 +18,12 @@ import (
 var tensorflow = builder.Framework(v1alpha1.TensorFlow)
 
 // leaderSucceeded is the good end of a job whose leader decides.
-func leaderSucceeded(attempt, restarts, billed int32) outcome {
-	return outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonLeaderSucceeded, attempt, restarts, billed}
+func leaderSucceeded(attempt, restarts, charged int32) outcome {
+	return outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonLeaderSucceeded, attempt, restarts, charged}
 }
 
-func failed(reason string, attempt, restarts, billed int32) outcome {
-	return outcome{v1alpha1.PhaseFailed, reason, attempt, restarts, billed}
+func failed(reason string, attempt, restarts, charged int32) outcome {
+	return outcome{v1alpha1.PhaseFailed, reason, attempt, restarts, charged}
 }
 
 // scenarios are the stories with a name.

@@ -30,9 +30,9 @@ type scenario struct {
 
 // outcome is what is to become of a job.
 type outcome struct {
-	Phase                     v1alpha1.Phase
-	Reason                    string
-	Attempt, Restarts, Billed int32
+	Phase                      v1alpha1.Phase
+	Reason                     string
+	Attempt, Restarts, Charged int32
 }
 
 // gone is the outcome of a job that is deleted.
@@ -75,7 +75,7 @@ func (r *run) outcome() outcome {
 	if job == nil {
 		return gone
 	}
-	return outcome{job.Status.Phase, job.Status.Reason, job.Status.Attempt, job.Status.Restarts, job.Status.BilledRestarts}
+	return outcome{job.Status.Phase, job.Status.Reason, job.Status.Attempt, job.Status.Restarts, job.Status.ChargedRestarts}
 }
 
 // until lets time pass until it is so. A job that needs more than its share of reconciles for that is stuck.

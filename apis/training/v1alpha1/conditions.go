@@ -161,14 +161,12 @@ const (
 	EventReplicaGivenUp = "ReplicaGivenUp"
 	// EventIncidentExplained : the cause of an incident showed after the restart; what was charged is given back.
 	EventIncidentExplained = "IncidentExplained"
-	// EventNodeAvoided : the job's new pods keep off a node.
+	// EventNodeAvoided : the job's new pods avoid a node; it is on the Node, too, if the node itself broke.
 	EventNodeAvoided = "NodeAvoided"
-	// EventSuspectNode : on a Node: it broke under a job, which keeps off it.
-	EventSuspectNode = "SuspectNode"
-	// EventShrunk : workers of an elastic job are left out for lack of room.
-	EventShrunk = "Shrunk"
-	// EventGrown : workers of an elastic job that were left out are tried again.
-	EventGrown = "Grown"
+	// EventWorkersParked : workers of an elastic job are parked for lack of room.
+	EventWorkersParked = "WorkersParked"
+	// EventWorkersUnparked : workers of an elastic job that were parked are tried again.
+	EventWorkersUnparked = "WorkersUnparked"
 	// EventSpareUsed : a placeholder pod makes way for a replica.
 	EventSpareUsed = "SpareUsed"
 	// EventSpareRefused : the API server refuses a placeholder pod; the job goes on without.

@@ -47,9 +47,9 @@ type Incident struct {
 	// followers is the number of other replicas that were restarted with it.
 	// +optional
 	Followers int32 `json:"followers"`
-	// billed is whether the restart is charged to a budget.
+	// charged is whether the restart is charged to a budget.
 	// +optional
-	Billed bool `json:"billed"`
+	Charged bool `json:"charged"`
 	// restartTime is when the restart was decided.
 	RestartTime metav1.Time `json:"restartTime"`
 	// explained is whether the cause showed only after the restart and replaced the first impression.
@@ -115,7 +115,7 @@ const (
 // MaxRuleMadeLosses is the limit of BudgetRuleMadeLosses.
 const MaxRuleMadeLosses int32 = 100
 
-// AvoidedNode is a node that the job's new pods keep off.
+// AvoidedNode is a node that the job's new pods avoid.
 type AvoidedNode struct {
 	// name of the node.
 	// +kubebuilder:validation:MaxLength=253

@@ -52,7 +52,7 @@ type Recovery struct {
 	// +optional
 	IncidentWindowSeconds *int32 `json:"incidentWindowSeconds,omitempty"`
 
-	// avoidNodesSeconds is how long the job's new pods keep off a node that caused an incident: at once if the node
+	// avoidNodesSeconds is how long the job's new pods avoid a node that caused an incident: at once if the node
 	// itself broke, else after two exits on it and none on any other node. 0 avoids none. Default 86400, one day.
 	// +kubebuilder:default=86400
 	// +kubebuilder:validation:Minimum=0
@@ -120,7 +120,7 @@ type RecoveryRule struct {
 	// +listType=set
 	// +optional
 	Signals []int32 `json:"signals,omitempty"`
-	// reasons as status.firstFailure shows them: OOMKilled, Evicted, NodeLost, ...
+	// reasons as status.lastFailure shows them: OOMKilled, Evicted, NodeLost, ...
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=128

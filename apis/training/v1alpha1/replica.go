@@ -135,13 +135,13 @@ type Elastic struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +required
 	MaxReplicas int32 `json:"maxReplicas"`
-	// shrinkAfterSeconds is how long a worker may fit nowhere before it is left out, as long as minReplicas remain. Default 300.
+	// shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. Default 300.
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	ShrinkAfterSeconds *int32 `json:"shrinkAfterSeconds,omitempty"`
-	// growAfterSeconds is how long workers are left out before they are tried again. Default 600.
+	// growAfterSeconds is how long workers are parked before they are tried again. Default 600.
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400

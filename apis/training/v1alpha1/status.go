@@ -34,9 +34,9 @@ type TrainingJobStatus struct {
 	// restarts is the number of restarts so far: each whole-job or whole-role restart and each replaced replica counts one.
 	// +optional
 	Restarts int32 `json:"restarts"`
-	// billedRestarts is how many of the restarts are charged to a budget of spec.recovery.
+	// chargedRestarts is how many of the restarts are charged to a budget of spec.recovery.
 	// +optional
-	BilledRestarts int32 `json:"billedRestarts"`
+	ChargedRestarts int32 `json:"chargedRestarts"`
 	// budgets say how much of each budget is used up; one that was never charged is left out.
 	// +kubebuilder:validation:MaxItems=5
 	// +listType=map
@@ -57,15 +57,15 @@ type TrainingJobStatus struct {
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
 
-	// firstFailure is the failure behind the latest restart or the job's end: the earliest of those that came together.
+	// lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came together.
 	// +optional
-	FirstFailure *Failure `json:"firstFailure,omitempty"`
+	LastFailure *Failure `json:"lastFailure,omitempty"`
 	// incidents are the last 10 restarts, newest first.
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Incidents []Incident `json:"incidents,omitempty"`
-	// avoidedNodes are the nodes that the job's new pods keep off, sorted by name.
+	// avoidedNodes are the nodes that the job's new pods avoid, sorted by name.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
@@ -148,11 +148,11 @@ type ReplicaStatus struct {
 	// +kubebuilder:validation:MaxLength=65536
 	// +optional
 	GivenUpIndexes string `json:"givenUpIndexes,omitempty"`
-	// parkedIndexes are the workers of an elastic job that are left out for lack of room: "6-7".
+	// parkedIndexes are the workers of an elastic job that are parked for lack of room: "6-7".
 	// +kubebuilder:validation:MaxLength=65536
 	// +optional
 	ParkedIndexes string `json:"parkedIndexes,omitempty"`
-	// parkedTime is when the latest of them was left out; they are tried again elastic.growAfterSeconds later.
+	// parkedTime is when the latest of them was parked; they are tried again elastic.growAfterSeconds later.
 	// +optional
 	ParkedTime *metav1.Time `json:"parkedTime,omitempty"`
 	// spares is the number of placeholder pods that hold a node.

@@ -546,8 +546,8 @@ func (in *TrainingJobStatus) DeepCopyInto(out *TrainingJobStatus) {
 			(*out)[key] = *val.DeepCopy()
 		}
 	}
-	if in.FirstFailure != nil {
-		in, out := &in.FirstFailure, &out.FirstFailure
+	if in.LastFailure != nil {
+		in, out := &in.LastFailure, &out.LastFailure
 		*out = new(Failure)
 		(*in).DeepCopyInto(*out)
 	}

@@ -53,8 +53,8 @@ class Live(unittest.TestCase):
         with self.assertRaises(tj.JobFailed) as caught:
             self.client.wait(name, 60)
         self.assertEqual(caught.exception.reason, "MaxRestartsExceeded")
-        self.assertEqual(caught.exception.first_failure["exitCode"], 3)
-        self.assertEqual(caught.exception.first_failure["message"], "no such file")
+        self.assertEqual(caught.exception.last_failure["exitCode"], 3)
+        self.assertEqual(caught.exception.last_failure["message"], "no such file")
 
     def test_timeout_suspend_resume(self):
         name = self.submit("slow")

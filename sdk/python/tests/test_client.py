@@ -27,13 +27,13 @@ class Waiting(unittest.TestCase):
         self.wait(api)
         self.assertEqual(api.asked, [("get",)])
 
-    def test_failure_raises_reason_message_and_first_failure(self):
+    def test_failure_raises_reason_message_and_last_failure(self):
         first = {"role": "Worker", "index": 1, "exitCode": 1}
-        api = FakeApi([job(1)], [changes(job(2, "Failed", "FatalExit", firstFailure=first))])
+        api = FakeApi([job(1)], [changes(job(2, "Failed", "FatalExit", lastFailure=first))])
         with self.assertRaises(tj.JobFailed) as caught:
             self.wait(api)
         failed = caught.exception
-        self.assertEqual((failed.reason, failed.message, failed.first_failure), ("FatalExit", "why", first))
+        self.assertEqual((failed.reason, failed.message, failed.last_failure), ("FatalExit", "why", first))
 
     def test_a_watch_that_ends_is_resumed_from_the_version_seen_last(self):
         api = FakeApi([job(1)], [changes(job(5, "Running")), [], changes(DONE)])

@@ -45,7 +45,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(api.asked, [("create", "team-a", "j")])
 
     def test_a_failed_job_ends_with_1_and_names_what_broke(self):
-        api = FakeApi([job(1, "Failed", "MaxRestartsExceeded", firstFailure=FIRST)])
+        api = FakeApi([job(1, "Failed", "MaxRestartsExceeded", lastFailure=FIRST)])
         code, out, err, _ = self.run_main("wait", "j", api=api)
         self.assertEqual((code, out), (1, "Failed: MaxRestartsExceeded: why\n"))
         self.assertEqual(err, "error: MaxRestartsExceeded: why\n"

@@ -16,7 +16,7 @@ def main(argv=None, connect=Client) -> int:
     try:
         args.run(args, connect)
     except JobFailed as error:
-        return _complain(f"{error}{_where(error.first_failure)}")
+        return _complain(f"{error}{_where(error.last_failure)}")
     except (TrainingJobError, TimeoutError, ValueError, OSError) as error:
         return _complain(error)
     return 0

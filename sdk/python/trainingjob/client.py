@@ -114,7 +114,7 @@ class Client:
 def _succeeded(status: dict) -> dict:
     failed = condition(status, "Failed")
     if failed:
-        raise JobFailed(failed["reason"], failed.get("message", ""), status.get("firstFailure"))
+        raise JobFailed(failed["reason"], failed.get("message", ""), status.get("lastFailure"))
     return status
 
 

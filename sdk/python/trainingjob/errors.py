@@ -40,11 +40,11 @@ class JobFailed(TrainingJobError):
 
     reason (str): one word, such as FatalExit, MaxRestartsExceeded or DeadlineExceeded.
     message (str): one sentence.
-    first_failure (dict | None): status.firstFailure: role, index, attempt, cause, pod, node, exitCode, ...
+    last_failure (dict | None): status.lastFailure: role, index, attempt, cause, pod, node, exitCode, ...
     """
 
-    def __init__(self, reason: str, message: str, first_failure: dict | None = None):
+    def __init__(self, reason: str, message: str, last_failure: dict | None = None):
         super().__init__(f"{reason}: {message}")
         self.reason = reason
         self.message = message
-        self.first_failure = first_failure
+        self.last_failure = last_failure

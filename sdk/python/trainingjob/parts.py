@@ -13,8 +13,8 @@ def elastic(min_replicas: int, max_replicas: int, *, shrink_after_seconds: int |
             grow_after_seconds: int | None = None) -> dict:
     """Returns the bounds between which workers may be scaled while the job runs, each 1 to 10000.
 
-    shrink_after_seconds: how long a worker may fit nowhere before it is left out. Default 300.
-    grow_after_seconds: how long workers are left out before they are tried again. Default 600.
+    shrink_after_seconds: how long a worker may fit nowhere before it is parked. Default 300.
+    grow_after_seconds: how long workers are parked before they are tried again. Default 600.
     """
     within("min_replicas", min_replicas, 1, MAX_REPLICAS, required=True)
     within("max_replicas", max_replicas, min_replicas, MAX_REPLICAS, required=True)
@@ -52,7 +52,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
 
     max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10, 3 and 5 within 86400.
     no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
-    avoid_nodes_seconds: how long new pods keep off a node that broke. Default 86400.
+    avoid_nodes_seconds: how long new pods avoid a node that broke. Default 86400.
     backoff_seconds: wait before the second restart in a row, doubling up to max_backoff_seconds. Default 5 and 300.
     force_after_seconds: how long after its grace period a pod that does not end may go on. Default for ever.
     rules: a list of what rule() returns; the first that matches is followed. Default none.

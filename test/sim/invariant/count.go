@@ -20,13 +20,13 @@ func (c *Checker) checkCounted(h *history, before, after *v1alpha1.TrainingJob) 
 		return
 	}
 	anew := now.Incidents[:counted]
-	billed := c.checkAmended(h, before, after, counted)
+	charged := c.checkAmended(h, before, after, counted)
 	for i := range anew {
 		c.checkIncident(h, before, &anew[i])
-		billed += one(anew[i].Billed)
+		charged += one(anew[i].Charged)
 	}
-	if got := int(now.BilledRestarts - was.BilledRestarts); got != billed {
-		c.violate("8 exactly once: billed restarts change by %d, the incidents ask for %d", got, billed)
+	if got := int(now.ChargedRestarts - was.ChargedRestarts); got != charged {
+		c.violate("8 exactly once: charged restarts change by %d, the incidents ask for %d", got, charged)
 	}
 	c.checkEnded(before, after, anew)
 }
@@ -47,8 +47,8 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		return
 	}
 	c.checkCause(h, before, where, &i.Failure)
-	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && i.Role != v1alpha1.Evaluator; i.Billed != want {
-		c.violate("8 exactly once: the incident of %s, cause %s, is billed %t", slot, i.Cause, i.Billed)
+	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && i.Role != v1alpha1.Evaluator; i.Charged != want {
+		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
 	}
 }
 
@@ -90,7 +90,7 @@ func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Inciden
 }
 
 // checkAmended : what late evidence changes in the books is an incident that is there, once, and truly happened. It returns by how
-// many the billed restarts change for it.
+// many the charged restarts change for it.
 func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, counted int) int {
 	change := 0
 	for i := range after.Status.Incidents[counted:] {
@@ -105,7 +105,7 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 			continue
 		}
 		h.happened[v1alpha1.EventIncidentExplained]++
-		change += one(is.Billed) - one(was.Billed)
+		change += one(is.Charged) - one(was.Charged)
 		if is.Pod == was.Pod && is.Cause == was.Cause {
 			continue // it happened as was said, for want of another
 		}

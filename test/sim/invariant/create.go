@@ -129,7 +129,7 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 	case m.Succeeded.Has(slot.Index):
 		c.violate("13 success is not lost: %s is created, the replica has succeeded", name)
 	case m.GivenUp.Has(slot.Index) || m.Parked.Has(slot.Index):
-		c.violate("4 no work without cause: %s is created, the replica was given up or left out", name)
+		c.violate("4 no work without cause: %s is created, the replica was given up or parked", name)
 	case m.Started.Has(slot.Index):
 		c.violate("8 exactly once: %s is created although this life has started once and nobody counted its end", name)
 	default:

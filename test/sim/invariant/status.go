@@ -19,8 +19,8 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	was, now := &before.Status, &after.Status
 	if c.Say != nil {
 		workers := now.ReplicaStatuses[v1alpha1.Worker]
-		c.Say("status %s %s: %.80s; attempt %d, %d restarts (%d billed), workers started %q succeeded %q replaced %q", now.Phase, now.Reason, now.Message,
-			now.Attempt, now.Restarts, now.BilledRestarts, workers.StartedIndexes, workers.SucceededIndexes, workers.Replacements)
+		c.Say("status %s %s: %.80s; attempt %d, %d restarts (%d charged), workers started %q succeeded %q replaced %q", now.Phase, now.Reason, now.Message,
+			now.Attempt, now.Restarts, now.ChargedRestarts, workers.StartedIndexes, workers.SucceededIndexes, workers.Replacements)
 	}
 	if d == nil || !d.Leads() {
 		h.rogue = versionOf(after)
@@ -71,27 +71,27 @@ func (c *Checker) checkPhase(was, now *v1alpha1.TrainingJobStatus) {
 // checkBounded : 20, no text grows with what happens.
 func (c *Checker) checkBounded(now *v1alpha1.TrainingJobStatus) {
 	longest := len(now.Message)
-	if f := now.FirstFailure; f != nil {
+	if f := now.LastFailure; f != nil {
 		longest = max(longest, len(f.Message))
 	}
 	for i := range now.Conditions {
 		longest = max(longest, len(now.Conditions[i].Message))
 	}
-	if longest > 4096 || len(now.Message) > 1024 || now.FirstFailure != nil && len(now.FirstFailure.Message) > 1024 || len(now.Conditions) > 16 || len(now.Incidents) > 10 || len(now.AvoidedNodes) > 16 {
+	if longest > 4096 || len(now.Message) > 1024 || now.LastFailure != nil && len(now.LastFailure.Message) > 1024 || len(now.Conditions) > 16 || len(now.Incidents) > 10 || len(now.AvoidedNodes) > 16 {
 		c.violate("20 bounded: a message of %d bytes, %d conditions", longest, len(now.Conditions))
 	}
 }
 
 func (c *Checker) checkFinal(was, now *v1alpha1.TrainingJobStatus) {
 	if !equality.Semantic.DeepEqual(was.Conditions, now.Conditions) || was.Restarts != now.Restarts || was.Attempt != now.Attempt ||
-		was.BilledRestarts != now.BilledRestarts || !was.CompletionTime.Equal(now.CompletionTime) || !equality.Semantic.DeepEqual(was.FirstFailure, now.FirstFailure) {
+		was.ChargedRestarts != now.ChargedRestarts || !was.CompletionTime.Equal(now.CompletionTime) || !equality.Semantic.DeepEqual(was.LastFailure, now.LastFailure) {
 		c.violate("10 a verdict is final: %s at %v with %d restarts becomes %s at %v with %d", was.Phase, was.CompletionTime, was.Restarts, now.Phase, now.CompletionTime, now.Restarts)
 	}
 }
 
 // checkNew : a job that nobody has written before has inherited nothing.
 func (c *Checker) checkNew(now *v1alpha1.TrainingJobStatus) {
-	if now.Attempt != 0 || now.Restarts != 0 || now.BilledRestarts != 0 {
+	if now.Attempt != 0 || now.Restarts != 0 || now.ChargedRestarts != 0 {
 		c.violate("9 monotone: a new job begins with attempt %d and %d restarts", now.Attempt, now.Restarts)
 	}
 	for role, status := range now.ReplicaStatuses {
@@ -104,8 +104,8 @@ func (c *Checker) checkNew(now *v1alpha1.TrainingJobStatus) {
 func (c *Checker) checkMonotone(before, after *v1alpha1.TrainingJob) {
 	was, now := &before.Status, &after.Status
 	if now.Attempt < was.Attempt || now.Restarts < was.Restarts || now.ObservedGeneration < was.ObservedGeneration {
-		c.violate("9 monotone: attempt %d to %d, restarts %d to %d, billed %d to %d, generation %d to %d",
-			was.Attempt, now.Attempt, was.Restarts, now.Restarts, was.BilledRestarts, now.BilledRestarts, was.ObservedGeneration, now.ObservedGeneration)
+		c.violate("9 monotone: attempt %d to %d, restarts %d to %d, charged %d to %d, generation %d to %d",
+			was.Attempt, now.Attempt, was.Restarts, now.Restarts, was.ChargedRestarts, now.ChargedRestarts, was.ObservedGeneration, now.ObservedGeneration)
 	}
 	memory, old := memoryOf(after), memoryOf(before)
 	for role, m := range old {
@@ -167,8 +167,8 @@ func (h *history) noteAvoided(was, now *v1alpha1.TrainingJobStatus, at time.Time
 func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
 	if a, b := was.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes, now.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes; a != b {
 		h.parkings++
-		h.happened[v1alpha1.EventShrunk]++
-		h.happened[v1alpha1.EventGrown]++
+		h.happened[v1alpha1.EventWorkersParked]++
+		h.happened[v1alpha1.EventWorkersUnparked]++
 	}
 	if meta.IsStatusConditionFalse(now.Conditions, v1alpha1.ConditionProgressing) && !meta.IsStatusConditionFalse(was.Conditions, v1alpha1.ConditionProgressing) {
 		h.happened[v1alpha1.ReasonProgressStalled]++

@@ -64,7 +64,7 @@ func (c *Checker) checkVerdict(h *history, before, after *v1alpha1.TrainingJob) 
 }
 
 func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
-	f := after.Status.FirstFailure
+	f := after.Status.LastFailure
 	if f == nil {
 		c.violate("12 verdicts are earned: the job failed without a failure")
 		return

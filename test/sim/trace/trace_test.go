@@ -107,13 +107,13 @@ func TestADayOfFailures(t *testing.T) {
 	whole := time.Duration(*days) * 24 * time.Hour
 	ran := c.live(p, builder.Epoch.Add(whole+10*time.Minute))
 	status := c.status()
-	misbilled := int(status.BilledRestarts) - c.crashes
-	fmt.Printf("%d nodes, %d day(s): %d nodes died under the job and its program crashed %d times; %d restarts, %d billed\n"+
-		"  effective time ratio %.4f (the status says %s), mis-billed %d, placed on an avoided node %d, ranks alive twice %d\n",
-		*nodes, *days, c.losses, c.crashes, status.Restarts, status.BilledRestarts,
+	misbilled := int(status.ChargedRestarts) - c.crashes
+	fmt.Printf("%d nodes, %d day(s): %d nodes died under the job and its program crashed %d times; %d restarts, %d charged\n"+
+		"  effective time ratio %.4f (the status says %s), mis-charged %d, placed on an avoided node %d, ranks alive twice %d\n",
+		*nodes, *days, c.losses, c.crashes, status.Restarts, status.ChargedRestarts,
 		min(1, ran.Seconds()/(whole+10*time.Minute).Seconds()), status.EffectiveTimeRatio, misbilled, c.placedOnAvoided, c.doubled)
 	if misbilled != 0 || c.placedOnAvoided != 0 || c.doubled != 0 {
-		t.Errorf("mis-billed %d, placed on an avoided node %d, ranks alive twice %d: want none", misbilled, c.placedOnAvoided, c.doubled)
+		t.Errorf("mis-charged %d, placed on an avoided node %d, ranks alive twice %d: want none", misbilled, c.placedOnAvoided, c.doubled)
 	}
 	if status.Phase != v1alpha1.PhaseRunning {
 		t.Errorf("the job is %s: %s", status.Phase, status.Message)

@@ -7,22 +7,22 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// suspects counts, when it is asked, the jobs that keep off each node: a node that several jobs avoid is worth a look.
-type suspects struct {
+// avoidedNodes counts, when it is asked, the jobs that avoid each node: a node that several jobs avoid is worth a look.
+type avoidedNodes struct {
 	jobs client.Reader
 	desc *prometheus.Desc
 }
 
-func newSuspects(jobs client.Reader) *suspects {
-	return &suspects{jobs: jobs, desc: prometheus.NewDesc("trainingjob_suspect_nodes",
-		"Jobs that keep off a node because incidents began on it, by node.", []string{"node"}, nil)}
+func newAvoidedNodes(jobs client.Reader) *avoidedNodes {
+	return &avoidedNodes{jobs: jobs, desc: prometheus.NewDesc("trainingjob_avoided_nodes",
+		"Jobs that avoid a node because incidents began on it, by node.", []string{"node"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
-func (s *suspects) Describe(descs chan<- *prometheus.Desc) { descs <- s.desc }
+func (s *avoidedNodes) Describe(descs chan<- *prometheus.Desc) { descs <- s.desc }
 
 // Collect implements prometheus.Collector. It reports nothing while the cache cannot be read.
-func (s *suspects) Collect(found chan<- prometheus.Metric) {
+func (s *avoidedNodes) Collect(found chan<- prometheus.Metric) {
 	var jobs v1alpha1.TrainingJobList
 	if err := listJobs(s.jobs, &jobs); err != nil {
 		found <- prometheus.NewInvalidMetric(s.desc, err)
