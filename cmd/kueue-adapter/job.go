@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kueue/pkg/controller/jobframework"
 
@@ -34,13 +35,13 @@ func (j *trainingJob) Object() client.Object { return (*v1alpha1.TrainingJob)(j)
 func (j *trainingJob) GVK() schema.GroupVersionKind { return gvk }
 
 // Skip reports whether another controller runs the job: then its quota is not ours to ask for.
-func (j *trainingJob) Skip(context.Context) bool { return j.Spec.ManagedBy != "" }
+func (j *trainingJob) Skip(context.Context) bool { return j.Spec.IsManagedElsewhere() }
 
 // IsSuspended returns spec.suspend.
-func (j *trainingJob) IsSuspended() bool { return j.Spec.Suspend }
+func (j *trainingJob) IsSuspended() bool { return j.Spec.IsSuspended() }
 
 // Suspend sets spec.suspend.
-func (j *trainingJob) Suspend() { j.Spec.Suspend = true }
+func (j *trainingJob) Suspend() { j.Spec.Suspend = ptr.To(true) }
 
 // IsActive reports whether the job may have pods; while it may, Kueue gives its quota to nobody else.
 //

@@ -22,7 +22,7 @@ const annotationPartial = v1alpha1.Group + "/kueue-admitted-workers"
 // roles returns the roles that have pods, by rank: the order of the pod sets.
 func (j *trainingJob) roles() []v1alpha1.Role {
 	var roles []v1alpha1.Role
-	for _, role := range v1alpha1.Roles {
+	for _, role := range j.Spec.Roles() {
 		if j.Spec.Replicas(role)+j.spares(role) > 0 {
 			roles = append(roles, role)
 		}
@@ -87,7 +87,7 @@ func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, a
 		}
 		j.Spec.ReplicaSpecs[role] = spec
 	}
-	j.Spec.Suspend = false
+	j.Spec.Suspend = ptr.To(false)
 	return nil
 }
 

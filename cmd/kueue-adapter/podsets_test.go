@@ -20,7 +20,7 @@ type change func(*v1alpha1.TrainingJob)
 // waiting returns a suspended job.
 func waiting(changes ...change) *v1alpha1.TrainingJob {
 	j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: "j"}}
-	j.Spec.Suspend = true
+	j.Spec.Suspend = ptr.To(true)
 	j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
 	for _, c := range changes {
 		c(j)

@@ -22,7 +22,7 @@ func editorSchema(crd *apiextensions.CustomResourceDefinition) schemaNode {
 	fields["apiVersion"].(schemaNode)["enum"] = []string{crd.Spec.Group + "/" + version.Name}
 	fields["kind"].(schemaNode)["enum"] = []string{crd.Spec.Names.Kind}
 	spec := fields["spec"].(schemaNode)["properties"].(schemaNode)
-	spec["replicaSpecs"].(schemaNode)["propertyNames"] = schemaNode{"enum": v1alpha1.Roles}
+	spec["replicaSpecs"].(schemaNode)["propertyNames"] = schemaNode{"anyOf": []any{schemaNode{"enum": v1alpha1.Roles}, schemaNode{"pattern": "^[a-z][a-z0-9]{0,14}$"}}}
 	return root
 }
 

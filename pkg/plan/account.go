@@ -30,7 +30,8 @@ func account(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdi
 	}
 	next.Incidents = append(newest(s, v.Restarts), next.Incidents...)
 	next.Incidents = next.Incidents[:min(len(next.Incidents), maxIncidents)]
-	next.Budgets = policy.Budgets(s, amendments, v.Restarts)
+	next.Memory.Charges = policy.Charges(s, amendments, v.Restarts)
+	next.Budgets = policy.Budgets(s, next.Memory.Charges)
 	next.AvoidedNodes = policy.Avoid(s, next.Incidents, amendments)
 	if len(v.Restarts) > 0 && policy.CountsAsStuck(s, v.Failure) {
 		next.RestartsWithoutProgress = policy.RestartsWithoutProgress(s) + 1
@@ -96,9 +97,9 @@ func presentRun(s *state.Snapshot, until time.Time) time.Duration {
 	return max(0, until.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
 }
 
-// effectiveTimeRatio returns the time that the job ran over the time from its start to its end or now, suspensions left out:
+// runningTimeRatio returns the time that the job ran over the time from its start to its end or now, suspensions left out:
 // "0.973".
-func effectiveTimeRatio(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) string {
+func runningTimeRatio(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) string {
 	if next.StartTime == nil {
 		return ""
 	}

@@ -46,7 +46,7 @@ func TestAnIncidentAndWhatExplainsIt(t *testing.T) {
 	job := after(t, builder.Snapshot(collective(t), builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1), builder.Running("worker", 2),
 		builder.Now(40*second+700*time.Millisecond)))
 	charged := books{1, []v1alpha1.Incident{first}, []v1alpha1.Budget{
-		{Name: v1alpha1.BudgetRestarts, Used: 1, Limit: 10, Times: []metav1.Time{builder.Time(40 * second)}}}, nil, &exit}
+		{Name: v1alpha1.BudgetRestarts, Used: 1, Limit: 10}}, nil, &exit}
 	utc := cmp.Transformer("utc", func(t metav1.Time) time.Time { return t.UTC() })
 	if diff := cmp.Diff(charged, booksOf(&job.Status), utc); diff != "" {
 		t.Fatalf("the exit (-want +got):\n%s", diff)
@@ -94,7 +94,7 @@ func TestAnExplanationIsToldOnceAndOfItsOwnIncident(t *testing.T) {
 			Time: builder.Time(30 * second)}, Scope: v1alpha1.ScopeReplica, Charged: true, RestartTime: builder.Time(32 * second)}
 	}
 	job := builder.Job("j", builder.Workers(3), builder.StartedAt(0), builder.Incidents(exit(2), exit(1)), builder.Charged(v1alpha1.BudgetRestarts, 32*second, 32*second),
-		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "1-2:1"}))
+		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1-2:1"}))
 	lost := seen(builder.Running("worker", 1, builder.Life(0, 0)), builder.NodeLost(lostNode, 40*second))
 	s := builder.Snapshot(job, lost...)
 	want := []plan.Event{
@@ -130,7 +130,7 @@ func TestANodeIsNotToldOfWhatTheProgramDidOnIt(t *testing.T) {
 	exit := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Reason: "Error", Node: "node-worker-0", Pod: "j-worker-0",
 		Time: builder.Time(20 * second)}, Scope: v1alpha1.ScopeReplica, Charged: true, RestartTime: builder.Time(20 * second)}
 	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Incidents(exit),
-		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "0:1"}))
+		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:1"}))
 	var about []string
 	for _, e := range plan.Make(builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1)))).Events {
 		if e.Reason == v1alpha1.EventNodeAvoided {
@@ -235,7 +235,7 @@ func TestTheFullestStatusStaysSmall(t *testing.T) {
 	})
 	job := builder.Job("j", builder.Workers(10_000), builder.StartedAt(0), builder.MaxRestarts(1000), full,
 		builder.Charged(v1alpha1.BudgetRestarts, make([]time.Duration, 900)...), builder.Charged(v1alpha1.BudgetOOMRestarts, make([]time.Duration, 100)...),
-		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Restarts: 1000, Replacements: strings.Join(replaced, ","), SucceededIndexes: strings.Join(started, ",")}))
+		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: strings.Join(replaced, ","), Succeeded: strings.Join(started, ",")}))
 	got := plan.Make(builder.Snapshot(job, builder.Failed("worker", 9990, builder.ExitSaying(1, "Error", message)), builder.Pending("worker", 9991, builder.Unschedulable(message)))).Status
 	text, err := json.Marshal(got)
 	if err != nil {

@@ -25,9 +25,9 @@ func TestAnElasticJobShrinksAndGrows(t *testing.T) {
 		if diff := cmp.Diff(events, p.Events); diff != "" {
 			t.Errorf("%s: Events (-want +got):\n%s", what, diff)
 		}
-		worker := p.Status.ReplicaStatuses[v1alpha1.Worker]
-		if worker.ParkedIndexes != parked || (worker.ParkedTime == nil) != (parked == "") || p.Status.Phase != v1alpha1.PhaseRunning {
-			t.Errorf("%s: parked %q since %v, want %q; the job is %s", what, worker.ParkedIndexes, worker.ParkedTime, parked, p.Status.Phase)
+		worker := p.Status.Memory.Roles[v1alpha1.Worker]
+		if worker.Parked != parked || (worker.ParkedTime == nil) != (parked == "") || p.Status.Phase != v1alpha1.PhaseRunning {
+			t.Errorf("%s: parked %q since %v, want %q; the job is %s", what, worker.Parked, worker.ParkedTime, parked, p.Status.Phase)
 		}
 		job = after(t, s)
 	}
@@ -42,13 +42,13 @@ func TestAnElasticJobShrinksAndGrows(t *testing.T) {
 	tell("nothing is missing", 312*second, nil, nil, "2")
 	tell("it is time to try again", 910*second, nil, grown, "")
 	tell("it comes in its next life", 911*second, []string{"create j-worker-2-a0r1"}, nil, "")
-	if got := job.Status; got.Restarts != 0 || len(got.Incidents) > 0 || got.ReplicaStatuses[v1alpha1.Worker].Replacements != "2:1" {
-		t.Errorf("%d restarts, incidents %v, replacements %q: to be parked is no incident", got.Restarts, got.Incidents, got.ReplicaStatuses[v1alpha1.Worker].Replacements)
+	if got := job.Status; got.Restarts != 0 || len(got.Incidents) > 0 || got.Memory.Roles[v1alpha1.Worker].Replacements != "2:1" {
+		t.Errorf("%d restarts, incidents %v, replacements %q: to be parked is no incident", got.Restarts, got.Incidents, got.Memory.Roles[v1alpha1.Worker].Replacements)
 	}
 }
 
 func TestParkedWorkers(t *testing.T) {
-	parked := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{ParkedIndexes: "2-3", ParkedTime: builder.TimePtr(0), Replacements: "2-3:1"})
+	parked := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Parked: "2-3", ParkedTime: builder.TimePtr(0), Replacements: "2-3:1"})
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(4), builder.Elastic(1, 4), builder.StartedAt(0), parked}, options...)...)
 	}
@@ -72,9 +72,9 @@ func TestParkedWorkers(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got := plan.Make(builder.Snapshot(c.job, c.pods...)).Status
-			worker := got.ReplicaStatuses[v1alpha1.Worker]
-			if worker.ParkedIndexes != c.want || (worker.ParkedTime == nil) != (c.want == "") || got.Attempt != c.attempt {
-				t.Errorf("parked %q since %v, want %q; attempt %d, want %d", worker.ParkedIndexes, worker.ParkedTime, c.want, got.Attempt, c.attempt)
+			worker := got.Memory.Roles[v1alpha1.Worker]
+			if worker.Parked != c.want || (worker.ParkedTime == nil) != (c.want == "") || got.Attempt != c.attempt {
+				t.Errorf("parked %q since %v, want %q; attempt %d, want %d", worker.Parked, worker.ParkedTime, c.want, got.Attempt, c.attempt)
 			}
 		})
 	}

@@ -137,7 +137,7 @@ func givenUp(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 func envConflicts(s *state.Snapshot) []Event {
 	var list []Event
 	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
-	for _, role := range v1alpha1.Roles {
+	for _, role := range s.Job.Spec.Roles() {
 		slot := state.Slot{Role: role}
 		if !s.InRange(slot) {
 			continue

@@ -59,7 +59,7 @@ func isAvoided(s *state.Snapshot, node string) bool {
 
 // fitted tells which workers of an elastic job were parked, or are tried again.
 func fitted(s *state.Snapshot, was, next *v1alpha1.TrainingJobStatus) []Event {
-	before, now := was.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes, next.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes
+	before, now := was.Memory.Roles[v1alpha1.Worker].Parked, next.Memory.Roles[v1alpha1.Worker].Parked
 	park, retry, _ := policy.Fit(s)
 	switch {
 	case before == now:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -27,9 +28,9 @@ func TestEvents(t *testing.T) {
 	running := underWay(t, takenOn(t, options()...), runs...)
 	collective := underWay(t, takenOn(t, options(pytorch)...), runs...)
 	suspend := running.DeepCopy()
-	suspend.Spec.Suspend = true
+	suspend.Spec.Suspend = ptr.To(true)
 	resumed := after(t, builder.Snapshot(suspend, runs...))
-	resumed.Spec.Suspend = false
+	resumed.Spec.Suspend = ptr.To(false)
 	setsRank := builder.Job("j", pytorch, builder.Workers(2), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
 		template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "WORLD_SIZE", Value: "8"}, {Name: "RANK", Value: "0"}}
 	}))

@@ -51,11 +51,11 @@ func TestThePodBehindAFailureIsKeptForItsLogBeforeItsPhaseSaysThatItFailed(t *te
 
 func TestAResumedCollectiveHasAllItsRanks(t *testing.T) {
 	resting := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
-	done := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "2"})
+	done := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "2"})
 	for framework, want := range map[v1alpha1.Framework]string{v1alpha1.PyTorch: "", v1alpha1.Custom: "2"} {
 		job := builder.Job("j", builder.Framework(framework), builder.Workers(3), builder.StartedAt(0), resting, done)
 		p := plan.Make(builder.Snapshot(job))
-		if got := p.Status.ReplicaStatuses[v1alpha1.Worker].SucceededIndexes; got != want || meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionSuspended) {
+		if got := p.Status.Memory.Roles[v1alpha1.Worker].Succeeded; got != want || meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionSuspended) {
 			t.Errorf("%s: after the resumption %q have succeeded, not %q", framework, got, want)
 		}
 	}

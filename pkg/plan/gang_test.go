@@ -64,7 +64,7 @@ func TestPodsJoinAGroupThatTheAPIServerHas(t *testing.T) {
 }
 
 func TestAGroupIsKeptRightWhilePodsWaitForNodes(t *testing.T) {
-	job := gangJob(t, builder.AllWorkers(), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{StartedIndexes: "0", SucceededIndexes: "0"}))
+	job := gangJob(t, builder.AllWorkers(), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0", Succeeded: "0"}))
 	for name, c := range map[string]struct {
 		groups []state.Group
 		pod    builder.SnapshotOption

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -23,7 +24,7 @@ func TestMakeObeysItsLaws(t *testing.T) {
 		now := time.Duration(0)
 		for range rapid.IntRange(1, 8).Draw(t, "passes") {
 			now += time.Duration(rapid.IntRange(0, 120).Draw(t, "seconds")) * second
-			job.Spec.Suspend = rapid.IntRange(0, 5).Draw(t, "suspended") == 0
+			job.Spec.Suspend = ptr.To(rapid.IntRange(0, 5).Draw(t, "suspended") == 0)
 			s := builder.Snapshot(job, builder.ArbitraryPods(job, now).Draw(t, "pods")...)
 			p := plan.Make(s)
 			if diff := cmp.Diff(p, plan.Make(s)); diff != "" {
@@ -55,11 +56,11 @@ func checkBooks(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	if is.ChargedRestarts < 0 || is.ChargedRestarts > was.ChargedRestarts+charged {
 		t.Fatalf("%d to %d charged, %d ordered", was.ChargedRestarts, is.ChargedRestarts, charged)
 	}
-	ended := s.IsFinished() || s.Job.Spec.Suspend
+	ended := s.IsFinished() || s.Job.Spec.IsSuspended()
 	if ended && len(p.Restarts) > 0 || len(p.Restarts) > 0 && len(p.Steps) > 0 {
 		t.Fatalf("%d restarts of a job that has ended or rests %t, with steps %v", len(p.Restarts), ended, lines(p.Steps))
 	}
-	if s.IsFinished() && (!cmp.Equal(was.Conditions, is.Conditions) || !cmp.Equal(was.Incidents, is.Incidents) || was.EffectiveTimeRatio != is.EffectiveTimeRatio) {
+	if s.IsFinished() && (!cmp.Equal(was.Conditions, is.Conditions) || !cmp.Equal(was.Incidents, is.Incidents) || was.RunningTimeRatio != is.RunningTimeRatio) {
 		t.Fatalf("a verdict is final (-was +is):\n%s", cmp.Diff(was, is))
 	}
 }
@@ -72,14 +73,14 @@ func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 	if len(is.Incidents) > 10 || len(is.AvoidedNodes) > 16 || len(is.Budgets) > 4 || len(is.Message) > 1024 || len(is.Conditions) > 16 {
 		t.Fatalf("%d incidents, %d avoided nodes, %d budgets, a message of %d bytes", len(is.Incidents), len(is.AvoidedNodes), len(is.Budgets), len(is.Message))
 	}
-	for _, b := range is.Budgets {
-		if int(b.Used) != len(b.Times) || b.Used == 0 {
-			t.Fatalf("budget %+v", b)
+	for i, b := range is.Budgets {
+		if c := is.Memory.Charges[i]; c.Name != b.Name || int(b.Used) != len(c.Times) || b.Used == 0 {
+			t.Fatalf("budget %+v of charges %+v", b, c)
 		}
 	}
-	worker := is.ReplicaStatuses[v1alpha1.Worker]
-	if (worker.ParkedIndexes == "") != (worker.ParkedTime == nil) {
-		t.Fatalf("parked %q since %v", worker.ParkedIndexes, worker.ParkedTime)
+	worker := is.Memory.Roles[v1alpha1.Worker]
+	if (worker.Parked == "") != (worker.ParkedTime == nil) {
+		t.Fatalf("parked %q since %v", worker.Parked, worker.ParkedTime)
 	}
 }
 

@@ -32,7 +32,7 @@ func lingering(s *state.Snapshot) *state.Pod {
 // lost nodes.
 func isAwaitedToEnd(s *state.Snapshot, p *state.Pod) bool {
 	former := isOf(s.Former, p)
-	over := former || !s.IsLost(p) && (s.IsPast(p) || s.Job.Spec.Suspend)
+	over := former || !s.IsLost(p) && (s.IsPast(p) || s.Job.Spec.IsSuspended())
 	return over && !p.Deleted.IsZero() && s.MayAct(p)
 }
 

@@ -19,7 +19,7 @@ func TestAPodThatDoesNotEndIsNamedAndStallsTheJob(t *testing.T) {
 	ending := builder.Deleted("worker", 1, past, builder.DeletedAt(30*second)) // its grace period ends at 60 s
 	whole := builder.Job("j", builder.Framework(v1alpha1.PyTorch), builder.Workers(2), builder.Attempt(1))
 	alone := builder.Job("j", builder.Workers(2), builder.Condition(v1alpha1.ConditionRunning, true, "", 0),
-		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "1:1"}))
+		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
 	for _, job := range []*v1alpha1.TrainingJob{whole, alone} {
 		for _, c := range []struct {
 			at             time.Duration
@@ -40,7 +40,7 @@ func TestAPodThatDoesNotEndIsNamedAndStallsTheJob(t *testing.T) {
 
 func TestAPodThatDoesNotEndIsDeletedByForceIfTheUserSaysSo(t *testing.T) {
 	impatient := builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = ptr.To[int32](20) })
-	job := builder.Job("j", builder.Workers(2), impatient, builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "1:1"}))
+	job := builder.Job("j", builder.Workers(2), impatient, builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
 	ending := builder.Deleted("worker", 1, builder.Life(0, 0), builder.DeletedAt(30*second))
 	force := []string{"delete by force j-worker-1: its life is past"}
 	checkSteps(t, []stepCase{

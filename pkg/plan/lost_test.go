@@ -30,7 +30,7 @@ func TestALostPodIsFencedBeforeItIsReplaced(t *testing.T) {
 	replacement := []string{"create j-worker-1-a0r1"}
 	tell("the node is in trouble", 34*second, nil, 35*second, builder.Running("worker", 1))
 	tell("it is lost: that is written", 35*second, nil, 0, builder.Running("worker", 1))
-	if got := job.Status.ReplicaStatuses[v1alpha1.Worker]; got.Replacements != "1:1" || job.Status.Restarts != 1 || job.Status.ChargedRestarts != 0 {
+	if got := job.Status.Memory.Roles[v1alpha1.Worker]; got.Replacements != "1:1" || job.Status.Restarts != 1 || job.Status.ChargedRestarts != 0 {
 		t.Errorf("replacements %q, %d restarts, %d charged", got.Replacements, job.Status.Restarts, job.Status.ChargedRestarts)
 	}
 	tell("its pod is fenced and told to end", 36*second, []string{"fence j-worker-1, " + uid, "delete j-worker-1: its life is past"}, 0,
@@ -44,7 +44,7 @@ func TestALostPodIsFencedBeforeItIsReplaced(t *testing.T) {
 }
 
 func TestForce(t *testing.T) {
-	replaced := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "1:1"})
+	replaced := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"})
 	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), replaced)
 	others := seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.On("other")))
 	old := func(options ...builder.PodOption) []builder.SnapshotOption {

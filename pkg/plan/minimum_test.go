@@ -40,7 +40,7 @@ func TestAnElasticGangBeginsWithTheWorkersItNeeds(t *testing.T) {
 }
 
 func TestTheMinimumOfAGang(t *testing.T) {
-	succeeded := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "0"})
+	succeeded := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "0"})
 	minAvailable := func(job *v1alpha1.TrainingJob) {
 		job.Spec.Scheduling = &v1alpha1.Scheduling{MinAvailable: ptr.To[int32](3)}
 	}

@@ -57,7 +57,7 @@ func where(s *state.Snapshot) string {
 // needs says what the job's replicas ask for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu"; of an elastic job's workers, minReplicas.
 func needs(spec *v1alpha1.TrainingJobSpec) string {
 	var list []string
-	for _, role := range v1alpha1.Roles {
+	for _, role := range spec.Roles() {
 		n := spec.Replicas(role)
 		if role == v1alpha1.Worker && spec.Elastic != nil {
 			n = spec.Elastic.MinReplicas

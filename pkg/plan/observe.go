@@ -15,7 +15,6 @@ func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
 	statuses, spares := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}, heldNodes(s)
 	for role := range s.Memory {
 		statuses[role] = v1alpha1.ReplicaStatus{
-			ParkedTime:   s.Job.Status.ReplicaStatuses[role].ParkedTime,
 			Spares:       spares[role],
 			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
 			RestartScope: policy.ScopeOf(&s.Job.Spec, role, 1),

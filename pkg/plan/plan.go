@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -36,7 +37,7 @@ type Plan struct {
 // Make returns the plan for a snapshot. For a job that is somebody else's, is being deleted, or was read too long ago
 // to decide anything, it plans nothing.
 func Make(s *state.Snapshot) Plan {
-	if s.Job.Spec.ManagedBy != "" || !s.Job.DeletionTimestamp.IsZero() || s.IsStale() {
+	if s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero() || s.IsStale() {
 		return Plan{Status: s.Job.Status}
 	}
 	verdict, wake := policy.Judge(s)
@@ -115,15 +116,20 @@ func goOn(s *state.Snapshot) time.Time {
 
 // changesLives reports whether next begins or ends a life, a suspension or the job: then its steps must wait until it is written.
 func changesLives(was, next *v1alpha1.TrainingJobStatus) bool {
-	for role, status := range next.ReplicaStatuses {
-		before := was.ReplicaStatuses[role]
-		if status.Replacements != before.Replacements || status.ParkedIndexes != before.ParkedIndexes {
-			return true
-		}
-	}
-	return was.Attempt != next.Attempt ||
+	return was.Attempt != next.Attempt || !maps.Equal(livesOf(was), livesOf(next)) ||
 		changed(was, next, v1alpha1.ConditionSuspended) ||
 		changed(was, next, v1alpha1.ConditionFinished)
+}
+
+// livesOf returns what says, within an attempt, in which life each role's replicas are.
+func livesOf(status *v1alpha1.TrainingJobStatus) map[v1alpha1.Role]string {
+	lives := map[v1alpha1.Role]string{}
+	for role, m := range status.Memory.Roles {
+		if m.Replacements+m.Parked != "" {
+			lives[role] = m.Replacements + " parked " + m.Parked
+		}
+	}
+	return lives
 }
 
 // isUrgent reports whether more than progress has changed.
@@ -146,8 +152,8 @@ func startedAmongRunning(was, next *v1alpha1.TrainingJobStatus) bool {
 	if !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
 		return false
 	}
-	for role, status := range next.ReplicaStatuses {
-		if status.StartedIndexes != was.ReplicaStatuses[role].StartedIndexes {
+	for role, is := range next.Memory.Roles {
+		if is.Started != was.Memory.Roles[role].Started {
 			return true
 		}
 	}

@@ -110,6 +110,24 @@ func TestNothingIsPlannedForAJobThatIsNotOurs(t *testing.T) {
 	wantNothing(t, builder.Snapshot(deleted, builder.Failed("worker", 0)))
 }
 
+func TestAJobThatNamesThisOperatorIsOurs(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1))
+	job.Spec.ManagedBy = "trainingjob.dev/operator"
+	if p := plan.Make(builder.Snapshot(job)); p.Status.Phase != v1alpha1.PhaseCreated {
+		t.Errorf("the job is left alone: %+v", p)
+	}
+}
+
+func TestTheStatusNamesTheQueueInForce(t *testing.T) {
+	volcano := func(job *v1alpha1.TrainingJob) { job.Spec.Scheduling = &v1alpha1.Scheduling{Queue: "research"} }
+	kueue := func(job *v1alpha1.TrainingJob) { job.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"} }
+	for want, options := range map[string][]builder.JobOption{"": nil, "research": {volcano}, "team-a": {volcano, kueue}} {
+		if got := plan.Make(builder.Snapshot(builder.Job("j", append(options, builder.Workers(1))...))).Status.Queue; got != want {
+			t.Errorf("queue %q, want %q", got, want)
+		}
+	}
+}
+
 func TestNothingIsPlannedFromAStaleJob(t *testing.T) {
 	job := takenOn(t, builder.Workers(2))
 	wantNothing(t, builder.Snapshot(job, builder.Running("worker", 0, builder.Life(1, 0)), builder.Failed("worker", 1)))

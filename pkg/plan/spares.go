@@ -16,7 +16,7 @@ import (
 func keepSpares(s *state.Snapshot) []Step {
 	var steps []Step
 	avoided := policy.Avoided(s)
-	for _, role := range v1alpha1.Roles {
+	for _, role := range s.Job.Spec.Roles() {
 		own := sparesOf(s, role)
 		spares := s.Job.Spec.ReplicaSpecs[role].Spares
 		inTheWay := policy.SparesInTheWay(s, role)

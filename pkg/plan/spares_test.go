@@ -38,8 +38,8 @@ func TestSpares(t *testing.T) {
 	gone := func(i string) string { return "delete j-worker-spare-" + i + ": a spare is not needed, or makes way" }
 	lost0 := builder.NodeLost("node-worker-0", 10*second) // where spare 0 is, as the builder places it
 	elsewhere := builder.Running("worker", 0, builder.On("elsewhere"))
-	full := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "1"})
-	parked := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{ParkedIndexes: "1", ParkedTime: builder.TimePtr(0)})
+	full := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1"})
+	parked := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Parked: "1", ParkedTime: builder.TimePtr(0)})
 	checkSteps(t, []stepCase{
 		{"they come when every replica has a node", job(), placed(), []string{"create j-worker-spare-0", "create j-worker-spare-1"}, 0},
 		{"those that are missing come", job(), placed(spare1), []string{"create j-worker-spare-0"}, 0},

@@ -18,12 +18,13 @@ import (
 // nextStatus returns the status after the verdict: what was seen, what was counted, what is true now.
 func nextStatus(s *state.Snapshot, v policy.Verdict) v1alpha1.TrainingJobStatus {
 	next := *s.Job.Status.DeepCopy()
-	if next.Shape == "" || next.ObservedGeneration != s.Job.Generation {
-		next.Shape = state.Shape(&s.Job.Spec)
+	if next.Memory.Shape == "" || next.ObservedGeneration != s.Job.Generation {
+		next.Memory.Shape = state.Shape(&s.Job.Spec)
 	}
 	next.ObservedGeneration = s.Job.Generation
+	next.Queue = queueOf(s.Job)
 	next.ReplicaStatuses = observe(s)
-	next.Ready = ready(s, next.ReplicaStatuses)
+	countReady(s, &next)
 	memory := s.Memory.Clone()
 	if v.Ruling != policy.Final {
 		remember(s, memory)
@@ -41,10 +42,27 @@ func nextStatus(s *state.Snapshot, v policy.Verdict) v1alpha1.TrainingJobStatus 
 	next.Phase = PhaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
 	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
-		next.EffectiveTimeRatio = effectiveTimeRatio(s, &next)
+		next.RunningTimeRatio = runningTimeRatio(s, &next)
 		keepRenewal(s, &next, v)
 	}
 	return next
+}
+
+// countReady adds up over the roles how many replicas there should be and how many are ready.
+func countReady(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+	next.Replicas, next.ReadyReplicas = int32(state.Total(&s.Job.Spec)), 0
+	for _, status := range next.ReplicaStatuses {
+		next.ReadyReplicas += status.Ready
+	}
+	next.Ready = fmt.Sprintf("%d/%d", next.ReadyReplicas, next.Replicas)
+}
+
+// queueOf returns the queue in force: Kueue's, else that of the job's gang scheduler.
+func queueOf(job *v1alpha1.TrainingJob) string {
+	if queue := job.Labels[v1alpha1.LabelQueue]; queue != "" || job.Spec.Scheduling == nil {
+		return queue
+	}
+	return job.Spec.Scheduling.Queue
 }
 
 // remember takes into memory which slots have started and which have succeeded, and gives slots that scaling took away
@@ -91,17 +109,15 @@ func fit(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memor
 		return
 	}
 	workers := memory[v1alpha1.Worker]
-	status := next.ReplicaStatuses[v1alpha1.Worker]
 	for _, slot := range park {
 		workers.Parked.Add(slot.Index)
 		workers.Replace(slot.Index)
 		now := metav1.NewTime(s.Now.Truncate(time.Second))
-		status.ParkedTime = &now
+		workers.ParkedTime = &now
 	}
 	for _, slot := range retry {
 		workers.Parked.Remove(slot.Index)
 	}
-	next.ReplicaStatuses[v1alpha1.Worker] = status
 }
 
 // yield lets new pods take nodes that the job avoids, as they fit nowhere else.
@@ -242,25 +258,8 @@ func forgetStarts(memory state.Memory) {
 func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 	for role, m := range memory {
 		status := next.ReplicaStatuses[role]
-		status.StartedIndexes = m.Started.String()
-		status.SucceededIndexes = m.Succeeded.String()
-		status.GivenUpIndexes = m.GivenUp.String()
-		status.ParkedIndexes = m.Parked.String()
-		if status.ParkedIndexes == "" {
-			status.ParkedTime = nil
-		}
-		status.Replacements = m.Replacements.String()
-		status.RestartsInRow = m.RestartsInRow.String()
-		status.NextStarts = m.NextStarts.String()
-		status.Succeeded = int32(m.Succeeded.Len())
+		status.Succeeded, status.Parked = int32(m.Succeeded.Len()), int32(m.Parked.Len())
 		next.ReplicaStatuses[role] = status
 	}
-}
-
-func ready(s *state.Snapshot, statuses map[v1alpha1.Role]v1alpha1.ReplicaStatus) string {
-	var ready int32
-	for _, status := range statuses {
-		ready += status.Ready
-	}
-	return fmt.Sprintf("%d/%d", ready, state.Total(&s.Job.Spec))
+	next.Memory.Roles = memory.Write()
 }

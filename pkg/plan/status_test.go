@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -24,7 +25,7 @@ func TestTheStatusOfANewJob(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.PS(1))
 	got := plan.Make(builder.Snapshot(job, builder.NoService())).Status
 	want := v1alpha1.TrainingJobStatus{
-		ObservedGeneration: 1, Shape: state.Shape(&job.Spec), Phase: v1alpha1.PhaseCreated, Ready: "0/3", StartTime: builder.TimePtr(time.Minute),
+		ObservedGeneration: 1, Memory: v1alpha1.Memory{Shape: state.Shape(&job.Spec)}, Phase: v1alpha1.PhaseCreated, Ready: "0/3", Replicas: 3, StartTime: builder.TimePtr(time.Minute),
 		Reason: v1alpha1.ReasonReplicasStarting, Message: "Waiting for all replicas to run.",
 		ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{
 			v1alpha1.Worker: {RestartScope: v1alpha1.ScopeReplica, Selector: uidSelector + "worker"},
@@ -46,11 +47,14 @@ func TestTheStatusOfAJobThatRuns(t *testing.T) {
 	job := takenOn(t, builder.Workers(2), builder.PS(1))
 	got := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("ps", 0))).Status
 	want := map[v1alpha1.Role]v1alpha1.ReplicaStatus{
-		v1alpha1.Worker: {Active: 2, Ready: 2, RestartScope: v1alpha1.ScopeReplica, Selector: uidSelector + "worker", StartedIndexes: "0-1"},
-		v1alpha1.PS:     {Active: 1, Ready: 1, RestartScope: v1alpha1.ScopeJob, Selector: uidSelector + "ps", StartedIndexes: "0"},
+		v1alpha1.Worker: {Active: 2, Ready: 2, RestartScope: v1alpha1.ScopeReplica, Selector: uidSelector + "worker"},
+		v1alpha1.PS:     {Active: 1, Ready: 1, RestartScope: v1alpha1.ScopeJob, Selector: uidSelector + "ps"},
 	}
-	if diff := cmp.Diff(want, got.ReplicaStatuses); diff != "" || got.Phase != v1alpha1.PhaseRunning || got.Ready != "3/3" {
-		t.Errorf("phase %s, ready %s, replicas (-want +got):\n%s", got.Phase, got.Ready, diff)
+	if diff := cmp.Diff(want, got.ReplicaStatuses); diff != "" || got.Phase != v1alpha1.PhaseRunning || got.Ready != "3/3" || got.ReadyReplicas != 3 {
+		t.Errorf("phase %s, ready %s, %d, replicas (-want +got):\n%s", got.Phase, got.Ready, got.ReadyReplicas, diff)
+	}
+	if diff := cmp.Diff(map[v1alpha1.Role]v1alpha1.RoleMemory{v1alpha1.Worker: {Started: "0-1"}, v1alpha1.PS: {Started: "0"}}, got.Memory.Roles); diff != "" {
+		t.Errorf("remembered (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(builder.TimePtr(time.Minute), got.RunningTime); diff != "" {
 		t.Errorf("running since (-want +got):\n%s", diff)
@@ -64,7 +68,7 @@ func at(indexes string, d time.Duration) string {
 
 // alone says what the status remembers of the workers' own back-off.
 func alone(restartsInRow, nextStarts string) builder.JobOption {
-	return builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{RestartsInRow: restartsInRow, NextStarts: nextStarts, Replacements: restartsInRow})
+	return builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{RestartsInRow: restartsInRow, NextStarts: nextStarts, Replacements: restartsInRow})
 }
 
 // ownBackOff is what a status says of the workers' own back-off, and of the whole job's.
@@ -100,7 +104,7 @@ func TestTheBackOffOfAReplicaIsItsOwn(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			status := plan.Make(builder.Snapshot(builder.Job("j", append(c.options, builder.Workers(3))...), c.seen...)).Status
-			worker := status.ReplicaStatuses[v1alpha1.Worker]
+			worker := status.Memory.Roles[v1alpha1.Worker]
 			if diff := cmp.Diff(c.want, ownBackOff{worker.RestartsInRow, worker.NextStarts, status.NextStartTime}); diff != "" {
 				t.Errorf("back-off (-want +got):\n%s", diff)
 			}
@@ -135,9 +139,9 @@ type counted struct {
 }
 
 func countedIn(status *v1alpha1.TrainingJobStatus) counted {
-	worker := status.ReplicaStatuses[v1alpha1.Worker]
-	c := counted{status.Phase, status.Attempt, status.Restarts, status.ChargedRestarts, status.ConsecutiveRestarts, worker.Restarts,
-		worker.StartedIndexes, worker.SucceededIndexes, worker.Replacements, string(worker.RestartScope), worker.RestartsInRow, worker.NextStarts, 0}
+	role, worker := status.ReplicaStatuses[v1alpha1.Worker], status.Memory.Roles[v1alpha1.Worker]
+	c := counted{status.Phase, status.Attempt, status.Restarts, status.ChargedRestarts, status.ConsecutiveRestarts, role.Restarts,
+		worker.Started, worker.Succeeded, worker.Replacements, string(role.RestartScope), worker.RestartsInRow, worker.NextStarts, 0}
 	if status.NextStartTime != nil {
 		c.Next = status.NextStartTime.Sub(builder.Epoch)
 	}
@@ -200,9 +204,9 @@ func TestConditionsTellTheStoryOfTheJob(t *testing.T) {
 	tell("one fails", []string{"Created", "Restarting"}, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
 	tell("the new attempt starts", []string{"Created", "Restarting"}, builder.Running("worker", 0))
 	tell("the new attempt runs", []string{"Created", "Scheduled", "Running"}, builder.Running("worker", 0), builder.Running("worker", 1))
-	job.Spec.Suspend = true
+	job.Spec.Suspend = ptr.To(true)
 	tell("the user suspends", []string{"Created", "Suspended"}, builder.Running("worker", 0), builder.Running("worker", 1))
-	job.Spec.Suspend = false
+	job.Spec.Suspend = ptr.To(false)
 	tell("the user resumes, pods are ending", []string{"Created", "Suspended"}, builder.Deleted("worker", 0))
 	tell("they are gone", []string{"Created"})
 	tell("worker 0 exits with code 0", []string{"Created", "Succeeded", "Finished"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
@@ -261,7 +265,7 @@ func TestAJobThatBeginsSuspendedHasNotStarted(t *testing.T) {
 	if job.Status.StartTime != nil || job.Status.Phase != v1alpha1.PhaseSuspended {
 		t.Errorf("phase %s, started %v", job.Status.Phase, job.Status.StartTime)
 	}
-	job.Spec.Suspend = false
+	job.Spec.Suspend = ptr.To(false)
 	if got := plan.Make(builder.Snapshot(job, builder.Now(time.Hour))).Status; got.SuspendedSeconds != 0 || !got.StartTime.Equal(builder.TimePtr(time.Hour)) {
 		t.Errorf("started %v, %d seconds in suspension", got.StartTime, got.SuspendedSeconds)
 	}
@@ -276,7 +280,7 @@ func TestTheStatusStaysSmall(t *testing.T) {
 	}
 	message := strings.Repeat("é", 2000)
 	job := builder.Job("j", builder.Workers(10_000), builder.StartedAt(0), builder.MaxRestarts(10_000), builder.Remember(v1alpha1.Worker,
-		v1alpha1.ReplicaStatus{Restarts: 1000, Replacements: strings.Join(replaced, ","), StartedIndexes: strings.Join(started, ","), SucceededIndexes: "1"}))
+		v1alpha1.RoleMemory{Replacements: strings.Join(replaced, ","), Started: strings.Join(started, ","), Succeeded: "1"}))
 	got := plan.Make(builder.Snapshot(job, builder.Failed("worker", 9990, builder.ExitSaying(1, "Error", message)),
 		builder.Pending("worker", 2, builder.Unschedulable(message)))).Status
 	text, err := json.Marshal(got)

@@ -54,7 +54,7 @@ func checkSteps(t *testing.T, cases []stepCase) {
 func TestCreating(t *testing.T) {
 	two := builder.Job("j", builder.Workers(2))
 	second1 := builder.Job("j", pytorch, builder.Workers(2), builder.Attempt(1))
-	replaced := builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "1:1"}))
+	replaced := builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
 	checkSteps(t, []stepCase{
 		{"a new job gets its Service and all its pods, in the order of their ranks",
 			builder.Job("j", builder.Workers(2), builder.PS(1), builder.Leader(v1alpha1.Chief)), seen(builder.NoService()),
@@ -63,7 +63,7 @@ func TestCreating(t *testing.T) {
 		{"a Service that somebody deleted comes back", two,
 			seen(builder.NoService(), builder.Running("worker", 0), builder.Running("worker", 1)), []string{"create service j"}, 0},
 		{"a replica that has succeeded is not created again",
-			builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "1"})),
+			builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1"})),
 			seen(builder.Running("worker", 0)), nil, 0},
 		{"no pod is created before nextStartTime, though the Service is",
 			builder.Job("j", builder.Workers(1), nextStart(90*second)), seen(builder.NoService()), []string{"create service j"}, 90 * second},
@@ -92,7 +92,7 @@ func TestCreating(t *testing.T) {
 
 func TestDeleting(t *testing.T) {
 	scaled := builder.Job("j", pytorch, builder.Workers(2), builder.Elastic(1, 4),
-		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "3:1"}))
+		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "3:1"}))
 	checkSteps(t, []stepCase{
 		{"the pod behind lastFailure is kept for its log",
 			builder.Job("j", pytorch, builder.Workers(2), builder.Attempt(1), lastFailure("j-worker-1"), nextStart(90*second)),

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -24,7 +25,7 @@ func TestTimeIsAddedUpOverAttemptsAndSuspensions(t *testing.T) {
 	tell := func(what string, now int, want clocked, pods ...builder.SnapshotOption) {
 		t.Helper()
 		job = after(t, builder.Snapshot(job, append(pods, builder.Now(time.Duration(now)*second+300*time.Millisecond))...))
-		got := clocked{job.Status.RunningSeconds, job.Status.SuspendedSeconds, job.Status.EffectiveTimeRatio}
+		got := clocked{job.Status.RunningSeconds, job.Status.SuspendedSeconds, job.Status.RunningTimeRatio}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s at %d s (-want +got):\n%s", what, now, diff)
 		}
@@ -35,9 +36,9 @@ func TestTimeIsAddedUpOverAttemptsAndSuspensions(t *testing.T) {
 	tell("it restarts after 70 s, which is noticed 10 s later", 100, clocked{70, 0, "0.700"},
 		builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.At(90*second)))
 	tell("it runs again", 200, clocked{70, 0, "0.350"}, running...)
-	job.Spec.Suspend = true
+	job.Spec.Suspend = ptr.To(true)
 	tell("it is suspended after 100 s more", 300, clocked{170, 0, "0.567"}, running...)
-	job.Spec.Suspend = false
+	job.Spec.Suspend = ptr.To(false)
 	tell("its rest does not count", 1300, clocked{170, 1000, "0.567"})
 	tell("it runs once more", 1400, clocked{170, 1000, "0.425"}, running...)
 	tell("it ends", 1500, clocked{270, 1000, "0.540"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
@@ -45,7 +46,7 @@ func TestTimeIsAddedUpOverAttemptsAndSuspensions(t *testing.T) {
 }
 
 func TestAJobThatHasNotStartedHasNoRatio(t *testing.T) {
-	if got := takenOn(t, builder.Workers(1), builder.Suspended()).Status; got.EffectiveTimeRatio != "" || got.RunningSeconds != 0 {
-		t.Errorf("ratio %q, ran %d s", got.EffectiveTimeRatio, got.RunningSeconds)
+	if got := takenOn(t, builder.Workers(1), builder.Suspended()).Status; got.RunningTimeRatio != "" || got.RunningSeconds != 0 {
+		t.Errorf("ratio %q, ran %d s", got.RunningTimeRatio, got.RunningSeconds)
 	}
 }

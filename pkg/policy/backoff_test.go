@@ -21,7 +21,7 @@ func slotInARow(n int, at time.Duration) builder.JobOption {
 	if n == 0 {
 		return func(*v1alpha1.TrainingJob) {}
 	}
-	return builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{
+	return builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{
 		RestartsInRow: fmt.Sprintf("1:%d", n), NextStarts: fmt.Sprintf("1:%d", builder.Epoch.Add(at).Unix()),
 	})
 }

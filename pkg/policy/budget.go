@@ -73,17 +73,17 @@ func limitOf(s *state.Snapshot, name v1alpha1.BudgetName) int32 {
 // chargedTimes returns the times of the restarts that count against a budget now, oldest first.
 func chargedTimes(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
 	window := time.Duration(ptr.Deref(s.Job.Spec.Recovery.WindowSeconds, v1alpha1.DefaultWindowSeconds)) * time.Second
-	for _, b := range s.Job.Status.Budgets {
-		if b.Name == name {
-			return slices.DeleteFunc(slices.Clone(b.Times), func(t metav1.Time) bool { return s.Now.Sub(t.Time) >= window })
+	for _, c := range s.Job.Status.Memory.Charges {
+		if c.Name == name {
+			return slices.DeleteFunc(slices.Clone(c.Times), func(t metav1.Time) bool { return s.Now.Sub(t.Time) >= window })
 		}
 	}
 	return nil
 }
 
-// Budgets returns the budgets after what the amendments give back or charge elsewhere, and what the orders charge now.
-func Budgets(s *state.Snapshot, amendments []Amendment, orders []RestartOrder) []v1alpha1.Budget {
-	var budgets []v1alpha1.Budget
+// Charges returns the charges after what the amendments give back or charge elsewhere, and what the orders charge now.
+func Charges(s *state.Snapshot, amendments []Amendment, orders []RestartOrder) []v1alpha1.Charges {
+	var charges []v1alpha1.Charges
 	for _, name := range budgetNames {
 		times := chargedTimes(s, name)
 		for _, a := range amendments {
@@ -102,8 +102,17 @@ func Budgets(s *state.Snapshot, amendments []Amendment, orders []RestartOrder) [
 		}
 		if len(times) > 0 {
 			slices.SortFunc(times, func(a, b metav1.Time) int { return a.Compare(b.Time) })
-			budgets = append(budgets, v1alpha1.Budget{Name: name, Used: int32(len(times)), Limit: limitOf(s, name), Times: times})
+			charges = append(charges, v1alpha1.Charges{Name: name, Times: times})
 		}
+	}
+	return charges
+}
+
+// Budgets returns how much the charges have used up of each budget.
+func Budgets(s *state.Snapshot, charges []v1alpha1.Charges) []v1alpha1.Budget {
+	var budgets []v1alpha1.Budget
+	for _, c := range charges {
+		budgets = append(budgets, v1alpha1.Budget{Name: c.Name, Used: int32(len(c.Times)), Limit: limitOf(s, c.Name)})
 	}
 	return budgets
 }

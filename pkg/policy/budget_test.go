@@ -100,7 +100,7 @@ func TestLossesThatOnlyARuleMakesAreBounded(t *testing.T) {
 	restarts := lost(0, "worker-1 Infrastructure Replica free")
 	evaluator := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Failed("evaluator", 0, builder.Exit(77)))
 	evaluated := func(restarts int32) *v1alpha1.TrainingJob {
-		return job(100, builder.Evaluators(1), builder.Remember(v1alpha1.Evaluator, v1alpha1.ReplicaStatus{Restarts: restarts}))
+		return job(100, builder.Evaluators(1), builder.Restarted(v1alpha1.Evaluator, restarts))
 	}
 	check(t, []judgeCase{
 		{"the hundredth is restarted", job(99), exit, restarts},
@@ -148,8 +148,12 @@ func TestBudgetsAfterARestart(t *testing.T) {
 	incident := func(cause v1alpha1.Cause, charged bool, at time.Duration) v1alpha1.Incident {
 		return v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged, RestartTime: builder.Time(at)}
 	}
-	budget := func(name v1alpha1.BudgetName, limit int32, all ...time.Duration) v1alpha1.Budget {
-		return v1alpha1.Budget{Name: name, Limit: limit, Used: int32(len(all)), Times: times(all...)}
+	type budget struct {
+		v1alpha1.Budget
+		Times []metav1.Time
+	}
+	of := func(name v1alpha1.BudgetName, limit int32, all ...time.Duration) budget {
+		return budget{v1alpha1.Budget{Name: name, Limit: limit, Used: int32(len(all))}, times(all...)}
 	}
 	const restarts, oom, hang, made = v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses
 	ruled := order(v1alpha1.CauseInfrastructure, false)
@@ -160,34 +164,39 @@ func TestBudgetsAfterARestart(t *testing.T) {
 		was    []builder.JobOption
 		amends []policy.Amendment
 		orders []policy.RestartOrder
-		want   []v1alpha1.Budget
+		want   []budget
 	}{
 		{"a budget that was never charged is left out", nil, nil, []policy.RestartOrder{order(v1alpha1.CauseInfrastructure, false)}, nil},
 		{"each order is charged to the budget of its cause", nil, nil,
 			[]policy.RestartOrder{order(v1alpha1.CauseRetryable, true), order(v1alpha1.CauseStartup, true), order(v1alpha1.CauseOOM, true), order(v1alpha1.CauseHang, true)},
-			[]v1alpha1.Budget{budget(restarts, 10, 60*second, 60*second), budget(oom, 3, 60*second), budget(hang, 5, 60*second)}},
-		{"a loss that only a rule makes counts against its own budget", nil, nil, []policy.RestartOrder{ruled}, []v1alpha1.Budget{budget(made, 100, 60*second)}},
+			[]budget{of(restarts, 10, 60*second, 60*second), of(oom, 3, 60*second), of(hang, 5, 60*second)}},
+		{"a loss that only a rule makes counts against its own budget", nil, nil, []policy.RestartOrder{ruled}, []budget{of(made, 100, 60*second)}},
 		{"so it does if it turns out to be one", []builder.JobOption{builder.Charged(restarts, 20*second)},
-			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free, RuleMade: true}}, nil, []v1alpha1.Budget{budget(made, 100, 20*second)}},
+			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free, RuleMade: true}}, nil, []budget{of(made, 100, 20*second)}},
 		{"what is older than the window goes", []builder.JobOption{builder.Charged(restarts, -86400*second, -86340*second, 10*second)}, nil,
-			[]policy.RestartOrder{order(v1alpha1.CauseRetryable, true)}, []v1alpha1.Budget{budget(restarts, 10, 10*second, 60*second)}},
+			[]policy.RestartOrder{order(v1alpha1.CauseRetryable, true)}, []budget{of(restarts, 10, 10*second, 60*second)}},
 		{"what was charged for a loss is given back", []builder.JobOption{builder.Charged(restarts, 10*second, 20*second)},
-			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free}}, nil, []v1alpha1.Budget{budget(restarts, 10, 10*second)}},
+			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free}}, nil, []budget{of(restarts, 10, 10*second)}},
 		{"a budget that was given back whole is left out", []builder.JobOption{builder.Charged(oom, 20*second)},
 			[]policy.Amendment{{Was: incident(v1alpha1.CauseOOM, true, 20*second), Is: free}}, nil, nil},
 		{"what was not charged is not given back", []builder.JobOption{builder.Charged(restarts, 20*second)},
-			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, false, 20*second), Is: free}}, nil, []v1alpha1.Budget{budget(restarts, 10, 20*second)}},
+			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, false, 20*second), Is: free}}, nil, []budget{of(restarts, 10, 20*second)}},
 		{"what turns out to be another cause is charged there, at its time", []builder.JobOption{builder.Charged(restarts, 20*second), builder.Charged(oom, 30*second)},
 			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: incident(v1alpha1.CauseOOM, true, 20*second)}}, nil,
-			[]v1alpha1.Budget{budget(oom, 3, 20*second, 30*second)}},
+			[]budget{of(oom, 3, 20*second, 30*second)}},
 		{"what turns out to be an earlier exit of the same cause stays as it is", []builder.JobOption{builder.Charged(restarts, 20*second)},
 			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: incident(v1alpha1.CauseRetryable, true, 20*second)}}, nil,
-			[]v1alpha1.Budget{budget(restarts, 10, 20*second)}},
+			[]budget{of(restarts, 10, 20*second)}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", append(c.was, builder.Workers(1))...))
-			if diff := cmp.Diff(c.want, policy.Budgets(s, c.amends, c.orders)); diff != "" {
+			charges := policy.Charges(s, c.amends, c.orders)
+			var got []budget
+			for i, b := range policy.Budgets(s, charges) {
+				got = append(got, budget{b, charges[i].Times})
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("budgets (-want +got):\n%s", diff)
 			}
 		})
@@ -210,7 +219,7 @@ func TestEvaluators(t *testing.T) {
 		{"past its own budget it is left as it failed",
 			job(restarted(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), judged{}},
 		{"losses do not count against its own budget",
-			job(builder.Remember(v1alpha1.Evaluator, v1alpha1.ReplicaStatus{Restarts: 10})), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))),
+			job(builder.Restarted(v1alpha1.Evaluator, 10)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))),
 			restart(0, "evaluator-1 Retryable Replica free")},
 		{"a permanent exit code leaves it as it failed",
 			job(), seen(running, builder.Failed("evaluator", 1, builder.Exit(127))), judged{}},

@@ -12,7 +12,7 @@ import (
 // Fit returns which workers of an elastic job to park because they have fitted nowhere for long, or which of the parked ones
 // to try again; and when (zero: never) that may change although nothing else happens.
 func Fit(s *state.Snapshot) (park, retry []state.Slot, wake time.Time) {
-	elastic, status := s.Job.Spec.Elastic, s.Job.Status.ReplicaStatuses[v1alpha1.Worker]
+	elastic := s.Job.Spec.Elastic
 	if elastic == nil {
 		return nil, nil, time.Time{}
 	}
@@ -37,10 +37,11 @@ func Fit(s *state.Snapshot) (park, retry []state.Slot, wake time.Time) {
 		park = append(park, slot)
 		spare--
 	}
-	if len(park) > 0 || len(parked) == 0 || status.ParkedTime == nil || s.Memory[v1alpha1.Worker].Succeeded.Len() > 0 {
+	since := s.Memory[v1alpha1.Worker].ParkedTime
+	if len(park) > 0 || len(parked) == 0 || since == nil || s.Memory[v1alpha1.Worker].Succeeded.Len() > 0 {
 		return park, nil, wake
 	}
-	due := status.ParkedTime.Add(time.Duration(ptr.Deref(elastic.GrowAfterSeconds, v1alpha1.DefaultGrowAfterSeconds)) * time.Second)
+	due := since.Add(time.Duration(ptr.Deref(elastic.GrowAfterSeconds, v1alpha1.DefaultGrowAfterSeconds)) * time.Second)
 	if s.Now.Before(due) {
 		return nil, nil, Earliest(wake, due)
 	}

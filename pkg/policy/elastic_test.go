@@ -36,7 +36,7 @@ func fit(s *state.Snapshot) fits {
 
 func TestFit(t *testing.T) {
 	parked := func(indexes, succeeded string, at time.Duration) builder.JobOption {
-		return builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{ParkedIndexes: indexes, ParkedTime: builder.TimePtr(at), SucceededIndexes: succeeded})
+		return builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Parked: indexes, ParkedTime: builder.TimePtr(at), Succeeded: succeeded})
 	}
 	patience := func(job *v1alpha1.TrainingJob) {
 		job.Spec.Elastic.ShrinkAfterSeconds, job.Spec.Elastic.GrowAfterSeconds = ptr.To[int32](20), ptr.To[int32](30)
@@ -87,7 +87,7 @@ func TestFit(t *testing.T) {
 }
 
 func TestParkedWorkersAreNotMissed(t *testing.T) {
-	parked := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{ParkedIndexes: "2"})
+	parked := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Parked: "2"})
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.Elastic(2, 4), parked}, options...)...)
 	}
@@ -110,7 +110,7 @@ func TestParkedWorkersAreNotMissed(t *testing.T) {
 }
 
 func TestSparesInTheWay(t *testing.T) {
-	job := builder.Job("j", builder.Workers(3), builder.PS(1), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "2"}))
+	job := builder.Job("j", builder.Workers(3), builder.PS(1), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "2"}))
 	noRoom := builder.Unschedulable("no room")
 	cases := []struct {
 		name string

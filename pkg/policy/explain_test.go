@@ -183,7 +183,7 @@ func TestWhatExplainsNothing(t *testing.T) {
 func TestNarrowIncidentsAreExplainedByTheirOwnPods(t *testing.T) {
 	base := func(scope v1alpha1.RestartScope, replacements string) *v1alpha1.TrainingJob {
 		return builder.Job("j", builder.Workers(3), builder.PS(1), builder.StartedAt(0), builder.Incidents(incident(ofScope(scope))),
-			builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: replacements}))
+			builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: replacements}))
 	}
 	lostNode := func(slot string) builder.SnapshotOption { return builder.NodeLost("node-"+slot, 40*second) }
 	now := builder.Now(75 * second)

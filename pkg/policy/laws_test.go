@@ -23,8 +23,8 @@ var arbitrary = rapid.Custom(func(t *rapid.T) *state.Snapshot {
 		builder.RunsSince(50 * second), builder.StartedAt(0), builder.Charged(v1alpha1.BudgetRestarts, 0, 90*second), builder.Charged(v1alpha1.BudgetOOMRestarts, 100*second),
 		builder.Incidents(incident(), incident(ofScope(v1alpha1.ScopeReplica))), builder.Avoided("n1", 200*second), reported(2, 2), inARow(2),
 		builder.Condition(v1alpha1.ConditionSuspended, true, "", 60*second), builder.Condition(v1alpha1.ConditionFinished, true, "", 60*second),
-		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{StartedIndexes: "0-2", Replacements: "1:1"}),
-		builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "1", ParkedIndexes: "2-3", ParkedTime: builder.TimePtr(0)}),
+		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-2", Replacements: "1:1"}),
+		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1", Parked: "2-3", ParkedTime: builder.TimePtr(0)}),
 	} {
 		if rapid.IntRange(0, 3).Draw(t, "is so") == 0 {
 			some(job)
@@ -44,7 +44,7 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 		if diff := cmp.Diff(job, s.Job); diff != "" {
 			t.Fatalf("Judge changes the job:\n%s", diff)
 		}
-		if (s.IsFinished() || job.Spec.Suspend) && v.Ruling != policy.Final && v.Ruling != policy.Suspend {
+		if (s.IsFinished() || job.Spec.IsSuspended()) && v.Ruling != policy.Final && v.Ruling != policy.Suspend {
 			t.Fatalf("a finished or suspended job is judged anew: %+v", v)
 		}
 		if (v.Ruling == policy.Restart) != (len(v.Restarts) > 0) {
@@ -80,8 +80,9 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 			t.Fatalf("%d follow in a job of %d", o.Followers, len(s.Slots()))
 		}
 	}
-	for _, b := range policy.Budgets(s, nil, v.Restarts) {
-		if spent := slices.ContainsFunc(v.Restarts, func(o policy.RestartOrder) bool { return o.Charged }); int(b.Used) != len(b.Times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
+	for i, b := range policy.Budgets(s, policy.Charges(s, nil, v.Restarts)) {
+		times := policy.Charges(s, nil, v.Restarts)[i].Times
+		if spent := slices.ContainsFunc(v.Restarts, func(o policy.RestartOrder) bool { return o.Charged }); int(b.Used) != len(times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
 			t.Fatalf("budget %+v after %d orders", b, len(v.Restarts))
 		}
 	}

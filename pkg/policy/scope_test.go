@@ -38,6 +38,8 @@ func TestDefaultScopes(t *testing.T) {
 			map[string]v1alpha1.RestartScope{"worker": replica, "chief": replica, "ps": whole, "evaluator": replica}},
 		{"Custom with a master", builder.Job("j", master, workers),
 			map[string]v1alpha1.RestartScope{"worker": replica, "master": replica}},
+		{"Custom with roles of its own", builder.Job("j", workers, builder.Replicas("actor", 2), builder.Replicas("learner", 1)),
+			map[string]v1alpha1.RestartScope{"worker": replica, "actor": replica, "learner": replica}},
 		{"Custom with a launcher", builder.Job("j", launcher, workers),
 			map[string]v1alpha1.RestartScope{"worker": replica, "launcher": whole}},
 	}

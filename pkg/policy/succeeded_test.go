@@ -11,7 +11,7 @@ func TestSucceeded(t *testing.T) {
 	always := func(roles ...v1alpha1.Role) builder.JobOption {
 		return builder.Policy(v1alpha1.RestartAlways, roles...)
 	}
-	remembered := builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "0"})
+	remembered := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "0"})
 	check(t, []judgeCase{
 		{"worker 0 leads a job without chief, master or launcher",
 			builder.Job("j", builder.Workers(2)), seen(builder.Succeeded("worker", 0), builder.Running("worker", 1)), leader},

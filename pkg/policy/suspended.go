@@ -17,9 +17,9 @@ import (
 // longer act, and gives every replica its next life, so that none of them is ever taken for a failure.
 func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	switch {
-	case s.Job.Spec.Suspend && IsQueued(s.Job):
+	case s.Job.Spec.IsSuspended() && IsQueued(s.Job):
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonQueued, Message: clip(whyQueued(s.Job))}, time.Time{}
-	case s.Job.Spec.Suspend:
+	case s.Job.Spec.IsSuspended():
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
 	case s.ChangedUnseen() && !isResting(s):

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
@@ -16,10 +18,12 @@ type Memory map[v1alpha1.Role]*RoleMemory
 
 // RoleMemory is what the status remembers of one role's slots.
 type RoleMemory struct {
-	Started      IndexSet
-	Succeeded    IndexSet
-	GivenUp      IndexSet
-	Parked       IndexSet
+	Started   IndexSet
+	Succeeded IndexSet
+	GivenUp   IndexSet
+	Parked    IndexSet
+	// ParkedTime is when the latest of Parked was parked.
+	ParkedTime   *metav1.Time
 	Replacements Counts
 	// RestartsInRow are the restarts that each slot has gone through in a row.
 	RestartsInRow Counts
@@ -31,38 +35,67 @@ type RoleMemory struct {
 // It returns an error if somebody else wrote a text into the status that the operator does not write.
 func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 	memory := Memory{}
-	for _, role := range v1alpha1.Roles {
-		_, remembered := job.Status.ReplicaStatuses[role]
-		if _, wanted := job.Spec.ReplicaSpecs[role]; !wanted && !remembered {
-			continue
-		}
-		status := job.Status.ReplicaStatuses[role]
-		m := &RoleMemory{}
-		var err error
-		if m.Started, err = ParseIndexSet(status.StartedIndexes); err != nil {
-			return nil, fmt.Errorf("reading startedIndexes of %s: %w", role, err)
-		}
-		if m.Succeeded, err = ParseIndexSet(status.SucceededIndexes); err != nil {
-			return nil, fmt.Errorf("reading succeededIndexes of %s: %w", role, err)
-		}
-		if m.GivenUp, err = ParseIndexSet(status.GivenUpIndexes); err != nil {
-			return nil, fmt.Errorf("reading givenUpIndexes of %s: %w", role, err)
-		}
-		if m.Parked, err = ParseIndexSet(status.ParkedIndexes); err != nil {
-			return nil, fmt.Errorf("reading parkedIndexes of %s: %w", role, err)
-		}
-		if m.Replacements, err = ParseCounts(status.Replacements); err != nil {
-			return nil, fmt.Errorf("reading replacements of %s: %w", role, err)
-		}
-		if m.RestartsInRow, err = ParseCounts(status.RestartsInRow); err != nil {
-			return nil, fmt.Errorf("reading restartsInRow of %s: %w", role, err)
-		}
-		if m.NextStarts, err = ParseCounts(status.NextStarts); err != nil {
-			return nil, fmt.Errorf("reading nextStarts of %s: %w", role, err)
+	for role := range job.Spec.ReplicaSpecs {
+		memory[role] = &RoleMemory{Replacements: Counts{}, RestartsInRow: Counts{}, NextStarts: Counts{}}
+	}
+	for role, text := range job.Status.Memory.Roles {
+		m, err := readRole(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading what status.memory says of %s: %w", role, err)
 		}
 		memory[role] = m
 	}
 	return memory, nil
+}
+
+func readRole(text v1alpha1.RoleMemory) (*RoleMemory, error) {
+	m := &RoleMemory{ParkedTime: text.ParkedTime}
+	for _, set := range []struct {
+		field, text string
+		to          *IndexSet
+	}{
+		{"started", text.Started, &m.Started}, {"succeeded", text.Succeeded, &m.Succeeded},
+		{"givenUp", text.GivenUp, &m.GivenUp}, {"parked", text.Parked, &m.Parked},
+	} {
+		var err error
+		if *set.to, err = ParseIndexSet(set.text); err != nil {
+			return nil, fmt.Errorf("%s: %w", set.field, err)
+		}
+	}
+	for _, counts := range []struct {
+		field, text string
+		to          *Counts
+	}{
+		{"replacements", text.Replacements, &m.Replacements}, {"restartsInRow", text.RestartsInRow, &m.RestartsInRow},
+		{"nextStarts", text.NextStarts, &m.NextStarts},
+	} {
+		var err error
+		if *counts.to, err = ParseCounts(counts.text); err != nil {
+			return nil, fmt.Errorf("%s: %w", counts.field, err)
+		}
+	}
+	return m, nil
+}
+
+// Write encodes the memory for a status, without roles of which there is nothing to remember.
+func (m Memory) Write() map[v1alpha1.Role]v1alpha1.RoleMemory {
+	roles := map[v1alpha1.Role]v1alpha1.RoleMemory{}
+	for role, r := range m {
+		text := v1alpha1.RoleMemory{
+			Started: r.Started.String(), Succeeded: r.Succeeded.String(), GivenUp: r.GivenUp.String(), Parked: r.Parked.String(),
+			Replacements: r.Replacements.String(), RestartsInRow: r.RestartsInRow.String(), NextStarts: r.NextStarts.String(),
+		}
+		if text.Parked != "" {
+			text.ParkedTime = r.ParkedTime
+		}
+		if text != (v1alpha1.RoleMemory{}) {
+			roles[role] = text
+		}
+	}
+	if len(roles) == 0 {
+		return nil
+	}
+	return roles
 }
 
 // Clone returns a copy that shares nothing with m.
@@ -74,6 +107,7 @@ func (m Memory) Clone() Memory {
 			Succeeded:     IndexSet{slices.Clone(r.Succeeded.words)},
 			GivenUp:       IndexSet{slices.Clone(r.GivenUp.words)},
 			Parked:        IndexSet{slices.Clone(r.Parked.words)},
+			ParkedTime:    r.ParkedTime,
 			Replacements:  maps.Clone(r.Replacements),
 			RestartsInRow: maps.Clone(r.RestartsInRow),
 			NextStarts:    maps.Clone(r.NextStarts),

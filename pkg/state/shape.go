@@ -37,6 +37,6 @@ func Shape(spec *v1alpha1.TrainingJobSpec) string {
 // ChangedUnseen reports whether the job has another shape than its pods have: it was suspended, changed and resumed while nobody
 // looked.
 func (s *Snapshot) ChangedUnseen() bool {
-	was := s.Job.Status.Shape
+	was := s.Job.Status.Memory.Shape
 	return was != "" && s.Job.Generation != s.Job.Status.ObservedGeneration && was != Shape(&s.Job.Spec)
 }

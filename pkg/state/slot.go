@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -58,11 +59,7 @@ func ParsePodName(job, name string) (slot Slot, life Life, ok bool) {
 	if len(parts) < 2 || len(parts) > 3 {
 		return Slot{}, Life{}, false
 	}
-	for _, role := range v1alpha1.Roles {
-		if strings.EqualFold(string(role), parts[0]) {
-			slot.Role = role
-		}
-	}
+	slot.Role = roleOf(parts[0])
 	slot.Index, _ = strconv.Atoi(parts[1])
 	if len(parts) == 3 {
 		attempt, replacement, _ := strings.Cut(strings.TrimPrefix(parts[2], "a"), "r")
@@ -80,10 +77,28 @@ func SpareName(job string, role v1alpha1.Role, i int) string {
 
 // ParseSpareName is the inverse of SpareName; ok is false for a name that SpareName does not make.
 func ParseSpareName(job, name string) (slot Slot, ok bool) {
+	rest, ok := strings.CutPrefix(name, job+"-")
+	role, number, isSpare := strings.Cut(rest, "-spare-")
+	i, err := strconv.Atoi(number)
+	slot = Slot{roleOf(role), i}
+	if !ok || !isSpare || err != nil || i < 0 || slot.Role == "" || SpareName(job, slot.Role, i) != name {
+		return Slot{}, false
+	}
+	return slot, true
+}
+
+// ownRole is what a job may call a role of its own, spare aside: that would give pods the names of another job's placeholders.
+var ownRole = regexp.MustCompile(`^[a-z][a-z0-9]{0,14}$`)
+
+// roleOf returns the role of that name in lower case; empty if no role can be called that.
+func roleOf(lower string) v1alpha1.Role {
 	for _, role := range v1alpha1.Roles {
-		if i, err := strconv.Atoi(name[strings.LastIndex(name, "-")+1:]); err == nil && SpareName(job, role, i) == name {
-			return Slot{role, i}, true
+		if strings.ToLower(string(role)) == lower {
+			return role
 		}
 	}
-	return Slot{}, false
+	if lower == "spare" || !ownRole.MatchString(lower) {
+		return ""
+	}
+	return v1alpha1.Role(lower)
 }

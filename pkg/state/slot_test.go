@@ -20,6 +20,7 @@ func TestPodNames(t *testing.T) {
 		{"the first life has no suffix", "j", state.Slot{Role: v1alpha1.Worker, Index: 3}, state.Life{}, "j-worker-3"},
 		{"a later attempt has", "j", state.Slot{Role: v1alpha1.PS, Index: 0}, state.Life{Attempt: 2}, "j-ps-0-a2r0"},
 		{"a replacement has", "j", state.Slot{Role: v1alpha1.Chief}, state.Life{Replacement: 1}, "j-chief-0-a0r1"},
+		{"a role of the job's own", "j", state.Slot{Role: "actor", Index: 1}, state.Life{Replacement: 2}, "j-actor-1-a0r2"},
 		{"a job may be called like a replica", "j-worker-0", state.Slot{Role: v1alpha1.Worker, Index: 9999},
 			state.Life{Attempt: 10000, Replacement: 12}, "j-worker-0-worker-9999-a10000r12"},
 	}
@@ -40,7 +41,7 @@ func TestNamesThatPodNameDoesNotMake(t *testing.T) {
 	for _, name := range []string{
 		"", "j", "j-", "j-worker", "j-worker-", "j-worker-x", "j-worker-01", "j-worker-+1", "j-worker--1", "j-Worker-1", "j-worker-0-a0r0",
 		"j-worker-0-a1", "j-worker-0-r1", "j-worker-0-1r1", "j-worker-0-a01r0", "j-worker-0-a1r", "j-worker-0-a1r1r1", "j-worker-0-a1r1-x",
-		"k-worker-0", "jj-worker-0", "j-boss-0", "j-master-0-a-1r0", "j-worker-0-a99999999999999999999r0", "worker-0",
+		"k-worker-0", "jj-worker-0", "j-spare-0", "j-0boss-0", "j-averyveryveryverylongrole-0", "j-master-0-a-1r0", "j-worker-0-a99999999999999999999r0", "worker-0",
 		"j--0", "j--0-a1r0", // no role at all
 		"j-worker-10000", "j-worker-9223372036854775807", // no job has so many replicas, and no status can remember one
 	} {
@@ -98,7 +99,7 @@ func TestSpareNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "j", "j-worker-0", "j-worker-spare", "j-worker-spare-", "j-worker-spare-x", "j-worker-spare-01", "j-worker-spare--1",
-		"j-worker-spare-+1", "j-boss-spare-0", "k-worker-spare-0", "j-Worker-spare-0"} {
+		"j-worker-spare-+1", "j-0boss-spare-0", "k-worker-spare-0", "j-Worker-spare-0"} {
 		if slot, ok := state.ParseSpareName("j", name); ok {
 			t.Errorf("%q is taken for spare %v", name, slot)
 		}

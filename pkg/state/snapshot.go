@@ -90,7 +90,7 @@ func (s *Snapshot) Complete() (err error) {
 	slices.SortFunc(s.Spares, bySlotAndLife)
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	s.slots = nil
-	for _, role := range v1alpha1.Roles {
+	for _, role := range s.Job.Spec.Roles() {
 		for i := range int(s.Job.Spec.Replicas(role)) {
 			s.slots = append(s.slots, Slot{role, i})
 		}
@@ -106,7 +106,7 @@ func (s *Snapshot) Complete() (err error) {
 
 func bySlotAndLife(a, b Pod) int {
 	return cmp.Or(
-		cmp.Compare(slices.Index(v1alpha1.Roles, a.Slot.Role), slices.Index(v1alpha1.Roles, b.Slot.Role)),
+		a.Slot.Role.Compare(b.Slot.Role),
 		cmp.Compare(a.Slot.Index, b.Slot.Index), a.Life.Compare(b.Life))
 }
 

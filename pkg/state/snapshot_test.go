@@ -15,7 +15,7 @@ import (
 )
 
 func TestASnapshotKnowsEachPodsPlaceInTime(t *testing.T) {
-	job := builder.Job("j", builder.Workers(2), builder.Attempt(1), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{Replacements: "0:2"}))
+	job := builder.Job("j", builder.Workers(2), builder.Attempt(1), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:2"}))
 	s := builder.Snapshot(job, builder.Running("worker", 1), builder.Running("worker", 3), builder.Failed("worker", 0, builder.Life(0, 9)), builder.Running("worker", 0))
 	var got []string
 	for i := range s.Pods {
@@ -55,8 +55,8 @@ func TestVanished(t *testing.T) {
 	worker := state.Slot{Role: v1alpha1.Worker, Index: 1}
 	job := builder.Job("j", builder.Workers(2))
 	finished := builder.Job("j", builder.Workers(2), builder.Condition(v1alpha1.ConditionFinished, true, "", 0))
-	done := builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{SucceededIndexes: "1"}))
-	parked := builder.Job("j", builder.Workers(2), builder.Elastic(1, 2), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{ParkedIndexes: "1"}))
+	done := builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1"}))
+	parked := builder.Job("j", builder.Workers(2), builder.Elastic(1, 2), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Parked: "1"}))
 	cases := []struct {
 		name string
 		s    *state.Snapshot
@@ -79,12 +79,12 @@ func TestVanished(t *testing.T) {
 }
 
 func TestAStatusThatSomebodyElseWroteIsAnErrorThatNamesTheField(t *testing.T) {
-	for field, was := range map[string]v1alpha1.ReplicaStatus{
-		"startedIndexes": {StartedIndexes: "x"}, "succeededIndexes": {SucceededIndexes: "3-1"}, "replacements": {Replacements: "1"},
-		"givenUpIndexes": {GivenUpIndexes: "-"}, "parkedIndexes": {ParkedIndexes: "10000"},
+	for field, was := range map[string]v1alpha1.RoleMemory{
+		"started": {Started: "x"}, "succeeded": {Succeeded: "3-1"}, "replacements": {Replacements: "1"},
+		"givenUp": {GivenUp: "-"}, "parked": {Parked: "10000"},
 	} {
 		s := &state.Snapshot{Job: builder.Job("j", builder.Workers(1), builder.Remember(v1alpha1.Worker, was))}
-		if err := s.Complete(); err == nil || !strings.Contains(err.Error(), "reading "+field+" of Worker") {
+		if err := s.Complete(); err == nil || !strings.Contains(err.Error(), "status.memory says of Worker: "+field) {
 			t.Errorf("%s: error %v", field, err)
 		}
 	}
@@ -124,7 +124,7 @@ func BenchmarkPodOf(b *testing.B) {
 func BenchmarkComplete(b *testing.B) {
 	for _, n := range []int{512, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			job := builder.Job("j", builder.Workers(n), builder.Remember(v1alpha1.Worker, v1alpha1.ReplicaStatus{StartedIndexes: fmt.Sprintf("0-%d", n-1)}))
+			job := builder.Job("j", builder.Workers(n), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: fmt.Sprintf("0-%d", n-1)}))
 			var pods []builder.SnapshotOption
 			for i := range n {
 				pods = append(pods, builder.Running("worker", i))

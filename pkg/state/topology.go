@@ -4,7 +4,7 @@ import "github.com/trainingjob/operator/apis/training/v1alpha1"
 
 // Leader returns the slot that leads the job: its chief, master or launcher, else worker 0.
 func Leader(spec *v1alpha1.TrainingJobSpec) Slot {
-	for _, role := range v1alpha1.Roles {
+	for role := range spec.ReplicaSpecs {
 		if role.IsLeader() && spec.Replicas(role) > 0 {
 			return Slot{role, 0}
 		}
@@ -12,12 +12,12 @@ func Leader(spec *v1alpha1.TrainingJobSpec) Slot {
 	return Slot{v1alpha1.Worker, 0}
 }
 
-// Rank returns the slot's rank within the job. Ranks run through the roles in the order of v1alpha1.Roles, so that a
+// Rank returns the slot's rank within the job. Ranks run through the roles in the order of spec.Roles, so that a
 // collective's ranks are 0 to world size - 1: leader, then workers. The workers of an elastic job take maxReplicas
 // ranks, so that scaling moves nobody else's.
 func Rank(spec *v1alpha1.TrainingJobSpec, slot Slot) int {
 	rank := 0
-	for _, role := range v1alpha1.Roles {
+	for _, role := range spec.Roles() {
 		if role == slot.Role {
 			break
 		}

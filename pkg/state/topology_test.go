@@ -1,7 +1,10 @@
 package state_test
 
 import (
+	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -50,6 +53,19 @@ func TestRanksAreUniqueAndDense(t *testing.T) {
 			t.Errorf("total %d of %d slots", got, len(slots))
 		}
 	})
+}
+
+// The roles of a Custom job's own come after those that the operator knows, by name.
+func TestRolesOfTheJobsOwnHaveTheLastRanks(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.Replicas("learner", 1), builder.Evaluators(1), builder.Replicas("actor", 2))
+	var got []string
+	for _, slot := range builder.Snapshot(job).Slots() {
+		got = append(got, fmt.Sprint(state.Rank(&job.Spec, slot), " ", slot))
+	}
+	want := []string{"0 worker-0", "1 worker-1", "2 evaluator-0", "3 actor-0", "4 actor-1", "5 learner-0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ranks (-want +got):\n%s", diff)
+	}
 }
 
 func TestTheCollectiveHasTheRanksBelowItsWorldSize(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -88,7 +89,7 @@ func TestThePolicyLetsControllersChangeWhatMakesNoPods(t *testing.T) {
 	}, "queue may not create pods")
 
 	resumed := waiting.DeepCopy()
-	resumed.Spec.Suspend = false
+	resumed.Spec.Suspend = ptr.To(false)
 	expectRefusal(t, controller.Update(t.Context(), resumed, client.DryRunAll), "")
 	changed := waiting.DeepCopy()
 	worker := changed.Spec.ReplicaSpecs["Worker"]
@@ -132,7 +133,7 @@ func TestThePolicyLetsKueuesAdapterStartAndSuspendJobs(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			changed := c.job.DeepCopy()
-			changed.Spec.Suspend = c.suspend
+			changed.Spec.Suspend = ptr.To(c.suspend)
 			worker := changed.Spec.ReplicaSpecs[v1alpha1.Worker]
 			worker.Template.Spec.NodeSelector = map[string]string{"flavor": "gpu"}
 			changed.Spec.ReplicaSpecs[v1alpha1.Worker] = worker

@@ -66,7 +66,7 @@ func TestAJobOfAQueueIsCreatedSuspended(t *testing.T) {
 		if err := admin.Create(t.Context(), j, client.DryRunAll); err != nil {
 			t.Fatal(err)
 		}
-		return typed(t, j).Spec.Suspend
+		return typed(t, j).Spec.IsSuspended()
 	}
 	eventually(t, "the policy holds", func() error {
 		if !created(t, ours, inQueue) {

@@ -77,7 +77,7 @@ func (p *play) describe(o client.Object) string {
 	case *corev1.Pod:
 		text += fmt.Sprintf(", %s, own grace %d", o.Status.Phase, ptr.Deref(o.Spec.TerminationGracePeriodSeconds, -1))
 	case *v1alpha1.TrainingJob:
-		text += fmt.Sprintf(", suspend %t, attempt %d, %d owners", o.Spec.Suspend, o.Status.Attempt, len(o.OwnerReferences))
+		text += fmt.Sprintf(", suspend %t, attempt %d, %d owners", o.Spec.IsSuspended(), o.Status.Attempt, len(o.OwnerReferences))
 	}
 	return text
 }
@@ -162,9 +162,9 @@ var plays = map[string]func(p *play){
 		job.Status.Attempt = 7
 		p.do("create", job, p.client.Create(ctx, job))
 		old := job.DeepCopy()
-		job.Spec.Suspend, job.Status.Attempt = true, 8
+		job.Spec.Suspend, job.Status.Attempt = ptr.To(true), 8
 		p.do("update the spec", job, p.client.Update(ctx, job))
-		job.Spec.Suspend, job.Status.Attempt = false, 1
+		job.Spec.Suspend, job.Status.Attempt = ptr.To(false), 1
 		p.do("update the status", job, p.client.Status().Update(ctx, job))
 		p.do("update nothing", job, p.client.Update(ctx, job))
 		p.do("update the status to what it is", job, p.client.Status().Update(ctx, job))

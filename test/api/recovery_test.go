@@ -5,6 +5,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,9 +91,12 @@ func longStatus() v1alpha1.TrainingJobStatus {
 	status := v1alpha1.TrainingJobStatus{
 		Phase: v1alpha1.PhaseRunning, Message: strings.Repeat("m", 1024), Ready: "10000/10000", LastFailure: &failure,
 		ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {
-			Active: 10000, Ready: 10000, StartedIndexes: everySecond(""), Replacements: everySecond(":1"),
-			RestartsInRow: everySecond(":1"), NextStarts: strings.Repeat("9999:1767225600,", 10000),
+			Active: 10000, Ready: 10000,
 		}},
+		Memory: v1alpha1.Memory{Roles: map[v1alpha1.Role]v1alpha1.RoleMemory{v1alpha1.Worker: {
+			Started: everySecond(""), Replacements: everySecond(":1"),
+			RestartsInRow: everySecond(":1"), NextStarts: strings.Repeat("9999:1767225600,", 10000),
+		}}},
 		Progress: &v1alpha1.ProgressStatus{Step: 1 << 40, Checkpoint: strings.Repeat("c", 1024), RenewTime: &now},
 	}
 	for range 10 {
@@ -102,11 +106,8 @@ func longStatus() v1alpha1.TrainingJobStatus {
 		status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: fmt.Sprintf("%s%02d", strings.Repeat("n", 251), n), Strikes: 2, Until: now})
 	}
 	for _, name := range []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses, v1alpha1.BudgetEvaluatorRestarts} {
-		b := v1alpha1.Budget{Name: name, Used: 100, Limit: 100}
-		for range 100 {
-			b.Times = append(b.Times, now)
-		}
-		status.Budgets = append(status.Budgets, b)
+		status.Budgets = append(status.Budgets, v1alpha1.Budget{Name: name, Used: 100, Limit: 100})
+		status.Memory.Charges = append(status.Memory.Charges, v1alpha1.Charges{Name: name, Times: slices.Repeat([]metav1.Time{now}, 100)})
 	}
 	return status
 }

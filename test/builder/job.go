@@ -2,7 +2,6 @@ package builder
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +23,7 @@ func Job(name string, options ...JobOption) *v1alpha1.TrainingJob {
 			Name: name, Namespace: "team-a", UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: Time(0),
 		},
 		Spec: v1alpha1.TrainingJobSpec{
-			Framework: v1alpha1.Custom, ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{},
+			Framework: v1alpha1.Custom, Suspend: ptr.To(false), ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{},
 		},
 	}
 	for _, apply := range options {
@@ -66,7 +65,7 @@ func Role(name string) v1alpha1.Role {
 			return role
 		}
 	}
-	panic(fmt.Sprintf("no role is called %q", name))
+	return v1alpha1.Role(name) // one of the job's own
 }
 
 // Framework sets the framework.
@@ -140,7 +139,9 @@ func AllWorkers() JobOption {
 }
 
 // Suspended sets spec.suspend.
-func Suspended() JobOption { return func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = true } }
+func Suspended() JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = ptr.To(true) }
+}
 
 // MaxRestarts sets recovery.maxRestarts.
 func MaxRestarts(n int) JobOption {

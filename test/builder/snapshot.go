@@ -156,9 +156,7 @@ func Gone(role string, index int) SnapshotOption {
 			panic(err)
 		}
 		memory[Role(role)].Started.Add(index)
-		was := s.Job.Status.ReplicaStatuses[Role(role)]
-		was.StartedIndexes = memory[Role(role)].Started.String()
-		Remember(Role(role), was)(s.Job)
+		s.Job.Status.Memory.Roles = memory.Write()
 	}
 }
 

@@ -18,13 +18,23 @@ func Attempt(n int32) JobOption {
 	return Status(func(status *v1alpha1.TrainingJobStatus) { status.Attempt = n })
 }
 
-// Remember sets the status of a role.
-func Remember(role v1alpha1.Role, was v1alpha1.ReplicaStatus) JobOption {
+// Remember sets what is remembered of a role.
+func Remember(role v1alpha1.Role, was v1alpha1.RoleMemory) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) {
+		if status.Memory.Roles == nil {
+			status.Memory.Roles = map[v1alpha1.Role]v1alpha1.RoleMemory{}
+		}
+		status.Memory.Roles[role] = was
+	})
+}
+
+// Restarted sets how many restarts a role has caused.
+func Restarted(role v1alpha1.Role, n int32) JobOption {
 	return Status(func(status *v1alpha1.TrainingJobStatus) {
 		if status.ReplicaStatuses == nil {
 			status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
 		}
-		status.ReplicaStatuses[role] = was
+		status.ReplicaStatuses[role] = v1alpha1.ReplicaStatus{Restarts: n}
 	})
 }
 
@@ -50,12 +60,13 @@ func Condition(kind string, is bool, reason string, d time.Duration) JobOption {
 // Charged says that restarts were charged to a budget at these times after Epoch.
 func Charged(name v1alpha1.BudgetName, at ...time.Duration) JobOption {
 	return Status(func(status *v1alpha1.TrainingJobStatus) {
-		b := v1alpha1.Budget{Name: name, Used: int32(len(at))}
+		charges := v1alpha1.Charges{Name: name}
 		for _, d := range at {
-			b.Times = append(b.Times, Time(d))
+			charges.Times = append(charges.Times, Time(d))
 		}
-		status.Budgets = append(status.Budgets, b)
-		status.ChargedRestarts += b.Used
+		status.Memory.Charges = append(status.Memory.Charges, charges)
+		status.Budgets = append(status.Budgets, v1alpha1.Budget{Name: name, Used: int32(len(at))})
+		status.ChargedRestarts += int32(len(at))
 	})
 }
 

@@ -80,7 +80,7 @@ var _ = Describe("Budget", func() {
 		j.runs(1, 1)
 		j.exits(1, "worker-0")
 		v := j.becomes("it runs again", func(v *view) bool { return v.job.Status.Restarts == 2 && v.job.Status.Ready == "1/1" && v.allRun() })
-		ratio, err := strconv.ParseFloat(v.job.Status.EffectiveTimeRatio, 64)
+		ratio, err := strconv.ParseFloat(v.job.Status.RunningTimeRatio, 64)
 		Expect(err).NotTo(HaveOccurred(), "%s", v)
 		Expect(ratio).To(And(BeNumerically(">=", 0), BeNumerically("<", 1)), "%s", v)
 	})
@@ -106,7 +106,7 @@ func waitOf(wait time.Duration) types.GomegaMatcher {
 
 // nextStartOf0 returns before which time worker 0 may not begin.
 func nextStartOf0(v *view) time.Time {
-	text := v.job.Status.ReplicaStatuses[v1alpha1.Worker].NextStarts
+	text := v.job.Status.Memory.Roles[v1alpha1.Worker].NextStarts
 	seconds, err := strconv.ParseInt(strings.TrimPrefix(text, "0:"), 10, 64)
 	Expect(err).NotTo(HaveOccurred(), "nextStarts %q: %s", text, v)
 	return time.Unix(seconds, 0)

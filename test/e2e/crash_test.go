@@ -97,7 +97,7 @@ var _ = Describe("The operator", Serial, Label("lab"), func() {
 		kill := startOperator(pid)
 		j := submit(everyRole(maxRestarts(0)))
 		before := j.runs(0, 0)
-		j.becomes("it is known that all have started", func(v *view) bool { return v.job.Status.ReplicaStatuses[v1alpha1.Worker].StartedIndexes == "0-2" })
+		j.becomes("it is known that all have started", func(v *view) bool { return v.job.Status.Memory.Roles[v1alpha1.Worker].Started == "0-2" })
 		kill()
 		Expect(kube.Delete(here.ctx, j.pod("worker-1"), client.GracePeriodSeconds(0))).To(Succeed())
 		Eventually(func() *corev1.Pod { v := j.look(); return v.pod("worker-1") }).Should(BeNil())

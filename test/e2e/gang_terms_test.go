@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -49,7 +50,7 @@ var _ = withEachGangScheduler("The group of a gang scheduled", func(by gangSched
 		j := submit(pytorch("moves", gang(by.name), workers(2)))
 		j.runs(0, 0)
 		j.change(func(job *v1alpha1.TrainingJob) {
-			job.Spec.Suspend, job.Spec.Scheduling.Gang = true, v1alpha1.GangNone
+			job.Spec.Suspend, job.Spec.Scheduling.Gang = ptr.To(true), v1alpha1.GangNone
 		})
 		by.hasGroups(j)
 		j.resume()

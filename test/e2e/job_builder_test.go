@@ -71,7 +71,7 @@ func replicas(role v1alpha1.Role, n int32, options []replicaOption) jobOption {
 
 func allWorkers(j *v1alpha1.TrainingJob) { j.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers }
 
-func suspended(j *v1alpha1.TrainingJob) { j.Spec.Suspend = true }
+func suspended(j *v1alpha1.TrainingJob) { j.Spec.Suspend = ptr.To(true) }
 
 func cleaning(policy v1alpha1.CleanPodPolicy) jobOption {
 	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.CleanPodPolicy = policy }

@@ -182,7 +182,7 @@ func (j *submitted) queueSays(kind string) metav1.Condition {
 func (j *submitted) waits(q *queue) *view {
 	GinkgoHelper()
 	v := j.becomes("it waits in its queue, without pods", func(v *view) bool {
-		return v.job.Spec.Suspend && v.job.Status.Phase == v1alpha1.PhaseQueued && len(v.pods) == 0
+		return v.job.Spec.IsSuspended() && v.job.Status.Phase == v1alpha1.PhaseQueued && len(v.pods) == 0
 	})
 	v.is("it says in which queue", v.job.Status.Reason == v1alpha1.ReasonQueued && v.isTrue(v1alpha1.ConditionQueued) &&
 		containsAll(v.job.Status.Message, []string{"waits in queue " + q.name + " to be admitted"}))

@@ -26,7 +26,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		q = newQueue(2, held)
 		job := pytorch("first", q.job(), gpuWorkers(2))
 		j := submit(job)
-		Expect(job.Spec.Suspend).To(BeTrue(), "what the API server answered")
+		Expect(job.Spec.IsSuspended()).To(BeTrue(), "what the API server answered")
 		j.waits(q)
 		j.stays("no pod is there", func(v *view) bool { return len(v.pods) == 0 })
 		q.stops("None")
@@ -134,7 +134,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		Expect(j.queueSays("Admitted")).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("LastTransitionTime", admitted)))
 		var words []string
 		for _, version := range here.history.versions(j.name) {
-			words = append(words, map[bool]string{true: "suspended", false: "runs"}[version.Spec.Suspend])
+			words = append(words, map[bool]string{true: "suspended", false: "runs"}[version.Spec.IsSuspended()])
 		}
 		Expect(slices.Compact(words)).To(Equal([]string{"suspended", "runs"}))
 	})
@@ -164,7 +164,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		q = newQueue(2)
 		job := pytorch("foreign", q.job(), gpuWorkers(1), managedBy("example.com/other"))
 		j := submit(job)
-		Expect(job.Spec.Suspend).To(BeFalse(), "what the API server answered")
+		Expect(job.Spec.IsSuspended()).To(BeFalse(), "what the API server answered")
 		q.submit("own", 1).runs(0, 0) // created later, so the adapter has seen both
 		Expect(j.workload()).To(BeNil())
 		Expect(j.look().job.ResourceVersion).To(Equal(job.ResourceVersion), "nobody has written it")

@@ -95,7 +95,7 @@ func later(s *v1alpha1.TrainingJobStatus) {
 
 // laterAlone holds back worker 0 for a second.
 func laterAlone(s *v1alpha1.TrainingJobStatus) {
-	s.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{
+	s.Memory.Roles = map[v1alpha1.Role]v1alpha1.RoleMemory{
 		v1alpha1.Worker: {RestartsInRow: "0:2", NextStarts: fmt.Sprintf("0:%d", morning.Add(time.Second).Unix())},
 	}
 }

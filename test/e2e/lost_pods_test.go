@@ -61,7 +61,7 @@ var _ = Describe("A lost pod", func() {
 		Expect(kube.Delete(here.ctx, j.pod("worker-1"))).To(Succeed())
 		j.runs(0, 1)
 		j.becomes("it is known that the new worker has started", func(v *view) bool {
-			return v.job.Status.ReplicaStatuses[v1alpha1.Worker].StartedIndexes == "0-1"
+			return v.job.Status.Memory.Roles[v1alpha1.Worker].Started == "0-1"
 		})
 		Expect(kube.Delete(here.ctx, j.pod("worker-1"), client.GracePeriodSeconds(0))).To(Succeed())
 		j.runs(0, 2)
@@ -109,7 +109,7 @@ var _ = Describe("A lost pod", func() {
 		j := submit(everyRole())
 		j.runs(0, 0)
 		j.exits(0, "worker-1")
-		j.becomes("worker 1 has succeeded", func(v *view) bool { return v.job.Status.ReplicaStatuses[v1alpha1.Worker].SucceededIndexes == "1" })
+		j.becomes("worker 1 has succeeded", func(v *view) bool { return v.job.Status.Memory.Roles[v1alpha1.Worker].Succeeded == "1" })
 		Expect(kube.Delete(here.ctx, j.pod("worker-1"))).To(Succeed())
 		j.stays("worker 1 stays away", func(v *view) bool {
 			return v.job.Status.Restarts == 0 && (v.pod("worker-1") == nil || v.pod("worker-1").Status.Phase == corev1.PodSucceeded)

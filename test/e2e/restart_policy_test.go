@@ -69,7 +69,7 @@ var _ = Describe("restartPolicy", func() {
 		j := submit(tensorflow("t", chief(), ps(1), workers(2)))
 		j.runs(0, 0)
 		j.exits(0, "worker-1")
-		j.becomes("worker 1 has succeeded", func(v *view) bool { return v.job.Status.ReplicaStatuses[v1alpha1.Worker].SucceededIndexes == "1" })
+		j.becomes("worker 1 has succeeded", func(v *view) bool { return v.job.Status.Memory.Roles[v1alpha1.Worker].Succeeded == "1" })
 		j.stays("nothing restarts", func(v *view) bool { return v.job.Status.Restarts == 0 && v.job.Status.Phase == v1alpha1.PhaseRunning })
 	})
 })

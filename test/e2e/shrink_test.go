@@ -22,7 +22,7 @@ func adapting(least, most, shrinkAfter, growAfter int32) jobOption {
 
 // isShrunk reports whether the job runs without these workers.
 func isShrunk(v *view, parked string) bool {
-	return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes == parked
+	return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Memory.Roles[v1alpha1.Worker].Parked == parked
 }
 
 var _ = Describe("An elastic job", Serial, func() {

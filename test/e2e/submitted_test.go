@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -89,7 +90,7 @@ func (j *submitted) suspend() { GinkgoHelper(); j.change(suspended) }
 
 func (j *submitted) resume() {
 	GinkgoHelper()
-	j.change(func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = false })
+	j.change(func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = ptr.To(false) })
 }
 
 // scale does what kubectl scale does.

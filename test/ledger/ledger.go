@@ -93,7 +93,7 @@ func (l *Ledger) job(job *v1alpha1.TrainingJob) {
 	for role := range job.Spec.ReplicaSpecs {
 		a.mostReplicas[role] = max(a.mostReplicas[role], job.Spec.Replicas(role))
 	}
-	a.suspended = a.suspended || job.Spec.Suspend
+	a.suspended = a.suspended || job.Spec.IsSuspended()
 	l.monotone(&a.now.Status, &job.Status, job.Name)
 	l.final(&a.now.Status, &job.Status, job.Name)
 	l.phase(&a.now.Status, &job.Status, job.Name)

@@ -51,7 +51,7 @@ func (l *Ledger) birth(a *account, pod *corev1.Pod, is Life) {
 	if next := status.NextStartTime; next != nil {
 		l.must(!pod.CreationTimestamp.Before(next), "14 back-off: %s was created at %s, before nextStartTime %s", pod.Name, pod.CreationTimestamp, next)
 	}
-	if next := numberOf(status.ReplicaStatuses[role].NextStarts, is.Index); next != 0 {
+	if next := numberOf(status.Memory.Roles[role].NextStarts, is.Index); next != 0 {
 		l.must(pod.CreationTimestamp.Unix() >= int64(next), "14 back-off: %s was created at %s, before its own next start, %d", pod.Name, pod.CreationTimestamp, next)
 	}
 	if attempt, done := a.succeeded[is.Slot()]; done && a.now.Spec.ReplicaSpecs[role].RestartPolicy != v1alpha1.RestartAlways {

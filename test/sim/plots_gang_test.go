@@ -16,7 +16,7 @@ import (
 // finished lets a slot succeed and waits until that is noted.
 func (r *run) finished(slot string) {
 	r.exit(0, slot)
-	r.until("success is noted", func() bool { return r.Job().Status.ReplicaStatuses[v1alpha1.Worker].SucceededIndexes != "" })
+	r.until("success is noted", func() bool { return r.Job().Status.Memory.Roles[v1alpha1.Worker].Succeeded != "" })
 }
 
 // grouped wants one group, with that name and minimum.

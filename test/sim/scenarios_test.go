@@ -300,7 +300,7 @@ var basics = []scenario{
 			r.running()
 			r.exit(127, "evaluator-0")
 			r.until("given up", func() bool {
-				return r.Job().Status.ReplicaStatuses[v1alpha1.Evaluator].GivenUpIndexes != ""
+				return r.Job().Status.Memory.Roles[v1alpha1.Evaluator].GivenUp != ""
 			})
 			r.exit(0, "worker-0")
 			r.phase(v1alpha1.PhaseSucceeded)

@@ -193,7 +193,7 @@ func (s *storm) meddle(r *run) {
 	case 0, 1:
 		s.again(r)
 	case 2, 3, 4, 5:
-		r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = !spec.Suspend && s.rng.IntN(2) == 0 })
+		r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = ptr.To(!spec.IsSuspended() && s.rng.IntN(2) == 0) })
 	case 6, 7, 8, 9, 10, 11, 12, 13:
 		if job := r.Job(); job != nil && job.Spec.Elastic != nil {
 			e := job.Spec.Elastic
@@ -212,7 +212,7 @@ func (s *storm) meddle(r *run) {
 	case 30:
 		r.Server.Unserved = nil
 	case 31, 32, 33, 34, 35, 36, 37, 38, 39, 40:
-		if job := r.Job(); job != nil && job.Spec.Suspend {
+		if job := r.Job(); job != nil && job.Spec.IsSuspended() {
 			r.Suspend(false) // soon, while what was suspended is still ending
 		}
 	case 22, 23, 24, 25, 26, 27:

@@ -48,7 +48,7 @@ const (
 	ReasonSomeReplicasRunning = "SomeReplicasRunning"
 	// ReasonReplicasStarting : a replica does not run yet.
 	ReasonReplicasStarting = "ReplicasStarting"
-	// ReasonBackOff : the next attempt waits for nextStartTime, or a replica for its own time in replicaStatuses, nextStarts.
+	// ReasonBackOff : the next attempt waits for nextStartTime, or a replica for its own time; the message names it.
 	ReasonBackOff = "BackOff"
 	// ReasonRestartHeld : a replica has failed, and the restart waits until the others have started.
 	ReasonRestartHeld = "RestartHeld"

@@ -13,11 +13,9 @@ type Failure struct {
 	// cause says what kind of failure it is; it decides whether the failure is restarted, and charged to which budget.
 	Cause Cause `json:"cause"`
 	// pod that broke; it is kept for its log until the next restart.
-	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Pod string `json:"pod,omitempty"`
 	// node that the pod was on.
-	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Node string `json:"node,omitempty"`
 	// exitCode of the container that failed first; absent if no container ended.
@@ -27,11 +25,9 @@ type Failure struct {
 	// +optional
 	Signal *int32 `json:"signal,omitempty"`
 	// reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ...
-	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// message is the end of the container's termination message.
-	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 	// time at which it broke.
@@ -58,8 +54,6 @@ type Incident struct {
 }
 
 // Cause is the kind of a failure; it decides whether the failure is restarted, and charged to which budget.
-//
-// +kubebuilder:validation:Enum=Infrastructure;Preempted;OOM;Retryable;Fatal;Hang;Startup
 type Cause string
 
 // The causes.
@@ -88,17 +82,10 @@ type Budget struct {
 	Used int32 `json:"used"`
 	// limit is the number of restarts that may be charged within the window.
 	Limit int32 `json:"limit"`
-	// times of the charged restarts within the window, oldest first.
-	// +kubebuilder:validation:MaxItems=1000
-	// +listType=atomic
-	// +optional
-	Times []metav1.Time `json:"times,omitempty"`
 }
 
 // BudgetName names a budget by the field of spec.recovery that sets its limit. ruleMadeLosses has none: its limit is 100. That of
 // evaluatorRestarts is maxRestarts, too: beyond it an evaluator is left as it failed.
-//
-// +kubebuilder:validation:Enum=maxRestarts;maxOOMRestarts;maxHangRestarts;ruleMadeLosses;evaluatorRestarts
 type BudgetName string
 
 // The budgets.
@@ -118,12 +105,10 @@ const MaxRuleMadeLosses int32 = 100
 // AvoidedNode is a node that the job's new pods avoid.
 type AvoidedNode struct {
 	// name of the node.
-	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// strikes is the number of incidents that began on the node.
 	Strikes int32 `json:"strikes"`
 	// reason of the latest of them.
-	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// until is when the job forgives the node.

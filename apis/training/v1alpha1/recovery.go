@@ -100,7 +100,8 @@ type Recovery struct {
 type RecoveryRule struct {
 	// roles that the rule is for. Default: all.
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=6
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=15
 	// +listType=set
 	// +optional
 	Roles []Role `json:"roles,omitempty"`
@@ -138,9 +139,11 @@ type RecoveryRule struct {
 	// cause that the failure has: it decides which budget is charged. Default: what Kubernetes says. A failure that is
 	// Infrastructure or Preempted only because a rule says so is not charged to maxRestarts, but at most 100 of them within
 	// windowSeconds are restarted (budget ruleMadeLosses); one more fails the job.
+	// +kubebuilder:validation:Enum=Infrastructure;Preempted;OOM;Retryable;Fatal;Hang;Startup
 	// +optional
 	Cause Cause `json:"cause,omitempty"`
 	// scope of the restart. Default: restartScope of the role.
+	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +optional
 	Scope RestartScope `json:"scope,omitempty"`
 	// action FailJob fails the job at once.

@@ -1,10 +1,13 @@
 package v1alpha1
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"cmp"
+	"slices"
 
-// Role is what a replica is for.
-//
-// +kubebuilder:validation:MaxLength=9
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Role is what a replica is for: one of Roles, or in a Custom job a name of its own, in lower case.
 type Role string
 
 // The roles. Chief, Master and Launcher are leaders: a job has at most one of them, with one replica.
@@ -17,8 +20,31 @@ const (
 	Evaluator Role = "Evaluator"
 )
 
-// Roles lists the roles in the order of their ranks.
+// Roles lists the roles that the operator knows in the order of their ranks. A Custom job may have others, of names of its own.
 var Roles = []Role{Chief, Master, Launcher, Worker, PS, Evaluator}
+
+// Roles returns the roles of the job in the order of their ranks: those of v1alpha1.Roles, then those of its own by name.
+func (s *TrainingJobSpec) Roles() []Role {
+	roles := make([]Role, 0, len(s.ReplicaSpecs))
+	for role := range s.ReplicaSpecs {
+		roles = append(roles, role)
+	}
+	slices.SortFunc(roles, Role.Compare)
+	return roles
+}
+
+// Compare returns -1, 0 or 1 as the ranks of r come before, with or after those of s.
+func (r Role) Compare(s Role) int {
+	return cmp.Or(cmp.Compare(r.place(), s.place()), cmp.Compare(r, s))
+}
+
+// place returns the place of r among Roles; a role of a job's own comes after them.
+func (r Role) place() int {
+	if i := slices.Index(Roles, r); i >= 0 {
+		return i
+	}
+	return len(Roles)
+}
 
 // IsLeader reports whether a job can have only one replica of r, which leads the others.
 func (r Role) IsLeader() bool { return r == Chief || r == Master || r == Launcher }
@@ -53,6 +79,7 @@ type ReplicaSpec struct {
 	// restartScope says what is restarted when a replica of this role breaks: Replica (only it), Role (all of its
 	// role) or Job (the whole job). Default by framework and role; the scope in force is in
 	// status.replicaStatuses.
+	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`
 
@@ -110,8 +137,6 @@ const (
 )
 
 // RestartScope says what is restarted when a replica breaks.
-//
-// +kubebuilder:validation:Enum=Replica;Role;Job
 type RestartScope string
 
 // The restart scopes, narrow to wide.

@@ -8,26 +8,29 @@ type TrainingJobStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// shape is a hash of what only a suspended job may change, as the present pods have it; nobody's but the operator's.
-	// +optional
-	Shape string `json:"shape,omitempty"`
-
 	// phase sums the conditions up in one word.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 	// reason says in one word why the job is in this phase.
-	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// message says in one sentence why the job is in this phase.
-	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// ready is the number of replicas whose pod is ready, of all replicas: "7/8".
-	// +kubebuilder:validation:MaxLength=16
+	// ready is readyReplicas of replicas: "7/8".
 	// +optional
 	Ready string `json:"ready,omitempty"`
+	// replicas is the number of replicas that the job should have, in all roles.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// readyReplicas is the number of replicas whose pod is ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// queue that the job waits in or was admitted by: Kueue's, which the label kueue.x-k8s.io/queue-name names, else
+	// spec.scheduling.queue.
+	// +optional
+	Queue string `json:"queue,omitempty"`
 	// attempt is the number of whole-job restarts so far: 0 in the job's first life.
 	// +optional
 	Attempt int32 `json:"attempt"`
@@ -38,7 +41,6 @@ type TrainingJobStatus struct {
 	// +optional
 	ChargedRestarts int32 `json:"chargedRestarts"`
 	// budgets say how much of each budget is used up; one that was never charged is left out.
-	// +kubebuilder:validation:MaxItems=5
 	// +listType=map
 	// +listMapKey=name
 	// +optional
@@ -53,7 +55,6 @@ type TrainingJobStatus struct {
 	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
 
 	// replicaStatuses says by role how its replicas are.
-	// +kubebuilder:validation:MaxProperties=6
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
 
@@ -61,12 +62,10 @@ type TrainingJobStatus struct {
 	// +optional
 	LastFailure *Failure `json:"lastFailure,omitempty"`
 	// incidents are the last 10 restarts, newest first.
-	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Incidents []Incident `json:"incidents,omitempty"`
 	// avoidedNodes are the nodes that the job's new pods avoid, sorted by name.
-	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
 	// +optional
@@ -85,7 +84,7 @@ type TrainingJobStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// nextStartTime is the time before which no pod is created, because of the back-off after a whole-job restart. That of
-	// single replicas is in replicaStatuses, nextStarts.
+	// single replicas is in memory.roles.nextStarts.
 	// +optional
 	NextStartTime *metav1.Time `json:"nextStartTime,omitempty"`
 	// suspendedSeconds is how long the job was suspended after its first start, without the present suspension.
@@ -94,20 +93,21 @@ type TrainingJobStatus struct {
 	// runningSeconds is how long the job ran, in all its attempts, without the present run.
 	// +optional
 	RunningSeconds int64 `json:"runningSeconds,omitempty"`
-	// effectiveTimeRatio is the time that the job ran over the time since its first start, suspensions left out, as
+	// runningTimeRatio is the time that the job ran over the time since its first start, suspensions left out, as
 	// of the latest change of this status: "0.973".
-	// +kubebuilder:validation:MaxLength=8
 	// +optional
-	EffectiveTimeRatio string `json:"effectiveTimeRatio,omitempty"`
+	RunningTimeRatio string `json:"runningTimeRatio,omitempty"`
 	// duration is the time from startTime to completionTime, once the job has finished: "1h2m3s".
-	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Duration string `json:"duration,omitempty"`
+
+	// memory is what the operator must remember to go on. It is nobody's but the operator's: its form may change with any version.
+	// +optional
+	Memory Memory `json:"memory,omitempty"`
 
 	// conditions say what is true of the job; their types and reasons are listed in the API reference.
 	// +listType=map
 	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -133,45 +133,14 @@ type ReplicaStatus struct {
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`
 	// selector selects the pods of this role; the scale subresource shows it.
-	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// startedIndexes are the replicas that have run in their present life: "0-3,5".
-	// +kubebuilder:validation:MaxLength=65536
+	// parked is the number of workers of an elastic job that are parked for lack of room.
 	// +optional
-	StartedIndexes string `json:"startedIndexes,omitempty"`
-	// succeededIndexes are the replicas that have succeeded: "0-3,5".
-	// +kubebuilder:validation:MaxLength=65536
-	// +optional
-	SucceededIndexes string `json:"succeededIndexes,omitempty"`
-	// givenUpIndexes are the evaluators that failed for good in this attempt; they are not run again: "0-3,5".
-	// +kubebuilder:validation:MaxLength=65536
-	// +optional
-	GivenUpIndexes string `json:"givenUpIndexes,omitempty"`
-	// parkedIndexes are the workers of an elastic job that are parked for lack of room: "6-7".
-	// +kubebuilder:validation:MaxLength=65536
-	// +optional
-	ParkedIndexes string `json:"parkedIndexes,omitempty"`
-	// parkedTime is when the latest of them was parked; they are tried again elastic.growAfterSeconds later.
-	// +optional
-	ParkedTime *metav1.Time `json:"parkedTime,omitempty"`
+	Parked int32 `json:"parked,omitempty"`
 	// spares is the number of placeholder pods that hold a node.
 	// +optional
 	Spares int32 `json:"spares,omitempty"`
-	// replacements says how often each replica was replaced in this attempt: "0-3:1,5:2"; 0 is left out.
-	// +kubebuilder:validation:MaxLength=131072
-	// +optional
-	Replacements string `json:"replacements,omitempty"`
-	// restartsInRow says how many restarts in a row each replica has gone through, with less than 10 minutes from the start of
-	// one life to the end of it: "0-3:1,5:2"; 0 is left out. It sets the back-off of the replica alone.
-	// +kubebuilder:validation:MaxLength=131072
-	// +optional
-	RestartsInRow string `json:"restartsInRow,omitempty"`
-	// nextStarts says before which time, in Unix seconds, the present life of each restarted replica may not begin:
-	// "0-3:1767225600"; it is left out once nothing counts from it any more.
-	// +kubebuilder:validation:MaxLength=196608
-	// +optional
-	NextStarts string `json:"nextStarts,omitempty"`
 }
 
 // ProgressStatus is how far the training is, in its own words.
@@ -179,7 +148,6 @@ type ProgressStatus struct {
 	// step is the highest step reported.
 	Step int64 `json:"step"`
 	// checkpoint is the latest checkpoint reported.
-	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
 	// renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows within 5 minutes; the
@@ -188,9 +156,7 @@ type ProgressStatus struct {
 	RenewTime *metav1.Time `json:"renewTime,omitempty"`
 }
 
-// Phase sums the conditions up in one word.
-//
-// +kubebuilder:validation:Enum=Created;Queued;Pending;Running;Restarting;Suspended;Succeeded;Failed
+// Phase sums the conditions up in one word: Created, Queued, Pending, Running, Restarting, Suspended, Succeeded or Failed.
 type Phase string
 
 // The phases.

@@ -15,11 +15,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp
 // +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=.status.reason,priority=1
 // +kubebuilder:printcolumn:name=Framework,type=string,JSONPath=.spec.framework,priority=1
-// +kubebuilder:printcolumn:name=Queue,type=string,JSONPath=.spec.scheduling.queue,priority=1
+// +kubebuilder:printcolumn:name=Queue,type=string,JSONPath=.status.queue,priority=1
 // +kubebuilder:printcolumn:name=Attempt,type=integer,JSONPath=.status.attempt,priority=1
 // +kubebuilder:printcolumn:name=Step,type=integer,JSONPath=.status.progress.step,priority=1
 // +kubebuilder:printcolumn:name=Checkpoint,type=string,JSONPath=.status.progress.checkpoint,priority=1
-// +kubebuilder:printcolumn:name=Effective,type=string,JSONPath=.status.effectiveTimeRatio,priority=1
+// +kubebuilder:printcolumn:name=Running,type=string,JSONPath=.status.runningTimeRatio,priority=1
 // +kubebuilder:printcolumn:name=Duration,type=string,JSONPath=.status.duration,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name becomes the name of a Service and part of host names: write lower-case letters, digits and '-', beginning with a letter"
 // +kubebuilder:validation:XValidation:rule="self.spec.replicaSpecs.all(r, size(self.metadata.name) + size(r) + 2 + size(string(r == 'Worker' && has(self.spec.elastic) ? self.spec.elastic.maxReplicas : self.spec.replicaSpecs[r].replicas)) <= 63)",message="metadata.name is too long: each replica gets the host name <name>-<role>-<index>, which must fit the 63 characters of a DNS label; write a shorter name"
@@ -77,18 +77,19 @@ type TrainingJobSpec struct {
 	// Queues such as Kueue write it. Default false.
 	// +kubebuilder:default=false
 	// +optional
-	Suspend bool `json:"suspend"`
+	Suspend *bool `json:"suspend,omitempty"`
 
-	// managedBy names another controller that runs this job; the operator then leaves it alone. Default:
-	// empty, this operator. Immutable.
+	// managedBy names the controller that runs this job; the operator leaves one that is another's alone. Default:
+	// trainingjob.dev/operator, this operator. Immutable.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	ManagedBy string `json:"managedBy,omitempty"`
 
-	// replicaSpecs says by role (Chief, Master, Launcher, PS, Worker, Evaluator) how many pods of which template the job has.
+	// replicaSpecs says by role (Chief, Master, Launcher, PS, Worker, Evaluator) how many pods of which template the job has. A
+	// Custom job may have roles of its own beside these: a name in lower case, such as actor, learner or loader; 16 roles at most.
 	// +kubebuilder:validation:MinProperties=1
-	// +kubebuilder:validation:MaxProperties=6
-	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['Chief', 'Master', 'Launcher', 'PS', 'Worker', 'Evaluator'])",message="unknown role: write Chief, Master, Launcher, PS, Worker or Evaluator"
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['Chief', 'Master', 'Launcher', 'PS', 'Worker', 'Evaluator'] || (r.matches('^[a-z][a-z0-9]{0,14}$') && !(r in ['chief', 'master', 'launcher', 'ps', 'worker', 'evaluator', 'spare'])))",message="unknown role: write Chief, Master, Launcher, PS, Worker or Evaluator; a Custom job may have others, with names of 1 to 15 lower-case letters and digits, but spare"
 	// +required
 	ReplicaSpecs map[Role]ReplicaSpec `json:"replicaSpecs"`
 
@@ -121,6 +122,17 @@ type TrainingJobSpec struct {
 	// progress makes the job report how far it is, so that a hang is noticed. Default: it does not.
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
+}
+
+// OperatorName is the name of this operator in spec.managedBy.
+const OperatorName = Group + "/operator"
+
+// IsSuspended reports whether the job is to have no pods.
+func (s *TrainingJobSpec) IsSuspended() bool { return s.Suspend != nil && *s.Suspend }
+
+// IsManagedElsewhere reports whether another controller runs the job.
+func (s *TrainingJobSpec) IsManagedElsewhere() bool {
+	return s.ManagedBy != "" && s.ManagedBy != OperatorName
 }
 
 // Framework is the training framework whose launcher the replicas run.

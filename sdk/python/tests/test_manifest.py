@@ -109,6 +109,13 @@ class Manifests(unittest.TestCase):
         self.assertEqual(made["metadata"]["labels"], {"team": "a", "kueue.x-k8s.io/queue-name": "gpus"})
         self.assertEqual(made["spec"]["replicaSpecs"]["Worker"]["spares"], {"count": 2})
 
+    def test_a_custom_job_may_have_roles_of_its_own(self):
+        made = tj.job("j", "Custom", {"Worker": tj.replicas(image="i"), "actor": tj.replicas(4, image="i")})
+        self.assertEqual(sorted(made["spec"]["replicaSpecs"]), ["Worker", "actor"])
+        for framework, role in (("PyTorch", "actor"), ("Custom", "ps"), ("Custom", "worker"), ("Custom", "Actor"), ("Custom", "spare")):
+            with self.assertRaisesRegex(ValueError, "unknown role"):
+                tj.job("j", framework, {role: tj.replicas(image="i")})
+
     def test_environment_and_annotations_go_to_the_pods(self):
         pod = tj.template("i", env={"LR": 0.1}, annotations={"a": "b"})
         self.assertEqual(pod["metadata"], {"annotations": {"a": "b"}})

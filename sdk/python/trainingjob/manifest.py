@@ -15,6 +15,8 @@ API_VERSION = "trainingjob.dev/v1alpha1"
 KIND = "TrainingJob"
 FRAMEWORKS = ("TensorFlow", "PyTorch", "JAX", "Custom")
 ROLES = ("Chief", "Master", "Launcher", "Worker", "PS", "Evaluator")
+# A Custom job may have roles of its own.
+OWN_ROLE = re.compile(r"[a-z][a-z0-9]{0,14}")
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 
@@ -27,7 +29,8 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
 
     name: of the job and its Service: lower-case letters, digits and '-', beginning with a letter.
     framework: TensorFlow, PyTorch, JAX or Custom.
-    roles: from Chief, Master, Launcher, Worker, PS, Evaluator to what replicas() returns.
+    roles: from Chief, Master, Launcher, Worker, PS, Evaluator to what replicas() returns. A Custom job may have others, with
+      lower-case names of its own.
     namespace: default the client's.
     suspend: True creates it without pods. Default False.
     managed_by: another controller that runs this job. Default this operator.
@@ -43,7 +46,8 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
     if not roles:
         raise ValueError('roles is empty: write roles={"Worker": replicas(4, image=...)}')
     for role, spec in roles.items():
-        one_of("role", role, ROLES, required=True)
+        if not (framework == "Custom" and OWN_ROLE.fullmatch(role) and role.capitalize() not in ROLES and role not in ("ps", "spare")):
+            one_of("role", role, ROLES, required=True)
         if not isinstance(spec, dict) or "template" not in spec:
             raise ValueError(f'role {role}: write "{role}": replicas(4, image=...)')
     one_of("success_policy", success_policy, ("Leader", "AllWorkers"))

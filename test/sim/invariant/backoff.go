@@ -125,7 +125,7 @@ func (c *Checker) checkWholeBackOff(h *history, before, after *v1alpha1.Training
 		c.violate("14 back-off: the job restarts for the %dth time in a row and may begin at %v, promised is the %dth at %v",
 			said.restarts, said.until.UTC(), promised.restarts, promised.until.UTC())
 	}
-	for role, status := range after.Status.ReplicaStatuses {
+	for role, status := range after.Status.Memory.Roles {
 		if status.RestartsInRow+status.NextStarts != "" {
 			c.violate("14 back-off: the whole job restarts, and of %s restarts in a row %q, next starts %q are kept", role, status.RestartsInRow, status.NextStarts)
 		}

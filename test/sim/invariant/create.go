@@ -93,7 +93,7 @@ func (c *Checker) checkSpare(pod *corev1.Pod, d *operator.Decision, spare state.
 		c.violate("2 uniqueness: spare %s is in the Service", pod.Name)
 	case wanted == nil || spare.Index >= int(wanted.Count):
 		c.violate("5 bounds: spare %s is created", pod.Name)
-	case is(d.From, v1alpha1.ConditionFinished) || is(d.From, v1alpha1.ConditionSuspended) || d.From.Spec.Suspend:
+	case is(d.From, v1alpha1.ConditionFinished) || is(d.From, v1alpha1.ConditionSuspended) || d.From.Spec.IsSuspended():
 		c.violate("4 no work without cause: spare %s is created in phase %s", pod.Name, d.From.Status.Phase)
 	}
 }
@@ -120,8 +120,8 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 		c.violate("5 bounds: %s is created with %d replicas", name, job.Spec.Replicas(slot.Role))
 	case is(job, v1alpha1.ConditionFinished):
 		c.violate("10 a verdict is final: %s is created, the job is %s", name, job.Status.Phase)
-	case job.DeletionTimestamp != nil || job.Spec.Suspend || is(job, v1alpha1.ConditionSuspended):
-		c.violate("4 no work without cause: %s is created, suspend %t, phase %s, deleted %v", name, job.Spec.Suspend, job.Status.Phase, job.DeletionTimestamp)
+	case job.DeletionTimestamp != nil || job.Spec.IsSuspended() || is(job, v1alpha1.ConditionSuspended):
+		c.violate("4 no work without cause: %s is created, suspend %t, phase %s, deleted %v", name, job.Spec.IsSuspended(), job.Status.Phase, job.DeletionTimestamp)
 	case slices.ContainsFunc(job.Status.Budgets, func(b v1alpha1.Budget) bool { return b.Used > b.Limit }):
 		c.violate("4 no work without cause: %s is created, a budget is used up: %v", name, job.Status.Budgets)
 	case m == nil || lifeIn(job, memory, slot) != life:

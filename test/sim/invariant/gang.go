@@ -82,7 +82,7 @@ func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 	now, _ := c.knownTo(d)
 	left := func(job *v1alpha1.TrainingJob, unseen bool) (n int32) {
 		memory := memoryOf(job)
-		for _, role := range v1alpha1.Roles {
+		for _, role := range spec.Roles() {
 			m := memory[role]
 			for i := range int(spec.Replicas(role)) {
 				slot := state.Slot{Role: role, Index: i}

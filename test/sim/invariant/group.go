@@ -77,7 +77,7 @@ func (c *Checker) checkCreateGroup(group *schedulingv1beta1.PodGroup, d *operato
 		c.violate("17 gang: group %s is created for a job that wants none", group.Name)
 	case group.Name != groupName(job, int(job.Status.Attempt)):
 		c.violate("17 gang: group %s is created in attempt %d", group.Name, job.Status.Attempt)
-	case is(job, v1alpha1.ConditionFinished) || is(job, v1alpha1.ConditionSuspended) || job.Spec.Suspend || job.DeletionTimestamp != nil:
+	case is(job, v1alpha1.ConditionFinished) || is(job, v1alpha1.ConditionSuspended) || job.Spec.IsSuspended() || job.DeletionTimestamp != nil:
 		c.violate("4 no work without cause: group %s is created in phase %s", group.Name, job.Status.Phase)
 	}
 }

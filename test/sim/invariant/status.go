@@ -18,9 +18,9 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	h := c.of(after.UID)
 	was, now := &before.Status, &after.Status
 	if c.Say != nil {
-		workers := now.ReplicaStatuses[v1alpha1.Worker]
+		workers := now.Memory.Roles[v1alpha1.Worker]
 		c.Say("status %s %s: %.80s; attempt %d, %d restarts (%d charged), workers started %q succeeded %q replaced %q", now.Phase, now.Reason, now.Message,
-			now.Attempt, now.Restarts, now.ChargedRestarts, workers.StartedIndexes, workers.SucceededIndexes, workers.Replacements)
+			now.Attempt, now.Restarts, now.ChargedRestarts, workers.Started, workers.Succeeded, workers.Replacements)
 	}
 	if d == nil || !d.Leads() {
 		h.rogue = versionOf(after)
@@ -94,9 +94,9 @@ func (c *Checker) checkNew(now *v1alpha1.TrainingJobStatus) {
 	if now.Attempt != 0 || now.Restarts != 0 || now.ChargedRestarts != 0 {
 		c.violate("9 monotone: a new job begins with attempt %d and %d restarts", now.Attempt, now.Restarts)
 	}
-	for role, status := range now.ReplicaStatuses {
-		if status.StartedIndexes+status.SucceededIndexes+status.Replacements+status.RestartsInRow+status.NextStarts != "" {
-			c.violate("9 monotone: a new job inherits for %s started %q, succeeded %q, replaced %q", role, status.StartedIndexes, status.SucceededIndexes, status.Replacements)
+	for role, status := range now.Memory.Roles {
+		if status.Started+status.Succeeded+status.Replacements+status.RestartsInRow+status.NextStarts != "" {
+			c.violate("9 monotone: a new job inherits for %s started %q, succeeded %q, replaced %q", role, status.Started, status.Succeeded, status.Replacements)
 		}
 	}
 }
@@ -146,9 +146,9 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 		}
 	}
 	h.noteRecovery(&before.Status, &after.Status)
-	for role, status := range after.Status.ReplicaStatuses {
-		if status.GivenUpIndexes != "" && status.GivenUpIndexes != before.Status.ReplicaStatuses[role].GivenUpIndexes {
-			h.happened[v1alpha1.EventReplicaGivenUp] += 1 + strings.Count(status.GivenUpIndexes, ",")
+	for role, status := range after.Status.Memory.Roles {
+		if status.GivenUp != "" && status.GivenUp != before.Status.Memory.Roles[role].GivenUp {
+			h.happened[v1alpha1.EventReplicaGivenUp] += 1 + strings.Count(status.GivenUp, ",")
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (h *history) noteAvoided(was, now *v1alpha1.TrainingJobStatus, at time.Time
 
 // noteRecovery counts what Events of the recovery may tell of.
 func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
-	if a, b := was.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes, now.ReplicaStatuses[v1alpha1.Worker].ParkedIndexes; a != b {
+	if a, b := was.Memory.Roles[v1alpha1.Worker].Parked, now.Memory.Roles[v1alpha1.Worker].Parked; a != b {
 		h.parkings++
 		h.happened[v1alpha1.EventWorkersParked]++
 		h.happened[v1alpha1.EventWorkersUnparked]++

@@ -86,7 +86,7 @@ func awaited(job *v1alpha1.TrainingJob) []state.Slot {
 		return []state.Slot{state.Leader(&job.Spec)}
 	}
 	var all []state.Slot
-	for _, role := range v1alpha1.Roles {
+	for _, role := range job.Spec.Roles() {
 		for i := range int(job.Spec.Replicas(role)) {
 			if role.IsLeader() || role == v1alpha1.Worker {
 				all = append(all, state.Slot{Role: role, Index: i})

@@ -111,7 +111,7 @@ func TestADayOfFailures(t *testing.T) {
 	fmt.Printf("%d nodes, %d day(s): %d nodes died under the job and its program crashed %d times; %d restarts, %d charged\n"+
 		"  effective time ratio %.4f (the status says %s), mis-charged %d, placed on an avoided node %d, ranks alive twice %d\n",
 		*nodes, *days, c.losses, c.crashes, status.Restarts, status.ChargedRestarts,
-		min(1, ran.Seconds()/(whole+10*time.Minute).Seconds()), status.EffectiveTimeRatio, misbilled, c.placedOnAvoided, c.doubled)
+		min(1, ran.Seconds()/(whole+10*time.Minute).Seconds()), status.RunningTimeRatio, misbilled, c.placedOnAvoided, c.doubled)
 	if misbilled != 0 || c.placedOnAvoided != 0 || c.doubled != 0 {
 		t.Errorf("mis-charged %d, placed on an avoided node %d, ranks alive twice %d: want none", misbilled, c.placedOnAvoided, c.doubled)
 	}

@@ -29,13 +29,13 @@ func (w *World) EditSpec(change func(*v1alpha1.TrainingJobSpec)) {
 	}
 	edited := job.DeepCopy()
 	change(&edited.Spec)
-	w.say("user: suspend %t, workers %d", edited.Spec.Suspend, edited.Spec.Replicas(v1alpha1.Worker))
+	w.say("user: suspend %t, workers %d", edited.Spec.IsSuspended(), edited.Spec.Replicas(v1alpha1.Worker))
 	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Jobs, Key: w.Key, Object: edited})
 }
 
 // Suspend sets spec.suspend.
 func (w *World) Suspend(yes bool) {
-	w.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = yes })
+	w.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = &yes })
 }
 
 // Scale sets the number of workers.

@@ -1,0 +1,60 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Memory is what the operator must remember of a job from one pass to the next. It is in the status, as the status is all that
+// survives the operator; it is nobody's but the operator's, and its form may change with any version.
+type Memory struct {
+	// shape is a hash of what only a suspended job may change, as the present pods have it.
+	// +optional
+	Shape string `json:"shape,omitempty"`
+	// roles is what is remembered of the replicas of each role.
+	// +optional
+	Roles map[Role]RoleMemory `json:"roles,omitempty"`
+	// charges are the restarts charged to each budget within its window.
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Charges []Charges `json:"charges,omitempty"`
+}
+
+// RoleMemory is what is remembered of one role's replicas. Sets of indexes are written as "0-3,5", numbers by index as
+// "0-3:1,5:2", zeros left out.
+type RoleMemory struct {
+	// started are the replicas that have run in their present life.
+	// +optional
+	Started string `json:"started,omitempty"`
+	// succeeded are the replicas that have succeeded.
+	// +optional
+	Succeeded string `json:"succeeded,omitempty"`
+	// givenUp are the evaluators that failed for good in this attempt; they are not run again.
+	// +optional
+	GivenUp string `json:"givenUp,omitempty"`
+	// parked are the workers of an elastic job that are parked for lack of room.
+	// +optional
+	Parked string `json:"parked,omitempty"`
+	// parkedTime is when the latest of them was parked; they are tried again elastic.growAfterSeconds later.
+	// +optional
+	ParkedTime *metav1.Time `json:"parkedTime,omitempty"`
+	// replacements says how often each replica was replaced in this attempt.
+	// +optional
+	Replacements string `json:"replacements,omitempty"`
+	// restartsInRow says how many restarts in a row each replica has gone through, with less than 10 minutes from the start of
+	// one life to the end of it. It sets the back-off of the replica alone.
+	// +optional
+	RestartsInRow string `json:"restartsInRow,omitempty"`
+	// nextStarts says before which time, in Unix seconds, the present life of each restarted replica may not begin;
+	// it is left out once nothing counts from it any more.
+	// +optional
+	NextStarts string `json:"nextStarts,omitempty"`
+}
+
+// Charges are the restarts charged to one budget.
+type Charges struct {
+	// name of the budget.
+	Name BudgetName `json:"name"`
+	// times of the restarts, oldest first.
+	// +listType=atomic
+	// +optional
+	Times []metav1.Time `json:"times,omitempty"`
+}
