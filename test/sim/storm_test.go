@@ -51,6 +51,16 @@ var jobs = [][]builder.JobOption{
 	{builder.Workers(4), builder.AllWorkers(), native, builder.MinAvailable(2)},
 	{builder.Framework(v1alpha1.TensorFlow), builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), builder.Evaluators(1), native},
 	{pytorch, builder.Workers(2), builder.Spares(v1alpha1.Worker, 1), native},
+	{tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.Evaluators(1)},
+	{tensorflow, builder.Workers(3)},
+	{builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.PS(1), builder.Evaluators(1)},
+	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), builder.Elastic(1, 4)},
+	{pytorch, builder.Workers(3), builder.Elastic(2, 4), metElsewhere},
+}
+
+// metElsewhere lets the workers of an elastic job meet at an endpoint outside the job.
+func metElsewhere(job *v1alpha1.TrainingJob) {
+	job.Spec.Elastic.Rendezvous = &v1alpha1.Rendezvous{Endpoint: "etcd:2379"}
 }
 
 // impatient leaves out at once the workers that fit nowhere, and tries them again soon.

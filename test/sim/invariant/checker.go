@@ -144,7 +144,7 @@ func (c *Checker) hearJob(change *server.Change) {
 	switch {
 	case was == nil:
 		h := c.of(is.UID)
-		h.widest = state.Total(&is.Spec)
+		h.widest = total(&is.Spec)
 	case byOperator && change.Request.Verb == server.Delete:
 		c.checkDeleteJob(change.Request, was)
 	case byOperator && !change.Request.Status:
@@ -154,7 +154,7 @@ func (c *Checker) hearJob(change *server.Change) {
 		c.checkStatus(was, is, decisionOf(change))
 	default:
 		h := c.of(is.UID)
-		if n := state.Total(&is.Spec); n != state.Total(&was.Spec) {
+		if n := total(&is.Spec); n != total(&was.Spec) {
 			h.scalings++
 			h.widest = max(h.widest, n)
 		}

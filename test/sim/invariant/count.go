@@ -7,7 +7,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -109,7 +108,7 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 		if is.Pod == was.Pod && is.Cause == was.Cause {
 			continue // it happened as was said, for want of another
 		}
-		slot, life, _ := state.ParsePodName(after.Name, is.Pod)
+		slot, life, _ := parsePodName(after.Name, is.Pod)
 		c.checkCause(h, before, place{slot, life}, &is.Failure)
 	}
 	return change
@@ -155,7 +154,7 @@ func (c *Checker) checkScope(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
 	if len(job.Spec.Recovery.Rules) > 0 || i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang {
 		return
 	}
-	if want := policy.ScopeOf(&job.Spec, i.Role, int(i.Index)); i.Scope != want {
+	if want := scopeOf(&job.Spec, state.Slot{Role: i.Role, Index: int(i.Index)}); i.Scope != want {
 		c.violate("8 exactly once: the restart of %s-%d has scope %s, not %s", i.Role, i.Index, i.Scope, want)
 	}
 }

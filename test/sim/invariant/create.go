@@ -22,11 +22,11 @@ import (
 // checkCreate holds the create of a pod against the job.
 func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.Decision) {
 	h := c.of(d.UID())
-	if spare, isSpare := state.ParseSpareName(d.From.Name, pod.Name); isSpare {
+	if spare, isSpare := parseSpareName(d.From.Name, pod.Name); isSpare {
 		c.checkSpare(pod, d, spare)
 		return
 	}
-	slot, life, named := state.ParsePodName(d.From.Name, pod.Name)
+	slot, life, named := parsePodName(d.From.Name, pod.Name)
 	if !named {
 		c.violate("1 identity: %s is no name of a pod of %s", pod.Name, d.From.Name)
 		return
@@ -104,7 +104,7 @@ func (c *Checker) checkFuture(name string, d *operator.Decision, slot state.Slot
 		return
 	}
 	for _, o := range d.Process.Cache.List(server.Pods) {
-		theirs, later, named := state.ParsePodName(d.From.Name, o.GetName())
+		theirs, later, named := parsePodName(d.From.Name, o.GetName())
 		if ref := metav1.GetControllerOfNoCopy(o); named && theirs == slot && life.Before(later) && ref != nil && ref.UID == d.UID() {
 			c.violate("3 fence: %s is created by a process that sees %s", name, o.GetName())
 		}
@@ -158,7 +158,7 @@ func (c *Checker) checkFence(pod *corev1.Pod, uid types.UID, slot state.Slot, li
 		if c.isFenced(other) {
 			continue
 		}
-		theirs, former, named := state.ParsePodName(ref.Name, other.Name)
+		theirs, former, named := parsePodName(ref.Name, other.Name)
 		switch {
 		case ref.UID != uid:
 			c.violate("3 fence: %s is created while %s of a former job can run", pod.Name, other.Name)

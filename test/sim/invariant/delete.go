@@ -31,7 +31,7 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 		return // the garbage collector wants it gone too
 	}
 	c.checkForce(r, pod)
-	if _, isSpare := state.ParseSpareName(job.Name, pod.Name); !isSpare {
+	if _, isSpare := parseSpareName(job.Name, pod.Name); !isSpare {
 		c.checkReason(r, pod, d, job)
 	}
 }
@@ -48,7 +48,7 @@ func (c *Checker) isLeftBehind(pod *corev1.Pod, d *operator.Decision) bool {
 
 // checkReason : a pod is deleted for one of the allowed reasons.
 func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
-	slot, life, _ := state.ParsePodName(job.Name, pod.Name)
+	slot, life, _ := parsePodName(job.Name, pod.Name)
 	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot)
 	switch {
 	case is(job, v1alpha1.ConditionFinished):

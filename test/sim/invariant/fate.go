@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
@@ -65,7 +64,7 @@ func (c *Checker) fateOf(pod *corev1.Pod) (*fate, *history) {
 	if ref == nil || ref.Kind != v1alpha1.Kind {
 		return nil, nil
 	}
-	slot, life, named := state.ParsePodName(ref.Name, pod.Name)
+	slot, life, named := parsePodName(ref.Name, pod.Name)
 	if !named {
 		return nil, nil
 	}

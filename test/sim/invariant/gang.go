@@ -74,7 +74,7 @@ func conditionOf(group *schedulingv1beta1.PodGroup, d *operator.Decision) string
 // workers; but not more than there are left to run. What has ended unseen may be counted or not.
 func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 	spec := &d.From.Spec
-	wanted := int32(state.Total(spec))
+	wanted := int32(total(spec))
 	if spec.Elastic != nil {
 		wanted += spec.Elastic.MinReplicas - spec.Replicas(v1alpha1.Worker)
 	}

@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
 )
@@ -31,7 +30,7 @@ func (c *Checker) Quiet() {
 		if ref == nil || ref.UID != job.UID {
 			continue
 		}
-		if slot, _, named := state.ParsePodName(job.Name, pod.Name); named && !world.IsOver(pod) {
+		if slot, _, named := parsePodName(job.Name, pod.Name); named && !world.IsOver(pod) {
 			active[slot.Role]++
 		}
 	}
@@ -50,7 +49,7 @@ func (c *Checker) Quiet() {
 func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
 	h, memory := c.of(job.UID), memoryOf(job)
 	for _, pod := range c.world.Pods() {
-		slot, life, named := state.ParsePodName(job.Name, pod.Name)
+		slot, life, named := parsePodName(job.Name, pod.Name)
 		f := h.byPod[pod.UID]
 		if !named || f == nil || memory[slot.Role] == nil || life != lifeIn(job, memory, slot) || !inRange(job, slot) {
 			continue

@@ -16,6 +16,9 @@ import (
 // shared are the variables that all replicas of an attempt must agree upon.
 var shared = []string{"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PET_NNODES", "JAX_NUM_PROCESSES", "JAX_COORDINATOR_ADDRESS", "TF_CONFIG", v1alpha1.EnvLeaderAddress}
 
+// leaders are the variables that say where the leader is.
+var leaders = []string{"MASTER_ADDR", "JAX_COORDINATOR_ADDRESS", v1alpha1.EnvLeaderAddress}
+
 // checkRendezvous : all pods of an attempt see the same cluster, and each has a rank of its own.
 func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) {
 	rank := pod.Labels[v1alpha1.LabelRank]
@@ -23,7 +26,7 @@ func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 		c.violate("15 rendezvous: %s has rank %s, as %s has", pod.Name, rank, other)
 	}
 	h.ranks[rank] = slot
-	if want := state.HostName(job.Name, slot); pod.Spec.Hostname != want || pod.Spec.Subdomain != job.Name {
+	if want := hostName(job.Name, slot); pod.Spec.Hostname != want || pod.Spec.Subdomain != job.Name {
 		c.violate("15 rendezvous: %s has host name %s.%s, not %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain, want, job.Name)
 	}
 	if job.Spec.Elastic != nil || slot.Role == v1alpha1.Evaluator {
@@ -35,7 +38,10 @@ func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 			cluster, _, _ := strings.Cut(v.Value, `"task"`) // TF_CONFIG says behind it who the replica is
 			seen = append(seen, v.Name+"="+cluster)
 		}
-		if want := strconv.Itoa(state.WorldSize(&job.Spec)); v.Name == "WORLD_SIZE" && v.Value != want {
+		if host := hostName(job.Name, leader(&job.Spec)) + "." + job.Name + "."; slices.Contains(leaders, v.Name) && !strings.HasPrefix(v.Value, host) {
+			c.violate("15 rendezvous: %s has %s=%s, the leader is %s", pod.Name, v.Name, v.Value, host)
+		}
+		if want := strconv.Itoa(worldSize(&job.Spec)); v.Name == "WORLD_SIZE" && v.Value != want {
 			c.violate("15 rendezvous: %s has WORLD_SIZE %s, not %s", pod.Name, v.Value, want)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -14,7 +13,7 @@ import (
 func (c *Checker) checkSuccesses(h *history, before, after *v1alpha1.TrainingJob) {
 	old, memory := memoryOf(before), memoryOf(after)
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
-	again := (before.Status.Attempt != after.Status.Attempt || resumed) && policy.IsCollective(&after.Spec)
+	again := (before.Status.Attempt != after.Status.Attempt || resumed) && isCollective(&after.Spec)
 	for role, m := range old {
 		for i := range h.widest {
 			slot := state.Slot{Role: role, Index: i}
@@ -69,7 +68,7 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 		c.violate("12 verdicts are earned: the job failed without a failure")
 		return
 	}
-	slot, life, named := state.ParsePodName(after.Name, f.Pod)
+	slot, life, named := parsePodName(after.Name, f.Pod)
 	truly := c.causeOf(h, place{slot, life}, before)
 	switch {
 	case f.Cause == v1alpha1.CauseStartup || f.Cause == v1alpha1.CauseHang || after.Status.Reason == v1alpha1.ReasonNoProgress:
@@ -83,7 +82,7 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 // awaited returns the slots whose success is the job's.
 func awaited(job *v1alpha1.TrainingJob) []state.Slot {
 	if job.Spec.SuccessPolicy != v1alpha1.SuccessAllWorkers {
-		return []state.Slot{state.Leader(&job.Spec)}
+		return []state.Slot{leader(&job.Spec)}
 	}
 	var all []state.Slot
 	for _, role := range job.Spec.Roles() {
