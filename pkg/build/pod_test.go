@@ -218,7 +218,8 @@ func FuzzPods(f *testing.F) {
 		}
 		names, ranks := map[string]bool{}, map[string]bool{}
 		environment := framework.For(job.Spec.Framework).Environment(job)
-		for _, slot := range builder.Snapshot(job).Slots() {
+		for r := range builder.Snapshot(job).Replicas() {
+			slot := r.Slot
 			pod := build.Pod(job, slot, state.Life{Attempt: int(attempt), Replacement: int(replacement)}, environment(slot), state.Avoided{Required: []string{"bad"}})
 			rank := pod.Labels[v1alpha1.LabelRank]
 			if names[pod.Name] || ranks[rank] {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -22,41 +21,31 @@ import (
 // queue in the API server, where the scheduler and the nodes wait as well. The jobs of one namespace have a quarter of them.
 const Parallelism = 32
 
-// Act takes the steps and stops at the first error: what the pods need to find each other and to be a gang comes
-// first, and then everything else in parallel. What the API server refuses for good becomes the refusal of the job's next
+// Act takes the steps, stage by stage, and stops at the first error. What the API server refuses for good becomes the refusal of the job's next
 // snapshot and is no error; everything else that fails is.
 func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error {
 	if len(steps) == 0 {
 		return nil
 	}
-	isFirst := func(step plan.Step) bool {
-		switch step.(type) {
-		case plan.CreateService, plan.CreateLease, plan.CreateGroup, plan.ResizeGroup:
-			return true
-		default:
-			return false
-		}
-	}
 	build := plan.Pods(job)
+	var stages [plan.After + 1][]plan.Step
 	for _, step := range steps {
-		if isFirst(step) {
-			if err := c.take(ctx, job, step, build); err != nil {
-				return c.settle(job, err)
-			}
+		stages[plan.StageOf(step)] = append(stages[plan.StageOf(step)], step)
+	}
+	for _, step := range stages[plan.Before] {
+		if err := c.take(ctx, job, step, build); err != nil {
+			return c.settle(job, err)
 		}
 	}
-	isLast := func(step plan.Step) bool { return isFirst(step) || isSpareCreation(step) }
-	others := slices.DeleteFunc(slices.Clone(steps), isLast)
-	spares := slices.DeleteFunc(slices.Clone(steps), func(step plan.Step) bool { return !isSpareCreation(step) })
-	if len(spares) < len(steps) {
-		if err := c.settle(job, c.takeInParallel(ctx, job, others, build)); err != nil {
+	if len(stages[plan.Before])+len(stages[plan.Together]) > 0 {
+		if err := c.settle(job, c.takeInParallel(ctx, job, stages[plan.Together], build)); err != nil {
 			return err
 		}
 	}
-	if len(spares) == 0 {
+	if len(stages[plan.After]) == 0 {
 		return nil
 	}
-	return c.settleSpares(job, c.takeInParallel(ctx, job, spares, build))
+	return c.settleSpares(job, c.takeInParallel(ctx, job, stages[plan.After], build))
 }
 
 // takeInParallel takes the steps and returns the first error. After it no further step is taken; what is under way goes on, as a
@@ -147,7 +136,7 @@ func (c *Cluster) fence(ctx context.Context, job *v1alpha1.TrainingJob, step pla
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:null}}}`, step.UID, v1alpha1.LabelJobName)
 	err := c.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch)), client.DisableReadYourWritesConsistency)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsConflict(err) {
+	if err == nil || apierrors.IsNotFound(err) || isAnother(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return fmt.Errorf("taking pod %s out of the Service: %w", step.Name, err)

@@ -16,44 +16,43 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// addGang puts the job's pod groups into the snapshot: those of the scheduler that it asks for, and those that another has
+// addGang puts the job's pod groups into what is observed: those of the scheduler that it asks for, and those that another has
 // left behind. That the cluster has no such groups is a fact like any other: it may have them the next time.
-func (c *Cluster) addGang(ctx context.Context, s *state.Snapshot) error {
-	s.Gang.Scheduler = c.options.Gang
-	if scheduling := s.Job.Spec.Scheduling; scheduling != nil {
-		s.Gang.Scheduler = cmp.Or(scheduling.Gang, s.Gang.Scheduler)
+func (c *Cluster) addGang(ctx context.Context, o *state.Observed) error {
+	o.Gang.Scheduler = c.options.Gang
+	if scheduling := o.Job.Spec.Scheduling; scheduling != nil {
+		o.Gang.Scheduler = cmp.Or(scheduling.Gang, o.Gang.Scheduler)
 	}
 	for _, provider := range gang.Providers {
-		asked := provider.Name() == s.Gang.Scheduler
+		asked := provider.Name() == o.Gang.Scheduler
 		if !asked && !c.serves(provider.Name()) {
 			continue
 		}
-		err := c.addGroups(ctx, s, provider)
+		err := c.addGroups(ctx, o, provider)
 		switch {
 		case meta.IsNoMatchError(err) && asked:
-			s.Gang.Unavailable = c.unavailable(provider)
+			o.Gang.Unavailable = c.unavailable(provider)
 		case err != nil && !meta.IsNoMatchError(err):
 			return fmt.Errorf("listing the pod groups of %s: %w", provider.Name(), err)
 		}
 	}
-	s.KeepScheduler()
 	return nil
 }
 
-// addGroups puts the job's pod groups of one scheduler into the snapshot. It does not wait for own writes, as that would be for
+// addGroups puts the job's pod groups of one scheduler into what is observed. It does not wait for own writes, as that would be for
 // those of all jobs, and one may hang: pods join a group with the API server's word only.
-func (c *Cluster) addGroups(ctx context.Context, s *state.Snapshot, provider gang.Provider) error {
+func (c *Cluster) addGroups(ctx context.Context, o *state.Observed, provider gang.Provider) error {
 	_, list := provider.Empty()
-	err := c.client.List(ctx, list, client.InNamespace(s.Job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(s.Job.UID)},
+	err := c.client.List(ctx, list, client.InNamespace(o.Job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(o.Job.UID)},
 		client.DisableReadYourWritesConsistency)
 	if err != nil {
 		return err
 	}
-	return meta.EachListItem(list, func(o runtime.Object) error {
-		if group, isObject := o.(client.Object); isObject && isControlledBy(group, s.Job) {
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		if group, isObject := item.(client.Object); isObject && isControlledBy(group, o.Job) {
 			g := state.Group{Scheduler: provider.Name(), Name: group.GetName(), UID: group.GetUID(), Deleted: group.GetDeletionTimestamp() != nil}
 			g.Minimum, g.Waiting = provider.Read(group)
-			s.Gang.Groups = append(s.Gang.Groups, g)
+			o.Gang.Groups = append(o.Gang.Groups, g)
 		}
 		return nil
 	})

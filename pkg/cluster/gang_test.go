@@ -76,9 +76,13 @@ func TestWhichGroupsASnapshotHolds(t *testing.T) {
 		"none of a scheduler that has no groups": {&groupReader{}, "Coscheduling", nil, nil, "Coscheduling", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &state.Snapshot{Job: job}
+			o := &state.Observed{Job: job}
 			kube := c.has
-			if err := kube.cluster(c.scheduler, c.served...).addGang(t.Context(), s); err != nil {
+			if err := kube.cluster(c.scheduler, c.served...).addGang(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			s, err := state.New(*o)
+			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string

@@ -86,10 +86,11 @@ func TestUsableNodesAreCounted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", c.job...))
 			cluster := New(inventory{nodes: all}, nil, nil, testclock.NewFakePassiveClock(s.Now), Options{Parallel: 1, WatchNodes: !c.blind, LostAfter: 15 * time.Second})
-			if err := cluster.addNodes(context.Background(), s); err != nil {
+			o := s.Observed
+			if err := cluster.addNodes(context.Background(), &o); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, s.Usable); diff != "" {
+			if diff := cmp.Diff(c.want, o.Usable); diff != "" {
 				t.Errorf("usable nodes (-want +got):\n%s", diff)
 			}
 		})
@@ -139,7 +140,12 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("n1")), builder.Running("worker", 1, builder.On("n0")))
 			cluster := New(inventory{nodes: c.cached}, inventory{nodes: c.live}, nil, testclock.NewFakePassiveClock(s.Now),
 				Options{Parallel: 1, WatchNodes: !c.blind, LostAfter: 15 * time.Second, LostTaints: []string{"broken"}})
-			if err := cluster.addNodes(context.Background(), s); err != nil {
+			o := s.Observed
+			if err := cluster.addNodes(context.Background(), &o); err != nil {
+				t.Fatal(err)
+			}
+			s, err := state.New(o)
+			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string

@@ -17,43 +17,44 @@ import (
 // Observe returns the snapshot of a job: every read of one reconcile. It returns nil if the job is gone, and forgets it, and a
 // conflict error if the cache is older than the API server.
 func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Snapshot, error) {
-	s := &state.Snapshot{Job: &v1alpha1.TrainingJob{}}
-	if err := c.client.Get(ctx, key, s.Job); err != nil {
+	job := &v1alpha1.TrainingJob{}
+	if err := c.client.Get(ctx, key, job); err != nil {
 		if apierrors.IsNotFound(err) {
 			c.forget(key)
 		}
 		return nil, client.IgnoreNotFound(err)
 	}
-	pods, err := c.listPods(ctx, s.Job)
+	pods, err := c.listPods(ctx, job)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.verify(ctx, s.Job, pods); err != nil {
+	if err := c.verify(ctx, job, pods); err != nil {
 		return nil, err
 	}
-	addPods(s, pods)
+	o := &state.Observed{Now: c.clock.Now(), Job: job, LostAfter: c.options.LostAfter, SparePriorityClass: c.options.SparePriorityClass}
+	addPods(o, pods)
+	for _, add := range []func(context.Context, *state.Observed) error{c.addService, c.addProgress, c.addGang, c.addNodes} {
+		if err := add(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	known := c.note(job, nil)
+	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
+	o.SparesFrom = c.waitForSpares(o, o.Now)
+	s, err := state.New(*o)
+	if err != nil {
+		return nil, err
+	}
+	return c.confirmVanished(ctx, s)
+}
+
+func (c *Cluster) addService(ctx context.Context, o *state.Observed) error {
 	var service corev1.Service
-	if err = c.client.Get(ctx, key, &service); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading the Service: %w", err)
+	if err := c.client.Get(ctx, client.ObjectKeyFromObject(o.Job), &service); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the Service: %w", err)
 	}
-	s.HasService = isControlledBy(&service, s.Job)
-	if err := c.addProgress(ctx, s); err != nil {
-		return nil, err
-	}
-	if err := c.addGang(ctx, s); err != nil {
-		return nil, err
-	}
-	known := c.note(s.Job, nil)
-	s.Refusal, s.SpareRefusal, s.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
-	s.Now, s.SparePriorityClass = c.clock.Now(), c.options.SparePriorityClass
-	s.SparesFrom = c.waitForSpares(s, s.Now)
-	if err := s.Complete(); err != nil {
-		return nil, err
-	}
-	if err := c.confirmVanished(ctx, s); err != nil {
-		return nil, err
-	}
-	return s, c.addNodes(ctx, s)
+	o.HasService = isControlledBy(&service, o.Job)
+	return nil
 }
 
 // listPods returns the cached pods of the job and of former jobs of its name. It returns a conflict error while the cache does
@@ -71,51 +72,55 @@ func (c *Cluster) listPods(ctx context.Context, job *v1alpha1.TrainingJob) ([]co
 	return pods.Items, nil
 }
 
-func addPods(s *state.Snapshot, pods []corev1.Pod) {
+func addPods(o *state.Observed, pods []corev1.Pod) {
 	for i := range pods {
-		p, named := state.PodOf(s.Job.Name, &pods[i])
-		switch spare, isSpare := state.SpareOf(s.Job.Name, &pods[i]); {
-		case !isControlledBy(&pods[i], s.Job):
-			s.Former = append(s.Former, state.FormerPodOf(&pods[i]))
+		p, named := state.PodOf(o.Job.Name, &pods[i])
+		switch spare, isSpare := state.SpareOf(o.Job.Name, &pods[i]); {
+		case !isControlledBy(&pods[i], o.Job):
+			o.Former = append(o.Former, state.FormerPodOf(&pods[i]))
 		case isSpare:
-			s.Spares = append(s.Spares, spare)
+			o.Spares = append(o.Spares, spare)
 		case named:
-			s.Pods = append(s.Pods, p)
+			o.Pods = append(o.Pods, p)
 		}
 	}
 }
 
-// confirmVanished asks the API server for every pod that ran and is not in the cache, and puts those that exist after all
-// into the snapshot.
-func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) error {
+// confirmVanished asks the API server for every pod that ran and is not in the cache. It returns the snapshot, or another with those
+// that exist after all.
+func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*state.Snapshot, error) {
 	var mu sync.Mutex
-	found := 0
-	group, ctx := errgroup.WithContext(ctx)
+	var found []state.Pod
+	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(c.options.Parallel)
-	for _, slot := range s.Slots() {
-		if !s.HasVanished(slot) {
+	for r := range s.Replicas() {
+		if r.Condition != state.Vanished {
 			continue
 		}
 		group.Go(func() error {
 			var pod corev1.Pod
-			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: state.PodName(s.Job.Name, slot, s.Life(slot))}
-			if err := c.live.Get(ctx, key, &pod); err != nil {
+			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: state.PodName(s.Job.Name, r.Slot, r.Life)}
+			if err := c.live.Get(asking, key, &pod); err != nil {
 				return client.IgnoreNotFound(err)
 			}
 			if p, _ := state.PodOf(s.Job.Name, &pod); isControlledBy(&pod, s.Job) {
 				mu.Lock()
 				defer mu.Unlock()
-				found++
-				s.Pods = append(s.Pods, p)
+				found = append(found, p)
 			}
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return fmt.Errorf("looking for pods that are not in the cache: %w", err)
+		return nil, fmt.Errorf("looking for pods that are not in the cache: %w", err)
 	}
-	if found == 0 {
-		return nil
+	if len(found) == 0 {
+		return s, nil
 	}
-	return s.Complete()
+	o := s.Observed
+	o.Pods, o.Nodes = append(o.Pods, found...), nil
+	if err := c.addNodes(ctx, &o); err != nil {
+		return nil, err
+	}
+	return state.New(o)
 }

@@ -19,7 +19,7 @@ func TestWhichPodsASnapshotHolds(t *testing.T) {
 	former.UID = "former"
 	stray := controlled(job)
 	stray.Name = "j-worker-x"
-	s := &state.Snapshot{Job: job}
+	s := &state.Observed{Job: job}
 	addPods(s, []corev1.Pod{*controlled(job), *build.Spare(job, v1alpha1.Worker, 0, state.Avoided{}, ""), *controlled(former),
 		*build.Spare(former, v1alpha1.Worker, 0, state.Avoided{}, ""), *stray})
 	var got []string
@@ -37,7 +37,7 @@ func TestWhichNodesAreAskedFor(t *testing.T) {
 		builder.Running("worker", 0, builder.On("c")), builder.Running("worker", 1, builder.On("a")), builder.Pending("worker", 2, builder.On("c")),
 		builder.Pending("worker", 3), builder.Failed("worker", 4, builder.On("b")), builder.Spare("worker", 0, builder.On("d")),
 		builder.Running("worker", 0, builder.On("past"), builder.Life(0, 9)))
-	if diff := cmp.Diff([]string{"a", "c", "d", "past"}, nodesOf(s)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "c", "d", "past"}, nodesOf(&s.Observed)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 }

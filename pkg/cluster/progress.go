@@ -12,19 +12,19 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// addProgress puts what the job's progress Lease says into the snapshot.
-func (c *Cluster) addProgress(ctx context.Context, s *state.Snapshot) error {
-	if s.Job.Spec.Progress == nil {
+// addProgress puts what the job's progress Lease says into what is observed.
+func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
+	if o.Job.Spec.Progress == nil {
 		return nil
 	}
 	var lease coordinationv1.Lease
-	key := client.ObjectKey{Namespace: s.Job.Namespace, Name: state.LeaseName(s.Job.Name)}
+	key := client.ObjectKey{Namespace: o.Job.Namespace, Name: state.LeaseName(o.Job.Name)}
 	if err := c.client.Get(ctx, key, &lease); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the progress Lease: %w", err)
 	}
-	if s.HasLease = isControlledBy(&lease, s.Job); s.HasLease {
-		s.Progress = state.ProgressOf(&lease)
-		s.Progress.Renewed = c.believable(s.Job, s.Progress.Renewed)
+	if o.HasLease = isControlledBy(&lease, o.Job); o.HasLease {
+		o.Progress = state.ProgressOf(&lease)
+		o.Progress.Renewed = c.believable(o.Job, o.Progress.Renewed)
 	}
 	return nil
 }

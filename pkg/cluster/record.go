@@ -58,6 +58,6 @@ func related(job *v1alpha1.TrainingJob, p *plan.Plan) runtime.Object {
 	}
 	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: p.Restarts[0].Failure.Pod},
+		ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: p.Restarts[0].Pod},
 	}
 }

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -23,12 +22,6 @@ const (
 type refused struct {
 	refusal *state.Refusal
 	times   int
-}
-
-// isSpareCreation reports whether the step creates a spare.
-func isSpareCreation(step plan.Step) bool {
-	create, isPod := step.(plan.CreatePod)
-	return isPod && create.Spare
 }
 
 // nameConflict says that somebody else owns the name of a child.

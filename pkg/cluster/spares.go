@@ -25,12 +25,12 @@ type failedSpares struct {
 	times int
 }
 
-// waitForSpares returns when spares may be made anew, after those that have failed in the snapshot.
-func (c *Cluster) waitForSpares(s *state.Snapshot, now time.Time) time.Time {
-	known := c.note(s.Job, nil).failedSpares
-	next := known.after(s.Spares, now)
+// waitForSpares returns when spares may be made anew, after those that have failed.
+func (c *Cluster) waitForSpares(o *state.Observed, now time.Time) time.Time {
+	known := c.note(o.Job, nil).failedSpares
+	next := known.after(o.Spares, now)
 	if len(next.seen)+len(known.seen) > 0 {
-		c.note(s.Job, func(n *notes) { n.failedSpares = next })
+		c.note(o.Job, func(n *notes) { n.failedSpares = next })
 	}
 	return next.until
 }

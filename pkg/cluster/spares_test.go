@@ -92,13 +92,13 @@ func TestTheRefusalOfASpareIsToldOnceForEachReason(t *testing.T) {
 	}
 }
 
-// failed returns the job's snapshot with spares of these UIDs that a node turned away.
-func failed(job *v1alpha1.TrainingJob, uids ...types.UID) *state.Snapshot {
-	s := &state.Snapshot{Job: job}
+// failed returns what is observed of a job with spares of these UIDs that a node turned away.
+func failed(job *v1alpha1.TrainingJob, uids ...types.UID) *state.Observed {
+	o := &state.Observed{Job: job}
 	for _, uid := range uids {
-		s.Spares = append(s.Spares, state.Pod{UID: uid, Phase: corev1.PodFailed})
+		o.Spares = append(o.Spares, state.Pod{UID: uid, Phase: corev1.PodFailed})
 	}
-	return s
+	return o
 }
 
 // A node that turns every spare away made a pod as fast as the API server could take it.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // retryConflict is how long to wait for the cache when somebody else wrote the job first and no watch event may come.
@@ -36,7 +36,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.cluster.Act(ctx, s.Job, p.Steps); err != nil {
 		return settle("acting", err)
 	}
-	wake := policy.Earliest(p.Wake, r.cluster.Retry(s.Job))
+	wake := state.Earliest(p.Wake, r.cluster.Retry(s.Job))
 	if wake.IsZero() {
 		return ctrl.Result{}, nil
 	}

@@ -42,7 +42,7 @@ func (c conditions) isTrue(kind string) bool {
 }
 
 // setConditions says what is true of the job after the verdict.
-func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy.Verdict) {
+func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	c := conditions{s, next}
 	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has taken the job on.")
 	c.setStalled(v)
@@ -66,15 +66,15 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v policy
 			c.setRestarting(v)
 			break
 		}
-		c.setScheduled()
+		c.setScheduled(v)
 		c.setRunning(v)
-		c.setProgressing()
+		c.setProgressing(v)
 	}
 	slices.SortFunc(next.Conditions, byOrder)
 }
 
 // setStalled tells that the job has failed, or the API server's refusal of a child, or that it is over.
-func (c conditions) setStalled(v policy.Verdict) {
+func (c conditions) setStalled(v *policy.Verdict) {
 	refusal := c.s.Refusal
 	switch {
 	case v.Ruling == policy.Fail:
@@ -88,7 +88,7 @@ func (c conditions) setStalled(v policy.Verdict) {
 	}
 }
 
-func (c conditions) finish(kind string, v policy.Verdict) {
+func (c conditions) finish(kind string, v *policy.Verdict) {
 	c.rest(v)
 	c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job has finished.")
 	c.deny(v1alpha1.ConditionQueued, v1alpha1.ReasonResumed, "The job has finished.")
@@ -97,7 +97,7 @@ func (c conditions) finish(kind string, v policy.Verdict) {
 }
 
 // rest denies what is true only of a job that is under way.
-func (c conditions) rest(v policy.Verdict) {
+func (c conditions) rest(v *policy.Verdict) {
 	c.deny(v1alpha1.ConditionRunning, v.Reason, v.Message)
 	c.deny(v1alpha1.ConditionRestarting, v.Reason, v.Message)
 	meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
@@ -108,22 +108,21 @@ func (c conditions) rest(v policy.Verdict) {
 
 // setScheduled says whether every replica's pod has a node. Only the scheduler's word that a pod fits nowhere makes a
 // scheduled attempt unscheduled again; a pod that is just being replaced does not.
-func (c conditions) setScheduled() {
+func (c conditions) setScheduled(v *policy.Verdict) {
 	if reason, message, waits := whyGangWaits(c.s); waits {
-		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message+butAvoided(c.s)))
+		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message+butAvoided(v)))
 		return
 	}
 	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
 		return
 	}
 	waits := false
-	for _, slot := range c.s.Slots() {
-		p := c.s.Present(slot)
-		if p != nil && p.Waiting.Reason == v1alpha1.ReasonUnschedulable {
-			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(slot.String()+": "+p.Waiting.Message+butAvoided(c.s)))
+	for r := range c.s.Replicas() {
+		if r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable {
+			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(r.Slot.String()+": "+r.Pod.Waiting.Message+butAvoided(v)))
 			return
 		}
-		waits = waits || (!policy.HasSucceeded(c.s, slot) && c.s.IsWanted(slot) && (p == nil || !p.Scheduled()))
+		waits = waits || r.LacksNode()
 	}
 	switch {
 	case !waits:
@@ -134,7 +133,7 @@ func (c conditions) setScheduled() {
 }
 
 // setRestarting says that a whole-job restart has ended the attempt. What its pods are like says nothing of the next one.
-func (c conditions) setRestarting(v policy.Verdict) {
+func (c conditions) setRestarting(v *policy.Verdict) {
 	c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
 	c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 	c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
@@ -142,8 +141,8 @@ func (c conditions) setRestarting(v policy.Verdict) {
 }
 
 // butAvoided tells which nodes the scheduler was not allowed to take.
-func butAvoided(s *state.Snapshot) string {
-	nodes := policy.Avoided(s).Required
+func butAvoided(v *policy.Verdict) string {
+	nodes := v.Avoided.Required
 	if len(nodes) == 0 {
 		return ""
 	}
@@ -151,20 +150,20 @@ func butAvoided(s *state.Snapshot) string {
 }
 
 // setRunning says whether the attempt runs. Replacing a replica does not end it.
-func (c conditions) setRunning(v policy.Verdict) {
-	missing, found := policy.FirstMissing(c.s)
+func (c conditions) setRunning(v *policy.Verdict) {
+	missing := v.Missing
 	switch {
-	case !found:
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, enough(c.s))
+	case missing == nil:
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, enough(v.Absent))
 		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")
 		if c.next.RunningTime == nil {
 			now := metav1.NewTime(c.s.Now)
 			c.next.RunningTime = &now
 		}
-	case c.isTrue(v1alpha1.ConditionRunning) && c.s.Present(missing) == nil && c.s.Now.Before(c.s.NextStart(missing)):
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonBackOff, "The job goes on; "+createdAgain(c.s, missing))
+	case c.isTrue(v1alpha1.ConditionRunning) && missing.Pod == nil && c.s.Now.Before(c.s.NextStart(missing.Slot)):
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonBackOff, "The job goes on; "+createdAgain(c.s, missing.Slot))
 	case c.isTrue(v1alpha1.ConditionRunning):
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, strings.TrimSpace("The job goes on; "+missing.String()+" does not run at present. "+whoLingers(c.s)))
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, strings.TrimSpace("The job goes on; "+missing.Slot.String()+" does not run at present. "+whoLingers(c.s)))
 	case v.Message != "": // the judge says what it waits for
 		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 	default:
@@ -174,26 +173,24 @@ func (c conditions) setRunning(v policy.Verdict) {
 }
 
 // setProgressing says whether a job that runs renews its progress Lease in time.
-func (c conditions) setProgressing() {
-	deadline := policy.StallDeadline(c.s)
+func (c conditions) setProgressing(v *policy.Verdict) {
 	switch {
 	case !c.isTrue(v1alpha1.ConditionRunning) || c.s.Job.Spec.Progress == nil:
 		meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
-	case !deadline.IsZero() && !c.s.Now.Before(deadline):
-		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, clip("No progress: "+policy.StallMessage(c.s)+"."))
+	case v.Stalled != "":
+		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, clip("No progress: "+v.Stalled+"."))
 	case c.s.Progress.Renewed.After(c.runningSince()):
 		c.set(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonProgressMade, "The progress Lease is renewed in time.")
 	}
 }
 
 // enough says who runs: all, or as many as an elastic job needs.
-func enough(s *state.Snapshot) string {
-	absent, found := policy.FirstAbsent(s)
+func enough(absent *state.Replica) string {
 	switch {
-	case !found:
+	case absent == nil:
 		return "All replicas run."
-	case absent.Role == v1alpha1.Evaluator:
-		return "All replicas run but " + absent.String() + ", for which nobody waits."
+	case absent.Slot.Role == v1alpha1.Evaluator:
+		return "All replicas run but " + absent.Slot.String() + ", for which nobody waits."
 	default:
 		return "At least minReplicas workers run."
 	}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/policy"
@@ -14,10 +12,10 @@ import (
 
 // converge returns the steps from the pods there are to the pods that the status, as read, wants; and the time
 // (zero: none) at which more can be done although nothing else happens.
-func converge(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
-	steps, wake := stepsOf(s, ruling)
+func converge(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
+	steps, wake := stepsOf(s, v)
 	if slices.ContainsFunc(steps, func(step Step) bool { _, is := step.(DeleteGroup); return is }) {
-		wake = policy.Earliest(wake, s.Now.Add(seeGroupGoneAfter))
+		wake = state.Earliest(wake, s.Now.Add(seeGroupGoneAfter))
 	}
 	return steps, wake
 }
@@ -26,12 +24,12 @@ func converge(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 // else would wake a job that has ended.
 const seeGroupGoneAfter = 5 * time.Second
 
-func stepsOf(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
-	switch ruling {
+func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
+	switch v.Ruling {
 	case policy.Final:
-		return cleanUp(s)
+		return cleanUp(s, v)
 	case policy.Suspend:
-		steps, wake := deletePods(s, policy.EndsWithSuspension, WhySuspended)
+		steps, wake := deletePods(s, func(p state.Pod) bool { return !p.HasSucceeded() }, WhySuspended)
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 		return append(steps, deleteSpares(s, s.Spares)...), wake
@@ -39,13 +37,13 @@ func stepsOf(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 		steps, forced := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) }, WhyPastLife)
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
-		steps = append(steps, deleteMisplaced(s)...)
-		creates, wake := createMissing(s)
+		steps = append(steps, deleteMisplaced(s, v)...)
+		creates, wake := createMissing(s, v)
 		steps = append(steps, creates...)
 		if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {
-			wake = policy.Earliest(wake, from)
+			wake = state.Earliest(wake, from)
 		}
-		return append(steps, keepSpares(s)...), policy.Earliest(forced, wake)
+		return append(steps, keepSpares(s, v)...), state.Earliest(forced, wake, nextForgiven(s))
 	default:
 		return nil, time.Time{}
 	}
@@ -55,8 +53,8 @@ func stepsOf(s *state.Snapshot, ruling policy.Ruling) ([]Step, time.Time) {
 const seeDeletionAfter = time.Minute
 
 // cleanUp returns the steps that a finished job's clean-up policy and time to live ask for.
-func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
-	if expiry := policy.Expiry(s.Job); !expiry.IsZero() && !s.Now.Before(expiry) {
+func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
+	if v.Expired {
 		return []Step{DeleteJob{UID: s.Job.UID}}, s.Now.Add(seeDeletionAfter)
 	}
 	steps, wake := deletePods(s, func(p state.Pod) bool {
@@ -77,15 +75,34 @@ func cleanUp(s *state.Snapshot) ([]Step, time.Time) {
 
 // deleteMisplaced returns the steps that end the pods which wait for a node and avoid one that they need not any more: they
 // are made anew in the same life, as they have never run. One that gets a node meanwhile stays.
-func deleteMisplaced(s *state.Snapshot) []Step {
+func deleteMisplaced(s *state.Snapshot, v *policy.Verdict) []Step {
 	var steps []Step
-	avoided := policy.Avoided(s)
 	for i := range s.Pods {
-		if p := &s.Pods[i]; policy.IsMisplaced(p, avoided) && !s.IsPast(p) {
+		if p := &s.Pods[i]; isMisplaced(p, &v.Avoided) && !s.IsPast(p) {
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyMisplaced})
 		}
 	}
 	return steps
+}
+
+// isMisplaced reports whether the pod waits for a node and excludes one that a new pod would not.
+func isMisplaced(p *state.Pod, avoided *state.Avoided) bool {
+	return p.CanRun() && !p.Scheduled() && p.Deleted.IsZero() &&
+		slices.ContainsFunc(p.Avoids, func(node string) bool { return !slices.Contains(avoided.Required, node) })
+}
+
+// nextForgiven returns when a node is forgiven that a waiting pod excludes; zero if there is none.
+func nextForgiven(s *state.Snapshot) time.Time {
+	var next time.Time
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		for _, n := range s.Job.Status.AvoidedNodes {
+			if !p.Scheduled() && slices.Contains(p.Avoids, n.Name) && s.Now.Before(n.Until.Time) {
+				next = state.Earliest(next, n.Until.Time)
+			}
+		}
+	}
+	return next
 }
 
 // forceAfter is how long a pod that nobody is left to end may take to go before its object is deleted by force.
@@ -111,7 +128,7 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why, Force: true})
 			continue
 		}
-		wake = policy.Earliest(wake, policy.Earliest(due, nextWord(s, p)))
+		wake = state.Earliest(wake, state.Earliest(due, nextWord(s, p)))
 	}
 	return steps, wake
 }
@@ -161,7 +178,7 @@ func hasEnded(s *state.Snapshot, p *state.Pod) bool {
 
 // createMissing returns the steps that create the Service and the pods of present lives that are missing and may begin. The
 // Service comes first: without it the pods would not find each other.
-func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
+func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake time.Time) {
 	if s.Refusal.Pends(s.Now) {
 		return nil, s.Refusal.Retry
 	}
@@ -177,35 +194,34 @@ func createMissing(s *state.Snapshot) (steps []Step, wake time.Time) {
 	if !attemptMayBegin(s) {
 		return steps, nextWordOfFormer(s)
 	}
-	due, wake := dueSlots(s, missingSlots(s))
-	missing := indispensableFirst(s, due)
-	group, ready := groupUp(s, missing)
+	due, wake := dueReplicas(s, missing(s))
+	first := indispensableFirst(s, due)
+	group, ready := groupUp(s, first)
 	if !ready {
 		return steps, s.Now.Add(askAgain)
 	}
-	return append(append(steps, group...), createPods(s, missing)...), wake
+	return append(append(steps, group...), createPods(s, v, first)...), wake
 }
 
-// dueSlots returns the slots whose lives may begin now, and the time (zero: none) at which the next of the others may.
-func dueSlots(s *state.Snapshot, missing []state.Slot) (due []state.Slot, wake time.Time) {
-	for _, slot := range missing {
-		if next := s.NextStart(slot); s.Now.Before(next) {
-			wake = policy.Earliest(wake, next)
+// dueReplicas returns the replicas whose lives may begin now, and the time (zero: none) at which the next of the others may.
+func dueReplicas(s *state.Snapshot, missing []*state.Replica) (due []*state.Replica, wake time.Time) {
+	for _, r := range missing {
+		if next := s.NextStart(r.Slot); s.Now.Before(next) {
+			wake = state.Earliest(wake, next)
 		} else {
-			due = append(due, slot)
+			due = append(due, r)
 		}
 	}
 	return due, wake
 }
 
-func createPods(s *state.Snapshot, missing []state.Slot) []Step {
+func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
 	if len(missing) == 0 {
 		return nil
 	}
-	steps, placement := make([]Step, 0, len(missing)), placement(s)
-	for _, slot := range missing {
-		life := s.Life(slot)
-		steps = append(steps, CreatePod{Name: state.PodName(s.Job.Name, slot, life), Slot: slot, Life: life, Placement: placement})
+	steps, placement := make([]Step, 0, len(missing)), placement(s, v)
+	for _, r := range missing {
+		steps = append(steps, CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Placement: placement})
 	}
 	return steps
 }
@@ -223,30 +239,24 @@ func attemptMayBegin(s *state.Snapshot) bool {
 	return len(s.Former) == 0
 }
 
-// missingSlots returns the slots that should have a pod, have none, and whose former pod can no longer act. A life whose pod
-// is gone is not run again: its restart is held back, not forgotten.
-func missingSlots(s *state.Snapshot) []state.Slot {
-	fenced := map[state.Slot]bool{}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; s.IsPast(p) && s.MayAct(p) {
-			fenced[p.Slot] = true
+// missing returns the replicas that should have a pod, have none, and whose former pod can no longer act. A life whose pod is gone
+// is not run again: its restart is held back, not forgotten.
+func missing(s *state.Snapshot) []*state.Replica {
+	var list []*state.Replica
+	for r := range s.Replicas() {
+		if r.Condition == state.Missing && !r.FormerCanAct {
+			list = append(list, r)
 		}
 	}
-	var missing []state.Slot
-	for _, slot := range s.Slots() {
-		if s.Present(slot) == nil && s.IsWanted(slot) && !s.HasVanished(slot) && !fenced[slot] {
-			missing = append(missing, slot)
-		}
-	}
-	return missing
+	return list
 }
 
 // isIncomplete reports whether the job lacks a child that it should have by now.
 func isIncomplete(s *state.Snapshot) bool {
-	return !s.HasService || lacksLease(s) || len(missingSlots(s)) > 0
+	return !s.HasService || lacksLease(s) || len(missing(s)) > 0
 }
 
 // isFirstRecord reports whether the job has not been taken on before.
 func isFirstRecord(s *state.Snapshot) bool {
-	return !meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionCreated)
+	return !s.Is(v1alpha1.ConditionCreated)
 }

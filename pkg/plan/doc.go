@@ -1,7 +1,7 @@
 // Package plan makes of a Snapshot what to do: the status to write, the steps to take after it, the Events to tell and
 // when to look again. Make is pure: the same snapshot gives the same plan.
 //
-//  1. Judge: does the job rest, end, restart or continue?
+//  1. Judge: does the job rest, end, restart or continue, and what follows from that? Nothing else is asked of the policy.
 //  2. Status: what was seen and decided. A restart is a number here, nothing else.
 //  3. Steps, from the status as it was read: pods of past lives go, missing pods of the present life come.
 //

@@ -41,7 +41,7 @@ var told = []struct{ condition, kind string }{
 }
 
 // events returns what the plan's status makes of the job that was not so before: at most one Event for each transition.
-func events(s *state.Snapshot, p *Plan) []Event {
+func events(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	was, next := &s.Job.Status, &p.Status
 	var list []Event
 	if isFirstRecord(s) {
@@ -50,12 +50,12 @@ func events(s *state.Snapshot, p *Plan) []Event {
 	if len(p.Restarts) > 0 {
 		list = append(list, restartEvent(p.Restarts))
 	}
-	list = append(list, explained(was, next, len(p.Restarts))...)
+	list = append(list, explained(v.Amendments)...)
 	list = append(list, avoidedAnew(s, next)...)
-	list = append(list, fitted(s, was, next)...)
+	list = append(list, parked(v)...)
 	list = append(list, becameTrue(was, next)...)
 	list = append(list, ceasedToBe(was, next)...)
-	list = append(list, givenUp(s, next)...)
+	list = append(list, givenUp(v)...)
 	for i := range list {
 		list[i].Message = clip(list[i].Message) // the API server refuses an Event with a longer note
 	}
@@ -101,36 +101,34 @@ func warn(reason, action, message string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Message: message}
 }
 
-func restartEvent(orders []policy.RestartOrder) Event {
-	reason, message := v1alpha1.EventReplicaRestarting, orders[0].Message
-	if orders[0].Scope == v1alpha1.ScopeJob {
+// restartEvent tells of the restarts that begin now.
+func restartEvent(incidents []policy.Incident) Event {
+	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Message
+	if incidents[0].Scope == v1alpha1.ScopeJob {
 		reason = v1alpha1.EventRestarting
 	}
-	var others []string
-	for i := range orders[1:] {
-		f := &orders[1+i].Failure
-		others = append(others, state.Slot{Role: f.Role, Index: int(f.Index)}.String())
-	}
-	if more := len(others) - namedInEvent; more > 0 {
-		others = append(others[:namedInEvent], fmt.Sprintf("%d more", more))
+	var others []state.Slot
+	for i := range incidents[1:] {
+		f := &incidents[1+i].Failure
+		others = append(others, state.Slot{Role: f.Role, Index: int(f.Index)})
 	}
 	if len(others) > 0 {
-		message += " Likewise " + strings.Join(others, ", ") + "."
+		message += " Likewise " + names(others) + "."
 	}
-	return warn(reason, string(orders[0].Scope), message)
+	return warn(reason, string(incidents[0].Scope), message)
 }
 
 // givenUp tells of evaluators that failed for good while the job goes on. A new attempt would run them again.
-func givenUp(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
-	if s.IsFinished() || next.Attempt != s.Job.Status.Attempt {
+func givenUp(v *policy.Verdict) []Event {
+	if len(v.GivenUp) == 0 || startsAttempt(v) {
 		return nil
 	}
-	for _, slot := range s.Slots() {
-		if f, up := policy.GivenUp(s, slot); up {
-			return []Event{warn(v1alpha1.EventReplicaGivenUp, string(f.Cause), policy.Describe(f)+" and is not restarted; the job goes on.")}
-		}
-	}
-	return nil
+	return []Event{warn(v1alpha1.EventReplicaGivenUp, string(v.GivenUp[0].Cause), v.GivenUp[0].Message)}
+}
+
+// startsAttempt reports whether the whole job restarts.
+func startsAttempt(v *policy.Verdict) bool {
+	return len(v.Restarts) > 0 && v.Restarts[0].Scope == v1alpha1.ScopeJob
 }
 
 // envConflicts tells which variables of the templates stand in for the operator's.

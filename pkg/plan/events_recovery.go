@@ -12,20 +12,11 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// explained tells of incidents whose true cause shows only now, and what was given back. begun is how many of the next incidents
-// begin now: the others have moved back by as many places.
-func explained(was, next *v1alpha1.TrainingJobStatus, begun int) []Event {
+// explained tells of incidents whose true cause shows only now, and what was given back.
+func explained(amendments []policy.Amendment) []Event {
 	var list []Event
-	for i := begun; i < len(next.Incidents); i++ {
-		is, old := &next.Incidents[i], &was.Incidents[i-begun]
-		if !is.Explained || old.Explained {
-			continue
-		}
-		message := fmt.Sprintf("%s: this explains the restart of %s.", policy.Describe(&is.Failure), is.RestartTime.UTC().Format("15:04:05 UTC"))
-		if old.Charged && !is.Charged {
-			message += " It is no longer charged."
-		}
-		list = append(list, normal(v1alpha1.EventIncidentExplained, string(is.Cause), message))
+	for i := range amendments {
+		list = append(list, normal(v1alpha1.EventIncidentExplained, string(amendments[i].Is.Cause), amendments[i].Message))
 	}
 	return list
 }
@@ -41,7 +32,7 @@ func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
 		list = append(list, warn(v1alpha1.EventNodeAvoided, n.Reason,
 			fmt.Sprintf("New pods avoid %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)))
-		if !policy.IsNodeFault(n.Reason) {
+		if !state.IsNodeFault(n.Reason) {
 			continue
 		}
 		onNode := warn(v1alpha1.EventNodeAvoided, n.Reason,
@@ -57,22 +48,19 @@ func isAvoided(s *state.Snapshot, node string) bool {
 	return slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node && s.Now.Before(n.Until.Time) })
 }
 
-// fitted tells which workers of an elastic job were parked, or are tried again.
-func fitted(s *state.Snapshot, was, next *v1alpha1.TrainingJobStatus) []Event {
-	before, now := was.Memory.Roles[v1alpha1.Worker].Parked, next.Memory.Roles[v1alpha1.Worker].Parked
-	park, retry, _ := policy.Fit(s)
+// parked tells which workers of an elastic job are parked, or are tried again.
+func parked(v *policy.Verdict) []Event {
 	switch {
-	case before == now:
-		return nil
-	case len(park) > 0:
-		return []Event{warn(v1alpha1.EventWorkersParked, v1alpha1.ReasonUnschedulable, "No room for "+names(park)+": the job goes on without.")}
-	case len(retry) > 0:
-		return []Event{normal(v1alpha1.EventWorkersUnparked, v1alpha1.EventWorkersUnparked, "Trying "+names(retry)+" again.")}
+	case len(v.Park) > 0:
+		return []Event{warn(v1alpha1.EventWorkersParked, v1alpha1.ReasonUnschedulable, "No room for "+names(v.Park)+": the job goes on without.")}
+	case len(v.Unpark) > 0:
+		return []Event{normal(v1alpha1.EventWorkersUnparked, v1alpha1.EventWorkersUnparked, "Trying "+names(v.Unpark)+" again.")}
 	default:
 		return nil
 	}
 }
 
+// names lists replicas, the first of them by name.
 func names(slots []state.Slot) string {
 	var list []string
 	for _, slot := range slots[:min(len(slots), namedInEvent)] {
@@ -99,7 +87,7 @@ func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	for _, step := range steps {
 		d, isDelete := step.(DeletePod)
 		i := slices.IndexFunc(s.Spares, func(p state.Pod) bool { return isDelete && p.UID == d.UID })
-		if i < 0 || d.Force || policy.SparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
+		if i < 0 || d.Force || sparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
 			continue
 		}
 		list = append(list, Event{

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"time"
 
 	"github.com/trainingjob/operator/pkg/build"
@@ -19,7 +18,7 @@ const askAgain = 15 * time.Second
 //     counts a replica that has finished since.
 //   - Pods that join a group set its minimum even to what it is. That asks the API server whether it is still there: the
 //     cache may be older than a suspension, after which another group has the same name.
-func groupUp(s *state.Snapshot, missing []state.Slot) (steps []Step, ready bool) {
+func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready bool) {
 	if !s.IsGang() || len(missing) == 0 && !awaitsNodes(s) {
 		return nil, true
 	}
@@ -40,10 +39,12 @@ func groupUp(s *state.Snapshot, missing []state.Slot) (steps []Step, ready bool)
 
 // awaitsNodes reports whether a pod of a present life has no node.
 func awaitsNodes(s *state.Snapshot) bool {
-	return slices.ContainsFunc(s.Slots(), func(slot state.Slot) bool {
-		p := s.Present(slot)
-		return p != nil && p.CanRun() && !p.Scheduled()
-	})
+	for r := range s.Replicas() {
+		if r.Pod != nil && r.Pod.CanRun() && !r.Pod.Scheduled() {
+			return true
+		}
+	}
+	return false
 }
 
 // deleteGroups returns the steps that delete the job's groups that are not wanted any more.

@@ -24,7 +24,7 @@ func ganged(groups ...state.Group) builder.SnapshotOption {
 			groups[i].Scheduler = v1alpha1.GangNative
 		}
 	}
-	return func(s *state.Snapshot) { s.Gang = state.Gang{Scheduler: v1alpha1.GangNative, Groups: groups} }
+	return func(s *state.Observed) { s.Gang = state.Gang{Scheduler: v1alpha1.GangNative, Groups: groups} }
 }
 
 func withGPUs(template *corev1.PodTemplateSpec) {
@@ -99,9 +99,9 @@ func TestSomebodySeesWhetherAGroupHasGone(t *testing.T) {
 func TestNoPodIsMadeWhileItsGroupCannotBe(t *testing.T) {
 	for name, g := range map[string]state.Gang{
 		"the API is missing":  {Scheduler: v1alpha1.GangVolcano, Unavailable: "no such thing"},
-		"the group is ending": {Scheduler: v1alpha1.GangNative, Groups: []state.Group{{Name: "j-0", Minimum: 2, Deleted: true}}},
+		"the group is ending": {Scheduler: v1alpha1.GangNative, Groups: []state.Group{{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2, Deleted: true}}},
 	} {
-		p := plan.Make(builder.Snapshot(gangJob(t), func(s *state.Snapshot) { s.Gang = g }))
+		p := plan.Make(builder.Snapshot(gangJob(t), func(s *state.Observed) { s.Gang = g }))
 		if len(p.Steps) != 0 || p.Wake.IsZero() {
 			t.Errorf("%s: steps %v, looks again at %v", name, p.Steps, p.Wake)
 		}
@@ -147,9 +147,8 @@ func TestTheGroupOfAnotherSchedulerGoes(t *testing.T) {
 
 // The operator came back with another default while the job ran.
 func TestAnAttemptKeepsTheSchedulerThatHasItsGroup(t *testing.T) {
-	s := builder.Snapshot(gangJob(t), func(s *state.Snapshot) {
+	s := builder.Snapshot(gangJob(t), func(s *state.Observed) {
 		s.Gang = state.Gang{Scheduler: v1alpha1.GangVolcano, Unavailable: "no such thing", Groups: []state.Group{{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2}}}
-		s.KeepScheduler()
 	})
 	for _, step := range plan.Make(s).Steps {
 		if _, isResize := step.(plan.ResizeGroup); isResize {
@@ -181,7 +180,7 @@ func TestWhyAGangWaits(t *testing.T) {
 		"nobody else's queue":  {v1alpha1.GangNative, gangJob(t, inQueue), "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"},
 	} {
 		waits := state.Group{Scheduler: c.scheduler, Name: "j-0", Minimum: 2, Waiting: state.Trouble{Reason: "Unschedulable", Message: "one of two fits"}}
-		by := func(s *state.Snapshot) { s.Gang.Scheduler = c.scheduler }
+		by := func(s *state.Observed) { s.Gang.Scheduler = c.scheduler }
 		status := plan.Make(builder.Snapshot(c.job, append(pending, ganged(waits), by)...)).Status
 		scheduled := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
 		if scheduled == nil || scheduled.Reason != v1alpha1.ReasonGangWaiting || scheduled.Message != c.want || status.Message != c.want {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -72,7 +71,7 @@ func nextWord(s *state.Snapshot, p *state.Pod) time.Time {
 	var next time.Time
 	for _, at := range []time.Time{p.Deleted.Add(nameAfter), p.EndsBy.Add(stuckAfter)} {
 		if isAwaitedToEnd(s, p) && s.Now.Before(at) {
-			next = policy.Earliest(next, at)
+			next = state.Earliest(next, at)
 		}
 	}
 	return next
@@ -81,7 +80,7 @@ func nextWord(s *state.Snapshot, p *state.Pod) time.Time {
 func nextWordOfFormer(s *state.Snapshot) time.Time {
 	var next time.Time
 	for i := range s.Former {
-		next = policy.Earliest(next, nextWord(s, &s.Former[i]))
+		next = state.Earliest(next, nextWord(s, &s.Former[i]))
 	}
 	return next
 }

@@ -4,14 +4,13 @@ import (
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // terms returns on which terms the job's gang is scheduled now.
 func terms(s *state.Snapshot) state.GangTerms {
 	t := state.GangTerms{
-		Together: policy.IsCollective(&s.Job.Spec) && s.Job.Spec.Elastic == nil,
+		Together: state.IsCollective(&s.Job.Spec) && s.Job.Spec.Elastic == nil,
 	}
 	if s.Job.Spec.Scheduling != nil {
 		t.Scheduling = *s.Job.Spec.Scheduling
@@ -20,8 +19,8 @@ func terms(s *state.Snapshot) state.GangTerms {
 		t.Scheduling.PriorityClassName = own
 	}
 	least := minAvailable(&s.Job.Spec)
-	for _, slot := range s.Slots() {
-		if t.Minimum < least && s.IsWanted(slot) && !policy.HasSucceeded(s, slot) {
+	for r := range s.Replicas() {
+		if t.Minimum < least && r.NeedsPod() {
 			t.Minimum++
 		}
 	}
@@ -40,28 +39,35 @@ func minAvailable(spec *v1alpha1.TrainingJobSpec) int32 {
 	return total
 }
 
-// indispensableFirst returns the missing slots without those that an elastic gang can do without, as long as fewer pods than its
+// indispensableFirst returns the missing replicas without those that an elastic gang can do without, as long as fewer pods than its
 // minimum have nodes. Its scheduler would take any of them for the minimum, and the job runs with none that lacks worker 0.
-func indispensableFirst(s *state.Snapshot, missing []state.Slot) []state.Slot {
+func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Replica {
 	if !s.IsGang() || s.Job.Spec.Elastic == nil {
 		return missing
 	}
-	var counted []state.Slot
-	placed := 0
-	for _, slot := range s.Slots() {
-		if !s.IsWanted(slot) || policy.HasSucceeded(s, slot) {
+	needed, placed := 0, 0
+	var workers []*state.Replica
+	for r := range s.Replicas() {
+		if !r.NeedsPod() {
 			continue
 		}
-		counted = append(counted, slot)
-		if p := s.Present(slot); p != nil && p.Scheduled() {
+		needed++
+		if r.HasNode() {
 			placed++
+		}
+		if r.Slot.Role == v1alpha1.Worker {
+			workers = append(workers, r)
 		}
 	}
 	minimum := int(terms(s).Minimum)
-	if placed >= minimum {
+	if placed >= minimum || len(workers) == 0 {
 		return missing
 	}
-	workers := slices.DeleteFunc(slices.Clone(counted), func(slot state.Slot) bool { return slot.Role != v1alpha1.Worker })
-	dispensable := workers[max(0, len(workers)-(len(counted)-minimum)):]
-	return slices.DeleteFunc(missing, func(slot state.Slot) bool { return slices.Contains(dispensable, slot) })
+	// workers are in the order of their indexes: those that the gang can do without are the last
+	canMiss := min(needed-minimum, len(workers))
+	if canMiss == 0 {
+		return missing
+	}
+	from := workers[len(workers)-canMiss].Slot.Index
+	return slices.DeleteFunc(missing, func(r *state.Replica) bool { return r.Slot.Role == v1alpha1.Worker && r.Slot.Index >= from })
 }

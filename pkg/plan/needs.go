@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
@@ -26,20 +25,18 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 		return v1alpha1.ReasonGangUnavailable, s.Gang.Unavailable, true
 	}
 	words, placed := "", int32(0)
-	for _, slot := range s.Slots() {
-		p := s.Present(slot)
+	for r := range s.Replicas() {
 		switch {
-		case p == nil:
-		case p.Scheduled():
+		case r.HasNode():
 			placed++
-		case words == "" && p.Waiting.Reason == v1alpha1.ReasonUnschedulable:
-			words = slot.String() + ": " + p.Waiting.Message
+		case words == "" && r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable:
+			words = r.Slot.String() + ": " + r.Pod.Waiting.Message
 		}
 	}
 	if group := s.PresentGroup(); group != nil {
 		words = cmp.Or(group.Waiting.Message, words)
 	}
-	runs := meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
+	runs := s.Is(v1alpha1.ConditionRunning)
 	if words == "" || placed >= terms(s).Minimum || placed > 0 && runs {
 		return "", "", false
 	}

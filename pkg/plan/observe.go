@@ -9,15 +9,14 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// observe returns the replica statuses with the numbers of pods as they are now, and the counters as they were. The scope
-// shown is that of replica 1, as replica 0 of elastic workers may have another: it can host their rendezvous.
-func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
+// observe returns the replica statuses with the numbers of pods as they are now, and the counters as they were.
+func observe(s *state.Snapshot, v *policy.Verdict) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
 	statuses, spares := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}, heldNodes(s)
 	for role := range s.Memory {
 		statuses[role] = v1alpha1.ReplicaStatus{
 			Spares:       spares[role],
 			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
-			RestartScope: policy.ScopeOf(&s.Job.Spec, role, 1),
+			RestartScope: v.Scopes[role],
 			Selector:     build.Selector(s.Job, role),
 		}
 	}
@@ -30,17 +29,17 @@ func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
 		if s.MayAct(p) {
 			status.Active++
 		}
-		if p.Ready && p.Deleted.IsZero() && s.Present(p.Slot) == p && !s.IsLost(p) {
-			status.Ready++
-		}
 		statuses[p.Slot.Role] = status
 	}
-	for _, slot := range s.Slots() {
-		if p := s.Present(slot); p != nil && (policy.IsBroken(s, slot) || p.Phase == corev1.PodFailed) {
-			status := statuses[slot.Role]
-			status.Failed++
-			statuses[slot.Role] = status
+	for r := range s.Replicas() {
+		status := statuses[r.Slot.Role]
+		if r.Pod != nil && r.Pod.Ready && r.Pod.Deleted.IsZero() && r.Condition != state.Lost {
+			status.Ready++
 		}
+		if r.Pod != nil && (r.IsBroken() || r.Pod.Phase == corev1.PodFailed) {
+			status.Failed++
+		}
+		statuses[r.Slot.Role] = status
 	}
 	return statuses
 }

@@ -72,9 +72,9 @@ func isAtRest(phase v1alpha1.Phase) bool {
 	return phase == v1alpha1.PhaseSucceeded || phase == v1alpha1.PhaseFailed || phase == v1alpha1.PhaseSuspended || phase == v1alpha1.PhaseQueued
 }
 
-// whyNotRunning returns why the slot, and so its attempt, does not run.
-func whyNotRunning(s *state.Snapshot, slot state.Slot) (reason, message string) {
-	p := s.Present(slot)
+// whyNotRunning returns why the replica, and so its attempt, does not run.
+func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string) {
+	p, slot := r.Pod, r.Slot
 	switch next := s.Job.Status.NextStartTime; {
 	case p != nil && p.Waiting.Reason != "" && !isOrdinary(p.Waiting.Reason):
 		return p.Waiting.Reason, clip(slot.String() + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)

@@ -1,8 +1,8 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -29,9 +29,35 @@ type Plan struct {
 	Events []Event
 	Steps  []Step
 	// Restarts are the restarts that Status counts and the status as read does not.
-	Restarts []policy.RestartOrder
+	Restarts []policy.Incident
 	// Wake is when to look again although nothing else happens; zero for never.
 	Wake time.Time
+}
+
+// stepsInString is how many steps a plan names in its text.
+const stepsInString = 8
+
+// String tells the plan in one line: "Running AllReplicasRunning, attempt 0, 1 restarts; 2 steps: create j-worker-0, create j-worker-1;
+// 1 Events; again at 12:01:00".
+func (p Plan) String() string {
+	text := fmt.Sprintf("%s %s, attempt %d, %d restarts", p.Status.Phase, p.Status.Reason, p.Status.Attempt, p.Status.Restarts)
+	for i, step := range p.Steps[:min(len(p.Steps), stepsInString)] {
+		if i == 0 {
+			text += fmt.Sprintf("; %d steps: %s", len(p.Steps), step)
+		} else {
+			text += ", " + step.String()
+		}
+	}
+	if more := len(p.Steps) - stepsInString; more > 0 {
+		text += fmt.Sprintf(", %d more", more)
+	}
+	if len(p.Events) > 0 {
+		text += fmt.Sprintf("; %d Events", len(p.Events))
+	}
+	if !p.Wake.IsZero() {
+		text += "; again at " + p.Wake.UTC().Format(time.TimeOnly)
+	}
+	return text
 }
 
 // Make returns the plan for a snapshot. For a job that is somebody else's, is being deleted, or was read too long ago
@@ -40,43 +66,25 @@ func Make(s *state.Snapshot) Plan {
 	if s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero() || s.IsStale() {
 		return Plan{Status: s.Job.Status}
 	}
-	verdict, wake := policy.Judge(s)
-	_, _, fits := policy.Fit(s)
-	p := Plan{Status: nextStatus(s, verdict), Restarts: verdict.Restarts, Wake: policy.Earliest(wake, fits)}
-	if verdict.Ruling == policy.Continue {
-		p.Wake = policy.Earliest(p.Wake, nextPlace(s))
-	}
+	v := policy.Judge(s)
+	p := Plan{Status: nextStatus(s, &v), Restarts: v.Restarts, Wake: v.Wake}
 	if !changesLives(&s.Job.Status, &p.Status) {
 		var wake time.Time
-		p.Steps, wake = converge(s, verdict.Ruling)
-		p.Wake = policy.Earliest(p.Wake, wake)
+		p.Steps, wake = converge(s, &v)
+		p.Wake = state.Earliest(p.Wake, wake)
 		if steps := firstWrites(p.Steps); len(steps) < len(p.Steps) {
-			p.Steps, p.Wake = steps, policy.Earliest(p.Wake, goOn(s))
+			p.Steps, p.Wake = steps, state.Earliest(p.Wake, goOn(s))
 		}
 	}
-	p.Events = events(s, &p)
+	p.Events = events(s, &v, &p)
 	if due := s.Recorded.Add(recordEvery); s.Now.Before(due) && !isUrgent(&s.Job.Status, &p.Status) {
 		p.Status, p.Events = s.Job.Status, nil
-		p.Wake = policy.Earliest(p.Wake, due)
+		p.Wake = state.Earliest(p.Wake, due)
 	}
-	if verdict.Ruling == policy.Continue {
+	if v.Ruling == policy.Continue {
 		p.Events = append(append(p.Events, sparesUsed(s, p.Steps)...), sparesRefused(s)...)
 	}
 	return p
-}
-
-// nextPlace returns when a pod that waits for a node may get another choice of nodes; zero if none waits.
-func nextPlace(s *state.Snapshot) time.Time {
-	_, wake := policy.Yield(s)
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		for _, n := range s.Job.Status.AvoidedNodes {
-			if !p.Scheduled() && slices.Contains(p.Avoids, n.Name) && s.Now.Before(n.Until.Time) {
-				wake = policy.Earliest(wake, n.Until.Time)
-			}
-		}
-	}
-	return wake
 }
 
 // firstWrites returns the steps, in their order, without those that write more than maxPodWrites pods: the next plan holds them.

@@ -207,3 +207,24 @@ func TestStepsDoNotWaitUntilProgressIsWritten(t *testing.T) {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 }
+
+func TestAPlanIsToldInOneLine(t *testing.T) {
+	for _, c := range []struct {
+		job  *v1alpha1.TrainingJob
+		seen []builder.SnapshotOption
+		want string
+	}{
+		{builder.Job("j", builder.Workers(2)), seen(builder.NoService()),
+			"Created ReplicasStarting, attempt 0, 0 restarts; 3 steps: create service j, create j-worker-0, create j-worker-1"},
+		{takenOn(t, builder.Workers(20)), nil,
+			"Created ReplicasStarting, attempt 0, 0 restarts; 20 steps: create j-worker-0, create j-worker-1, create j-worker-2, create j-worker-3, " +
+				"create j-worker-4, create j-worker-5, create j-worker-6, create j-worker-7, 12 more"},
+		{takenOn(t, builder.Workers(1)), seen(builder.Running("worker", 0)), "Running AllReplicasRunning, attempt 0, 0 restarts; 1 Events"},
+		{takenOn(t, builder.Workers(1)), seen(builder.Running("worker", 0, builder.On("n")), builder.NodeLost("n", 50*second)),
+			"Running AllReplicasRunning, attempt 0, 0 restarts; 1 Events; again at 12:01:05"},
+	} {
+		if got := plan.Make(builder.Snapshot(c.job, c.seen...)).String(); got != c.want {
+			t.Errorf("%q\nwant %q", got, c.want)
+		}
+	}
+}

@@ -24,8 +24,8 @@ type Placement struct {
 }
 
 // placement returns where the pods go that are created now.
-func placement(s *state.Snapshot) *Placement {
-	return &Placement{Avoided: policy.Avoided(s), Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
+func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
+	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
 }
 
 // Pods returns the function that builds the pods of the job's steps, each when it is asked for. It may be called by several

@@ -13,13 +13,12 @@ import (
 
 // keepSpares returns the steps from the spares there are to those that there should be: none while a replica of the role
 // has no node yet, and one less for each that fits nowhere.
-func keepSpares(s *state.Snapshot) []Step {
+func keepSpares(s *state.Snapshot, v *policy.Verdict) []Step {
 	var steps []Step
-	avoided := policy.Avoided(s)
 	for _, role := range s.Job.Spec.Roles() {
 		own := sparesOf(s, role)
 		spares := s.Job.Spec.ReplicaSpecs[role].Spares
-		inTheWay := policy.SparesInTheWay(s, role)
+		inTheWay := sparesInTheWay(s, role)
 		switch {
 		case spares == nil:
 			steps = append(steps, deleteSpares(s, own)...)
@@ -27,10 +26,10 @@ func keepSpares(s *state.Snapshot) []Step {
 			steps = append(steps, makeWay(s, own, inTheWay, int(spares.Count))...)
 		default:
 			isKept := func(p state.Pod) bool {
-				return p.Slot.Index < int(spares.Count) && !s.IsLost(&p) && p.CanRun() && !policy.IsMisplaced(&p, avoided)
+				return p.Slot.Index < int(spares.Count) && !s.IsLost(&p) && p.CanRun() && !isMisplaced(&p, &v.Avoided)
 			}
 			steps = append(steps, deleteSpares(s, slices.DeleteFunc(slices.Clone(own), isKept))...)
-			steps = append(steps, createSpares(s, role, int(spares.Count), own)...)
+			steps = append(steps, createSpares(s, v, role, int(spares.Count), own)...)
 		}
 	}
 	return steps
@@ -45,12 +44,12 @@ func makeWay(s *state.Snapshot, own []state.Pod, inTheWay, count int) []Step {
 	return deleteSpares(s, holding[:max(0, min(n, len(holding)))])
 }
 
-func createSpares(s *state.Snapshot, role v1alpha1.Role, count int, own []state.Pod) []Step {
+func createSpares(s *state.Snapshot, v *policy.Verdict, role v1alpha1.Role, count int, own []state.Pod) []Step {
 	if s.Now.Before(sparesFrom(s)) || !isPlaced(s) {
 		return nil
 	}
 	var steps []Step
-	placement := placement(s)
+	placement := placement(s, v)
 	for i := range count {
 		if !slices.ContainsFunc(own, func(p state.Pod) bool { return p.Slot.Index == i }) {
 			steps = append(steps, CreatePod{Name: state.SpareName(s.Job.Name, role, i), Slot: state.Slot{Role: role, Index: i}, Spare: true, Placement: placement})
@@ -81,12 +80,23 @@ func lacksSpare(s *state.Snapshot) bool {
 
 // isPlaced reports whether every replica has a node: only then spares may take what is left.
 func isPlaced(s *state.Snapshot) bool {
-	for _, slot := range s.Slots() {
-		if p := s.Present(slot); s.IsWanted(slot) && !policy.HasSucceeded(s, slot) && (p == nil || !p.Scheduled()) {
+	for r := range s.Replicas() {
+		if r.LacksNode() {
 			return false
 		}
 	}
 	return true
+}
+
+// sparesInTheWay returns how many placeholders of a role are to make way: one for each of its replicas that fits nowhere else.
+func sparesInTheWay(s *state.Snapshot, role v1alpha1.Role) int {
+	n := 0
+	for r := range s.Replicas() {
+		if r.Slot.Role == role && r.FitsNowhere() {
+			n++
+		}
+	}
+	return n
 }
 
 func sparesOf(s *state.Snapshot, role v1alpha1.Role) []state.Pod {

@@ -133,7 +133,7 @@ func TestRefusedSparesAreTold(t *testing.T) {
 	refused := func(retry int) builder.SnapshotOption {
 		return builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", time.Duration(retry)*second)
 	}
-	isTold := func(s *state.Snapshot) { s.SpareRefusal.Told = true }
+	isTold := func(s *state.Observed) { s.SpareRefusal.Told = true }
 	told := []plan.Event{{Type: warning, Reason: "SpareRefused", Action: "QuotaExceeded", Message: "exceeded quota: team-a"}}
 	cases := []struct {
 		name string
@@ -164,5 +164,30 @@ func TestARefusedSpareNeverStallsTheJob(t *testing.T) {
 	status := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 90*second))).Status
 	if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) {
 		t.Errorf("the job is stalled: %s", status.Message)
+	}
+}
+
+func TestSparesInTheWay(t *testing.T) {
+	job := builder.Job("j", builder.Workers(3), builder.PS(1), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "2"}))
+	noRoom := builder.Unschedulable("no room")
+	cases := []struct {
+		name string
+		seen []builder.SnapshotOption
+		want int
+	}{
+		{"none while all have a place", seen(builder.Running("worker", 0)), 0},
+		{"one for each replica of the role that fits nowhere", seen(builder.Pending("worker", 0, noRoom), builder.Pending("worker", 1, noRoom)), 2},
+		{"none for another role's", seen(builder.Pending("ps", 0, noRoom)), 0},
+		{"none for a replica that the scheduler has not looked at", seen(builder.Pending("worker", 0)), 0},
+		{"none for a replica that is starting", seen(builder.Pending("worker", 0, builder.Waiting("ContainerCreating", ""))), 0},
+		{"none for a replica that is going", seen(builder.Pending("worker", 0, noRoom, builder.DeletedAt(0))), 0},
+		{"none for a past life", seen(builder.Pending("worker", 9, noRoom)), 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := plan.SparesInTheWay(builder.Snapshot(job, c.seen...), v1alpha1.Worker); got != c.want {
+				t.Errorf("%d are to make way, want %d", got, c.want)
+			}
+		})
 	}
 }

@@ -20,7 +20,36 @@ const (
 
 // Step is one write to take: a CreateService, CreateLease, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, FencePod,
 // DeletePod or DeleteJob.
-type Step interface{ isStep() }
+type Step interface {
+	// String tells the step: "create j-worker-0".
+	String() string
+}
+
+// Stage says when a step is taken. The steps of a stage wait for those of the stages before it.
+type Stage int
+
+// The stages.
+const (
+	// Before : what the pods need to find each other and to be a gang, one step after the other.
+	Before Stage = iota
+	// Together : what concerns the replicas, in parallel.
+	Together
+	// After : the creation of spares, in parallel. What is refused of them holds up no replica.
+	After
+)
+
+// StageOf returns the stage of a step.
+func StageOf(step Step) Stage {
+	switch step := step.(type) {
+	case CreateService, CreateLease, CreateGroup, ResizeGroup:
+		return Before
+	case CreatePod:
+		if step.Spare {
+			return After
+		}
+	}
+	return Together
+}
 
 // CreateService creates the job's headless Service.
 type CreateService struct{ Service *corev1.Service }
@@ -76,12 +105,18 @@ type DeletePod struct {
 // DeleteJob deletes the job if it still has that UID.
 type DeleteJob struct{ UID types.UID }
 
-func (CreateService) isStep() {}
-func (CreateLease) isStep()   {}
-func (CreateGroup) isStep()   {}
-func (ResizeGroup) isStep()   {}
-func (DeleteGroup) isStep()   {}
-func (CreatePod) isStep()     {}
-func (FencePod) isStep()      {}
-func (DeletePod) isStep()     {}
-func (DeleteJob) isStep()     {}
+func (s CreateService) String() string { return "create service " + s.Service.Name }
+func (s CreateLease) String() string   { return "create lease " + s.Lease.Name }
+func (s CreateGroup) String() string   { return "create group " + s.Group.GetName() }
+func (s ResizeGroup) String() string   { return "resize group " + s.Name }
+func (s DeleteGroup) String() string   { return "delete group " + s.Name }
+func (s FencePod) String() string      { return "fence " + s.Name }
+func (s CreatePod) String() string     { return "create " + s.Name }
+func (s DeleteJob) String() string     { return "delete the job" }
+
+func (s DeletePod) String() string {
+	if s.Force {
+		return "delete " + s.Name + " by force: " + s.Why
+	}
+	return "delete " + s.Name + ": " + s.Why
+}

@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,13 +19,13 @@ const (
 	strikesForExits = 2
 )
 
-// Avoid returns the nodes that the job's new pods avoid, now that incidents are what they are, some of them by amendments.
-func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendment) []v1alpha1.AvoidedNode {
+// avoidedAfter returns the nodes that the job's new pods avoid, now that incidents are what they are, some of them by amendments.
+func avoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendment) []v1alpha1.AvoidedNode {
 	ttl := time.Duration(ptr.Deref(s.Job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
 	since := s.Now.Add(-ttl)
 	incidents = slices.Concat(incidents, besides(s, incidents))
 	avoided := slices.DeleteFunc(takeBack(s.Job.Status.AvoidedNodes, amendments), func(n v1alpha1.AvoidedNode) bool {
-		return !s.Now.Before(n.Until.Time) || !IsNodeFault(n.Reason) && failedElsewhere(n.Name, incidents, since)
+		return !s.Now.Before(n.Until.Time) || !state.IsNodeFault(n.Reason) && failedElsewhere(n.Name, incidents, since)
 	})
 	for _, i := range incidents {
 		if i.Node == "" || !i.RestartTime.After(since) || !isToAvoid(&i, incidents, since) {
@@ -42,7 +41,7 @@ func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendm
 			continue
 		}
 		n.Until, n.Preferred = until, false
-		if IsNodeFault(i.Reason) || !IsNodeFault(n.Reason) {
+		if state.IsNodeFault(i.Reason) || !state.IsNodeFault(n.Reason) {
 			n.Reason = i.Reason
 		}
 	}
@@ -58,7 +57,7 @@ func Avoid(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendm
 // incident names.
 func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
-	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !IsNodeFault(incidents[0].Reason) {
+	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !state.IsNodeFault(incidents[0].Reason) {
 		return nil
 	}
 	var more []v1alpha1.Incident
@@ -76,7 +75,7 @@ func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incide
 // isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke. Exits of the
 // program do so when there were several on the node, and none on any other: else it is the program's own fault.
 func isToAvoid(i *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
-	if IsNodeFault(i.Reason) {
+	if state.IsNodeFault(i.Reason) {
 		return true
 	}
 	return isStrike(i) && strikesOn(i.Node, incidents, since) >= strikesForExits && !failedElsewhere(i.Node, incidents, since)
@@ -92,32 +91,16 @@ func takeBack(avoided []v1alpha1.AvoidedNode, amendments []Amendment) []v1alpha1
 			continue
 		}
 		n := &avoided[at]
-		if n.Strikes--; n.Strikes < 1 || !IsNodeFault(n.Reason) && n.Strikes < strikesForExits {
+		if n.Strikes--; n.Strikes < 1 || !state.IsNodeFault(n.Reason) && n.Strikes < strikesForExits {
 			avoided = slices.Delete(avoided, at, at+1)
 		}
 	}
 	return avoided
 }
 
-// nodeFaults are the reasons of failures that are the node's own: it broke, or its kubelet turned the pod away before a
-// container ran.
-// Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, and the kubelet's other admit handlers.
-var nodeFaults = []string{
-	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager",
-	"TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "InvalidNodeInfo",
-	"AppArmor", "SysctlForbidden", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "NodeShutdown",
-}
-
-// IsNodeFault reports whether a failure of that reason is the node's own, so that once is enough.
-func IsNodeFault(reason string) bool {
-	return slices.Contains(nodeFaults, reason) ||
-		strings.HasPrefix(reason, "OutOf") || // of a resource: OutOfcpu, OutOfnvidia.com/gpu
-		strings.HasPrefix(reason, "Unexpected") // UnexpectedAdmissionError, of a device plugin; and the like
-}
-
 // isStrike reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
 // deletion), the consequence of a loss elsewhere, or the program's own fault, is not.
-func isStrike(i *v1alpha1.Incident) bool { return IsNodeFault(i.Reason) || isExit(i) }
+func isStrike(i *v1alpha1.Incident) bool { return state.IsNodeFault(i.Reason) || isExit(i) }
 
 // isExit reports whether the incident began with the end of a program that something outside of it may have caused.
 func isExit(i *v1alpha1.Incident) bool {

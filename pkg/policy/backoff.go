@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// calm is how long after its start a life must end for its restart to be the first in a row.
-	calm = 10 * time.Minute
+	// calmAfter is how long after its start a life must end for its restart to be the first in a row.
+	calmAfter = 10 * time.Minute
 	// leastWait is the shortest wait before the second restart in a row: without it a job could restart as fast as the API
 	// server allows.
 	leastWait = time.Second
 )
 
-// backOff returns how many restarts in a row the order makes, and the time, in whole seconds, before which the lives that it
+// backOff returns how many restarts in a row the incident makes, and the time, in whole seconds, before which the lives that it
 // begins may not begin: now for the first one.
-func backOff(s *state.Snapshot, o *RestartOrder) (inRow int32, next time.Time) {
-	inRow = restartsInRow(s, o) + 1
+func backOff(s *state.Snapshot, i *Incident) (inRow int32, next time.Time) {
+	inRow = restartsInRow(s, i) + 1
 	next = s.Now.Add(waitBefore(&s.Job.Spec.Recovery, inRow))
 	whole := next.Truncate(time.Second)
 	if inRow > 1 && whole.Before(next) {
@@ -47,52 +47,62 @@ func waitBefore(recovery *v1alpha1.Recovery, n int32) time.Duration {
 	return min(wait, limit)
 }
 
-// restartsInRow returns how many restarts in a row what the order restarts has gone through: the replica, any replica of the
+// restartsInRow returns how many restarts in a row what the incident restarts has gone through: the replica, any replica of the
 // role, or the whole job.
-func restartsInRow(s *state.Snapshot, o *RestartOrder) int32 {
-	switch o.Scope {
-	case v1alpha1.ScopeJob:
-		return ConsecutiveRestarts(s)
-	case v1alpha1.ScopeRole:
-		var most int32
-		for i := range int(s.Job.Spec.Replicas(o.Failure.Role)) {
-			most = max(most, slotRestartsInRow(s, state.Slot{Role: o.Failure.Role, Index: i}))
+func restartsInRow(s *state.Snapshot, i *Incident) int32 {
+	if i.Scope == v1alpha1.ScopeJob {
+		return jobRestartsInRow(s)
+	}
+	var most int32
+	for index, n := range s.Memory[i.Role].RestartsInRow {
+		slot := state.Slot{Role: i.Role, Index: index}
+		if r := s.Replica(slot); r != nil && (i.Scope == v1alpha1.ScopeRole || slot == slotOf(&i.Failure)) && !isCalm(s, slot) {
+			most = max(most, int32(n))
 		}
-		return most
-	default:
-		return slotRestartsInRow(s, state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)})
 	}
+	return most
 }
 
-func slotRestartsInRow(s *state.Snapshot, slot state.Slot) int32 {
-	if IsCalm(s, slot) {
-		return 0
-	}
-	return int32(s.Memory[slot.Role].RestartsInRow[slot.Index])
+// isCalm reports whether the slot was not restarted lately, so that its next restart is the first in a row.
+func isCalm(s *state.Snapshot, slot state.Slot) bool {
+	return s.Now.Sub(s.NextStart(slot)) >= calmAfter
 }
 
-// IsCalm reports whether the slot was not restarted lately, so that its next restart is the first in a row.
-func IsCalm(s *state.Snapshot, slot state.Slot) bool { return s.Now.Sub(s.NextStart(slot)) >= calm }
+// calmSlots returns the slots of which the restarts in a row may be forgotten, and those of which the time at which the life could
+// begin may be, as no rule counts from it any more.
+func calmSlots(s *state.Snapshot) (calm, settled []state.Slot) {
+	longest := longestCount(s)
+	for role, m := range s.Memory {
+		for index := range m.RestartsInRow {
+			if slot := (state.Slot{Role: role, Index: index}); isCalm(s, slot) {
+				calm = append(calm, slot)
+			}
+		}
+		for index := range m.NextStarts {
+			if slot := (state.Slot{Role: role, Index: index}); s.Now.Sub(s.NextStart(slot)) >= longest {
+				settled = append(settled, slot)
+			}
+		}
+	}
+	return calm, settled
+}
 
-// NothingCountsFrom reports whether the time at which the slot's life could begin matters to no rule any more.
-func NothingCountsFrom(s *state.Snapshot, slot state.Slot) bool {
-	longest := calm
+// longestCount returns the longest time that a rule counts from the beginning of a life.
+func longestCount(s *state.Snapshot) time.Duration {
+	longest := calmAfter
 	if s.Job.Spec.Progress != nil {
 		longest = max(longest, stallAfter(s))
 	}
-	if limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds; limit != nil {
-		longest = max(longest, time.Duration(*limit)*time.Second)
+	for _, limit := range []*int32{s.Job.Spec.RunPolicy.StartupDeadlineSeconds, schedulingTimeout(s.Job)} {
+		longest = max(longest, time.Duration(ptr.Deref(limit, 0))*time.Second)
 	}
-	if limit := schedulingTimeout(s.Job); limit != nil {
-		longest = max(longest, time.Duration(*limit)*time.Second)
-	}
-	return s.Now.Sub(s.NextStart(slot)) >= longest
+	return longest
 }
 
-// ConsecutiveRestarts returns the number of whole-job restarts since the job last ran calmly. Replicas that are replaced
+// jobRestartsInRow returns the number of whole-job restarts since the job last ran calmly. Replicas that are replaced
 // alone do not disturb it.
-func ConsecutiveRestarts(s *state.Snapshot) int32 {
-	if since := runningSince(s.Job); !since.IsZero() && s.Now.Sub(since) >= calm {
+func jobRestartsInRow(s *state.Snapshot) int32 {
+	if since := runningSince(s.Job); !since.IsZero() && s.Now.Sub(since) >= calmAfter {
 		return 0
 	}
 	return s.Job.Status.ConsecutiveRestarts
@@ -105,7 +115,7 @@ func runningSince(job *v1alpha1.TrainingJob) time.Time {
 		return time.Time{}
 	}
 	if next := job.Status.NextStartTime; next != nil {
-		return latest(running.LastTransitionTime.Time, next.Time)
+		return state.Latest(running.LastTransitionTime.Time, next.Time)
 	}
 	return running.LastTransitionTime.Time
 }
@@ -118,15 +128,8 @@ func undisturbedSince(s *state.Snapshot) time.Time {
 	}
 	for role, m := range s.Memory {
 		for index := range m.NextStarts {
-			since = latest(since, s.NextStart(state.Slot{Role: role, Index: index}))
+			since = state.Latest(since, s.NextStart(state.Slot{Role: role, Index: index}))
 		}
 	}
 	return since
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

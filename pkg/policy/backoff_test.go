@@ -66,7 +66,7 @@ func TestTenThousandRestartsInARowDoNotOverflowTheBackOff(t *testing.T) {
 // The status keeps whole seconds: a wait of a second is not cut short to a part of it.
 func TestAWaitIsNotCutShortByRounding(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.BackOff(0, 300), slotInARow(1, 50*second))
-	v, _ := policy.Judge(builder.Snapshot(job, builder.Deleted("worker", 1), builder.Now(60*second+time.Millisecond)))
+	v := policy.Judge(builder.Snapshot(job, builder.Deleted("worker", 1), builder.Now(60*second+time.Millisecond)))
 	if want := builder.Epoch.Add(62 * second); !v.Restarts[0].NextStart.Equal(want) {
 		t.Errorf("it begins at %v, want %v", v.Restarts[0].NextStart, want)
 	}
@@ -89,7 +89,7 @@ func TestBackOffIsOfWhatIsRestarted(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", append(c.job, builder.Workers(3))...), both...)
-			v, _ := policy.Judge(s)
+			v := policy.Judge(s)
 			var got []time.Duration
 			for _, o := range v.Restarts {
 				got = append(got, o.NextStart.Sub(s.Now)/second)
@@ -135,7 +135,7 @@ func TestTenCalmMinutesResetTheBackOff(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", append(c.job, builder.Workers(2), inARow(4))...), builder.Now(c.now))
-			if diff := cmp.Diff(c.want, policy.ConsecutiveRestarts(s)); diff != "" {
+			if diff := cmp.Diff(c.want, policy.JobRestartsInRow(s)); diff != "" {
 				t.Errorf("restarts in a row (-want +got):\n%s", diff)
 			}
 		})

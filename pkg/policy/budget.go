@@ -22,13 +22,13 @@ func isCharged(f *v1alpha1.Failure) bool {
 var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses, v1alpha1.BudgetEvaluatorRestarts}
 
 // budgetOf returns the budget that the restart counts against; "" if it counts against none.
-func budgetOf(o *RestartOrder) v1alpha1.BudgetName {
+func budgetOf(o *Incident) v1alpha1.BudgetName {
 	switch {
 	case o.Charged:
-		return budgetOfCause(o.Failure.Cause)
-	case o.RuleMade && o.Failure.Role != v1alpha1.Evaluator:
+		return budgetOfCause(o.Cause)
+	case o.RuleMade && o.Role != v1alpha1.Evaluator:
 		return v1alpha1.BudgetRuleMadeLosses
-	case o.Failure.Role == v1alpha1.Evaluator && !isLoss(o.Failure.Cause):
+	case o.Role == v1alpha1.Evaluator && !isLoss(o.Cause):
 		return v1alpha1.BudgetEvaluatorRestarts
 	default:
 		return ""
@@ -81,8 +81,8 @@ func chargedTimes(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
 	return nil
 }
 
-// Charges returns the charges after what the amendments give back or charge elsewhere, and what the orders charge now.
-func Charges(s *state.Snapshot, amendments []Amendment, orders []RestartOrder) []v1alpha1.Charges {
+// charge returns the charges after what the amendments give back or charge elsewhere, and what the incidents charge now.
+func charge(s *state.Snapshot, amendments []Amendment, incidents []Incident) []v1alpha1.Charges {
 	var charges []v1alpha1.Charges
 	for _, name := range budgetNames {
 		times := chargedTimes(s, name)
@@ -95,8 +95,8 @@ func Charges(s *state.Snapshot, amendments []Amendment, orders []RestartOrder) [
 				times = append(times, a.Is.RestartTime)
 			}
 		}
-		for i := range orders {
-			if budgetOf(&orders[i]) == name {
+		for i := range incidents {
+			if budgetOf(&incidents[i]) == name {
 				times = append(times, metav1.NewTime(s.Now.Truncate(time.Second)))
 			}
 		}
@@ -108,33 +108,46 @@ func Charges(s *state.Snapshot, amendments []Amendment, orders []RestartOrder) [
 	return charges
 }
 
-// Budgets returns how much the charges have used up of each budget.
-func Budgets(s *state.Snapshot, charges []v1alpha1.Charges) []v1alpha1.Budget {
-	var budgets []v1alpha1.Budget
+// budgets returns how much the charges have used up of each budget.
+func budgets(s *state.Snapshot, charges []v1alpha1.Charges) []v1alpha1.Budget {
+	var list []v1alpha1.Budget
 	for _, c := range charges {
-		budgets = append(budgets, v1alpha1.Budget{Name: c.Name, Used: int32(len(c.Times)), Limit: limitOf(s, c.Name)})
+		list = append(list, v1alpha1.Budget{Name: c.Name, Used: int32(len(c.Times)), Limit: limitOf(s, c.Name)})
 	}
-	return budgets
+	return list
 }
 
-// GivenUp returns the failure of a slot that is to be left as it failed from now on; ok is false if the slot is not.
-func GivenUp(s *state.Snapshot, slot state.Slot) (f *v1alpha1.Failure, ok bool) {
-	if slot.Role != v1alpha1.Evaluator || !IsBroken(s, slot) {
-		return nil, false
+// givenUp returns the failures of replicas that are left as they failed from now on.
+func givenUp(s *state.Snapshot) []Incident {
+	var left []Incident
+	for r := range s.Replicas() {
+		if isBeingGivenUp(s, r) {
+			i := broken(s, r)
+			i.Message = describe(&i.Failure) + " and is not restarted; the job goes on."
+			left = append(left, i)
+		}
 	}
-	o := orderOf(s, slot)
-	return &o.Failure, isGivenUp(s, &o)
+	return left
+}
+
+// isBeingGivenUp reports whether the replica is left as it failed from now on.
+func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
+	if r.Slot.Role != v1alpha1.Evaluator || !r.IsBroken() {
+		return false
+	}
+	i := broken(s, r)
+	return isGivenUp(s, &i)
 }
 
 // isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget, unless a
 // rule of the user's fails the job for it.
-func isGivenUp(s *state.Snapshot, o *RestartOrder) bool {
+func isGivenUp(s *state.Snapshot, o *Incident) bool {
 	switch {
-	case o.Failure.Role != v1alpha1.Evaluator || failsJob(s.Job, o):
+	case o.Role != v1alpha1.Evaluator || failsJob(s.Job, o):
 		return false
 	case o.RuleMade:
 		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= limitOf(s, v1alpha1.BudgetRuleMadeLosses)
-	case isLoss(o.Failure.Cause):
+	case isLoss(o.Cause):
 		return false
 	default:
 		return isFatal(*o) || int32(len(chargedTimes(s, v1alpha1.BudgetEvaluatorRestarts))) >= limitOf(s, v1alpha1.BudgetEvaluatorRestarts)

@@ -118,7 +118,7 @@ func TestLossesThatOnlyARuleMakesAreBounded(t *testing.T) {
 
 func TestTheBudgetOfRuleMadeLossesIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), ruleMade(100), builder.Rules(rule{ExitCodes: []int32{77}, Cause: v1alpha1.CauseInfrastructure}))
-	v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(77))))
+	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(77))))
 	want := "worker-1 on node-worker-1 was lost (Error) and the budget ruleMadeLosses (100 within recovery.windowSeconds, for losses that only recovery.rules call so) is used up."
 	if diff := cmp.Diff(want, v.Message); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
@@ -127,7 +127,7 @@ func TestTheBudgetOfRuleMadeLossesIsNamed(t *testing.T) {
 
 func TestABudgetThatIsUsedUpIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.Charged(v1alpha1.BudgetOOMRestarts, 0, 0, 0))
-	v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))))
+	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))))
 	want := "worker-1 on node-worker-1 exited with code 137 (OOMKilled) and recovery.maxOOMRestarts (3) is used up."
 	if diff := cmp.Diff(want, v.Message); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
@@ -142,8 +142,8 @@ func TestBudgetsAfterARestart(t *testing.T) {
 		}
 		return list
 	}
-	order := func(cause v1alpha1.Cause, charged bool) policy.RestartOrder {
-		return policy.RestartOrder{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged}
+	order := func(cause v1alpha1.Cause, charged bool) policy.Incident {
+		return policy.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged}}
 	}
 	incident := func(cause v1alpha1.Cause, charged bool, at time.Duration) v1alpha1.Incident {
 		return v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged, RestartTime: builder.Time(at)}
@@ -163,18 +163,18 @@ func TestBudgetsAfterARestart(t *testing.T) {
 		name   string
 		was    []builder.JobOption
 		amends []policy.Amendment
-		orders []policy.RestartOrder
+		orders []policy.Incident
 		want   []budget
 	}{
-		{"a budget that was never charged is left out", nil, nil, []policy.RestartOrder{order(v1alpha1.CauseInfrastructure, false)}, nil},
+		{"a budget that was never charged is left out", nil, nil, []policy.Incident{order(v1alpha1.CauseInfrastructure, false)}, nil},
 		{"each order is charged to the budget of its cause", nil, nil,
-			[]policy.RestartOrder{order(v1alpha1.CauseRetryable, true), order(v1alpha1.CauseStartup, true), order(v1alpha1.CauseOOM, true), order(v1alpha1.CauseHang, true)},
+			[]policy.Incident{order(v1alpha1.CauseRetryable, true), order(v1alpha1.CauseStartup, true), order(v1alpha1.CauseOOM, true), order(v1alpha1.CauseHang, true)},
 			[]budget{of(restarts, 10, 60*second, 60*second), of(oom, 3, 60*second), of(hang, 5, 60*second)}},
-		{"a loss that only a rule makes counts against its own budget", nil, nil, []policy.RestartOrder{ruled}, []budget{of(made, 100, 60*second)}},
+		{"a loss that only a rule makes counts against its own budget", nil, nil, []policy.Incident{ruled}, []budget{of(made, 100, 60*second)}},
 		{"so it does if it turns out to be one", []builder.JobOption{builder.Charged(restarts, 20*second)},
 			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free, RuleMade: true}}, nil, []budget{of(made, 100, 20*second)}},
 		{"what is older than the window goes", []builder.JobOption{builder.Charged(restarts, -86400*second, -86340*second, 10*second)}, nil,
-			[]policy.RestartOrder{order(v1alpha1.CauseRetryable, true)}, []budget{of(restarts, 10, 10*second, 60*second)}},
+			[]policy.Incident{order(v1alpha1.CauseRetryable, true)}, []budget{of(restarts, 10, 10*second, 60*second)}},
 		{"what was charged for a loss is given back", []builder.JobOption{builder.Charged(restarts, 10*second, 20*second)},
 			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free}}, nil, []budget{of(restarts, 10, 10*second)}},
 		{"a budget that was given back whole is left out", []builder.JobOption{builder.Charged(oom, 20*second)},
@@ -191,7 +191,7 @@ func TestBudgetsAfterARestart(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", append(c.was, builder.Workers(1))...))
-			charges := policy.Charges(s, c.amends, c.orders)
+			charges := policy.Charge(s, c.amends, c.orders)
 			var got []budget
 			for i, b := range policy.Budgets(s, charges) {
 				got = append(got, budget{b, charges[i].Times})

@@ -40,7 +40,7 @@ var cannotStart = []string{"StartError", "ContainerCannotRun", "CreateContainerE
 // wasTakenAway reports whether the pod was lost through no fault of its own: its node or device broke, it was deleted or
 // evicted, or the kubelet turned it away before a container ran.
 func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
-	return s.IsLost(p) || endedByDeletion(p) || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected(p) || wasForgotten(p)
+	return s.IsLost(p) || !p.Deleted.IsZero() || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected(p) || wasForgotten(p)
 }
 
 // wasForgotten reports whether the kubelet does not know how the container ended: its node was rebooted, or its runtime lost it.

@@ -106,7 +106,7 @@ func TestCauses(t *testing.T) {
 // fails is the failure behind a verdict.
 func fails(t *testing.T, options ...builder.SnapshotOption) (*v1alpha1.Failure, string) {
 	t.Helper()
-	v, _ := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), options...))
+	v := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), options...))
 	if v.Failure == nil {
 		t.Fatal("no failure")
 	}

@@ -11,11 +11,14 @@
 //	stalled     the progress Lease was not renewed in time
 //
 // What broke is answered in steps, each a pure function in a file of its own: failures (which replicas), causeOf and the
-// user's rules (what kind), ScopeOf (what to restart), the budget (whether to), backOff (when). Explain corrects
-// earlier incidents whose true cause shows later, Avoid names the nodes to avoid,
-// Yield those that new pods may take all the same, Fit the workers to park.
+// user's rules (what kind), scopeOf (what to restart), the budget (whether to), backOff (when). The rest of the verdict follows
+// from it: explain corrects earlier incidents whose true cause shows now, avoidedAfter names the nodes to avoid, yield those that
+// new pods may take all the same, fit the workers to park. Accounts keeps the books of all that.
+//
+// Whether a replica is broken, runs or needs a node is not asked here: its row in the snapshot says so (state.Replica).
 //
 // Decisions, newest first:
+//   - Judge answers everything at once, so that status, steps and Events of one plan follow from one verdict.
 //   - A pod that was told to end did not end by itself, whatever its exit code and the times say: the API server moves the
 //     time of a deletion on when the kubelet confirms it, and nodes' clocks differ. Success counts if it was recorded before.
 //   - A restart waits for a member that its node is still starting only in an attempt that never ran: that is where slow

@@ -103,33 +103,8 @@ func TestParkedWorkersAreNotMissed(t *testing.T) {
 		{"with a rendezvous outside worker 0 is one of many", job(endpoint), seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1)),
 			restart(0, "worker-0 Retryable Replica charged")},
 	})
-	v, _ := policy.Judge(builder.Snapshot(job(), builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1)))
+	v := policy.Judge(builder.Snapshot(job(), builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1)))
 	if len(v.Restarts) != 1 || v.Restarts[0].Followers != 1 {
 		t.Errorf("orders %+v, want one with one follower", v.Restarts)
-	}
-}
-
-func TestSparesInTheWay(t *testing.T) {
-	job := builder.Job("j", builder.Workers(3), builder.PS(1), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "2"}))
-	noRoom := builder.Unschedulable("no room")
-	cases := []struct {
-		name string
-		seen []builder.SnapshotOption
-		want int
-	}{
-		{"none while all have a place", seen(builder.Running("worker", 0)), 0},
-		{"one for each replica of the role that fits nowhere", seen(builder.Pending("worker", 0, noRoom), builder.Pending("worker", 1, noRoom)), 2},
-		{"none for another role's", seen(builder.Pending("ps", 0, noRoom)), 0},
-		{"none for a replica that the scheduler has not looked at", seen(builder.Pending("worker", 0)), 0},
-		{"none for a replica that is starting", seen(builder.Pending("worker", 0, builder.Waiting("ContainerCreating", ""))), 0},
-		{"none for a replica that is going", seen(builder.Pending("worker", 0, noRoom, builder.DeletedAt(0))), 0},
-		{"none for a past life", seen(builder.Pending("worker", 9, noRoom)), 0},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			if got := policy.SparesInTheWay(builder.Snapshot(job, c.seen...), v1alpha1.Worker); got != c.want {
-				t.Errorf("%d are to make way, want %d", got, c.want)
-			}
-		})
 	}
 }

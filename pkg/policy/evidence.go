@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,17 +14,28 @@ type Amendment struct {
 	Was, Is v1alpha1.Incident
 	// RuleMade is whether it turns out to be a loss only because a rule of recovery.rules says so.
 	RuleMade bool
+	// Message is a sentence for the user.
+	Message string
+}
+
+// explanation tells what explains an incident, and what is given back for it.
+func explanation(was, is *v1alpha1.Incident) string {
+	text := fmt.Sprintf("%s: this explains the restart of %s.", describe(&is.Failure), is.RestartTime.UTC().Format("15:04:05 UTC"))
+	if was.Charged && !is.Charged {
+		text += " It is no longer charged."
+	}
+	return text
 }
 
 // budget returns the budget that what it truly was counts against; "" for none.
 func (a *Amendment) budget() v1alpha1.BudgetName {
-	return budgetOf(&RestartOrder{Failure: a.Is.Failure, Charged: a.Is.Charged, RuleMade: a.RuleMade})
+	return budgetOf(&Incident{Incident: a.Is, RuleMade: a.RuleMade})
 }
 
-// Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident
-// window, a loss. orders are the restarts that are being ordered: a lost replica that takes the whole job with it
+// explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident
+// window, a loss. begun are those that begin now: a lost replica that takes the whole job with it
 // explains those that failed for want of it.
-func Explain(s *state.Snapshot, orders []RestartOrder) []Amendment {
+func explain(s *state.Snapshot, begun []Incident) []Amendment {
 	var found []Amendment
 	for _, was := range s.Job.Status.Incidents {
 		is := was
@@ -32,18 +44,18 @@ func Explain(s *state.Snapshot, orders []RestartOrder) []Amendment {
 		switch o := evidence(s, &was); {
 		case o != nil && !isFatal(*o):
 			is.Failure, is.Charged, ruleMade = o.Failure, o.Charged, o.RuleMade
-		case isConsequence(s, &was, orders):
+		case isConsequence(s, &was, begun):
 			is.Charged = false
 		default:
 			continue
 		}
-		found = append(found, Amendment{was, is, ruleMade})
+		found = append(found, Amendment{was, is, ruleMade, explanation(&was, &is)})
 	}
 	return found
 }
 
 // fatalEvidence returns a failure that shows only now, came before the latest restart's, and is one that no restart can mend.
-func fatalEvidence(s *state.Snapshot) *RestartOrder {
+func fatalEvidence(s *state.Snapshot) *Incident {
 	if len(s.Job.Status.Incidents) == 0 {
 		return nil
 	}
@@ -55,25 +67,23 @@ func fatalEvidence(s *state.Snapshot) *RestartOrder {
 
 // evidence returns what the pods that the incident ended say of its true cause, as far as it was not known; nil for
 // nothing. A loss beats an earlier exit.
-func evidence(s *state.Snapshot, i *v1alpha1.Incident) *RestartOrder {
+func evidence(s *state.Snapshot, i *v1alpha1.Incident) *Incident {
 	if i.Explained || isLoss(i.Cause) || i.Role == v1alpha1.Evaluator {
 		return nil
 	}
-	var best *RestartOrder
+	var best *Incident
 	for n := range s.Pods {
 		p := &s.Pods[n]
 		if !isEndedBy(s, i, p) {
 			continue
 		}
 		ended := asEnded(s, i, p)
-		o := RestartOrder{Failure: failureOf(s, ended), Scope: i.Scope}
-		applyRule(s.Job, &o, p)
-		o.Charged = isCharged(&o.Failure)
+		o := newIncident(s, failureOf(s, ended), i.Scope, p)
 		switch {
-		case o.Failure.Reason == v1alpha1.ReasonDeleted: // it was known when the restart was ordered
+		case o.Reason == v1alpha1.ReasonDeleted: // it was known when the restart was ordered
 		case explainsFailure(s, &o.Failure, i.Time.Add(-time.Second)): // before it: to the second, nobody knows which was first
 			return &o
-		case isTrueExit(i, ended) && (best == nil || o.Failure.Time.Before(&best.Failure.Time)):
+		case isTrueExit(i, ended) && (best == nil || o.Time.Before(&best.Time)):
 			best = &o
 		}
 	}
@@ -138,7 +148,7 @@ func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
 // says what a follower does not. A follower that lost its peer exits within the same second; the kernel may take a second to
 // reap what it killed for want of memory.
 func isTrueExit(i *v1alpha1.Incident, p *state.Pod) bool {
-	if p.Exit == nil || endedByDeletion(p) {
+	if p.Exit == nil || !p.Deleted.IsZero() {
 		return false
 	}
 	ended := p.Exit.Time.Truncate(time.Second)
@@ -154,10 +164,10 @@ func isTrueExit(i *v1alpha1.Incident, p *state.Pod) bool {
 }
 
 // isConsequence reports whether a replica that failed by itself did so for want of one whose loss now restarts the whole job.
-func isConsequence(s *state.Snapshot, i *v1alpha1.Incident, orders []RestartOrder) bool {
-	if len(orders) == 0 || orders[0].Scope != v1alpha1.ScopeJob {
+func isConsequence(s *state.Snapshot, i *v1alpha1.Incident, begun []Incident) bool {
+	if len(begun) == 0 || begun[0].Scope != v1alpha1.ScopeJob {
 		return false
 	}
 	return i.Charged && !i.Explained && i.Attempt == s.Job.Status.Attempt && i.Scope != v1alpha1.ScopeJob &&
-		explainsFailure(s, &orders[0].Failure, i.Time.Time)
+		explainsFailure(s, &begun[0].Failure, i.Time.Time)
 }

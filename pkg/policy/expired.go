@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -16,20 +14,10 @@ func expired(s *state.Snapshot) (*Verdict, time.Time) {
 	if limit == nil || s.Job.Status.StartTime == nil {
 		return nil, time.Time{}
 	}
-	deadline := s.Job.Status.StartTime.Add(SuspendedFor(s.Job, s.Now) + time.Duration(*limit)*time.Second)
+	deadline := s.Job.Status.StartTime.Add(state.SuspendedFor(s.Job, s.Now) + time.Duration(*limit)*time.Second)
 	if s.Now.Before(deadline) {
 		return nil, deadline
 	}
 	return &Verdict{Ruling: Fail, Reason: v1alpha1.ReasonDeadlineExceeded,
 		Message: fmt.Sprintf("The job did not finish within activeDeadlineSeconds (%d) of its start.", *limit)}, time.Time{}
-}
-
-// SuspendedFor returns how long the job has been suspended since its first start, the present suspension included.
-func SuspendedFor(job *v1alpha1.TrainingJob, now time.Time) time.Duration {
-	total := time.Duration(job.Status.SuspendedSeconds) * time.Second
-	condition := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionSuspended)
-	if job.Status.StartTime == nil || condition == nil || condition.Status != "True" {
-		return total
-	}
-	return total + now.Sub(condition.LastTransitionTime.Time)
 }

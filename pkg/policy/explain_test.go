@@ -38,16 +38,16 @@ func ofScope(scope v1alpha1.RestartScope) func(*v1alpha1.Incident) {
 }
 
 // explained are the amendments as the tables write them: "worker-2 Infrastructure NodeLost free".
-func explained(s *state.Snapshot, orders ...policy.RestartOrder) []string {
+func explained(s *state.Snapshot, orders ...policy.Incident) []string {
 	var got []string
 	for _, a := range policy.Explain(s, orders) {
-		o := policy.RestartOrder{Failure: a.Is.Failure, Charged: a.Is.Charged}
+		o := policy.Incident{Incident: a.Is}
 		charge := "free"
 		if o.Charged {
 			charge = "charged"
 		}
-		slot := state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)}
-		got = append(got, fmt.Sprintf("%s %s %s %s", slot, o.Failure.Cause, o.Failure.Reason, charge))
+		slot := state.Slot{Role: o.Role, Index: int(o.Index)}
+		got = append(got, fmt.Sprintf("%s %s %s %s", slot, o.Cause, o.Reason, charge))
 	}
 	return got
 }
@@ -200,12 +200,12 @@ func TestNarrowIncidentsAreExplainedByTheirOwnPods(t *testing.T) {
 
 // A parameter server that is lost takes its workers with it; those that failed for want of it shortly before are not to blame.
 func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
-	lostPS := func(at time.Duration, reason string) policy.RestartOrder {
-		return policy.RestartOrder{Scope: v1alpha1.ScopeJob, Failure: v1alpha1.Failure{
-			Role: v1alpha1.PS, Cause: v1alpha1.CauseInfrastructure, Reason: reason, Time: builder.Time(at)}}
+	lostPS := func(at time.Duration, reason string) policy.Incident {
+		return policy.Incident{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeJob, Failure: v1alpha1.Failure{
+			Role: v1alpha1.PS, Cause: v1alpha1.CauseInfrastructure, Reason: reason, Time: builder.Time(at)}}}
 	}
 	exits := lostPS(40*second, "Error")
-	exits.Failure.Cause = v1alpha1.CauseRetryable
+	exits.Cause = v1alpha1.CauseRetryable
 	narrow := lostPS(40*second, "NodeLost")
 	narrow.Scope = v1alpha1.ScopeReplica
 	free := []string{"worker-0 Retryable Error free"}
@@ -214,7 +214,7 @@ func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
 	cases := []struct {
 		name  string
 		was   v1alpha1.Incident
-		order policy.RestartOrder
+		order policy.Incident
 		want  []string
 	}{
 		{"a node lost within the window", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(80*second, "NodeLost"), free},

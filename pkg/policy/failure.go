@@ -15,25 +15,12 @@ import (
 // maxMessage is the longest message that a Failure holds, in bytes.
 const maxMessage = 1024
 
-// IsBroken reports whether the slot's present life has ended without success. A pod that is deleted before it ran has lost
-// nothing: it is made again in the same life, unless its node is lost and keeps its name taken.
-func IsBroken(s *state.Snapshot, slot state.Slot) bool {
-	if HasSucceeded(s, slot) || !s.IsWanted(slot) {
-		return false
-	}
-	p := s.Present(slot)
-	if p == nil {
-		return s.HasVanished(slot)
-	}
-	return !p.CanRun() || p.Exit != nil || (!p.Deleted.IsZero() && p.HasStarted()) || s.IsLost(p)
-}
-
 // failures returns what broke in the job's present lives, earliest first, each with the cause and scope of its restart.
-func failures(s *state.Snapshot) []RestartOrder {
-	var found []RestartOrder
-	for _, slot := range s.Slots() {
-		if IsBroken(s, slot) {
-			found = append(found, orderOf(s, slot))
+func failures(s *state.Snapshot) []Incident {
+	var found []Incident
+	for r := range s.Replicas() {
+		if r.IsBroken() {
+			found = append(found, broken(s, r))
 		}
 	}
 	inOrder(found)
@@ -46,27 +33,18 @@ var explains = []v1alpha1.Cause{
 	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal,
 }
 
-// orderOf returns the restart that a broken slot asks for.
-func orderOf(s *state.Snapshot, slot state.Slot) RestartOrder {
-	p := s.Present(slot)
-	o := RestartOrder{Failure: vanished(s, slot), Scope: ScopeOf(&s.Job.Spec, slot.Role, slot.Index)}
-	if p != nil {
-		o.Failure = failureOf(s, p)
-		if wasRejected(p) { // it never ran, so nobody else has lost anything
-			o.Scope = v1alpha1.ScopeReplica
-		}
+// broken returns the restart that a broken replica asks for.
+func broken(s *state.Snapshot, r *state.Replica) Incident {
+	scope := scopeOf(&s.Job.Spec, r.Slot)
+	if r.Pod == nil {
+		f := failureAt(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
+		f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life)
+		return newIncident(s, f, scope, nil)
 	}
-	applyRule(s.Job, &o, p)
-	o.Charged = isCharged(&o.Failure)
-	return o
-}
-
-func vanished(s *state.Snapshot, slot state.Slot) v1alpha1.Failure {
-	return v1alpha1.Failure{
-		Role: slot.Role, Index: int32(slot.Index), Attempt: s.Job.Status.Attempt,
-		Cause: v1alpha1.CauseInfrastructure, Reason: v1alpha1.ReasonVanished, Message: "its pod is gone without a trace",
-		Pod: state.PodName(s.Job.Name, slot, s.Life(slot)), Time: metav1.NewTime(s.Now),
+	if wasRejected(r.Pod) { // it never ran, so nobody else has lost anything
+		scope = v1alpha1.ScopeReplica
 	}
+	return newIncident(s, failureOf(s, r.Pod), scope, r.Pod)
 }
 
 // failureOf returns what a pod says of its failure.
@@ -97,14 +75,14 @@ func failureOf(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 
 // brokeAt returns the earliest time at which the pod is known to have broken.
 func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
-	at := Earliest(p.Deleted, p.Disruption.Time)
+	at := state.Earliest(p.Deleted, p.Disruption.Time)
 	if p.Exit != nil {
-		at = Earliest(at, p.Exit.Time)
+		at = state.Earliest(at, p.Exit.Time)
 	}
 	if node, _ := s.NodeTrouble(p); s.IsLost(p) {
-		at = Earliest(at, node.Since)
+		at = state.Earliest(at, node.Since)
 	}
-	if at = Earliest(at, p.Finished); at.IsZero() {
+	if at = state.Earliest(at, p.Finished); at.IsZero() {
 		return s.Now
 	}
 	return at
@@ -122,9 +100,9 @@ func clip(message string) string {
 	return message[cut:]
 }
 
-// Describe returns the failure as a clause: "worker-1 on gpu-3 exited with code 137 (OOMKilled: ...)".
-func Describe(f *v1alpha1.Failure) string {
-	text := state.Slot{Role: f.Role, Index: int(f.Index)}.String()
+// describe returns the failure as a clause: "worker-1 on gpu-3 exited with code 137 (OOMKilled: ...)".
+func describe(f *v1alpha1.Failure) string {
+	text := slotOf(f).String()
 	if f.Node != "" {
 		text += " on " + f.Node
 	}

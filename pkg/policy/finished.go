@@ -3,7 +3,6 @@ package policy
 import (
 	"time"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -12,18 +11,13 @@ func finished(s *state.Snapshot) (*Verdict, time.Time) {
 	if !s.IsFinished() {
 		return nil, time.Time{}
 	}
-	expiry := Expiry(s.Job)
-	if !s.Now.Before(expiry) {
-		expiry = time.Time{}
-	}
-	return &Verdict{Ruling: Final}, expiry
-}
-
-// Expiry returns when a finished job is to be deleted; zero for never.
-func Expiry(job *v1alpha1.TrainingJob) time.Time {
-	ttl, done := job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Status.CompletionTime
+	ttl, done := s.Job.Spec.RunPolicy.TTLSecondsAfterFinished, s.Job.Status.CompletionTime
 	if ttl == nil || done == nil {
-		return time.Time{}
+		return &Verdict{Ruling: Final}, time.Time{}
 	}
-	return done.Add(time.Duration(*ttl) * time.Second)
+	expiry := done.Add(time.Duration(*ttl) * time.Second)
+	if s.Now.Before(expiry) {
+		return &Verdict{Ruling: Final}, expiry
+	}
+	return &Verdict{Ruling: Final, Expired: true}, time.Time{}
 }

@@ -14,7 +14,7 @@ type Ruling int
 const (
 	// Continue : nothing changes the job's life; its pods converge to what its status says.
 	Continue Ruling = iota
-	// Final : the job has its verdict already.
+	// Final : the job has ended before; it stays as it is.
 	Final
 	// Suspend : the job rests, or is to.
 	Suspend
@@ -26,7 +26,7 @@ const (
 	Restart
 )
 
-// Verdict is a ruling and why.
+// Verdict is all that is decided in one pass: what becomes of the job, why, and what follows from it.
 type Verdict struct {
 	Ruling Ruling
 	// Reason is a condition reason of the API; Message a sentence for the user.
@@ -34,28 +34,31 @@ type Verdict struct {
 	Message string
 	// Failure is the evidence of a Fail or Restart by failure; nil otherwise.
 	Failure *v1alpha1.Failure
-	// Restarts are what to restart: several of scope Replica or Role, or one of scope Job.
-	Restarts []RestartOrder
-}
-
-// RestartOrder says what to restart, because of which failure.
-type RestartOrder struct {
-	Failure v1alpha1.Failure
-	Scope   v1alpha1.RestartScope
-	// Charged is whether the restart is charged to a budget that the user sets.
-	Charged bool
-	// RuleMade is whether the failure is a loss only because a rule of recovery.rules says so.
-	RuleMade bool
-	// InRow is the number of restarts in a row that this one makes, and NextStart the time before which the lives that it begins
-	// may not begin.
-	InRow     int32
-	NextStart time.Time
-	// Followers is the number of other replicas that are restarted with the one that broke.
-	Followers int32
-	// FailedBy is the index of the rule of recovery.rules that fails the job, or calls the failure fatal; nil if none does.
-	FailedBy *int
-	// Message is a sentence for the user.
-	Message string
+	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
+	Restarts []Incident
+	// Amendments are earlier incidents whose true cause shows now.
+	Amendments []Amendment
+	// GivenUp are the failures of evaluators that are not run again in this attempt.
+	GivenUp []Incident
+	// Park and Unpark are the workers of an elastic job that get no pod from now on, or get one again.
+	Park, Unpark []state.Slot
+	// Calm are the slots whose next restart is the first in a row; Settled those whose NextStart matters no more.
+	Calm, Settled []state.Slot
+	// Accounts is what the status keeps of restarts.
+	Accounts Accounts
+	// Avoided are the nodes that pods created now avoid.
+	Avoided state.Avoided
+	// Absent is the replica of the lowest rank that does not run, nil if all do; Missing is that without which the job does not.
+	Missing, Absent *state.Replica
+	// Stalled says for how long the job has made no progress; empty while it has time.
+	Stalled string
+	// Scopes say by role what is restarted when a replica of it breaks; of elastic workers it is said of replica 1, as replica
+	// 0 can host their rendezvous.
+	Scopes map[v1alpha1.Role]v1alpha1.RestartScope
+	// Expired is whether the time to live of a finished job is over.
+	Expired bool
+	// Wake is when to judge again although nothing else happens; zero for never.
+	Wake time.Time
 }
 
 // rule answers one question about a snapshot. It returns a verdict if it has one, and the time (zero: none)
@@ -64,23 +67,50 @@ type rule func(*state.Snapshot) (verdict *Verdict, wake time.Time)
 
 var rules = []rule{finished, suspended, succeeded, expired, failed, late, unplaced, stalled}
 
-// Judge returns what the snapshot means for the job, and the time (zero: none) at which to judge again although nothing
-// else happens.
-func Judge(s *state.Snapshot) (Verdict, time.Time) {
+// Judge returns what the snapshot means for the job.
+func Judge(s *state.Snapshot) Verdict {
+	v := firstVerdict(s)
+	v.Scopes = scopes(&s.Job.Spec)
+	v.Avoided = avoided(s)
+	v.Missing, v.Absent = firstMissing(s), firstAbsent(s)
+	v.Stalled = whyStalled(s)
+	v.Accounts = accountsOf(s)
+	if v.Ruling == Final {
+		return v
+	}
+	v.GivenUp = givenUp(s)
+	v.Calm, v.Settled = calmSlots(s)
+	v.Amendments = explain(s, v.Restarts)
+	v.Accounts.keep(s, &v)
+	if v.Ruling == Continue {
+		var fits, yields time.Time
+		var nodes []string
+		v.Park, v.Unpark, fits = fit(s)
+		nodes, yields = yield(s)
+		v.Accounts.yield(nodes)
+		v.Wake = state.Earliest(v.Wake, fits, yields)
+	}
+	return v
+}
+
+// firstVerdict asks the rules in their order.
+func firstVerdict(s *state.Snapshot) Verdict {
 	wake := nextLoss(s)
 	var waiting Verdict
 	for _, ask := range rules {
 		verdict, at := ask(s)
-		wake = Earliest(wake, at)
+		wake = state.Earliest(wake, at)
 		switch {
 		case verdict == nil:
 		case verdict.Ruling == Continue: // it says what it waits for; a later rule may not want to
 			waiting = *verdict
 		default:
-			return *verdict, wake
+			verdict.Wake = wake
+			return *verdict
 		}
 	}
-	return waiting, wake
+	waiting.Wake = wake
+	return waiting
 }
 
 // nextLoss returns the next time at which a node in trouble comes to count as lost; zero if there is none. A job that rests or has
@@ -89,16 +119,8 @@ func nextLoss(s *state.Snapshot) time.Time {
 	var next time.Time
 	for i := range s.Nodes {
 		if s.Now.Before(s.Nodes[i].Lost.Time) {
-			next = Earliest(next, s.Nodes[i].Lost.Time)
+			next = state.Earliest(next, s.Nodes[i].Lost.Time)
 		}
 	}
 	return next
-}
-
-// Earliest returns the earlier of two times, of which zero ones do not count.
-func Earliest(a, b time.Time) time.Time {
-	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
-		return b
-	}
-	return a
 }

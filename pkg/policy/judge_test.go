@@ -26,7 +26,8 @@ type judged struct {
 }
 
 func judge(s *state.Snapshot) judged {
-	v, wake := policy.Judge(s)
+	v := policy.Judge(s)
+	wake := v.Wake
 	got := judged{Ruling: v.Ruling, Reason: v.Reason}
 	for i := range v.Restarts {
 		got.Restarts = append(got.Restarts, line(&v.Restarts[i]))
@@ -41,13 +42,13 @@ func judge(s *state.Snapshot) judged {
 }
 
 // line is "worker-1 Retryable Job charged".
-func line(o *policy.RestartOrder) string {
+func line(o *policy.Incident) string {
 	charge := "free"
 	if o.Charged {
 		charge = "charged"
 	}
-	slot := state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)}
-	return fmt.Sprintf("%s %s %s %s", slot, o.Failure.Cause, o.Scope, charge)
+	slot := state.Slot{Role: o.Role, Index: int(o.Index)}
+	return fmt.Sprintf("%s %s %s %s", slot, o.Cause, o.Scope, charge)
 }
 
 type judgeCase struct {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -13,38 +12,27 @@ import (
 
 // late rules because an attempt whose replicas do not all run in time has failed to start.
 func late(s *state.Snapshot) (*Verdict, time.Time) {
-	is := func(condition string) bool { return meta.IsStatusConditionTrue(s.Job.Status.Conditions, condition) }
-	missing, found := FirstMissing(s)
-	if !found || is(v1alpha1.ConditionRunning) || is(v1alpha1.ConditionSuspended) {
+	missing := firstMissing(s)
+	if missing == nil || s.Is(v1alpha1.ConditionRunning) || s.Is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
 	}
-	deadline := startupDeadline(s, missing)
+	deadline := startupDeadline(s, missing.Slot)
 	switch {
 	case deadline.IsZero():
 		return nil, time.Time{}
 	case s.Now.Before(deadline):
 		return nil, deadline
 	}
-	failure := v1alpha1.Failure{
-		Role: missing.Role, Index: int32(missing.Index), Attempt: s.Job.Status.Attempt,
-		Cause: v1alpha1.CauseStartup, Time: metav1.NewTime(s.Now), Reason: v1alpha1.ReasonStartupDeadline,
-		Message: fmt.Sprintf("not running %d s after the start of the attempt", *s.Job.Spec.RunPolicy.StartupDeadlineSeconds),
+	message := fmt.Sprintf("not running %d s after the start of the attempt", *s.Job.Spec.RunPolicy.StartupDeadlineSeconds)
+	if missing.Pod != nil && missing.Pod.Waiting.Reason != "" {
+		message += ": " + missing.Pod.Waiting.Reason + ": " + quote(missing.Pod.Waiting.Message)
 	}
-	if p := s.Present(missing); p != nil {
-		failure.Pod, failure.Node = p.Name, p.Node
-		if p.Waiting.Reason != "" {
-			failure.Message = clip(failure.Message + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)
-		}
-	}
-	return restartForTime(s, failure), time.Time{}
+	return restartForTime(s, failureAt(s, missing, v1alpha1.CauseStartup, v1alpha1.ReasonStartupDeadline, message)), time.Time{}
 }
 
-// restartForTime returns the verdict on a failure that is no replica's own but a time that ran out.
+// restartForTime returns the verdict on a failure that is no replica's own: a time has run out.
 func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Verdict {
-	o := RestartOrder{Failure: f, Scope: v1alpha1.ScopeJob}
-	applyRule(s.Job, &o, nil)
-	o.Charged = isCharged(&o.Failure)
-	verdict := order(s, []RestartOrder{o})
+	verdict := restart(s, []Incident{newIncident(s, f, v1alpha1.ScopeJob, nil)})
 	return &verdict
 }
 
@@ -67,15 +55,15 @@ func sinceBegin(s *state.Snapshot, slot state.Slot, seconds int32) time.Time {
 	if !found && s.Refusal == nil && s.Gang.Unavailable == "" {
 		return time.Time{}
 	}
-	begin := latest(first, latest(attemptStart(s.Job), s.NextStart(slot)))
+	begin := state.Latest(first, state.Latest(attemptStart(s.Job), s.NextStart(slot)))
 	return begin.Add(time.Duration(seconds) * time.Second)
 }
 
 // firstCreated returns when the first pod of the present attempt was created; found is false if there is none.
 func firstCreated(s *state.Snapshot) (first time.Time, found bool) {
-	for _, slot := range s.Slots() {
-		if p := s.Present(slot); p != nil {
-			first, found = Earliest(first, p.Created), true
+	for r := range s.Replicas() {
+		if r.Pod != nil {
+			first, found = state.Earliest(first, r.Pod.Created), true
 		}
 	}
 	return first, found

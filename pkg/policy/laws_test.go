@@ -37,9 +37,10 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := arbitrary.Draw(t, "snapshot")
 		job := s.Job.DeepCopy()
-		v, wake := policy.Judge(s)
-		if again, at := policy.Judge(s); !cmp.Equal(v, again) || !at.Equal(wake) {
-			t.Fatalf("another verdict of the same snapshot: %s", cmp.Diff(v, again))
+		v := policy.Judge(s)
+		wake := v.Wake
+		if again := policy.Judge(s); !cmp.Equal(v, again, sameRows) {
+			t.Fatalf("another verdict of the same snapshot: %s", cmp.Diff(v, again, sameRows))
 		}
 		if diff := cmp.Diff(job, s.Job); diff != "" {
 			t.Fatalf("Judge changes the job:\n%s", diff)
@@ -63,34 +64,37 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 	for i := range v.Restarts {
 		o := &v.Restarts[i]
-		isLoss := o.Failure.Cause == v1alpha1.CauseInfrastructure || o.Failure.Cause == v1alpha1.CausePreempted
-		slot := state.Slot{Role: o.Failure.Role, Index: int(o.Failure.Index)}
+		isLoss := o.Cause == v1alpha1.CauseInfrastructure || o.Cause == v1alpha1.CausePreempted
+		slot := state.Slot{Role: o.Role, Index: int(o.Index)}
 		switch {
 		case o.NextStart.Before(s.Now.Truncate(time.Second)) || (o.InRow == 1) != !o.NextStart.After(s.Now):
 			t.Fatalf("restart %d in a row may begin at %v, now is %v", o.InRow, o.NextStart, s.Now)
 		case o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator):
-			t.Fatalf("a failure of cause %s of %s is charged: %t", o.Failure.Cause, slot, o.Charged)
-		case o.Failure.Cause == v1alpha1.CauseFatal || o.FailedBy != nil:
+			t.Fatalf("a failure of cause %s of %s is charged: %t", o.Cause, slot, o.Charged)
+		case o.Cause == v1alpha1.CauseFatal || o.FailedBy != nil:
 			t.Fatalf("what is fatal is restarted: %+v", o.Failure)
 		case o.Scope == v1alpha1.ScopeJob && len(v.Restarts) > 1:
 			t.Fatalf("the whole job restarts, and something else with it: %+v", v.Restarts)
-		case !s.InRange(slot) || s.IsDone(slot) || o.Failure.Attempt != s.Job.Status.Attempt:
+		case !s.InRange(slot) || s.Replica(slot).Condition == state.Succeeded || s.Replica(slot).Condition == state.GivenUp || o.Attempt != s.Job.Status.Attempt:
 			t.Fatalf("%s is restarted, which is none of the present: %+v", slot, o.Failure)
-		case int(o.Followers) >= len(s.Slots()):
-			t.Fatalf("%d follow in a job of %d", o.Followers, len(s.Slots()))
+		case int(o.Followers) >= state.Total(&s.Job.Spec):
+			t.Fatalf("%d follow in a job of %d", o.Followers, state.Total(&s.Job.Spec))
 		}
 	}
-	for i, b := range policy.Budgets(s, policy.Charges(s, nil, v.Restarts)) {
-		times := policy.Charges(s, nil, v.Restarts)[i].Times
-		if spent := slices.ContainsFunc(v.Restarts, func(o policy.RestartOrder) bool { return o.Charged }); int(b.Used) != len(times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
+	for i, b := range policy.Budgets(s, policy.Charge(s, nil, v.Restarts)) {
+		times := policy.Charge(s, nil, v.Restarts)[i].Times
+		if spent := slices.ContainsFunc(v.Restarts, func(o policy.Incident) bool { return o.Charged }); int(b.Used) != len(times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
 			t.Fatalf("budget %+v after %d orders", b, len(v.Restarts))
 		}
 	}
 }
 
+// sameRows compares the replicas that a verdict names by their place: they are rows of the snapshot.
+var sameRows = cmp.Comparer(func(a, b *state.Replica) bool { return a == b })
+
 func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
-	return slices.ContainsFunc(v.Restarts, func(o policy.RestartOrder) bool {
-		switch o.Failure.Cause {
+	return slices.ContainsFunc(v.Restarts, func(o policy.Incident) bool {
+		switch o.Cause {
 		case v1alpha1.CauseOOM:
 			return o.Charged && name == v1alpha1.BudgetOOMRestarts
 		case v1alpha1.CauseHang:
@@ -105,7 +109,8 @@ func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
 func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := arbitrary.Draw(t, "snapshot")
-		v, wake := policy.Judge(s)
+		v := policy.Judge(s)
+		wake := v.Wake
 		if v.Ruling != policy.Continue && v.Ruling != policy.Suspend {
 			return
 		}
@@ -113,8 +118,13 @@ func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 		if !wake.IsZero() && !later.Before(wake) {
 			return
 		}
-		s.Now = later
-		if got, _ := policy.Judge(s); got.Ruling != v.Ruling {
+		o := s.Observed
+		o.Now = later
+		then, err := state.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := policy.Judge(then); got.Ruling != v.Ruling {
 			t.Fatalf("ruling %d at first, %d (%s: %s) before it wakes", v.Ruling, got.Ruling, got.Reason, got.Message)
 		}
 	})
@@ -124,14 +134,14 @@ func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 func TestExplainAndAvoidObeyTheirLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := arbitrary.Draw(t, "snapshot")
-		v, _ := policy.Judge(s)
+		v := policy.Judge(s)
 		for _, a := range policy.Explain(s, v.Restarts) {
 			isKnown := slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return cmp.Equal(i, a.Was) })
 			if !isKnown || !a.Is.Explained || a.Was.Explained || a.Is.Cause == v1alpha1.CauseFatal || !a.Is.RestartTime.Equal(&a.Was.RestartTime) || a.Is.Scope != a.Was.Scope {
 				t.Fatalf("%+v is explained by %+v", a.Was, a.Is)
 			}
 		}
-		avoided := policy.Avoid(s, s.Job.Status.Incidents, policy.Explain(s, v.Restarts))
+		avoided := policy.AvoidedAfter(s, s.Job.Status.Incidents, policy.Explain(s, v.Restarts))
 		byName := func(a, b v1alpha1.AvoidedNode) int { return strings.Compare(a.Name, b.Name) }
 		if len(avoided) > 16 || !slices.IsSortedFunc(avoided, byName) || slices.ContainsFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.Until.Time) }) {
 			t.Fatalf("the job avoids %+v", avoided)
@@ -144,10 +154,10 @@ func TestJudgeIsDeterministic(t *testing.T) {
 	job := builder.Job("j", builder.Workers(4), builder.PS(2))
 	pods := seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1)),
 		builder.Failed("worker", 2, builder.Exit(1)), builder.Running("ps", 0))
-	want, _ := policy.Judge(builder.Snapshot(job, pods...))
+	want := policy.Judge(builder.Snapshot(job, pods...))
 	for range 20 {
 		pods = append(pods[1:], pods[0])
-		got, _ := policy.Judge(builder.Snapshot(job, pods...))
+		got := policy.Judge(builder.Snapshot(job, pods...))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("another order, another verdict (-want +got):\n%s", diff)
 		}

@@ -69,7 +69,7 @@ func TestAPodThatWasLostIsRestartedUnderEveryPolicyAndNotCharged(t *testing.T) {
 
 func TestALossIsToldInPlainWords(t *testing.T) {
 	for _, loss := range losses {
-		v, _ := policy.Judge(builder.Snapshot(builder.Job("j", builder.Workers(2)), append(loss.seen, builder.Running("worker", 0))...))
+		v := policy.Judge(builder.Snapshot(builder.Job("j", builder.Workers(2)), append(loss.seen, builder.Running("worker", 0))...))
 		if v.Failure == nil || v.Failure.Reason != loss.reason {
 			t.Errorf("%s: the failure is %v, want reason %s", loss.name, v.Failure, loss.reason)
 			continue
@@ -107,7 +107,7 @@ func TestOwnFailures(t *testing.T) {
 		var got []string
 		for _, way := range ways {
 			job := builder.Job("j", builder.Workers(2), builder.Policy(restartPolicy, v1alpha1.Worker))
-			v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), way.pod))
+			v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), way.pod))
 			switch v.Ruling {
 			case policy.Fail:
 				got = append(got, "F")

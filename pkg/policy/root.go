@@ -11,7 +11,7 @@ import (
 // in whole seconds, in which all ranks of a collective end when one does. Of those in the same second a cause from outside
 // explains an exit, and what one rank alone says tells more than what several say alike: followers end in the same way. Equal
 // failures stay in the order of their ranks.
-func inOrder(failures []RestartOrder) {
+func inOrder(failures []Incident) {
 	alike := map[int64]map[int32]int{}
 	for i := range failures {
 		f := &failures[i].Failure
@@ -20,11 +20,11 @@ func inOrder(failures []RestartOrder) {
 		}
 		alike[f.Time.Unix()][exitCode(f)]++
 	}
-	slices.SortStableFunc(failures, func(a, b RestartOrder) int {
+	slices.SortStableFunc(failures, func(a, b Incident) int {
 		return cmp.Or(
-			cmp.Compare(a.Failure.Time.Unix(), b.Failure.Time.Unix()),
-			cmp.Compare(slices.Index(explains, a.Failure.Cause), slices.Index(explains, b.Failure.Cause)),
-			cmp.Compare(generality(&a.Failure, alike[a.Failure.Time.Unix()]), generality(&b.Failure, alike[b.Failure.Time.Unix()])))
+			cmp.Compare(a.Time.Unix(), b.Time.Unix()),
+			cmp.Compare(slices.Index(explains, a.Cause), slices.Index(explains, b.Cause)),
+			cmp.Compare(generality(&a.Failure, alike[a.Time.Unix()]), generality(&b.Failure, alike[b.Time.Unix()])))
 	})
 }
 

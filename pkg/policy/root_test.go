@@ -21,7 +21,7 @@ func TestWhoFailedFirstAmongEndsOfOneSecond(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			v, _ := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(4)), follower(0), follower(1), c.root, follower(3)))
+			v := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(4)), follower(0), follower(1), c.root, follower(3)))
 			if v.Failure == nil || v.Failure.Index != 2 {
 				t.Errorf("%+v failed first", v.Failure)
 			}

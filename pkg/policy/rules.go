@@ -22,27 +22,26 @@ func matches(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure, p *state.Pod) bool {
 		(len(r.Conditions) == 0 || p != nil && slices.ContainsFunc(r.Conditions, func(c string) bool { return slices.Contains(p.Conditions, c) }))
 }
 
-// applyRule lets the first rule that matches say otherwise about the order's cause and scope.
-func applyRule(job *v1alpha1.TrainingJob, o *RestartOrder, p *state.Pod) {
-	i := firstRule(job, &o.Failure, p)
-	if i < 0 {
+// applyRule lets the first rule that matches say otherwise about the incident's cause and scope.
+func applyRule(job *v1alpha1.TrainingJob, i *Incident, p *state.Pod) {
+	n := firstRule(job, &i.Failure, p)
+	if n < 0 {
 		return
 	}
-	r, wasLoss := &job.Spec.Recovery.Rules[i], isLoss(o.Failure.Cause)
+	r, wasLoss := &job.Spec.Recovery.Rules[n], isLoss(i.Cause)
 	if r.Action == v1alpha1.ActionFailJob || r.Cause == v1alpha1.CauseFatal {
-		o.FailedBy = &i
-		o.Failure.Cause = v1alpha1.CauseFatal
+		i.FailedBy, i.Cause = &n, v1alpha1.CauseFatal
 	}
 	if r.Cause != "" {
-		o.Failure.Cause = r.Cause
+		i.Cause = r.Cause
 	}
-	o.RuleMade = isLoss(o.Failure.Cause) && !wasLoss
+	i.RuleMade = isLoss(i.Cause) && !wasLoss
 	if r.Scope != "" {
-		o.Scope = r.Scope
+		i.Scope = r.Scope
 	}
 }
 
 // failsJob reports whether a rule says that the failure fails the job, whoever failed.
-func failsJob(job *v1alpha1.TrainingJob, o *RestartOrder) bool {
-	return o.FailedBy != nil && job.Spec.Recovery.Rules[*o.FailedBy].Action == v1alpha1.ActionFailJob
+func failsJob(job *v1alpha1.TrainingJob, i *Incident) bool {
+	return i.FailedBy != nil && job.Spec.Recovery.Rules[*i.FailedBy].Action == v1alpha1.ActionFailJob
 }

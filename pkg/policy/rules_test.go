@@ -110,7 +110,7 @@ func TestWhatRulesSay(t *testing.T) {
 // A rule that fails the job is told with its place in the list, and where a user looks for it.
 func TestARuleThatFailsTheJobIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.Rules(rule{ExitCodes: []int32{9}, Cause: v1alpha1.CauseOOM}, rule{ExitCodes: []int32{3}, Action: v1alpha1.ActionFailJob}))
-	v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))))
+	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))))
 	if want := "worker-1 on node-worker-1 exited with code 3 (Error), and recovery.rules[1] says FailJob."; v.Message != want {
 		t.Errorf("message %q, want %q", v.Message, want)
 	}
@@ -125,7 +125,7 @@ func TestMatchersNarrowAndValuesWiden(t *testing.T) {
 		matched := func(r rule) bool {
 			r.Action = v1alpha1.ActionFailJob
 			job := builder.Job("j", builder.Workers(2), builder.Rules(r))
-			v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(code))))
+			v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(code))))
 			return v.Reason == v1alpha1.ReasonFailJobRule
 		}
 		wide := rule{ExitCodes: codes.Draw(t, "codes")}

@@ -59,7 +59,7 @@ func TestDefaultScopes(t *testing.T) {
 
 func scopeWhenFailing(t *testing.T, job *v1alpha1.TrainingJob, role string, index int) v1alpha1.RestartScope {
 	t.Helper()
-	v, _ := policy.Judge(builder.Snapshot(job, builder.Failed(role, index, builder.Exit(1))))
+	v := policy.Judge(builder.Snapshot(job, builder.Failed(role, index, builder.Exit(1))))
 	if len(v.Restarts) != 1 {
 		t.Fatalf("one failure of %s-%d orders %d restarts", role, index, len(v.Restarts))
 	}

@@ -13,26 +13,28 @@ import (
 
 // stalled rules because a job that runs and makes no progress hangs, and its user wants it restarted then.
 func stalled(s *state.Snapshot) (*Verdict, time.Time) {
-	deadline := StallDeadline(s)
+	deadline := stallDeadline(s)
 	if deadline.IsZero() || s.Now.Before(deadline) {
 		return nil, deadline
 	}
 	if s.Job.Spec.Progress.Action != v1alpha1.StallRestart {
 		return nil, time.Time{}
 	}
-	leader := state.Leader(&s.Job.Spec)
-	failure := v1alpha1.Failure{
-		Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt, Cause: v1alpha1.CauseHang,
-		Reason: v1alpha1.ReasonProgressStalled, Message: StallMessage(s), Time: metav1.NewTime(deadline.Add(-stallAfter(s))),
-	}
-	if p := s.Present(leader); p != nil {
-		failure.Pod, failure.Node = p.Name, p.Node
-	}
+	failure := failureAt(s, s.Replica(state.Leader(&s.Job.Spec)), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, stallMessage(s))
+	failure.Time = metav1.NewTime(deadline.Add(-stallAfter(s)))
 	return restartForTime(s, failure), time.Time{}
 }
 
-// StallDeadline returns when the job will have made no progress for too long, unless it renews its Lease; zero if it need not.
-func StallDeadline(s *state.Snapshot) time.Time {
+// whyStalled says for how long the job has made no progress, if that is too long; else it is empty.
+func whyStalled(s *state.Snapshot) string {
+	if deadline := stallDeadline(s); deadline.IsZero() || s.Now.Before(deadline) {
+		return ""
+	}
+	return stallMessage(s)
+}
+
+// stallDeadline returns when the job will have made no progress for too long, unless it renews its Lease; zero if it need not.
+func stallDeadline(s *state.Snapshot) time.Time {
 	since := undisturbedSince(s)
 	if s.Job.Spec.Progress == nil || since.IsZero() {
 		return time.Time{}
@@ -43,10 +45,10 @@ func StallDeadline(s *state.Snapshot) time.Time {
 	return since.Add(stallAfter(s))
 }
 
-// StallMessage says for how long the job has made no progress.
-func StallMessage(s *state.Snapshot) string {
+// stallMessage says for how long the job has made no progress.
+func stallMessage(s *state.Snapshot) string {
 	step := "no step was reported"
-	if highest := HighestStep(s); highest > 0 {
+	if highest := s.HighestStep(); highest > 0 {
 		step = fmt.Sprintf("the last step was %d", highest)
 	}
 	return fmt.Sprintf("the Lease %s was not renewed for %v; %s", state.LeaseName(s.Job.Name), stallAfter(s), step)
@@ -60,34 +62,24 @@ func stallAfter(s *state.Snapshot) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// HighestStep returns the highest step that the job ever reported.
-func HighestStep(s *state.Snapshot) int64 { return max(recordedStep(s), s.Progress.Step) }
-
-func recordedStep(s *state.Snapshot) int64 {
-	if s.Job.Status.Progress == nil {
-		return 0
-	}
-	return s.Job.Status.Progress.Step
-}
-
-// RestartsWithoutProgress returns the number of restarts since the last newer step.
-func RestartsWithoutProgress(s *state.Snapshot) int32 {
-	if s.Progress.Step > recordedStep(s) {
+// restartsWithoutProgress returns the number of restarts since the last newer step.
+func restartsWithoutProgress(s *state.Snapshot) int32 {
+	if s.Progress.Step > s.RecordedStep() {
 		return 0
 	}
 	return s.Job.Status.RestartsWithoutProgress
 }
 
-// CountsAsStuck reports whether a restart after the failure is one more without progress, unless a newer step comes. A
+// countsAsStuck reports whether a restart after the failure is one more without progress, unless a newer step comes. A
 // preemption says nothing about the training, nor does an evaluator, nor a job that reports no steps.
-func CountsAsStuck(s *state.Snapshot, f *v1alpha1.Failure) bool {
-	return s.Job.Spec.Progress != nil && HighestStep(s) > 0 && f.Cause != v1alpha1.CausePreempted && f.Role != v1alpha1.Evaluator
+func countsAsStuck(s *state.Snapshot, f *v1alpha1.Failure) bool {
+	return s.Job.Spec.Progress != nil && s.HighestStep() > 0 && f.Cause != v1alpha1.CausePreempted && f.Role != v1alpha1.Evaluator
 }
 
 // isStuck reports whether the job has been restarted too often without progress to be restarted after this failure too.
 func isStuck(s *state.Snapshot, f *v1alpha1.Failure) bool {
 	limit := noProgressLimit(s)
-	return limit > 0 && CountsAsStuck(s, f) && recordedStep(s) > 0 && RestartsWithoutProgress(s) >= limit
+	return limit > 0 && countsAsStuck(s, f) && s.RecordedStep() > 0 && restartsWithoutProgress(s) >= limit
 }
 
 func noProgressLimit(s *state.Snapshot) int32 {

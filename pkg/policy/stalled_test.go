@@ -55,7 +55,7 @@ func TestAHangIsToldWithTheLastStep(t *testing.T) {
 		0: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not renewed for 30s; no step was reported)",
 		7: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not renewed for 30s; the last step was 7)",
 	} {
-		v, _ := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second)))
+		v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second)))
 		if v.Failure == nil {
 			t.Fatalf("step %d: no failure", step)
 		}

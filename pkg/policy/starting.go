@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -15,36 +12,29 @@ import (
 // must not be broken off for those who were not patient enough, or a slow image would restart the job for ever. It waits
 // no longer than startupDeadlineSeconds.
 func heldBack(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
-	if v.Ruling != Restart || meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning) {
+	if v.Ruling != Restart || s.Is(v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
-	for i := range v.Restarts {
-		slot, found := stillStarting(s, &v.Restarts[i])
-		if !found {
+	for n := range v.Restarts {
+		r := stillStarting(s, &v.Restarts[n])
+		if r == nil {
 			continue
 		}
-		if deadline := startupDeadline(s, slot); deadline.IsZero() || s.Now.Before(deadline) {
-			return &Verdict{Ruling: Continue, Reason: v1alpha1.ReasonRestartHeld, Message: clip(fmt.Sprintf(
-				"%s; the restart waits for %s, which is still starting (%s).", Describe(&v.Restarts[i].Failure), slot, s.Present(slot).Waiting.Reason))}, deadline
+		if deadline := startupDeadline(s, r.Slot); deadline.IsZero() || s.Now.Before(deadline) {
+			return &Verdict{Ruling: Continue, Reason: v1alpha1.ReasonRestartHeld, Message: fmt.Sprintf(
+				"%s; the restart waits for %s, which is still starting (%s).", describe(&v.Restarts[n].Failure), r.Slot, r.Pod.Waiting.Reason)}, deadline
 		}
 	}
 	return nil, time.Time{}
 }
 
-// stillStarting returns a member that the order would restart while its node prepares its containers.
-func stillStarting(s *state.Snapshot, o *RestartOrder) (slot state.Slot, found bool) {
-	if o.Scope == v1alpha1.ScopeReplica {
-		return state.Slot{}, false
-	}
-	for _, slot := range s.Slots() {
-		restarted := slot.Role == o.Failure.Role
-		if o.Scope == v1alpha1.ScopeJob {
-			restarted = slot.Role != v1alpha1.Evaluator
-		}
-		p := s.Present(slot)
-		if restarted && p != nil && p.Scheduled() && p.Phase == corev1.PodPending && p.Deleted.IsZero() && !IsBroken(s, slot) {
-			return slot, true
+// stillStarting returns a member that the incident would restart while its node prepares its containers; nil if there is none.
+func stillStarting(s *state.Snapshot, i *Incident) *state.Replica {
+	for r := range s.Replicas() {
+		isMember := i.Scope == v1alpha1.ScopeJob && r.Slot.Role != v1alpha1.Evaluator || i.Scope == v1alpha1.ScopeRole && r.Slot.Role == i.Role
+		if isMember && r.Condition == state.Starting {
+			return r
 		}
 	}
-	return state.Slot{}, false
+	return nil
 }

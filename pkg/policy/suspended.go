@@ -6,9 +6,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -17,8 +14,8 @@ import (
 // longer act, and gives every replica its next life, so that none of them is ever taken for a failure.
 func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	switch {
-	case s.Job.Spec.IsSuspended() && IsQueued(s.Job):
-		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonQueued, Message: clip(whyQueued(s.Job))}, time.Time{}
+	case s.Job.Spec.IsSuspended() && isQueued(s.Job):
+		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
 	case s.Job.Spec.IsSuspended():
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
@@ -36,25 +33,17 @@ func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 // whyQueued says where the job waits, and for what if the queue has said so.
 func whyQueued(job *v1alpha1.TrainingJob) string {
 	words := cmp.Or(job.Annotations[v1alpha1.AnnotationQueueMessage], "spec.suspend is true until then.")
-	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], words)
+	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], quote(words))
 }
 
-// IsQueued reports whether a queue says when the job runs.
-func IsQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }
+// isQueued reports whether a queue says when the job runs.
+func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }
 
 // isResting reports whether the job is suspended, or about to be resumed.
-func isResting(s *state.Snapshot) bool {
-	return meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionSuspended)
-}
-
-// EndsWithSuspension reports whether suspension ends the pod: every one but those whose success counts and whose logs are kept.
-// A pod that left with exit code 0 because it was told to is not one of these.
-func EndsWithSuspension(p state.Pod) bool {
-	return p.Phase != corev1.PodSucceeded || endedByDeletion(&p)
-}
+func isResting(s *state.Snapshot) bool { return s.Is(v1alpha1.ConditionSuspended) }
 
 // isAwaitedToEnd returns a function that reports whether a job can resume only when the pod has ended: it ends with the
 // suspension, and is not one that a lost node keeps from going.
 func isAwaitedToEnd(s *state.Snapshot) func(state.Pod) bool {
-	return func(p state.Pod) bool { return EndsWithSuspension(p) && s.MayAct(&p) }
+	return func(p state.Pod) bool { return !p.HasSucceeded() && s.MayAct(&p) }
 }

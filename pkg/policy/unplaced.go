@@ -15,14 +15,16 @@ import (
 // nobody: a replica that is replaced has all the time it takes.
 func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
 	timeout := schedulingTimeout(s.Job)
-	if timeout == nil ||
-		meta.IsStatusConditionTrue(s.Job.Status.Conditions, v1alpha1.ConditionRunning) {
+	if timeout == nil || s.Is(v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
-	slot, waits := firstWithout(s, hasNode)
-	deadline := sinceBegin(s, slot, *timeout)
+	waits := firstWithout(s, func(r *state.Replica) bool { return !r.LacksNode() })
+	if waits == nil {
+		return nil, time.Time{}
+	}
+	deadline := sinceBegin(s, waits.Slot, *timeout)
 	switch {
-	case !waits || deadline.IsZero():
+	case deadline.IsZero():
 		return nil, time.Time{}
 	case s.Now.Before(deadline):
 		return nil, deadline
@@ -31,15 +33,9 @@ func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
 	if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
 		words = c.Message
 	}
-	failure := &v1alpha1.Failure{
-		Role: slot.Role, Index: int32(slot.Index), Attempt: s.Job.Status.Attempt, Cause: v1alpha1.CauseStartup,
-		Reason: v1alpha1.ReasonSchedulingTimeout, Message: clip(words), Time: metav1.NewTime(s.Now),
-	}
-	if p := s.Present(slot); p != nil {
-		failure.Pod = p.Name
-	}
-	verdict := fail(failure, v1alpha1.ReasonSchedulingTimeout, clip(fmt.Sprintf(
-		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, words)))
+	failure := failureAt(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, words)
+	verdict := fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
+		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, quote(words)))
 	return &verdict, time.Time{}
 }
 
@@ -48,10 +44,4 @@ func schedulingTimeout(job *v1alpha1.TrainingJob) *int32 {
 		return nil
 	}
 	return job.Spec.Scheduling.TimeoutSeconds
-}
-
-// hasNode reports whether the slot needs no node, or its present pod has one.
-func hasNode(s *state.Snapshot, slot state.Slot) bool {
-	p := s.Present(slot)
-	return !s.IsWanted(slot) || HasSucceeded(s, slot) || p != nil && p.Scheduled()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,4 +75,59 @@ func (s *Snapshot) IsLost(p *Pod) bool {
 // is not a lost one that was taken out of the Service.
 func (s *Snapshot) MayAct(p *Pod) bool {
 	return p.CanRun() && (!p.Fenced || !s.IsLost(p))
+}
+
+const (
+	// mostNodes is the part of all nodes from which on it is likelier that the control plane has lost touch than that they are
+	// all lost; the node controller of Kubernetes has the same threshold.
+	mostNodes = 0.55
+	// together is within which time nodes cease to be ready if the control plane has lost touch with them.
+	together = 5 * time.Minute
+	// doubtFor is how long the control plane may have lost touch: nodes that are off for longer are off.
+	doubtFor = time.Hour
+)
+
+// doubtMassLoss puts off the loss of nodes that ceased to be ready together with most nodes of the cluster: every job
+// restarting at once would help nobody.
+func (s *Snapshot) doubtMassLoss() {
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if s.AllNodes > 0 && n.IsNotReady() && s.Now.Sub(n.Since) <= doubtFor && isMassLoss(n.Since, s.NotReady, s.AllNodes) {
+			n.Lost.Time = Latest(n.Lost.Time, s.Now.Add(s.LostAfter))
+		}
+	}
+}
+
+// isMassLoss reports whether most of all nodes ceased to be ready at about that time. Those that had been off for long by
+// then, as pools that are powered down, count neither way.
+func isMassLoss(since time.Time, notReady []time.Time, all int) bool {
+	with, before := 0, 0
+	for _, t := range notReady {
+		switch {
+		case t.Before(since.Add(-together)):
+			before++
+		case !t.After(since.Add(together)):
+			with++
+		}
+	}
+	return float64(with) >= mostNodes*float64(all-before)
+}
+
+// IsNotReady reports whether the node's trouble is that it is not ready.
+func (n *Node) IsNotReady() bool { return n.Lost.Reason == v1alpha1.ReasonNodeLost }
+
+// nodeFaults are the reasons of failures that are the node's own: it broke, or its kubelet turned the pod away before a
+// container ran.
+// Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, and the kubelet's other admit handlers.
+var nodeFaults = []string{
+	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager",
+	"TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "InvalidNodeInfo",
+	"AppArmor", "SysctlForbidden", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "NodeShutdown",
+}
+
+// IsNodeFault reports whether a failure of that reason is the node's own, so that once is enough.
+func IsNodeFault(reason string) bool {
+	return slices.Contains(nodeFaults, reason) ||
+		strings.HasPrefix(reason, "OutOf") || // of a resource: OutOfcpu, OutOfnvidia.com/gpu
+		strings.HasPrefix(reason, "Unexpected") // UnexpectedAdmissionError, of a device plugin; and the like
 }

@@ -76,7 +76,7 @@ func TestWhichPodsAreLostAndWhichMayAct(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(job, c.pod, c.node)
-			if p := s.Present(slot); s.IsLost(p) != c.lost || s.MayAct(p) != c.mayAct {
+			if p := s.Replica(slot).Pod; s.IsLost(p) != c.lost || s.MayAct(p) != c.mayAct {
 				t.Errorf("lost %t, may act %t, want %t and %t", s.IsLost(p), s.MayAct(p), c.lost, c.mayAct)
 			}
 		})
@@ -88,10 +88,10 @@ func TestNodeTrouble(t *testing.T) {
 	job := builder.Job("j", builder.Workers(3))
 	s := builder.Snapshot(job, builder.NodeLost("c", 0), builder.NodeLost("a", 10*second), builder.NodeLost("b", 20*second),
 		builder.Running("worker", 0, builder.On("b")), builder.Running("worker", 1, builder.On("d")))
-	if n, found := s.NodeTrouble(s.Present(state.Slot{Role: v1alpha1.Worker})); !found || !n.Since.Equal(at(20*second)) {
+	if n, found := s.NodeTrouble(s.Replica(state.Slot{Role: v1alpha1.Worker}).Pod); !found || !n.Since.Equal(at(20*second)) {
 		t.Errorf("found %t: %+v", found, n)
 	}
-	if n, found := s.NodeTrouble(s.Present(state.Slot{Role: v1alpha1.Worker, Index: 1})); found {
+	if n, found := s.NodeTrouble(s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 1}).Pod); found {
 		t.Errorf("a node that is well is in trouble: %+v", n)
 	}
 }

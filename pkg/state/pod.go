@@ -81,6 +81,11 @@ func (p *Pod) HasStarted() bool {
 	return p.Phase == corev1.PodRunning || !p.CanRun()
 }
 
+// HasSucceeded reports whether the pod has exited with code 0 by itself. Of one that was told to end the exit code says how it
+// left, not that its work is done, nor that it failed. Which came first nobody can tell: the API server moves the time of a
+// deletion on when the kubelet confirms it, and the clocks of nodes differ. What had ended before was recorded before.
+func (p *Pod) HasSucceeded() bool { return p.Phase == corev1.PodSucceeded && p.Deleted.IsZero() }
+
 // Scheduled reports whether the pod has a node.
 func (p *Pod) Scheduled() bool { return p.Node != "" }
 

@@ -32,3 +32,14 @@ func ProgressOf(lease *coordinationv1.Lease) Progress {
 	}
 	return p
 }
+
+// HighestStep returns the highest step that the job ever reported.
+func (s *Snapshot) HighestStep() int64 { return max(s.RecordedStep(), s.Progress.Step) }
+
+// RecordedStep returns the highest step that the status remembers.
+func (s *Snapshot) RecordedStep() int64 {
+	if s.Job.Status.Progress == nil {
+		return 0
+	}
+	return s.Job.Status.Progress.Step
+}

@@ -25,7 +25,7 @@ func TestASnapshotKnowsEachPodsPlaceInTime(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
-	if p := s.Present(state.Slot{Role: v1alpha1.Worker}); p == nil || p.Name != "j-worker-0-a1r2" || s.IsStale() {
+	if p := s.Replica(state.Slot{Role: v1alpha1.Worker}).Pod; p == nil || p.Name != "j-worker-0-a1r2" || s.IsStale() {
 		t.Errorf("present pod of worker-0: %v, stale %t", p, s.IsStale())
 	}
 }
@@ -51,40 +51,13 @@ func TestAPodFromTheFutureShowsThatTheJobIsStale(t *testing.T) {
 	}
 }
 
-func TestVanished(t *testing.T) {
-	worker := state.Slot{Role: v1alpha1.Worker, Index: 1}
-	job := builder.Job("j", builder.Workers(2))
-	finished := builder.Job("j", builder.Workers(2), builder.Condition(v1alpha1.ConditionFinished, true, "", 0))
-	done := builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1"}))
-	parked := builder.Job("j", builder.Workers(2), builder.Elastic(1, 2), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Parked: "1"}))
-	cases := []struct {
-		name string
-		s    *state.Snapshot
-		want bool
-	}{
-		{"a pod that never ran has not vanished", builder.Snapshot(job), false},
-		{"one that ran and is gone has", builder.Snapshot(job, builder.Gone("worker", 1)), true},
-		{"one that is there has not", builder.Snapshot(job, builder.Gone("worker", 1), builder.Failed("worker", 1)), false},
-		{"one that succeeded may go", builder.Snapshot(done, builder.Gone("worker", 1)), false},
-		{"one that is parked for lack of room may go", builder.Snapshot(parked, builder.Gone("worker", 1)), false},
-		{"one of a finished job may go", builder.Snapshot(finished, builder.Gone("worker", 1)), false},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			if got := c.s.HasVanished(worker); got != c.want {
-				t.Errorf("vanished %t, want %t", got, c.want)
-			}
-		})
-	}
-}
-
 func TestAStatusThatSomebodyElseWroteIsAnErrorThatNamesTheField(t *testing.T) {
 	for field, was := range map[string]v1alpha1.RoleMemory{
 		"started": {Started: "x"}, "succeeded": {Succeeded: "3-1"}, "replacements": {Replacements: "1"},
 		"givenUp": {GivenUp: "-"}, "parked": {Parked: "10000"},
 	} {
-		s := &state.Snapshot{Job: builder.Job("j", builder.Workers(1), builder.Remember(v1alpha1.Worker, was))}
-		if err := s.Complete(); err == nil || !strings.Contains(err.Error(), "status.memory says of Worker: "+field) {
+		o := state.Observed{Job: builder.Job("j", builder.Workers(1), builder.Remember(v1alpha1.Worker, was))}
+		if _, err := state.New(o); err == nil || !strings.Contains(err.Error(), "status.memory says of Worker: "+field) {
 			t.Errorf("%s: error %v", field, err)
 		}
 	}
@@ -121,7 +94,7 @@ func BenchmarkPodOf(b *testing.B) {
 	}
 }
 
-func BenchmarkComplete(b *testing.B) {
+func BenchmarkNew(b *testing.B) {
 	for _, n := range []int{512, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			job := builder.Job("j", builder.Workers(n), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: fmt.Sprintf("0-%d", n-1)}))
@@ -132,7 +105,7 @@ func BenchmarkComplete(b *testing.B) {
 			s := builder.Snapshot(job, pods...)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Complete(); err != nil {
+				if _, err := state.New(s.Observed); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -2,6 +2,26 @@ package state
 
 import "github.com/trainingjob/operator/apis/training/v1alpha1"
 
+// IsCollective reports whether the job's ranks run in lock-step, so that none can go on when one is gone.
+func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
+	switch spec.Framework {
+	case v1alpha1.Custom:
+		return false
+	case v1alpha1.TensorFlow:
+		return spec.Replicas(v1alpha1.PS) == 0
+	default:
+		return true
+	}
+}
+
+// IsAwaited reports whether the job's success waits for that of the slot.
+func IsAwaited(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
+	if spec.SuccessPolicy == v1alpha1.SuccessAllWorkers {
+		return slot.Role.IsLeader() || slot.Role == v1alpha1.Worker
+	}
+	return slot == Leader(spec)
+}
+
 // Leader returns the slot that leads the job: its chief, master or launcher, else worker 0.
 func Leader(spec *v1alpha1.TrainingJobSpec) Slot {
 	for role := range spec.ReplicaSpecs {

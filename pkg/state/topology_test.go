@@ -43,14 +43,15 @@ func everyShape(t *testing.T, check func(t *testing.T, job *v1alpha1.TrainingJob
 
 func TestRanksAreUniqueAndDense(t *testing.T) {
 	everyShape(t, func(t *testing.T, job *v1alpha1.TrainingJob) {
-		slots := builder.Snapshot(job).Slots()
-		for want, slot := range slots {
-			if got := state.Rank(&job.Spec, slot); got != want {
-				t.Errorf("rank of %s is %d, want %d", slot, got, want)
+		want := 0
+		for r := range builder.Snapshot(job).Replicas() {
+			if got := state.Rank(&job.Spec, r.Slot); got != want {
+				t.Errorf("rank of %s is %d, want %d", r.Slot, got, want)
 			}
+			want++
 		}
-		if got := state.Total(&job.Spec); got != len(slots) {
-			t.Errorf("total %d of %d slots", got, len(slots))
+		if got := state.Total(&job.Spec); got != want {
+			t.Errorf("total %d of %d replicas", got, want)
 		}
 	})
 }
@@ -59,7 +60,8 @@ func TestRanksAreUniqueAndDense(t *testing.T) {
 func TestRolesOfTheJobsOwnHaveTheLastRanks(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.Replicas("learner", 1), builder.Evaluators(1), builder.Replicas("actor", 2))
 	var got []string
-	for _, slot := range builder.Snapshot(job).Slots() {
+	for r := range builder.Snapshot(job).Replicas() {
+		slot := r.Slot
 		got = append(got, fmt.Sprint(state.Rank(&job.Spec, slot), " ", slot))
 	}
 	want := []string{"0 worker-0", "1 worker-1", "2 evaluator-0", "3 actor-0", "4 actor-1", "5 learner-0"}
@@ -70,7 +72,8 @@ func TestRolesOfTheJobsOwnHaveTheLastRanks(t *testing.T) {
 
 func TestTheCollectiveHasTheRanksBelowItsWorldSize(t *testing.T) {
 	everyShape(t, func(t *testing.T, job *v1alpha1.TrainingJob) {
-		for _, slot := range builder.Snapshot(job).Slots() {
+		for r := range builder.Snapshot(job).Replicas() {
+			slot := r.Slot
 			member := slot.Role.IsLeader() || slot.Role == v1alpha1.Worker
 			if below := state.Rank(&job.Spec, slot) < state.WorldSize(&job.Spec); below != member {
 				t.Errorf("%s has rank %d in a world of %d", slot, state.Rank(&job.Spec, slot), state.WorldSize(&job.Spec))
@@ -84,7 +87,8 @@ func TestElasticScalingMovesNobodysRank(t *testing.T) {
 	taken := map[int]state.Slot{}
 	for workers := 1; workers <= 5; workers++ {
 		job := builder.Job("j", builder.Leader(v1alpha1.Master), builder.Workers(workers), builder.PS(2), builder.Evaluators(1), builder.Elastic(1, 5))
-		for _, slot := range builder.Snapshot(job).Slots() {
+		for r := range builder.Snapshot(job).Replicas() {
+			slot := r.Slot
 			rank := state.Rank(&job.Spec, slot)
 			if was, known := ranks[slot]; known && was != rank {
 				t.Errorf("with %d workers the rank of %s is %d, before it was %d", workers, slot, rank, was)

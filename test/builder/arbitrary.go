@@ -128,7 +128,7 @@ func arbitraryGroups(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) S
 		}
 		gang.Groups = append(gang.Groups, group)
 	}
-	return func(s *state.Snapshot) { s.Gang = gang }
+	return func(s *state.Observed) { s.Gang = gang }
 }
 
 // arbitraryPod draws at most one pod of the slot's present life, and at most one of a past one.

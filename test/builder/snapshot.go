@@ -12,20 +12,21 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// SnapshotOption changes a snapshot before it is complete.
-type SnapshotOption func(*state.Snapshot)
+// SnapshotOption changes what is observed.
+type SnapshotOption func(*state.Observed)
 
 // Snapshot returns the complete snapshot of a copy of the job, with its Service there. A job that has pods has started, at
 // Epoch if it does not say when. It panics if the job's status cannot be decoded.
 func Snapshot(job *v1alpha1.TrainingJob, options ...SnapshotOption) *state.Snapshot {
-	s := &state.Snapshot{Now: Epoch.Add(time.Minute), Job: job.DeepCopy(), HasService: true}
+	o := &state.Observed{Now: Epoch.Add(time.Minute), Job: job.DeepCopy(), HasService: true, LostAfter: 15 * time.Second}
 	for _, apply := range options {
-		apply(s)
+		apply(o)
 	}
-	if len(s.Pods) > 0 && s.Job.Status.StartTime == nil {
-		s.Job.Status.StartTime = TimePtr(0)
+	if len(o.Pods) > 0 && o.Job.Status.StartTime == nil {
+		o.Job.Status.StartTime = TimePtr(0)
 	}
-	if err := s.Complete(); err != nil {
+	s, err := state.New(*o)
+	if err != nil {
 		panic(err)
 	}
 	return s
@@ -33,15 +34,15 @@ func Snapshot(job *v1alpha1.TrainingJob, options ...SnapshotOption) *state.Snaps
 
 // Now sets the clock to d after Epoch.
 func Now(d time.Duration) SnapshotOption {
-	return func(s *state.Snapshot) { s.Now = Epoch.Add(d) }
+	return func(s *state.Observed) { s.Now = Epoch.Add(d) }
 }
 
 // NoService says that the job's Service is missing.
-func NoService() SnapshotOption { return func(s *state.Snapshot) { s.HasService = false } }
+func NoService() SnapshotOption { return func(s *state.Observed) { s.HasService = false } }
 
 // FormerJobPod is a pod of an earlier job of the same name, which runs.
 func FormerJobPod(options ...PodOption) SnapshotOption {
-	return func(s *state.Snapshot) {
+	return func(s *state.Observed) {
 		pod := Pod(s.Job, state.Slot{Role: v1alpha1.Worker, Index: 1}, state.Life{}, corev1.PodRunning, options...)
 		pod.UID = "former"
 		s.Former = append(s.Former, state.FormerPodOf(pod))
@@ -50,31 +51,31 @@ func FormerJobPod(options ...PodOption) SnapshotOption {
 
 // Refused says why the API server would not take a child, and how long after Epoch to try again.
 func Refused(reason, message string, retry time.Duration) SnapshotOption {
-	return func(s *state.Snapshot) {
+	return func(s *state.Observed) {
 		s.Refusal = &state.Refusal{Reason: reason, Message: message, Retry: Epoch.Add(retry)}
 	}
 }
 
 // SpareRefused says why the API server would not take a spare, and how long after Epoch to try again.
 func SpareRefused(reason, message string, retry time.Duration) SnapshotOption {
-	return func(s *state.Snapshot) {
+	return func(s *state.Observed) {
 		s.SpareRefusal = &state.Refusal{Reason: reason, Message: message, Retry: Epoch.Add(retry)}
 	}
 }
 
 // SparesFrom says how long after Epoch missing spares may be created.
 func SparesFrom(d time.Duration) SnapshotOption {
-	return func(s *state.Snapshot) { s.SparesFrom = Epoch.Add(d) }
+	return func(s *state.Observed) { s.SparesFrom = Epoch.Add(d) }
 }
 
 // Recorded says that this process last wrote the status d after Epoch.
 func Recorded(d time.Duration) SnapshotOption {
-	return func(s *state.Snapshot) { s.Recorded = Epoch.Add(d) }
+	return func(s *state.Observed) { s.Recorded = Epoch.Add(d) }
 }
 
 // NodeLost says that the node has not been ready since d after Epoch, and that its pods count as lost 15 s later.
 func NodeLost(node string, d time.Duration) SnapshotOption {
-	return func(s *state.Snapshot) {
+	return func(s *state.Observed) {
 		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: Time(d)}
 		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}},
@@ -84,7 +85,7 @@ func NodeLost(node string, d time.Duration) SnapshotOption {
 
 // NodeTainted says that the node has that taint since d after Epoch, which makes its pods count as lost.
 func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
-	return func(s *state.Snapshot) {
+	return func(s *state.Observed) {
 		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: taint, TimeAdded: TimePtr(d)}}},
 		}, 15*time.Second, []string{taint}))
@@ -93,24 +94,24 @@ func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 
 // NodeDeleted says that the node is gone.
 func NodeDeleted(node string) SnapshotOption {
-	return func(s *state.Snapshot) { s.Nodes = append(s.Nodes, state.DeletedNode(node, s.Now)) }
+	return func(s *state.Observed) { s.Nodes = append(s.Nodes, state.DeletedNode(node, s.Now)) }
 }
 
 // Usable says how many nodes there are beside those that the job avoids, and which of those it could take again.
 func Usable(others int, avoided ...string) SnapshotOption {
-	return func(s *state.Snapshot) { s.Usable = &state.Usable{Others: others, Avoided: avoided} }
+	return func(s *state.Observed) { s.Usable = &state.Usable{Others: others, Avoided: avoided} }
 }
 
 // Reported says that the progress Lease is there, and was renewed d after Epoch with that step.
 func Reported(step int64, d time.Duration) SnapshotOption {
-	return func(s *state.Snapshot) {
+	return func(s *state.Observed) {
 		s.HasLease, s.Progress = true, state.Progress{Step: step, Checkpoint: fmt.Sprintf("step-%d", step), Renewed: Epoch.Add(d)}
 	}
 }
 
 // Spare adds a role's i-th placeholder pod, which runs on a node of its own unless an option says otherwise.
 func Spare(role string, i int, options ...PodOption) SnapshotOption {
-	return func(s *state.Snapshot) {
+	return func(s *state.Observed) {
 		full := Pod(s.Job, state.Slot{Role: Role(role), Index: i}, state.Life{}, corev1.PodRunning, options...)
 		full.Name = state.SpareName(s.Job.Name, Role(role), i)
 		full.UID = types.UID("uid-" + full.Name)
@@ -150,7 +151,7 @@ func Deleted(role string, index int, options ...PodOption) SnapshotOption {
 
 // Gone says that the slot's present pod ran, according to the status, and is there no more.
 func Gone(role string, index int) SnapshotOption {
-	return func(s *state.Snapshot) {
+	return func(s *state.Observed) {
 		memory, err := state.ReadMemory(s.Job)
 		if err != nil {
 			panic(err)
@@ -162,7 +163,7 @@ func Gone(role string, index int) SnapshotOption {
 
 // pod adds a pod of the slot's present life, unless an option gives it another name.
 func pod(role string, index int, phase corev1.PodPhase, options []PodOption) SnapshotOption {
-	return func(s *state.Snapshot) {
+	return func(s *state.Observed) {
 		memory, err := state.ReadMemory(s.Job)
 		if err != nil {
 			panic(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
@@ -144,7 +144,7 @@ func (p *Process) pass(ctx context.Context) error {
 	if err := p.cluster.Act(ctx, s.Job, p.shuffled(todo.Steps)); err != nil {
 		return err
 	}
-	p.wake = policy.Earliest(p.wake, p.cluster.Retry(s.Job))
+	p.wake = state.Earliest(p.wake, p.cluster.Retry(s.Job))
 	return nil
 }
 

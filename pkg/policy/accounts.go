@@ -1,0 +1,93 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// maxIncidents is how many incidents a status keeps.
+const maxIncidents = 10
+
+// Accounts is what the status keeps of restarts.
+type Accounts struct {
+	// LastFailure is the failure behind the latest restart or the job's end; nil if there was none.
+	LastFailure *v1alpha1.Failure
+	// Incidents are the latest ones, newest first.
+	Incidents []v1alpha1.Incident
+	// Charges are the restarts charged to each budget, ChargedRestarts how many were in all, Budgets how much is used up.
+	Charges         []v1alpha1.Charges
+	ChargedRestarts int32
+	Budgets         []v1alpha1.Budget
+	// AvoidedNodes are the nodes that new pods avoid from now on.
+	AvoidedNodes []v1alpha1.AvoidedNode
+	// RestartsWithoutProgress is the number of restarts since the last newer step.
+	RestartsWithoutProgress int32
+}
+
+// accountsOf returns the accounts as the status has them.
+func accountsOf(s *state.Snapshot) Accounts {
+	was := &s.Job.Status
+	return Accounts{
+		LastFailure: was.LastFailure, Incidents: slices.Clone(was.Incidents),
+		Charges: was.Memory.Charges, ChargedRestarts: was.ChargedRestarts, Budgets: was.Budgets,
+		AvoidedNodes: slices.Clone(was.AvoidedNodes), RestartsWithoutProgress: was.RestartsWithoutProgress,
+	}
+}
+
+// keep enters the verdict: the incidents that begin now, and what is known better of earlier ones.
+func (a *Accounts) keep(s *state.Snapshot, v *Verdict) {
+	if v.Failure != nil {
+		a.LastFailure = v.Failure
+	}
+	if !s.Progress.Renewed.IsZero() {
+		a.RestartsWithoutProgress = restartsWithoutProgress(s)
+	}
+	if len(v.Amendments) == 0 && len(v.Restarts) == 0 {
+		return
+	}
+	for i := range v.Amendments {
+		a.amend(&v.Amendments[i])
+	}
+	for i := range v.Restarts {
+		a.ChargedRestarts += one(v.Restarts[i].Charged)
+		a.Incidents = slices.Insert(a.Incidents, 0, v.Restarts[i].Incident)
+		a.Incidents = a.Incidents[:min(len(a.Incidents), maxIncidents)]
+	}
+	a.Charges = charge(s, v.Amendments, v.Restarts)
+	a.Budgets = budgets(s, a.Charges)
+	a.AvoidedNodes = avoidedAfter(s, a.Incidents, v.Amendments)
+	if len(v.Restarts) > 0 && countsAsStuck(s, v.Failure) {
+		a.RestartsWithoutProgress = restartsWithoutProgress(s) + 1
+	}
+}
+
+// amend replaces an incident by what it truly was.
+func (a *Accounts) amend(amendment *Amendment) {
+	was, is := &amendment.Was, &amendment.Is
+	for i := range a.Incidents {
+		if known := &a.Incidents[i]; known.Pod == was.Pod && known.RestartTime.Equal(&was.RestartTime) {
+			*known = *is
+		}
+	}
+	a.ChargedRestarts += one(is.Charged) - one(was.Charged)
+	if a.LastFailure != nil && a.LastFailure.Pod == was.Pod {
+		a.LastFailure = &is.Failure
+	}
+}
+
+// yield lets new pods take nodes that the job avoids, as they fit nowhere else.
+func (a *Accounts) yield(nodes []string) {
+	for i := range a.AvoidedNodes {
+		n := &a.AvoidedNodes[i]
+		n.Preferred = n.Preferred || slices.Contains(nodes, n.Name)
+	}
+}
+
+func one(yes bool) int32 {
+	if yes {
+		return 1
+	}
+	return 0
+}

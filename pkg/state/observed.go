@@ -1,0 +1,78 @@
+package state
+
+import (
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Observed is what was read of a job and its surroundings in one pass. New makes a Snapshot of it.
+type Observed struct {
+	Now time.Time
+	Job *v1alpha1.TrainingJob
+	// Pods are the job's pods of every life, by slot and life.
+	Pods []Pod
+	// Former are the pods of an earlier job of the same name that are not gone yet: they hold the names of the job's own. Their
+	// Slot and Life say nothing.
+	Former []Pod
+	// HasService says whether the job's headless Service exists.
+	HasService bool
+	// Refusal is why the API server would not take a child of the job, spares aside; nil if it took all of them.
+	Refusal *Refusal
+	// SpareRefusal is why it would not take a spare.
+	SpareRefusal *Refusal
+	// Spares are the job's placeholder pods: Slot.Index counts them, they have no life.
+	Spares []Pod
+	// SparesFrom is when missing spares may be created, after some that have failed; zero for at once.
+	SparesFrom time.Time
+	// Nodes are the nodes in trouble that hold pods of the job.
+	Nodes []Node
+	// NotReady is since when each node of the cluster that is not ready has not been, and AllNodes is how many nodes there are;
+	// they are read only if a node that holds pods of the job is not ready.
+	NotReady []time.Time
+	AllNodes int
+	// LostAfter is how long a node must have been not ready for its pods to count as lost.
+	LostAfter time.Duration
+	// Usable are the nodes that new pods could take; nil if the operator may not read nodes, or the job avoids none.
+	Usable *Usable
+	// HasLease says whether the job's progress Lease exists; Progress is what it says.
+	HasLease bool
+	Progress Progress
+	// Gang is what is known of the job's pod groups.
+	Gang Gang
+	// SparePriorityClass is the operator's default for placeholder pods.
+	SparePriorityClass string
+	// Recorded is when this process last wrote the job's status; zero if it has not.
+	Recorded time.Time
+}
+
+// Usable counts the nodes that are ready and whose taints the job tolerates.
+type Usable struct {
+	// Others is the number of those that the job does not avoid.
+	Others int
+	// Avoided are the names of those that it avoids.
+	Avoided []string
+}
+
+// Avoided are the nodes that a new pod avoids.
+type Avoided struct {
+	// Required are the nodes that it never takes.
+	Required []string
+	// Preferred are the nodes that it takes if it fits nowhere else.
+	Preferred []string
+}
+
+// Refusal is a permanent error of the API server on a child of the job.
+type Refusal struct {
+	// Reason is a reason of the condition Stalled; empty if a name is not free yet, which passes by itself.
+	Reason string
+	// Message is the API server's own sentence.
+	Message string
+	// Retry is when to try again.
+	Retry time.Time
+	// Told says that an Event was written about it.
+	Told bool
+}
+
+// Pends reports whether it is not yet time to try again. Of a nil Refusal it returns false.
+func (r *Refusal) Pends(now time.Time) bool { return r != nil && now.Before(r.Retry) }

@@ -1,0 +1,133 @@
+package state
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Replica is one row of a Snapshot: a slot of the job in its present life.
+type Replica struct {
+	Slot Slot
+	Life Life
+	// Pod is the pod of the present life; nil if there is none.
+	Pod *Pod
+	// Condition says how the replica is.
+	Condition Condition
+	// FormerCanAct is whether a pod of a former life can still act: the present life begins after it.
+	FormerCanAct bool
+}
+
+// Condition is how a replica is in its present life.
+type Condition int
+
+// The conditions. A replica is in exactly one of them.
+const (
+	// Missing : it has no pod, and had none that ran: one is to be created.
+	Missing Condition = iota
+	// Pending : its pod has no node.
+	Pending
+	// Starting : its pod has a node and does not run yet.
+	Starting
+	// Ending : its pod was told to end before it ran. Nothing is lost by that: it is created again in the same life.
+	Ending
+	// Running : its pod runs.
+	Running
+	// Succeeded : it has exited with code 0, and that counts.
+	Succeeded
+	// Failed : its pod has ended without success, or was told to after it had started.
+	Failed
+	// Lost : its pod has not finished, and its node is lost.
+	Lost
+	// Vanished : its pod ran and is gone although nobody of us took it away.
+	Vanished
+	// Parked : it is left without a pod, as there is no room for it.
+	Parked
+	// GivenUp : it has failed for good and is not run again in this attempt; the job goes on.
+	GivenUp
+)
+
+var conditions = []string{
+	"Missing", "Pending", "Starting", "Ending", "Running", "Succeeded", "Failed", "Lost", "Vanished", "Parked", "GivenUp",
+}
+
+// String returns the condition's name.
+func (c Condition) String() string { return conditions[c] }
+
+// conditionOf is the one place that says how a replica is. What is remembered counts more than what is seen: a pod that has
+// succeeded may be cleaned up, and one that was given up may stay.
+func (s *Snapshot) conditionOf(r *Replica) Condition {
+	m, i := s.Memory[r.Slot.Role], r.Slot.Index
+	switch {
+	case m.Succeeded.Has(i):
+		return Succeeded
+	case m.GivenUp.Has(i):
+		return GivenUp
+	case m.Parked.Has(i):
+		return Parked
+	case r.Pod != nil:
+		return s.conditionByPod(r)
+	case m.Started.Has(i) && !s.IsFinished():
+		return Vanished
+	default:
+		return Missing
+	}
+}
+
+// conditionByPod says how a replica is of which nothing is remembered.
+func (s *Snapshot) conditionByPod(r *Replica) Condition {
+	p := r.Pod
+	switch {
+	case p.HasSucceeded() && s.successCounts(r.Slot):
+		return Succeeded
+	case s.IsLost(p):
+		return Lost
+	case !p.CanRun(), p.Exit != nil, !p.Deleted.IsZero() && p.HasStarted():
+		return Failed
+	case !p.Deleted.IsZero():
+		return Ending
+	case p.Phase == corev1.PodRunning:
+		return Running
+	case p.Scheduled():
+		return Starting
+	default:
+		return Pending
+	}
+}
+
+// successCounts reports whether exit code 0 ends the slot's work. Under restartPolicy Always it does so only for those whose
+// success the job waits for.
+func (s *Snapshot) successCounts(slot Slot) bool {
+	return s.Job.Spec.ReplicaSpecs[slot.Role].RestartPolicy != v1alpha1.RestartAlways || IsAwaited(&s.Job.Spec, slot)
+}
+
+// IsBroken reports whether the present life has ended without success.
+func (r *Replica) IsBroken() bool {
+	return r.Condition == Failed || r.Condition == Lost || r.Condition == Vanished
+}
+
+// NeedsPod reports whether the replica should have a pod that runs.
+func (r *Replica) NeedsPod() bool {
+	return r.Condition != Succeeded && r.Condition != Parked && r.Condition != GivenUp
+}
+
+// HasNode reports whether the replica's pod has a node.
+func (r *Replica) HasNode() bool { return r.Pod != nil && r.Pod.Scheduled() }
+
+// LacksNode reports whether the replica needs a node that it does not have.
+func (r *Replica) LacksNode() bool { return r.NeedsPod() && !r.HasNode() }
+
+// FitsNowhere reports whether the scheduler finds no node for the replica's pod.
+func (r *Replica) FitsNowhere() bool {
+	return r.Condition == Pending && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable && !r.Pod.Waiting.Time.IsZero()
+}
+
+// NextStart returns the time before which the present life of a restarted slot may not begin; zero if it is not known any more.
+func (s *Snapshot) NextStart(slot Slot) time.Time {
+	if m := s.Memory[slot.Role]; m != nil && m.NextStarts[slot.Index] > 0 {
+		return time.Unix(int64(m.NextStarts[slot.Index]), 0)
+	}
+	return time.Time{}
+}
