@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // CacheOptions returns the options of a cache that holds jobs and their own children only, trimmed to what decisions
@@ -47,10 +48,10 @@ func trimPod(o any) (any, error) {
 			Labels:            pod.Labels,
 			OwnerReferences:   pod.OwnerReferences,
 			CreationTimestamp: pod.CreationTimestamp,
-			Annotations:       only(pod.Annotations, v1alpha1.AnnotationAvoidedNodes),
+			Annotations:       only(pod.Annotations, v1alpha1.AnnotationAvoidedNodes, state.AnnotationMain),
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: restartable(pod.Spec.Containers)},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: telling(pod.Spec.Containers)},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
 			ContainerStatuses:     states(pod.Status.ContainerStatuses),
@@ -72,11 +73,12 @@ func trimPod(o any) (any, error) {
 	return trimmed, nil
 }
 
-// restartable returns the containers that the kubelet may start again in their pod, with nothing but when.
-func restartable(containers []corev1.Container) []corev1.Container {
+// telling returns the first container, which may be the main one, and those that the kubelet may start again in their pod, with
+// nothing but their names and when.
+func telling(containers []corev1.Container) []corev1.Container {
 	var list []corev1.Container
 	for i := range containers {
-		if c := &containers[i]; c.RestartPolicy != nil || len(c.RestartPolicyRules) > 0 {
+		if c := &containers[i]; i == 0 || c.RestartPolicy != nil || len(c.RestartPolicyRules) > 0 {
 			list = append(list, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules})
 		}
 	}
@@ -91,13 +93,18 @@ func ephemeral(v *corev1.Volume) *corev1.EphemeralVolumeSource {
 	return &corev1.EphemeralVolumeSource{}
 }
 
-// only returns the one annotation, if it is there.
-func only(annotations map[string]string, name string) map[string]string {
-	value, found := annotations[name]
-	if !found {
-		return nil
+// only returns the annotations of those names that are there.
+func only(annotations map[string]string, names ...string) map[string]string {
+	var kept map[string]string
+	for _, name := range names {
+		if value, found := annotations[name]; found {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[name] = value
+		}
 	}
-	return map[string]string{name: value}
+	return kept
 }
 
 // trimNode returns a node with only what state.NodeOf and isUsable read: its heartbeats then change nothing.

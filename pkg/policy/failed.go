@@ -100,9 +100,9 @@ func failFatally(s *state.Snapshot, o *Incident) Verdict {
 	policy := s.Job.Spec.ReplicaSpecs[o.Role].RestartPolicy
 	switch {
 	case failsJob(s.Job, o):
-		return fail(&o.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and recovery.rules[%d] says FailJob.", describe(&o.Failure), *o.FailedBy))
+		return fail(&o.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and %s says FailJob.", describe(&o.Failure), ruleText(s.Job, *o.FailedBy)))
 	case o.FailedBy != nil:
-		return fail(&o.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which recovery.rules[%d] calls Fatal.", describe(&o.Failure), *o.FailedBy))
+		return fail(&o.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which %s calls Fatal.", describe(&o.Failure), ruleText(s.Job, *o.FailedBy)))
 	case policy == v1alpha1.RestartNever:
 		return fail(&o.Failure, v1alpha1.ReasonFatalExit, describe(&o.Failure)+", which restartPolicy Never does not restart.")
 	default:

@@ -63,9 +63,8 @@ func failureOf(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 		f.Reason, f.Message = cmp.Or(p.Rejected.Reason, "Completed"), p.Rejected.Message
 	}
 	if p.Exit != nil {
-		f.ExitCode = &p.Exit.Code
-		if isSignal(p.Exit.Code) {
-			signal := p.Exit.Code - 128
+		f.Container, f.ExitCode = p.Exit.Container, &p.Exit.Code
+		if signal := p.Exit.Signal(); signal != 0 {
 			f.Signal = &signal
 		}
 	}

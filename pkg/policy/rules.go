@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -15,11 +16,23 @@ func firstRule(job *v1alpha1.TrainingJob, f *v1alpha1.Failure, p *state.Pod) int
 
 // matches reports whether every matcher that the rule sets has one of the failure's values.
 func matches(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure, p *state.Pod) bool {
-	return (len(r.Roles) == 0 || slices.Contains(r.Roles, f.Role)) &&
-		(len(r.ExitCodes) == 0 || f.ExitCode != nil && slices.Contains(r.ExitCodes, *f.ExitCode)) &&
-		(len(r.Signals) == 0 || f.Signal != nil && slices.Contains(r.Signals, *f.Signal)) &&
+	var exit *state.Exit
+	if p != nil && f.ExitCode != nil {
+		exit = p.Exit
+	}
+	return exit.Matches(r) &&
+		(len(r.Roles) == 0 || slices.Contains(r.Roles, f.Role)) &&
 		(len(r.Reasons) == 0 || slices.Contains(r.Reasons, f.Reason)) &&
 		(len(r.Conditions) == 0 || p != nil && slices.ContainsFunc(r.Conditions, func(c string) bool { return slices.Contains(p.Conditions, c) }))
+}
+
+// ruleText names a rule of recovery.rules: "recovery.rules[2]", or with its name "recovery.rules[2] (bad-host)".
+func ruleText(job *v1alpha1.TrainingJob, n int) string {
+	text := fmt.Sprintf("recovery.rules[%d]", n)
+	if name := job.Spec.Recovery.Rules[n].Name; name != "" {
+		text += " (" + name + ")"
+	}
+	return text
 }
 
 // applyRule lets the first rule that matches say otherwise about the incident's cause and scope.

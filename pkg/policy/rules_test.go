@@ -5,6 +5,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
@@ -12,11 +14,12 @@ import (
 
 type rule = v1alpha1.RecoveryRule
 
+func failJob(r rule) rule {
+	r.Action = v1alpha1.ActionFailJob
+	return r
+}
+
 func TestRulesMatch(t *testing.T) {
-	failJob := func(r rule) rule {
-		r.Action = v1alpha1.ActionFailJob
-		return r
-	}
 	byRule := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonFailJobRule}
 	exit := func(code int32) builder.SnapshotOption {
 		return builder.Failed("worker", 1, builder.Exit(code), builder.Flagged("example.com/Broken"))
@@ -35,6 +38,9 @@ func TestRulesMatch(t *testing.T) {
 		{"a signal", rule{Signals: []int32{9}}, exit(137), byRule},
 		{"another signal", rule{Signals: []int32{9}}, exit(143), own},
 		{"no signal", rule{Signals: []int32{9}}, exit(9), own},
+		{"the main container", rule{ContainerName: "main"}, exit(3), byRule},
+		{"another container", rule{ContainerName: "logs"}, exit(3), own},
+		{"a container of a pod that no container ended", rule{ContainerName: "main"}, builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", "")), own},
 		{"a reason", rule{Reasons: []string{"Error"}}, exit(3), byRule},
 		{"another reason", rule{Reasons: []string{"OOMKilled"}}, exit(3), own},
 		{"a condition", rule{Conditions: []string{"example.com/Broken"}}, exit(3), byRule},
@@ -135,4 +141,30 @@ func TestMatchersNarrowAndValuesWiden(t *testing.T) {
 			t.Fatalf("exit code %d: %+v %t, %+v %t, %+v %t", code, narrow, matched(narrow), wide, matched(wide), wider, matched(wider))
 		}
 	})
+}
+
+// What a side-car ends with breaks a replica only if a rule names the side-car, and no other rule is for it.
+func TestRulesForSideCars(t *testing.T) {
+	aside := builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "logs", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 7, Reason: "Error", FinishedAt: builder.Time(20 * second)}}})
+	})
+	job := func(rules ...rule) *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(2), builder.Rules(rules...))
+	}
+	named := rule{ContainerName: "logs", ExitCodes: []int32{7}, Cause: v1alpha1.CauseOOM}
+	runs := seen(builder.Running("worker", 0), builder.Running("worker", 1, aside))
+	check(t, []judgeCase{
+		{"no rule", job(), runs, judged{}},
+		{"a rule for its exit code that does not name it", job(failJob(rule{ExitCodes: []int32{7}})), runs, judged{}},
+		{"a rule that names it", job(named), runs, judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica charged"}}},
+		{"the rules for the main container are not for it", job(failJob(rule{ExitCodes: []int32{7}}), named), runs,
+			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Replica charged"}}},
+		{"the main container failed before it", job(named), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.At(10*second), aside)),
+			restart(0, "worker-1 Retryable Replica charged")},
+	})
+	v := policy.Judge(builder.Snapshot(job(rule{Name: "bad-logs", ContainerName: "logs", Action: v1alpha1.ActionFailJob}), runs...))
+	if want := "worker-1 on node-worker-1 exited with code 7 (Error), and recovery.rules[0] (bad-logs) says FailJob."; v.Message != want || v.Failure.Container != "logs" {
+		t.Errorf("container %s: %q\nwant %q", v.Failure.Container, v.Message, want)
+	}
 }

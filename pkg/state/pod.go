@@ -31,8 +31,13 @@ type Pod struct {
 	EndsBy time.Time
 	// Disruption is the reason of the DisruptionTarget condition: PreemptionByScheduler, EvictionByEvictionAPI, ...
 	Disruption Trouble
-	// Exit is the first container that ended with an exit code other than 0 and is not started again in its pod; nil if none did.
+	// Exit is the end of the container that decides, with an exit code other than 0, for good; nil if it has not ended so. That is the
+	// main container, and of a pod that fails before it begins the init container that failed.
 	Exit *Exit
+	// SideExits are such ends of the other containers, earliest first. They break the replica only if a rule names the container.
+	SideExits []Exit
+	// MainSucceeded is whether the main container has exited with code 0.
+	MainSucceeded bool
 	// Ended is whether every container has ended for good. The kubelet says so up to two seconds before the phase does.
 	Ended bool
 	// Finished is when the last container ended; zero unless the pod has finished.
@@ -65,10 +70,13 @@ type Trouble struct {
 
 // Exit is a container's end.
 type Exit struct {
-	Code    int32
-	Reason  string
-	Message string
-	Time    time.Time
+	// Container is its name; Side is whether it is a side-car.
+	Container string
+	Side      bool
+	Code      int32
+	Reason    string
+	Message   string
+	Time      time.Time
 }
 
 // CanRun reports whether a process of the pod may still run.
@@ -84,7 +92,12 @@ func (p *Pod) HasStarted() bool {
 // HasSucceeded reports whether the pod has exited with code 0 by itself. Of one that was told to end the exit code says how it
 // left, not that its work is done, nor that it failed. Which came first nobody can tell: the API server moves the time of a
 // deletion on when the kubelet confirms it, and the clocks of nodes differ. What had ended before was recorded before.
-func (p *Pod) HasSucceeded() bool { return p.Phase == corev1.PodSucceeded && p.Deleted.IsZero() }
+//
+// A pod whose main container exited with code 0 has succeeded even if it counts as failed for the sake of a side-car.
+func (p *Pod) HasSucceeded() bool {
+	failedAside := p.Phase == corev1.PodFailed && p.MainSucceeded && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
+	return (p.Phase == corev1.PodSucceeded || failedAside) && p.Deleted.IsZero()
+}
 
 // Scheduled reports whether the pod has a node.
 func (p *Pod) Scheduled() bool { return p.Node != "" }
@@ -121,9 +134,10 @@ func read(pod *corev1.Pod) Pod {
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
 		Created: pod.CreationTimestamp.Time,
-		Exit:    firstExit(pod), Ended: ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
+		Ended:   ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}
+	p.readExits(pod)
 	if avoids := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]; avoids != "" {
 		p.Avoids = strings.Split(avoids, ",")
 	}
@@ -167,29 +181,6 @@ func finished(pod *corev1.Pod) time.Time {
 		}
 	}
 	return last
-}
-
-// firstExit returns the first container that ended for good with another code than 0, or nil. An init container counts only
-// once the pod has failed of it: before that it may be a side-car, which the kubelet restarts.
-func firstExit(pod *corev1.Pod) *Exit {
-	first := earliestExit(pod, pod.Status.ContainerStatuses)
-	if first == nil && pod.Status.Phase == corev1.PodFailed {
-		first = earliestExit(pod, pod.Status.InitContainerStatuses)
-	}
-	return first
-}
-
-func earliestExit(pod *corev1.Pod, statuses []corev1.ContainerStatus) *Exit {
-	var first *Exit
-	for i := range statuses {
-		end := statuses[i].State.Terminated
-		if end == nil || end.ExitCode == 0 || restartsInPlace(pod, &statuses[i]) || (first != nil && !end.FinishedAt.Time.Before(first.Time)) {
-			continue
-		}
-		why := trouble(end.Reason, end.Message, end.FinishedAt.Time)
-		first = &Exit{Code: end.ExitCode, Reason: why.Reason, Message: why.Message, Time: why.Time}
-	}
-	return first
 }
 
 // ended reports whether every container has ended and none is started again in its pod.

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +27,26 @@ func runs(name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 }
 
+// containers are the pod's, in the order of its spec.
 func containers(all ...corev1.ContainerStatus) builder.PodOption {
-	return builder.Edit(func(pod *corev1.Pod) { pod.Status.ContainerStatuses = all })
+	return builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = all
+		var list []corev1.Container
+		for i := range all {
+			list = append(list, corev1.Container{Name: all[i].Name})
+			if at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == all[i].Name }); at >= 0 {
+				list[i] = pod.Spec.Containers[at]
+			}
+		}
+		pod.Spec.Containers = list
+	})
+}
+
+// mainIs names the main container.
+func mainIs(name string) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) {
+		pod.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": name}
+	})
 }
 
 func initContainers(all ...corev1.ContainerStatus) builder.PodOption {
@@ -59,7 +78,12 @@ func restartedOn(name string, operator corev1.ContainerRestartRuleOnExitCodesOpe
 
 func TestPodOf(t *testing.T) {
 	exit := func(name string, code int32, when time.Duration) *state.Exit {
-		return &state.Exit{Code: code, Reason: "Error", Message: name, Time: at(when)}
+		return &state.Exit{Container: name, Code: code, Reason: "Error", Message: name, Time: at(when)}
+	}
+	side := func(name string, code int32, when time.Duration) state.Exit {
+		e := *exit(name, code, when)
+		e.Side = true
+		return e
 	}
 	cases := []struct {
 		name    string
@@ -74,14 +98,22 @@ func TestPodOf(t *testing.T) {
 		{"a pod that runs", corev1.PodRunning, []builder.PodOption{builder.Ready(), containers(runs("main"))},
 			state.Pod{Node: "n", Ready: true}},
 		{"a pod that succeeded", corev1.PodSucceeded, []builder.PodOption{builder.Exit(0), builder.At(9 * second)},
-			state.Pod{Node: "n", Ended: true, Finished: at(9 * second)}},
-		{"the first container that failed is why the pod failed", corev1.PodFailed,
+			state.Pod{Node: "n", Ended: true, MainSucceeded: true, Finished: at(9 * second)}},
+		{"side-cars have failed, the main container has not", corev1.PodFailed,
 			[]builder.PodOption{containers(ended("a", 0, 1*second), ended("b", 143, 5*second), ended("c", 1, 3*second))},
-			state.Pod{Node: "n", Ended: true, Exit: exit("c", 1, 3*second), Finished: at(5 * second)}},
+			state.Pod{Node: "n", Ended: true, MainSucceeded: true, SideExits: []state.Exit{side("c", 1, 3*second), side("b", 143, 5*second)}, Finished: at(5 * second)}},
+		{"the main container is why the pod failed, whoever was first", corev1.PodFailed,
+			[]builder.PodOption{containers(ended("a", 1, 4*second), ended("b", 143, 3*second))},
+			state.Pod{Node: "n", Ended: true, Exit: exit("a", 1, 4*second), SideExits: []state.Exit{side("b", 143, 3*second)}, Finished: at(4 * second)}},
+		{"an annotation of the template names the main container", corev1.PodFailed,
+			[]builder.PodOption{mainIs("b"), containers(ended("a", 2, 1*second), ended("b", 1, 3*second))},
+			state.Pod{Node: "n", Ended: true, Exit: exit("b", 1, 3*second), SideExits: []state.Exit{side("a", 2, 1*second)}, Finished: at(3 * second)}},
+		{"a side-car has failed, the main container runs", corev1.PodRunning, []builder.PodOption{containers(runs("a"), ended("b", 1, 3*second))},
+			state.Pod{Node: "n", SideExits: []state.Exit{side("b", 1, 3*second)}}},
 		{"a container has failed, another still runs", corev1.PodRunning, []builder.PodOption{containers(ended("a", 1, 3*second), runs("b"))},
 			state.Pod{Node: "n", Exit: exit("a", 1, 3*second)}},
-		{"all containers have ended, and the kubelet has yet to say so of the pod", corev1.PodRunning, []builder.PodOption{containers(ended("a", 0, 2*second), ended("b", 1, 3*second))},
-			state.Pod{Node: "n", Ended: true, Exit: exit("b", 1, 3*second)}},
+		{"all containers have ended, and the kubelet has yet to say so of the pod", corev1.PodRunning, []builder.PodOption{containers(ended("a", 1, 3*second), ended("b", 0, 2*second))},
+			state.Pod{Node: "n", Ended: true, Exit: exit("a", 1, 3*second)}},
 		{"a rule of the container's own starts it again in its pod", corev1.PodRunning,
 			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpIn, 42), containers(ended("a", 42, 3*second))}, state.Pod{Node: "n"}},
 		{"no rule of the container's own fits its exit code", corev1.PodRunning,
@@ -100,7 +132,7 @@ func TestPodOf(t *testing.T) {
 		{"a reason that is too long for a status", corev1.PodFailed, []builder.PodOption{builder.Rejected(strings.Repeat("R", 200), "")},
 			state.Pod{Node: "n", Rejected: state.Trouble{Reason: "Other", Message: strings.Repeat("R", 200)}}},
 		{"a container is done, another still runs", corev1.PodRunning, []builder.PodOption{containers(ended("a", 0, 3*second), runs("b"))},
-			state.Pod{Node: "n"}},
+			state.Pod{Node: "n", MainSucceeded: true}},
 		{"an init container failed", corev1.PodFailed, []builder.PodOption{initContainers(ended("setup", 2, 3*second)),
 			containers(corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}})},
 			state.Pod{Node: "n", Exit: exit("setup", 2, 3*second), Finished: at(3 * second), Waiting: state.Trouble{Reason: "PodInitializing"}}},

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
@@ -17,6 +19,13 @@ func TestCondition(t *testing.T) {
 		spec := job.Spec.ReplicaSpecs[v1alpha1.Worker]
 		spec.RestartPolicy = v1alpha1.RestartAlways
 		job.Spec.ReplicaSpecs[v1alpha1.Worker] = spec
+	}
+	aside := builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "logs", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: builder.Time(0)}}})
+	})
+	ruled := func(rule v1alpha1.RecoveryRule) []builder.JobOption {
+		return []builder.JobOption{func(job *v1alpha1.TrainingJob) { job.Spec.Recovery.Rules = []v1alpha1.RecoveryRule{rule} }}
 	}
 	finished := builder.Condition(v1alpha1.ConditionFinished, true, "", 0)
 	past := builder.Life(0, 0)
@@ -45,6 +54,12 @@ func TestCondition(t *testing.T) {
 		{"a pod that succeeded where that does not count", []builder.JobOption{always}, seen(builder.Succeeded("worker", 1)), state.Failed},
 		{"a pod that failed", nil, seen(builder.Failed("worker", 1, builder.Exit(1))), state.Failed},
 		{"a container that failed in a pod that runs", nil, seen(builder.Running("worker", 1, builder.Exit(1))), state.Failed},
+		{"a side-car that failed in a pod that runs", nil, seen(builder.Running("worker", 1, aside)), state.Running},
+		{"a pod that failed for its side-car's sake", nil, seen(builder.Failed("worker", 1, builder.Exit(0), aside)), state.Succeeded},
+		{"such a pod, evicted", nil, seen(builder.Failed("worker", 1, builder.Exit(0), aside, builder.Rejected("Evicted", ""))), state.Failed},
+		{"a side-car that a rule names", ruled(v1alpha1.RecoveryRule{ContainerName: "logs"}), seen(builder.Running("worker", 1, aside)), state.Failed},
+		{"a side-car that a rule names for another code", ruled(v1alpha1.RecoveryRule{ContainerName: "logs", ExitCodes: []int32{2}}), seen(builder.Running("worker", 1, aside)), state.Running},
+		{"a side-car that no rule names", ruled(v1alpha1.RecoveryRule{ExitCodes: []int32{1}}), seen(builder.Running("worker", 1, aside)), state.Running},
 		{"a pod that runs on a lost node", nil, seen(builder.Running("worker", 1, on), builder.NodeLost("n", 0)), state.Lost},
 		{"a pod that was to start on a lost node", nil, seen(builder.Pending("worker", 1, on), builder.NodeLost("n", 0)), state.Lost},
 		{"a pod that failed on a node that is lost now", nil, seen(builder.Failed("worker", 1, on, builder.Exit(1)), builder.NodeLost("n", 0)), state.Failed},

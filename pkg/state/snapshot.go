@@ -34,6 +34,7 @@ func New(o Observed) (*Snapshot, error) {
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	s.doubtMassLoss()
 	s.keepScheduler()
+	s.heedSideCars()
 	s.addReplicas()
 	return s, nil
 }

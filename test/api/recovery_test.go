@@ -22,7 +22,7 @@ var recoveries = []struct{ name, change, refusal string }{
 	{"a rule as it should be", `spec: {recovery: {rules: [{roles: [Worker], exitCodes: [75], scope: Job, cause: Infrastructure}]}}`, ""},
 	{
 		"a rule that matches nothing", `spec: {recovery: {rules: [{action: FailJob}]}}`,
-		"a rule must match something: write roles, exitCodes, signals, reasons or conditions",
+		"a rule must match something: write roles, containerName, exitCodes, signals, reasons or conditions",
 	},
 	{
 		"a rule without an outcome", `spec: {recovery: {rules: [{exitCodes: [1]}]}}`,

@@ -38,6 +38,7 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, phase core
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: job.Namespace, UID: types.UID("uid-" + name), Labels: map[string]string{v1alpha1.LabelJobName: job.Name},
 		},
+		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}},
 		Status: corev1.PodStatus{Phase: phase},
 	}
 	if phase != corev1.PodPending {

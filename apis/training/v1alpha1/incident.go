@@ -18,7 +18,10 @@ type Failure struct {
 	// node that the pod was on.
 	// +optional
 	Node string `json:"node,omitempty"`
-	// exitCode of the container that failed first; absent if no container ended.
+	// container that failed; absent if none ended.
+	// +optional
+	Container string `json:"container,omitempty"`
+	// exitCode of that container; absent if none ended.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
 	// signal that ended the container, if its exit code says so (above 128).

@@ -94,10 +94,15 @@ type Recovery struct {
 // RecoveryRule says what a failure that it matches is. Every matcher that is set must match; within one, any of its
 // values.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.roles) || has(self.exitCodes) || has(self.signals) || has(self.reasons) || has(self.conditions)",message="a rule must match something: write roles, exitCodes, signals, reasons or conditions"
+// +kubebuilder:validation:XValidation:rule="has(self.roles) || has(self.containerName) || has(self.exitCodes) || has(self.signals) || has(self.reasons) || has(self.conditions)",message="a rule must match something: write roles, containerName, exitCodes, signals, reasons or conditions"
 // +kubebuilder:validation:XValidation:rule="has(self.cause) || has(self.scope) || has(self.action)",message="a rule must say something: write cause, scope or action: FailJob"
 // +kubebuilder:validation:XValidation:rule="!has(self.action) || (!has(self.cause) && !has(self.scope))",message="action: FailJob restarts nothing: leave cause and scope out"
 type RecoveryRule struct {
+	// name of the rule in messages. Default: its place in the list.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Name string `json:"name,omitempty"`
 	// roles that the rule is for. Default: all.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -105,7 +110,14 @@ type RecoveryRule struct {
 	// +listType=set
 	// +optional
 	Roles []Role `json:"roles,omitempty"`
-	// exitCodes of the container that failed first, 1 to 255.
+	// containerName is the container that must have ended. Without it a rule is for the main container: the one that the annotation
+	// kubectl.kubernetes.io/default-container of the template names, else the first. What other containers end with breaks a
+	// replica only if a rule names them.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	ContainerName string `json:"containerName,omitempty"`
+	// exitCodes of the container, 1 to 255.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:Minimum=1

@@ -63,11 +63,14 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
                  forceAfterSeconds=force_after_seconds, rules=listed(rules))
 
 
-def rule(*, roles: list | None = None, exit_codes: list | None = None, signals: list | None = None,
+def rule(*, name: str | None = None, roles: list | None = None, container_name: str | None = None, exit_codes: list | None = None, signals: list | None = None,
          reasons: list | None = None, conditions: list | None = None, cause: str | None = None,
          scope: str | None = None, fail_job: bool = False) -> dict:
-    """Returns what to do about failures that match all that is given: roles, exit codes, signals, reasons, pod conditions.
+    """Returns what to do about failures that match all that is given: roles, container, exit codes, signals, reasons, pod
+    conditions.
 
+    name: what messages call the rule.
+    container_name: the container that must have ended. Default the main one: what a side-car ends with breaks no replica otherwise.
     cause: Infrastructure, Preempted, OOM, Retryable, Fatal, Hang or Startup.
     scope: Replica, Role or Job.
     fail_job: the job fails; then neither cause nor scope.
@@ -78,7 +81,7 @@ def rule(*, roles: list | None = None, exit_codes: list | None = None, signals: 
     one_of("scope", scope, SCOPES)
     if fail_job == (cause is not None or scope is not None):
         raise ValueError("a rule: write either fail_job=True or cause=, scope= or both")
-    return given(roles=listed(roles), exitCodes=listed(exit_codes), signals=listed(signals), reasons=listed(reasons),
+    return given(name=name, roles=listed(roles), containerName=container_name, exitCodes=listed(exit_codes), signals=listed(signals), reasons=listed(reasons),
                  conditions=listed(conditions), cause=cause, scope=scope, action="FailJob" if fail_job else None)
 
 

@@ -1,0 +1,111 @@
+package state
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// AnnotationMain names the container that kubectl takes for the pod's own; without it that is the first one.
+// Source: k8s.io/kubectl/pkg/cmd/util/podcmd.
+const AnnotationMain = "kubectl.kubernetes.io/default-container"
+
+// mainContainer returns the name of the container that trains: what it does is what the replica does. The others are side-cars.
+func mainContainer(pod *corev1.Pod) string {
+	if name := pod.Annotations[AnnotationMain]; name != "" {
+		return name
+	}
+	if len(pod.Spec.Containers) == 0 {
+		return ""
+	}
+	return pod.Spec.Containers[0].Name
+}
+
+// readExits takes over how the pod's containers ended. An init container counts only once the pod has failed of it: before that it
+// may be a side-car, which the kubelet restarts.
+func (p *Pod) readExits(pod *corev1.Pod) {
+	main := mainContainer(pod)
+	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
+		if c.State.Terminated == nil || restartsInPlace(pod, c) {
+			continue
+		}
+		exit := exitOf(c)
+		switch {
+		case exit.Code == 0:
+			p.MainSucceeded = p.MainSucceeded || c.Name == main
+		case c.Name == main:
+			p.Exit = &exit
+		default:
+			exit.Side = true
+			p.SideExits = append(p.SideExits, exit)
+		}
+	}
+	slices.SortStableFunc(p.SideExits, byTime)
+	if p.Exit == nil && !p.MainSucceeded && pod.Status.Phase == corev1.PodFailed {
+		p.Exit = failedInit(pod)
+	}
+}
+
+// failedInit returns the end of the init container of which the pod failed; nil if there is none.
+func failedInit(pod *corev1.Pod) *Exit {
+	var failed []Exit
+	for i := range pod.Status.InitContainerStatuses {
+		if c := &pod.Status.InitContainerStatuses[i]; c.State.Terminated != nil && c.State.Terminated.ExitCode != 0 {
+			failed = append(failed, exitOf(c))
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(failed, byTime)
+	return &first
+}
+
+func exitOf(c *corev1.ContainerStatus) Exit {
+	end := c.State.Terminated
+	why := trouble(end.Reason, end.Message, end.FinishedAt.Time)
+	return Exit{Container: c.Name, Code: end.ExitCode, Reason: why.Reason, Message: why.Message, Time: why.Time}
+}
+
+func byTime(a, b Exit) int { return a.Time.Compare(b.Time) }
+
+// heedSideCars lets the ends of side-cars count that a rule of the job's names: the earliest of them breaks the pod.
+func (s *Snapshot) heedSideCars() {
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		for n := range p.SideExits {
+			exit := &p.SideExits[n]
+			if s.isRuled(exit) && (p.Exit == nil || exit.Time.Before(p.Exit.Time)) {
+				p.Exit = exit
+				break
+			}
+		}
+	}
+}
+
+// isRuled reports whether a rule of recovery.rules names the container and matches how it ended.
+func (s *Snapshot) isRuled(exit *Exit) bool {
+	return slices.ContainsFunc(s.Job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return r.ContainerName != "" && exit.Matches(&r) })
+}
+
+// Matches reports whether what a rule says of a container's end is true of this one. A rule that names no container is not for
+// side-cars. Of a nil Exit only a rule is true that says nothing of an end.
+func (e *Exit) Matches(r *v1alpha1.RecoveryRule) bool {
+	if e == nil {
+		return r.ContainerName == "" && len(r.ExitCodes) == 0 && len(r.Signals) == 0
+	}
+	return (r.ContainerName == e.Container || r.ContainerName == "" && !e.Side) &&
+		(len(r.ExitCodes) == 0 || slices.Contains(r.ExitCodes, e.Code)) &&
+		(len(r.Signals) == 0 || slices.Contains(r.Signals, e.Signal()))
+}
+
+// Signal returns the signal that ended the container, if its exit code says so; else 0.
+func (e *Exit) Signal() int32 {
+	if e.Code > 128 && e.Code <= 192 {
+		return e.Code - 128
+	}
+	return 0
+}
