@@ -96,8 +96,11 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	case plan.DeletePod:
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
 		options := []client.DeleteOption{client.Preconditions{UID: &step.UID}, client.DisableReadYourWritesConsistency}
-		if step.Force {
+		switch {
+		case step.Force:
 			options = append(options, client.GracePeriodSeconds(0))
+		case step.Grace != nil:
+			options = append(options, client.GracePeriodSeconds(*step.Grace))
 		}
 		if step.Version != "" {
 			return c.deleteUnchanged(ctx, job, pod, step)

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/policy"
@@ -54,6 +57,9 @@ const seeDeletionAfter = time.Minute
 
 // cleanUp returns the steps that a finished job's clean-up policy and time to live ask for.
 func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
+	if v.Finishing {
+		return nil, time.Time{}
+	}
 	if v.Expired {
 		return []Step{DeleteJob{UID: s.Job.UID}}, s.Now.Add(seeDeletionAfter)
 	}
@@ -120,7 +126,7 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 			steps = append(steps, FencePod{Name: p.Name, UID: p.UID})
 		}
 		if p.Deleted.IsZero() {
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why})
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why, Grace: graceOf(s, p, why)})
 			continue
 		}
 		due := forceTime(s, p)
@@ -131,6 +137,20 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 		wake = state.Earliest(wake, state.Earliest(due, nextWord(s, p)))
 	}
 	return steps, wake
+}
+
+// graceOf returns how many seconds the pod has to end; nil for what its template says. In a restart the others have broken off what
+// it works at.
+func graceOf(s *state.Snapshot, p *state.Pod, why string) *int64 {
+	if why != WhyPastLife || !s.InRange(p.Slot) {
+		return nil
+	}
+	grace := int64(ptr.Deref(s.Job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
+	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
+	if grace >= ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds) {
+		return nil
+	}
+	return &grace
 }
 
 // deleteFormer returns the steps that end what an earlier job of the same name has left on lost nodes: it is gone, and nobody

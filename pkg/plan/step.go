@@ -98,6 +98,8 @@ type DeletePod struct {
 	Why  string
 	// Version is the resourceVersion that the pod must still have; empty if any will do.
 	Version string
+	// Grace is how many seconds the pod has to end; nil for what its template says.
+	Grace *int64
 	// Force says that nobody is left who could end the pod, so that its object is to go at once.
 	Force bool
 }

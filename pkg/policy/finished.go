@@ -3,6 +3,9 @@ package policy
 import (
 	"time"
 
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -10,6 +13,9 @@ import (
 func finished(s *state.Snapshot) (*Verdict, time.Time) {
 	if !s.IsFinished() {
 		return nil, time.Time{}
+	}
+	if until := finishesUntil(s); s.Now.Before(until) {
+		return &Verdict{Ruling: Final, Finishing: true}, until
 	}
 	ttl, done := s.Job.Spec.RunPolicy.TTLSecondsAfterFinished, s.Job.Status.CompletionTime
 	if ttl == nil || done == nil {
@@ -20,4 +26,18 @@ func finished(s *state.Snapshot) (*Verdict, time.Time) {
 		return &Verdict{Ruling: Final}, expiry
 	}
 	return &Verdict{Ruling: Final, Expired: true}, time.Time{}
+}
+
+// finishesUntil returns until when ranks that still run may end by themselves; zero if none does, or the job has not succeeded.
+func finishesUntil(s *state.Snapshot) time.Time {
+	if !s.Is(v1alpha1.ConditionSucceeded) || s.Job.Status.CompletionTime == nil {
+		return time.Time{}
+	}
+	grace := time.Duration(ptr.Deref(s.Job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds)) * time.Second
+	for r := range s.Replicas() {
+		if isRank := r.Slot.Role.IsLeader() || r.Slot.Role == v1alpha1.Worker; isRank && r.Condition == state.Running && !r.Pod.Ended {
+			return s.Job.Status.CompletionTime.Add(grace)
+		}
+	}
+	return time.Time{}
 }

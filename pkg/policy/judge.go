@@ -55,6 +55,8 @@ type Verdict struct {
 	// Scopes say by role what is restarted when a replica of it breaks; of elastic workers it is said of replica 1, as replica
 	// 0 can host their rendezvous.
 	Scopes map[v1alpha1.Role]v1alpha1.RestartScope
+	// Finishing is whether ranks of a job that has succeeded still have time to end by themselves.
+	Finishing bool
 	// Expired is whether the time to live of a finished job is over.
 	Expired bool
 	// Wake is when to judge again although nothing else happens; zero for never.

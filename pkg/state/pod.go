@@ -40,6 +40,9 @@ type Pod struct {
 	MainSucceeded bool
 	// Ended is whether every container has ended for good. The kubelet says so up to two seconds before the phase does.
 	Ended bool
+	// NeverRan is whether the pod was deleted before any of its containers ran. A kubelet makes it Failed all the same, and calls
+	// the containers' end ContainerStatusUnknown, without times: there is no end to tell of.
+	NeverRan bool
 	// Finished is when the last container ended; zero unless the pod has finished.
 	Finished time.Time
 	// Rejected says why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
@@ -86,7 +89,7 @@ func (p *Pod) CanRun() bool {
 
 // HasStarted reports whether the pod's containers have run.
 func (p *Pod) HasStarted() bool {
-	return p.Phase == corev1.PodRunning || !p.CanRun()
+	return p.Phase == corev1.PodRunning || !p.CanRun() && !p.NeverRan
 }
 
 // HasSucceeded reports whether the pod has exited with code 0 by itself. Of one that was told to end the exit code says how it
@@ -145,6 +148,9 @@ func read(pod *corev1.Pod) Pod {
 	p.Fenced = !reachable
 	if pod.DeletionTimestamp != nil {
 		p.Deleted, p.EndsBy = deletionAsked(pod), pod.DeletionTimestamp.Time
+		if p.NeverRan = neverRan(pod); p.NeverRan {
+			p.Exit = nil
+		}
 	}
 	if pod.Status.Phase == corev1.PodFailed {
 		p.Rejected = trouble(pod.Status.Reason, pod.Status.Message, time.Time{})
@@ -158,6 +164,17 @@ func read(pod *corev1.Pod) Pod {
 		}
 	}
 	return p
+}
+
+// neverRan reports whether a pod has failed and no container of its has begun. Of one that it has lost track of a kubelet says that
+// it used to be Running.
+func neverRan(pod *corev1.Pod) bool {
+	began := func(c corev1.ContainerStatus) bool {
+		end := c.State.Terminated
+		unknown := end != nil && end.Reason == "ContainerStatusUnknown" && end.FinishedAt.IsZero() && !strings.Contains(end.Message, "used to be Running")
+		return c.State.Running != nil || end != nil && !unknown
+	}
+	return pod.Status.Phase == corev1.PodFailed && len(pod.Status.ContainerStatuses) > 0 && !slices.ContainsFunc(pod.Status.ContainerStatuses, began)
 }
 
 // deletionAsked returns when deletion was asked for: deletionTimestamp lies the grace period after it.

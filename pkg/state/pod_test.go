@@ -179,3 +179,27 @@ func TestAPodOfAnotherNameIsNotOurs(t *testing.T) {
 		t.Error("a pod without a name is taken for the job's")
 	}
 }
+
+// A kubelet ends a pod that was deleted before it ran so. To take that for a failure would restart its job, or explain another's.
+func TestAPodThatWasDeletedBeforeItRanHasNotFailed(t *testing.T) {
+	unknown := func(message string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 137, Reason: "ContainerStatusUnknown", Message: message}}}
+	}
+	for name, c := range map[string]struct {
+		status  corev1.ContainerStatus
+		options []builder.PodOption
+		ran     bool
+	}{
+		"it never ran":               {unknown("The container could not be located when the pod was terminated"), []builder.PodOption{builder.DeletedAt(second)}, false},
+		"nobody deleted it":          {unknown("The container could not be located when the pod was terminated"), nil, true},
+		"the kubelet lost its track": {unknown("The container could not be located when the pod was deleted.  The container used to be Running"), []builder.PodOption{builder.DeletedAt(second)}, true},
+		"it obeyed its deletion":     {ended("main", 143, second), []builder.PodOption{builder.DeletedAt(second)}, true},
+	} {
+		pod := builder.Pod(builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodFailed, append(c.options, containers(c.status))...)
+		p, _ := state.PodOf("j", pod)
+		if p.HasStarted() != c.ran || (p.Exit != nil) != c.ran {
+			t.Errorf("%s: started %v, exit %v; want %v", name, p.HasStarted(), p.Exit, c.ran)
+		}
+	}
+}

@@ -84,7 +84,7 @@ func (s *Snapshot) conditionByPod(r *Replica) Condition {
 		return Succeeded
 	case s.IsLost(p):
 		return Lost
-	case !p.CanRun(), p.Exit != nil, !p.Deleted.IsZero() && p.HasStarted():
+	case !p.CanRun() && !p.NeverRan, p.Exit != nil, !p.Deleted.IsZero() && p.HasStarted():
 		return Failed
 	case !p.Deleted.IsZero():
 		return Ending

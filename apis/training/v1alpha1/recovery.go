@@ -76,6 +76,15 @@ type Recovery struct {
 	// +optional
 	MaxBackoffSeconds *int32 `json:"maxBackoffSeconds,omitempty"`
 
+	// terminationGraceSeconds is how long a pod that a restart ends has from SIGTERM to SIGKILL, if its template does not say less. Its
+	// ranks are cut off from those that broke, so little is left to do; programs that save what they have on SIGTERM may need
+	// more. Suspension, scaling and clean-up leave the template's own time. Default 5.
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	TerminationGraceSeconds *int32 `json:"terminationGraceSeconds,omitempty"`
+
 	// forceAfterSeconds is how long after its grace period a pod that was told to end may go on, on a node that is well, before
 	// its object is deleted by force, so that the job goes on without it. Its processes may then still run beside the next ones
 	// and write what they write: only for jobs whose checkpoints take no harm. A pod with a claim is never deleted so. Default: never.
@@ -173,13 +182,14 @@ const ActionFailJob RuleAction = "FailJob"
 
 // The defaults of Recovery; the schema holds them too.
 const (
-	DefaultMaxRestarts           int32 = 10
-	DefaultMaxOOMRestarts        int32 = 3
-	DefaultMaxHangRestarts       int32 = 5
-	DefaultWindowSeconds         int32 = 86400
-	DefaultNoProgressLimit       int32 = 3
-	DefaultIncidentWindowSeconds int32 = 60
-	DefaultAvoidNodesSeconds     int32 = 86400
-	DefaultBackoffSeconds        int32 = 5
-	DefaultMaxBackoffSeconds     int32 = 300
+	DefaultMaxRestarts             int32 = 10
+	DefaultMaxOOMRestarts          int32 = 3
+	DefaultMaxHangRestarts         int32 = 5
+	DefaultWindowSeconds           int32 = 86400
+	DefaultNoProgressLimit         int32 = 3
+	DefaultIncidentWindowSeconds   int32 = 60
+	DefaultAvoidNodesSeconds       int32 = 86400
+	DefaultBackoffSeconds          int32 = 5
+	DefaultMaxBackoffSeconds       int32 = 300
+	DefaultTerminationGraceSeconds int32 = 5
 )

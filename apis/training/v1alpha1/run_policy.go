@@ -8,6 +8,15 @@ type RunPolicy struct {
 	// +optional
 	CleanPodPolicy CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
 
+	// finishGraceSeconds is how long the leader and the workers that still run when the job succeeds may go on, to end by themselves:
+	// the other ranks may still be writing their part of the last checkpoint. Then, or when the last of them has ended, the job is
+	// cleaned up. Default 30.
+	// +kubebuilder:default=30
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	FinishGraceSeconds *int32 `json:"finishGraceSeconds,omitempty"`
+
 	// ttlSecondsAfterFinished deletes the job with all its pods so many seconds after it finished, at most 10 years. Default: never.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=315360000
@@ -28,6 +37,9 @@ type RunPolicy struct {
 	// +optional
 	StartupDeadlineSeconds *int32 `json:"startupDeadlineSeconds,omitempty"`
 }
+
+// DefaultFinishGraceSeconds is the default of RunPolicy; the schema holds it too.
+const DefaultFinishGraceSeconds int32 = 30
 
 // CleanPodPolicy says which pods of a finished job are deleted.
 //

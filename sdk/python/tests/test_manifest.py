@@ -66,6 +66,7 @@ def recovery_rules() -> dict:
     return tj.recovery(max_restarts=5, max_oom_restarts=1, window_seconds=21600, avoid_nodes_seconds=3600, rules=[
         tj.rule(exit_codes=[42], fail_job=True),
         tj.rule(exit_codes=[75], cause="Infrastructure"),
+        tj.rule(name="storage-client", container_name="fuse", cause="Retryable"),
         tj.rule(roles=["Evaluator"], signals=[11], scope="Job"),
     ])
 

@@ -80,7 +80,7 @@ func (c *Checker) checkCleanUp(r *server.Request, pod *corev1.Pod, d *operator.D
 
 // checkForce : by force only what is on a node that is lost, or was a moment ago, or has finished.
 func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod) {
-	if r.Delete.GracePeriodSeconds == nil || world.IsOver(pod) {
+	if r.Delete.GracePeriodSeconds == nil || *r.Delete.GracePeriodSeconds > 0 || world.IsOver(pod) {
 		return
 	}
 	f, _ := c.fateOf(pod)
