@@ -67,6 +67,11 @@ func deleted(pod *corev1.Pod, grace int64, ago time.Duration) *corev1.Pod {
 	return pod
 }
 
+func ended(pod *corev1.Pod) *corev1.Pod {
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
+	return pod
+}
+
 func held(pod *corev1.Pod) *corev1.Pod {
 	pod.Finalizers = []string{"example.com/held"}
 	return pod
@@ -90,11 +95,21 @@ func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 		{"running for a while", pod(running, "started-at", ago(time.Second), "run-for", "1m1s"), "pod-exit", time.Minute},
 		{"told to run for less than it has", pod(running, "started-at", ago(time.Minute), "run-for", "500ms"), "pod-exit", 0},
 		{"told to exit", pod(running, "started-at", ago(time.Minute), "exit-code", "0"), "pod-exit", 0},
+		{"told to go for its storage", pod(running, "started-at", ago(0), "run-for", "1m", "evict", "too much"), "pod-exit", 0},
+		{"not to be taken by its node", pod(pending, "reject", "OutOfcpu", "waiting", "X", "start-after", "3s"), "pod-reject", 0},
+		{"without a program", pod(pending, "exit-reason", "StartError"), "pod-start-error", 0},
+		{"without a program, to start later", pod(pending, "exit-reason", "StartError", "start-after", "3s"), "pod-create", 0},
+		{"ended", ended(pod(running, "exit-code", "1", "ended-at", ago(300*time.Millisecond))), "pod-end", time.Second},
+		{"ended by somebody else", ended(pod(running)), "pod-end", 0},
+		{"ended before its start", ended(pod(pending, "exit-reason", "StartError", "ended-at", ago(0))), "pod-end", 1300 * time.Millisecond},
 		{"succeeded", pod(corev1.PodSucceeded, "run-for", "3s"), "pod-rest", forEver},
 		{"failed", pod(corev1.PodFailed, "exit-code", "3"), "pod-rest", forEver},
 		{"deleted", deleted(pod(running, "run-for", "3s"), 30, 0), "pod-terminate", 0},
 		{"deleted before its start", deleted(pod(pending, "waiting", "X"), 30, 0), "pod-terminate", 0},
 		{"slow to terminate", deleted(pod(running, "terminate-after", "5s"), 30, 2500*time.Millisecond), "pod-terminate", 3 * time.Second},
+		{"deleted after its end", deleted(ended(pod(running, "ended-at", ago(0))), 30, 0), "pod-end", 1300 * time.Millisecond},
+		{"deleted, and has its phase", deleted(ended(pod(corev1.PodFailed)), 30, 0), "pod-gone", 300 * time.Millisecond},
+		{"never to terminate, ended", deleted(ended(pod(running, "never-terminate", "true")), 30, 0), "pod-rest", forEver},
 		{"never to terminate", deleted(pod(running, "never-terminate", "true", "exit-code", "1"), 30, 0), "pod-rest", forEver},
 		{"deleted by force, held by a finalizer", held(deleted(pod(running), 0, 0)), "pod-rest", forEver},
 		{"its end was cut off by the API server's", deleted(pod(running), 0, 0), "pod-terminate-again", 5 * time.Second},
