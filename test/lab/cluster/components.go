@@ -25,6 +25,9 @@ var clientSpeed = []string{"--kube-api-qps=500", "--kube-api-burst=1000"}
 // machine and more than a minute where ten processes compete for each core.
 const startTime = 3 * time.Minute
 
+// withAPIServer is how many components of the control plane there are when the API server has started.
+const withAPIServer = 2
+
 // controlPlane lists the components in the order of their start.
 func controlPlane(d Dir, state State, token string) []component {
 	ports, grace := state.Ports, state.NodeMonitorGracePeriod
