@@ -76,13 +76,19 @@ func (v *view) allRun() bool {
 		p := &v.pods[i]
 		switch {
 		case !metav1.IsControlledBy(p, v.job) || !ledger.CanRun(p) || isGivenUp(p):
-		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil:
+		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || hasEnded(p):
 			return false
 		default:
 			run++
 		}
 	}
 	return run == wanted
+}
+
+// hasEnded reports whether all containers of the pod have ended; a kubelet says so a second or two before it writes the phase.
+func hasEnded(pod *corev1.Pod) bool {
+	running := func(c corev1.ContainerStatus) bool { return c.State.Terminated == nil }
+	return len(pod.Status.ContainerStatuses) > 0 && !slices.ContainsFunc(pod.Status.ContainerStatuses, running)
 }
 
 func (j *submitted) reaches(phase v1alpha1.Phase) *view {
@@ -132,10 +138,10 @@ func (j *submitted) tells(reason string, words ...string) {
 	})
 }
 
-// told fails if there are not exactly so many Events of that reason.
+// told waits until there are exactly so many Events of that reason, as many as when the spec ends.
 func (j *submitted) told(reason string, times int) {
 	GinkgoHelper()
-	Eventually(func() []string { return j.events(reason) }).Should(HaveLen(times), func() string { return "Events " + reason + "\n" + j.look().String() })
+	here.holds("Events "+reason+" of "+j.name, times, func() []string { return j.events(reason) })
 }
 
 func containsAll(text string, words []string) bool {
