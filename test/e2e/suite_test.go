@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,6 +88,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred(), "connecting to the cluster of KUBECONFIG %s", path)
 	Expect(kube.List(ctx, &v1alpha1.TrainingJobList{}, client.Limit(1))).To(Succeed(),
 		"the cluster of KUBECONFIG %s does not serve TrainingJobs: install manifests/base, or run `make lab`", path)
+	var nodes corev1.NodeList
+	Expect(kube.List(ctx, &nodes)).To(Succeed())
+	Expect(slices.ContainsFunc(nodes.Items, isFake)).To(BeTrue(),
+		"the cluster of KUBECONFIG %s has no nodes that kwok plays with the stages of test/lab: see test/e2e/kind/README.md, or run `make lab`", path)
 })
 
 // An ordered container is one story: its specs share one place.

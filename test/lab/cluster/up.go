@@ -38,6 +38,8 @@ type Options struct {
 	// OperatorManifests is a folder with a kustomization whose service account and roles are the operator's; empty for an
 	// administrator's rights.
 	OperatorManifests string
+	// WithoutNativeGangs leaves Kubernetes' own gangs off, as they are by default.
+	WithoutNativeGangs bool
 	// NodeMonitorGracePeriod is how long a silent node stays Ready; 0 for Kubernetes' own.
 	NodeMonitorGracePeriod time.Duration
 }
@@ -135,6 +137,7 @@ func (l *lab) begun(context.Context) (err error) {
 		return err
 	}
 	l.state.GPUs, l.state.NodeMonitorGracePeriod, l.state.Up = l.GPUs, l.NodeMonitorGracePeriod, &self
+	l.state.WithoutNativeGangs = l.WithoutNativeGangs
 	if err := l.dir.writeState(l.state); err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package stages_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,6 +154,25 @@ func BenchmarkMatch(b *testing.B) {
 	for b.Loop() {
 		if _, err := all.Match(context.Background(), event(running)); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// On kind, kwok is told each file by name.
+func TestKindPlaysEveryStage(t *testing.T) {
+	files, err := filepath.Glob("*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stages: %v", err)
+	}
+	for manifest, format := range map[string]string{"deployment.yaml": "--config=/config/%s\n", "kustomization.yaml": "/lab/stages/%s\n"} {
+		text, err := os.ReadFile(filepath.Join("../../e2e/kind/kwok", manifest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if line := fmt.Sprintf(format, file); !strings.Contains(string(text), line) {
+				t.Errorf("test/e2e/kind/kwok/%s lacks %s", manifest, line)
+			}
 		}
 	}
 }
