@@ -76,19 +76,13 @@ func (v *view) allRun() bool {
 		p := &v.pods[i]
 		switch {
 		case !metav1.IsControlledBy(p, v.job) || !ledger.CanRun(p) || isGivenUp(p):
-		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || hasEnded(p):
+		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || ledger.HasEnded(p):
 			return false
 		default:
 			run++
 		}
 	}
 	return run == wanted
-}
-
-// hasEnded reports whether all containers of the pod have ended; a kubelet says so a second or two before it writes the phase.
-func hasEnded(pod *corev1.Pod) bool {
-	running := func(c corev1.ContainerStatus) bool { return c.State.Terminated == nil }
-	return len(pod.Status.ContainerStatuses) > 0 && !slices.ContainsFunc(pod.Status.ContainerStatuses, running)
 }
 
 func (j *submitted) reaches(phase v1alpha1.Phase) *view {
