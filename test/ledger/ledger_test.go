@@ -50,8 +50,10 @@ func TestLedger(t *testing.T) {
 		"a pod that another's next start holds not": {tale(version(laterAlone), pod("p-worker-1")), ""},
 		"another host name in the next life": {tale(version(), pod("p-worker-0", failed), version(restarted),
 			pod("p-worker-0-a1r0", func(p *corev1.Pod) { p.Spec.Hostname = "other" })), "15 rendezvous"},
-		"two ranks alike":              {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "0" })), "15 rendezvous"},
-		"another world in one attempt": {tale(version(), pod("p-worker-0", world("2")), pod("p-worker-1", world("3"))), "15 rendezvous"},
+		"a life that begins anew as its pod never ran": {tale(version(), pod("p-worker-0", failed, deleted, unknown), gone("p-worker-0"), pod("p-worker-0", another)), ""},
+		"a life that ran and begins anew":              {tale(version(), pod("p-worker-0", failed, deleted), pod("p-worker-0", running), gone("p-worker-0"), pod("p-worker-0", another)), "5 bounds"},
+		"two ranks alike":                              {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "0" })), "15 rendezvous"},
+		"another world in one attempt":                 {tale(version(), pod("p-worker-0", world("2")), pod("p-worker-1", world("3"))), "15 rendezvous"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken := strings.Join(ledger.Violations(c.history), "\n")
@@ -69,6 +71,24 @@ func in(phase v1alpha1.Phase, condition string) func(*v1alpha1.TrainingJobStatus
 			meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue})
 		}
 	}
+}
+
+func deleted(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: morning.Time} }
+
+// unknown is how a kubelet ends the container of a pod that was deleted before it ran.
+func unknown(p *corev1.Pod) {
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: 137, Reason: "ContainerStatusUnknown",
+	}}}}
+}
+
+// another makes the pod another one of the same name.
+func another(p *corev1.Pod) { p.UID += "-again" }
+
+func gone(name string) ledger.Observation {
+	o := pod(name)
+	o.Event = watch.Deleted
+	return o
 }
 
 func fenced(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelJobName) }
@@ -114,11 +134,14 @@ func laterAlone(s *v1alpha1.TrainingJobStatus) {
 func tale(happened ...ledger.Observation) []ledger.Observation {
 	story := []ledger.Observation{{Event: watch.Added, Job: builder.Job("p", builder.Framework(v1alpha1.PyTorch), builder.Workers(2))}}
 	story[0].Job.UID = "the-job"
-	seen := map[string]bool{}
+	seen := map[types.UID]bool{}
 	for i, o := range happened {
-		o.Revision, o.Event = uint64(i+1), watch.Modified
-		if o.Pod != nil && !seen[o.Pod.Name] {
-			seen[o.Pod.Name], o.Event = true, watch.Added
+		o.Revision = uint64(i + 1)
+		if o.Event == "" {
+			o.Event = watch.Modified
+		}
+		if o.Pod != nil && !seen[o.Pod.UID] {
+			seen[o.Pod.UID], o.Event = true, watch.Added
 		}
 		story = append(story, o)
 	}
