@@ -122,7 +122,7 @@ demo: bin/lab bin/operator bin/demo ## show what the operator does, on a lab of 
 .PHONY: lab
 lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) ## start a lab in LAB_DIR and leave it running
 	bin/lab up --dir $(LAB_DIR) --nodes $(NODES) --gpus $(GPUS) --crds manifests/crd \
-	  $(if $(filter off,$(OPERATOR)),,--operator bin/operator)
+	  $(if $(filter off,$(OPERATOR)),,--operator bin/operator --operator-manifests manifests/base)
 
 .PHONY: lab-down
 lab-down: bin/lab ## end the lab in LAB_DIR and leave nothing of it
@@ -151,7 +151,7 @@ race: ## run the product's own tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./pkg/... ./cmd/operator/...
 
 .PHONY: e2e
-e2e: ## run the end-to-end suite on your cluster with the operator: make e2e KUBECONFIG=...
+e2e: ## run the end-to-end suite on your cluster with the operator and nodes that kwok plays: make e2e KUBECONFIG=...
 	@test -n "$${KUBECONFIG:-}" || { echo "which cluster? Write make e2e KUBECONFIG=..., or make test for a lab" >&2; exit 1; }
 	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
 

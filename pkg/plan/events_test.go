@@ -19,6 +19,7 @@ const (
 )
 
 func TestEvents(t *testing.T) {
+	first := builder.Life(0, 0) // whatever the status says by then
 	runs := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("evaluator", 0))
 	options := func(more ...builder.JobOption) []builder.JobOption {
 		return append([]builder.JobOption{builder.Workers(2), builder.Evaluators(1)}, more...)
@@ -48,10 +49,10 @@ func TestEvents(t *testing.T) {
 			[]plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Scheduled", Message: "worker-1: 0/3 nodes have 8 GPUs"}}},
 		{"the API server refuses", pending, seen(builder.Refused(v1alpha1.ReasonForbidden, "no", 90*second)),
 			[]plan.Event{{Type: warning, Reason: "Stalled", Action: "Forbidden", Message: "Forbidden: no"}}},
-		{"the whole job restarts", collective, seen(runs[0], builder.Failed("worker", 1, builder.Exit(1)), runs[2]),
+		{"the whole job restarts", collective, seen(runs[0], builder.Failed("worker", 1, builder.Exit(1), first), runs[2]),
 			[]plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-1 on node-worker-1 exited with code 1 (Error): the whole job restarts as attempt 1, 2 more follow, restart 1 of 10."}}},
 		{"two replicas are replaced: one Event", running,
-			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Failed("worker", 1, builder.Exit(1)), runs[2]),
+			seen(builder.Failed("worker", 0, builder.Exit(1), first), builder.Failed("worker", 1, builder.Exit(1), first), runs[2]),
 			[]plan.Event{{Type: warning, Reason: "ReplicaRestarting", Action: "Replica", Message: "worker-0 on node-worker-0 exited with code 1 (Error): only this replica is replaced, restart 1 of 10. Likewise worker-1."}}},
 		{"an evaluator is given up", running, seen(runs[0], runs[1], builder.Failed("evaluator", 0, builder.Exit(127))),
 			[]plan.Event{{Type: warning, Reason: "ReplicaGivenUp", Action: "Fatal", Message: "evaluator-0 on node-evaluator-0 exited with code 127 (Error) and is not restarted; the job goes on."}}},
@@ -69,8 +70,8 @@ func TestEvents(t *testing.T) {
 				t.Errorf("Events (-want +got):\n%s", diff)
 			}
 			again := builder.Snapshot(after(t, s), append(c.pods, builder.Recorded(time.Minute))...)
-			if len(c.want) > 0 && cmp.Equal(c.want, plan.Make(again).Events) {
-				t.Errorf("they are told again when the status has been written: %v", c.want)
+			if told := plan.Make(again).Events; len(told) > 0 {
+				t.Errorf("told when the status has been written: %v", told)
 			}
 		})
 	}

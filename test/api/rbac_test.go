@@ -169,12 +169,15 @@ func rules(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRule 
 	return find[rbacv1.ClusterRole](t, []*unstructured.Unstructured{object}, object.GetKind(), object.GetName()).Rules
 }
 
+// flat returns what the rules grant together. A verb that is granted twice is there twice.
 func flat(rules []rbacv1.PolicyRule) grants {
 	flat := grants{}
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
-				flat[group+"/"+resource] = slices.Sorted(slices.Values(rule.Verbs))
+				verbs := slices.Concat(flat[group+"/"+resource], rule.Verbs) // what two rules grant is granted
+				slices.Sort(verbs)
+				flat[group+"/"+resource] = verbs
 			}
 		}
 	}

@@ -73,20 +73,28 @@ func (t *tape) book(o ledger.Observation) {
 	}
 }
 
+// fateOf says how the pod has ended. The first version that tells it counts: one that was being deleted before its containers
+// had ended was removed, whatever they ended with.
 func fateOf(o ledger.Observation, finished bool) fate {
-	phase := o.Pod.Status.Phase
-	switch ended := o.Event == watch.Deleted || !ledger.CanRun(o.Pod); {
+	switch ended := o.Event == watch.Deleted || ledger.HasEnded(o.Pod); {
 	case !ended:
 		return alive
 	case finished:
 		return outlived
-	case phase == corev1.PodFailed:
-		return exited
-	case phase == corev1.PodSucceeded:
-		return succeeded
-	default:
+	case o.Pod.DeletionTimestamp != nil || !ledger.HasEnded(o.Pod):
 		return removed
+	case hasFailed(o.Pod):
+		return exited
+	default:
+		return succeeded
 	}
+}
+
+// hasFailed reports whether a pod that has ended did so with another exit code than 0.
+func hasFailed(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
+	})
 }
 
 func (t *tape) account(job types.UID) *account {

@@ -38,7 +38,9 @@ var _ = Describe("A namespace", func() {
 		o = startOperator("") // the namespace is gone
 		Eventually(o.works).Should(BeTrue(), "the operator does not start")
 		Consistently(func() []string { return complaints(o) }).WithTimeout(scaled(time.Second, 15*time.Second)).Should(BeEmpty())
-		for _, r := range requests()[o.user] {
+		asked := requests()[o.user]
+		Expect(asked).NotTo(BeEmpty(), "the audit log shows nothing of %s", o.user)
+		for _, r := range asked {
 			Expect(r.ObjectRef.Namespace).NotTo(Equal(p.namespace), "%s", r)
 		}
 		p.tape.each(func(a *account) { Expect(a.stillThere()).To(BeEmpty(), "pods of %s are left", a.job.Name) })

@@ -38,30 +38,32 @@ type operator struct {
 
 var processes atomic.Int32
 
-// grantOperators gives the suite's operators the rights that an installation gives them, and those to elect a leader.
+// grantOperators gives the suite's operators the rights that an installation gives them, those in its own namespace in all.
 func grantOperators() {
 	GinkgoHelper()
-	text, err := os.ReadFile("../../manifests/base/operator-role.yaml")
-	Expect(err).NotTo(HaveOccurred())
-	roles := []*rbacv1.ClusterRole{{ObjectMeta: metav1.ObjectMeta{Name: "chaos-leases"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
-	}}}
-	for document := range strings.SplitSeq(string(text), "\n---\n") {
-		role := &rbacv1.ClusterRole{}
-		if Expect(yaml.Unmarshal([]byte(document), role)).To(Succeed()); role.Kind == "ClusterRole" {
-			roles = append(roles, role)
+	for _, file := range []string{"operator-role.yaml", "leader-election-role.yaml"} {
+		text, err := os.ReadFile("../../manifests/base/" + file)
+		Expect(err).NotTo(HaveOccurred())
+		for document := range strings.SplitSeq(string(text), "\n---\n") {
+			role := &rbacv1.ClusterRole{}
+			if Expect(yaml.Unmarshal([]byte(document), role)).To(Succeed()); role.Kind == "ClusterRole" || role.Kind == "Role" {
+				role.Kind = "ClusterRole"
+				grant(role)
+			}
 		}
 	}
-	for _, role := range roles {
-		Expect(role.Rules).NotTo(BeEmpty(), "%s grants nothing", role.Name)
-		Expect(kube.Create(context.Background(), role)).To(Succeed())
-		Expect(kube.Create(context.Background(), &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: operators}},
-		})).To(Succeed())
-	}
+}
+
+// grant creates the role and binds the operators to it.
+func grant(role *rbacv1.ClusterRole) {
+	GinkgoHelper()
+	Expect(role.Rules).NotTo(BeEmpty(), "%s grants nothing", role.Name)
+	Expect(kube.Create(context.Background(), role)).To(Succeed())
+	Expect(kube.Create(context.Background(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: operators}},
+	})).To(Succeed())
 }
 
 // kubeconfigOf writes a kubeconfig with which the API server takes its user for another one.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/ledger"
@@ -90,5 +91,41 @@ func TestLeases(t *testing.T) {
 	got := leaseOf([]*request{renewal(0, 200), renewal(time.Second, 200), renewal(2*time.Second, 409)})
 	if want := start.Add(time.Second + leaseDuration); !got.Equal(want) {
 		t.Errorf("the lease ran out %s after the start, want %s", got.Sub(start), want.Sub(start))
+	}
+}
+
+// TestFates shows that a pod's fate is told by the first version that has it.
+func TestFates(t *testing.T) {
+	version := func(phase corev1.PodPhase, deleted bool, exitCode int32) ledger.Observation {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
+		if deleted {
+			pod.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		}
+		state := corev1.ContainerState{}
+		if exitCode >= 0 {
+			state.Terminated = &corev1.ContainerStateTerminated{ExitCode: exitCode}
+		}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: state}}
+		return ledger.Observation{Event: watch.Modified, Pod: pod}
+	}
+	const running, failed = corev1.PodRunning, corev1.PodFailed
+	for name, c := range map[string]struct {
+		first ledger.Observation
+		want  fate
+	}{
+		"it runs":                              {version(running, false, -1), alive},
+		"its containers have failed":           {version(running, false, 1), exited},
+		"its containers have succeeded":        {version(running, false, 0), succeeded},
+		"it is being deleted":                  {version(running, true, -1), alive},
+		"it has ended because it is deleted":   {version(failed, true, 143), removed},
+		"it has obeyed its deletion with 0":    {version(running, true, 0), removed},
+		"it has failed before it has run once": {version(failed, false, -1), exited},
+	} {
+		if got := fateOf(c.first, false); got != c.want {
+			t.Errorf("%s: its fate is %q, want %q", name, got, c.want)
+		}
+	}
+	if got := fateOf(version(running, false, 1), true); got != outlived {
+		t.Errorf("after the job's end its fate is %q, want %q", got, outlived)
 	}
 }

@@ -103,7 +103,7 @@ func (p *play) targets(a *account) (running, started []*corev1.Pod) {
 		return nil, nil
 	}
 	for _, e := range a.pods {
-		if e.gone || e.pod.DeletionTimestamp != nil || e.pod.Status.Phase != corev1.PodRunning || !slices.Contains(p.breakable, e.life.Role) {
+		if e.gone || !runs(e.pod) || !slices.Contains(p.breakable, e.life.Role) {
 			continue
 		}
 		running = append(running, e.pod)
@@ -113,6 +113,11 @@ func (p *play) targets(a *account) (running, started []*corev1.Pod) {
 		}
 	}
 	return running, started
+}
+
+// runs reports whether the pod's containers run and nobody has asked for their end.
+func runs(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && !ledger.HasEnded(pod)
 }
 
 func roleOf(job *v1alpha1.TrainingJob, l ledger.Life) v1alpha1.Role {
@@ -136,7 +141,7 @@ func (p *play) settled(a *account) (leader *corev1.Pod) {
 			continue
 		}
 		_, told := e.pod.Annotations[obey+"exit-code"]
-		if told || e.pod.DeletionTimestamp != nil || e.pod.Status.Phase != corev1.PodRunning {
+		if told || !runs(e.pod) {
 			return nil
 		}
 		wanted--

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,21 +19,55 @@ import (
 // labDir returns the work folder of the lab: LAB_DIR, or else the folder of KUBECONFIG.
 func labDir() string {
 	GinkgoHelper()
-	dir := os.Getenv("LAB_DIR")
-	if dir == "" {
-		dir = filepath.Dir(os.Getenv("KUBECONFIG"))
-	}
-	Expect(filepath.Join(dir, "lab.json")).To(BeAnExistingFile(),
-		"this spec needs a lab: set LAB_DIR to its work folder, or leave it out with --ginkgo.label-filter='!lab'")
+	dir, there := findLab()
+	Expect(there).To(BeTrue(), "this spec needs a lab: set LAB_DIR to its work folder, or leave it out with --ginkgo.label-filter='!lab'")
 	return dir
 }
 
+func findLab() (dir string, there bool) {
+	dir = cmp.Or(os.Getenv("LAB_DIR"), filepath.Dir(os.Getenv("KUBECONFIG")))
+	_, err := os.Stat(filepath.Join(dir, "lab.json"))
+	return dir, err == nil
+}
+
+// requires fails on a lab, which is to have all that its specs need, if the cluster lacks something; on another cluster it
+// skips the spec.
+func requires(served bool, what string) {
+	GinkgoHelper()
+	if _, isLab := findLab(); !served && !isLab {
+		Skip(what)
+	}
+	Expect(served).To(BeTrue(), what)
+}
+
+// The rights of manifests/base must suffice for all that the specs make the operator do, Kueue's adapter likewise.
+var _ = AfterSuite(func() {
+	if _, isLab := findLab(); !isLab {
+		return
+	}
+	var denied []string
+	for _, agent := range []string{operatorAgent, "trainingjob-kueue-adapter/"} {
+		for _, r := range requestsOf(agent, (*request).wasDenied) {
+			denied = append(denied, fmt.Sprintf("%s of %s in %q", r, r.User.Username, r.ObjectRef.Namespace))
+		}
+	}
+	Expect(denied).To(BeEmpty(), "requests that were denied")
+})
+
+// operatorAgent is how the operator's user agent begins.
+const operatorAgent = "trainingjob-operator/"
+
 // request is a line of the API server's audit log.
 type request struct {
-	Verb      string
-	UserAgent string
-	ObjectRef *struct{ Resource, Subresource, Namespace, Name string }
+	Verb        string
+	UserAgent   string
+	User        struct{ Username string }
+	Annotations map[string]string
+	ObjectRef   *struct{ Resource, Subresource, Namespace, Name string }
 }
+
+// wasDenied reports whether its sender has no right to what it asks for. What an admission plug-in refuses is no such thing.
+func (r *request) wasDenied() bool { return r.Annotations["authorization.k8s.io/decision"] == "forbid" }
 
 func (r request) String() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s %s/%s", r.Verb, r.ObjectRef.Resource, r.ObjectRef.Subresource), "/")
@@ -50,7 +85,7 @@ func operatorRequests() []request {
 // auditLog returns the requests of the operator that count.
 func auditLog(counts func(*request) bool) []request {
 	GinkgoHelper()
-	return requestsOf("trainingjob-operator/", counts)
+	return requestsOf(operatorAgent, counts)
 }
 
 // requestsOf returns the requests of the user agents that begin so, if they count.

@@ -76,7 +76,7 @@ func avoids(j *submitted, v *view, nodes ...string) {
 	for _, node := range nodes {
 		v.is("no pod that can run is on "+node, v.slotOn(node) == "")
 		j.tells(v1alpha1.EventNodeAvoided, "avoid "+node)
-		Eventually(func() []string { return nodeEvents(node, v1alpha1.EventNodeAvoided, j) }).Should(HaveLen(witnesses[node]), "Events %s on node %s", v1alpha1.EventNodeAvoided, node)
+		here.holds("Events "+v1alpha1.EventNodeAvoided+" on "+node, witnesses[node], func() []string { return nodeEvents(node, v1alpha1.EventNodeAvoided, j) })
 	}
 	j.told(v1alpha1.EventNodeAvoided, len(nodes))
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,10 +49,22 @@ func freeze(pid int) {
 	DeferCleanup(func() { Expect(syscall.Kill(pid, syscall.SIGCONT)).To(Succeed()) })
 }
 
-// startOperator starts another process of the same program, for this spec's namespace only, and returns what kills it.
+// kubeconfigOf returns the kubeconfig that the process was started with.
+func kubeconfigOf(pid int) string {
+	GinkgoHelper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	Expect(err).NotTo(HaveOccurred())
+	args := strings.Split(string(text), "\x00")
+	at := slices.Index(args, "--kubeconfig")
+	Expect(at).To(And(BeNumerically(">", 0), BeNumerically("<", len(args)-1)), "%q", args)
+	return args[at+1]
+}
+
+// startOperator starts another process of the same program, with the same rights and for this spec's namespace only, and
+// returns what kills it.
 func startOperator(like int) (kill func()) {
 	GinkgoHelper()
-	operator := exec.Command(fmt.Sprintf("/proc/%d/exe", like), "--kubeconfig", os.Getenv("KUBECONFIG"), "--namespace", here.namespace,
+	operator := exec.Command(fmt.Sprintf("/proc/%d/exe", like), "--kubeconfig", kubeconfigOf(like), "--namespace", here.namespace,
 		"--metrics-bind-address=0", "--health-probe-bind-address=0")
 	operator.Stderr = GinkgoWriter
 	Expect(operator.Start()).To(Succeed())

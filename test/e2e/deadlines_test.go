@@ -86,7 +86,7 @@ var _ = Describe("Deadlines", func() {
 		j.succeeds()
 		j.isGone()
 		Consistently(func() []corev1.Pod { return j.look().pods }).Should(BeEmpty())
-		Expect(here.history.created()).To(HaveLen(2))
+		here.created(2)
 	})
 
 	It("ttlSecondsAfterFinished deletes a job that failed for good: it has a completion time", func() {

@@ -1,16 +1,19 @@
 // Package e2e holds the specs of the operator as its users see it: they submit TrainingJobs to a real API server, break
 // them, and read status, pods and Events.
 //
-// The suite runs on any cluster with the operator and fake GPU nodes; it uses the Kubernetes API alone:
+// The suite runs on any cluster with the operator and 16 fake GPU nodes, which kwok plays with the lab's stages
+// (../lab/stages): specs tell by annotations how pods end. It uses the Kubernetes API alone:
 //
 //	go test -tags e2e ./test/e2e --ginkgo.label-filter='!Volcano && !Coscheduling && !Kueue'   on a running lab (make lab)
-//	go test -tags e2e ./test/e2e --ginkgo.label-filter='!lab && !gang && !Kueue'               on kind (kind/README.md)
+//	make e2e                                                                                   on kind (kind/README.md)
 //
 // Specs labelled gang need the gang scheduler that is their other label: Native, Volcano or Coscheduling; make test-gang has
-// them all. The spec labelled bare needs a cluster in which one of them is missing.
+// them all. The spec labelled bare needs a cluster in which one of them is missing. A cluster other than a lab may lack what
+// they need: there they skip themselves and say what it is. On a lab they fail.
 //
 // Specs labelled lab need LAB_DIR too (the lab's work folder; by default the folder of KUBECONFIG): they read the audit log,
-// or stop and kill the operator's process. No spec is skipped: what cannot run fails and says why.
+// or stop and kill the operator's process. A lab runs the operator as the service account of manifests/base; a request of
+// its that is denied fails the suite.
 //
 // Each spec has a namespace of its own, so that they may run side by side (ginkgo -p); those that need the cluster's
 // GPUs or its operator for themselves are Serial. What pods do is told to the fake nodes by the annotations

@@ -76,7 +76,7 @@ func (v *view) allRun() bool {
 		p := &v.pods[i]
 		switch {
 		case !metav1.IsControlledBy(p, v.job) || !ledger.CanRun(p) || isGivenUp(p):
-		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil:
+		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || ledger.HasEnded(p):
 			return false
 		default:
 			run++
@@ -132,10 +132,10 @@ func (j *submitted) tells(reason string, words ...string) {
 	})
 }
 
-// told fails if there are not exactly so many Events of that reason.
+// told waits until there are exactly so many Events of that reason, as many as when the spec ends.
 func (j *submitted) told(reason string, times int) {
 	GinkgoHelper()
-	Eventually(func() []string { return j.events(reason) }).Should(HaveLen(times), func() string { return "Events " + reason + "\n" + j.look().String() })
+	here.holds("Events "+reason+" of "+j.name, times, func() []string { return j.events(reason) })
 }
 
 func containsAll(text string, words []string) bool {

@@ -20,6 +20,7 @@ var _ = Describe("Requests to the API server", Serial, Label("lab"), func() {
 		isQuiet()
 		requests := operatorRequests()[before:]
 		AddReportEntry("requests", summary(requests))
+		Expect(summary(requests)).To(ContainSubstring("8 create pods"), "what the audit log shows")
 		Expect(len(requests)).To(BeNumerically("<=", 16), "\n%s", summary(requests))
 	})
 
@@ -39,6 +40,7 @@ var _ = Describe("Requests to the API server", Serial, Label("lab"), func() {
 		j.holdsNodes(1)
 		isQuiet()
 		before := len(operatorRequests())
+		Expect(before).To(BeNumerically(">", 0), "the audit log shows nothing of the operator")
 		Consistently(func() string { return summary(operatorRequests()[before:]) }).
 			WithTimeout(10 * time.Second).WithPolling(time.Second).Should(BeEmpty())
 	})

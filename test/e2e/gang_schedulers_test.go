@@ -69,7 +69,7 @@ func withEachGangScheduler(title string, story func(by gangScheduler)) bool {
 	for _, by := range gangSchedulers {
 		Describe(fmt.Sprintf("%s by %s", title, by.name), Serial, Label("gang", string(by.name)), func() {
 			BeforeEach(func() {
-				Expect(by.isServed()).To(BeTrue(), "the cluster serves no %s: it needs %s; or leave these specs out with --ginkgo.label-filter='!%s'", by.groups, by.install, by.name)
+				requires(by.isServed(), fmt.Sprintf("the cluster serves no %s: that needs %s", by.groups, by.install))
 				gpusAreFree()
 			})
 			story(by)

@@ -139,15 +139,17 @@ func (h *history) running(job string, revision string) []string {
 	return slices.Sorted(maps.Keys(phases))
 }
 
-// created returns the pods created so far, as they were then.
-func (h *history) created() []*corev1.Pod {
-	var found []*corev1.Pod
-	for _, o := range h.sorted() {
-		if o.Pod != nil && o.Event == watch.Added {
-			found = append(found, o.Pod)
+// created waits until so many pods have been created, which must be all that were when the spec ends.
+func (p *place) created(want int) {
+	GinkgoHelper()
+	p.holds("pods created in "+p.namespace, want, func() (names []string) {
+		for _, o := range p.history.sorted() {
+			if o.Pod != nil && o.Event == watch.Added {
+				names = append(names, o.Pod.Name)
+			}
 		}
-	}
-	return found
+		return names
+	})
 }
 
 // first returns the first ledger.Observation of a pod of which that is true; the zero value if there is none.

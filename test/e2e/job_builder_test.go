@@ -9,12 +9,28 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 )
 
 // obey is the prefix of the annotations that fake nodes obey.
 const obey = "lab.trainingjob.dev/"
 
-type jobOption func(*v1alpha1.TrainingJob)
+type jobOption = builder.JobOption
+
+// What a spec says of a job as other tests do has short names here.
+var (
+	allWorkers      = builder.AllWorkers()
+	suspended       = builder.Suspended()
+	cleaning        = builder.Clean
+	timeToLive      = builder.TTL
+	activeDeadline  = builder.Deadline
+	startupDeadline = builder.StartupDeadline
+	maxRestarts     = builder.MaxRestarts
+	recovering      = builder.Recovery
+	rules           = builder.Rules
+	reporting       = builder.Progress
+	elastic         = builder.Elastic
+)
 
 type replicaOption func(*v1alpha1.ReplicaSpec)
 
@@ -69,48 +85,8 @@ func replicas(role v1alpha1.Role, n int32, options []replicaOption) jobOption {
 	}
 }
 
-func allWorkers(j *v1alpha1.TrainingJob) { j.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers }
-
-func suspended(j *v1alpha1.TrainingJob) { j.Spec.Suspend = ptr.To(true) }
-
-func cleaning(policy v1alpha1.CleanPodPolicy) jobOption {
-	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.CleanPodPolicy = policy }
-}
-
-func timeToLive(seconds int32) jobOption {
-	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.TTLSecondsAfterFinished = &seconds }
-}
-
-func activeDeadline(seconds int32) jobOption {
-	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.ActiveDeadlineSeconds = &seconds }
-}
-
-func startupDeadline(seconds int32) jobOption {
-	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.StartupDeadlineSeconds = &seconds }
-}
-
-func maxRestarts(n int32) jobOption {
-	return func(j *v1alpha1.TrainingJob) { j.Spec.Recovery.MaxRestarts = &n }
-}
-
 func maxOOMRestarts(n int32) jobOption {
 	return recovering(func(r *v1alpha1.Recovery) { r.MaxOOMRestarts = &n })
-}
-
-// recovering changes spec.recovery.
-func recovering(how func(*v1alpha1.Recovery)) jobOption {
-	return func(j *v1alpha1.TrainingJob) { how(&j.Spec.Recovery) }
-}
-
-func rules(list ...v1alpha1.RecoveryRule) jobOption {
-	return recovering(func(r *v1alpha1.Recovery) { r.Rules = list })
-}
-
-// reporting makes the job report its progress, at least every so many seconds.
-func reporting(stallAfter int32, action v1alpha1.StallAction) jobOption {
-	return func(j *v1alpha1.TrainingJob) {
-		j.Spec.Progress = &v1alpha1.Progress{StallAfterSeconds: stallAfter, Action: action}
-	}
 }
 
 func spares(n int32) replicaOption {
@@ -120,12 +96,6 @@ func spares(n int32) replicaOption {
 func backOff(seconds int32) jobOption {
 	return func(j *v1alpha1.TrainingJob) {
 		j.Spec.Recovery.BackoffSeconds, j.Spec.Recovery.MaxBackoffSeconds = &seconds, ptr.To(max(seconds, 1))
-	}
-}
-
-func elastic(least, most int32) jobOption {
-	return func(j *v1alpha1.TrainingJob) {
-		j.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: least, MaxReplicas: most}
 	}
 }
 

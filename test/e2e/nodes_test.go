@@ -31,7 +31,7 @@ func fakeNodes(n int) []string {
 		Expect(kube.List(here.ctx, &all)).To(Succeed())
 		names = nil
 		for i := range all.Items {
-			if node := &all.Items[i]; node.Annotations["kwok.x-k8s.io/node"] == "fake" && isWell(node) {
+			if node := &all.Items[i]; isFake(*node) && isWell(node) {
 				names = append(names, node.Name)
 			}
 		}
@@ -40,6 +40,9 @@ func fakeNodes(n int) []string {
 	slices.Sort(names)
 	return names[:n]
 }
+
+// isFake reports whether kwok plays the node, as on a lab.
+func isFake(node corev1.Node) bool { return node.Annotations["kwok.x-k8s.io/node"] == "fake" }
 
 // isWell reports whether pods can go to the node and run there.
 func isWell(node *corev1.Node) bool {

@@ -52,7 +52,7 @@ func verbsIn(file string) []string {
 // usedVerbs returns what the lab's operator has asked for since the lab was started, whatever the namespace.
 func usedVerbs() []string {
 	GinkgoHelper()
-	return verbsOf("trainingjob-operator/")
+	return verbsOf(operatorAgent)
 }
 
 // verbsOf returns what the user agents that begin so have asked for since the lab was started, whatever the namespace.
@@ -66,6 +66,9 @@ func verbsOf(agent string) []string {
 	return slices.Compact(used)
 }
 
+// operatorAccount is the operator's account in manifests/base.
+const operatorAccount = "system:serviceaccount:trainingjob-system:trainingjob-operator"
+
 // The story makes the operator do the rare things; the common ones it does anyway.
 var _ = Describe("The operator's rights", Serial, Label("lab"), func() {
 	It("are used, all of them, and suffice", func() {
@@ -75,6 +78,9 @@ var _ = Describe("The operator's rights", Serial, Label("lab"), func() {
 		conflict.becomes("it meets a foreign Service", func(v *view) bool { return v.isTrue(v1alpha1.ConditionStalled) })
 		Expect(kube.Delete(here.ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: "conflict"}})).To(Succeed())
 		Eventually(usedVerbs).WithTimeout(time.Minute).WithPolling(time.Second).Should(ContainElement("get leases"), "it meets a foreign Lease")
+		foreignPod("met-worker-0")
+		met := submit(custom("met", workers(1)))
+		met.becomes("it meets a foreign pod", func(v *view) bool { return v.isTrue(v1alpha1.ConditionStalled) })
 		expiring := submit(pytorch("expiring", timeToLive(1), workers(1, preferring(nodes[0]))))
 		moved := submit(custom("moved", master(preferring(nodes[1])), workers(1, off(nodes...))))
 		expiring.runs(0, 0)
@@ -89,6 +95,8 @@ var _ = Describe("The operator's rights", Serial, Label("lab"), func() {
 		expiring.isDeleted()
 		gangsComeAndGo()
 
+		strangers := auditLog(func(r *request) bool { return r.User.Username != operatorAccount })
+		Expect(strangers).To(BeEmpty(), "what the operator asks as somebody else, such as an administrator: start the lab with --operator-manifests manifests/base")
 		granted, used := grantedVerbs(), usedVerbs()
 		Expect(granted).To(ContainElements(used), "nothing is asked for that manifests/base does not grant")
 		granted = slices.DeleteFunc(granted, func(verb string) bool {
@@ -119,6 +127,14 @@ func gangsComeAndGo() {
 	thinner.becomes("the other is replaced", func(v *view) bool { return v.job.Status.Restarts == 1 && v.job.Status.Ready == "1/2" })
 	thinner.suspend()
 	gangSchedulers[0].hasGroups(thinner)
+}
+
+// foreignPod makes somebody else's pod of that name.
+func foreignPod(name string) {
+	GinkgoHelper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: name}}
+	pod.Spec.Containers = []corev1.Container{{Name: "mine", Image: "example.test/mine:1"}}
+	Expect(kube.Create(here.ctx, pod)).To(Succeed())
 }
 
 // foreignChildren makes somebody else's Service and Lease under the names that the job of that name needs.

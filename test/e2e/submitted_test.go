@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -142,7 +143,7 @@ func (j *submitted) does(what map[string]any, slots ...string) {
 	requests.Wait()
 }
 
-// events returns the messages of the job's Events of that reason.
+// events returns the messages of the job's Events of that reason; one that was repeated as often as it was told.
 func (j *submitted) events(reason string) []string {
 	GinkgoHelper()
 	var events corev1.EventList
@@ -150,10 +151,18 @@ func (j *submitted) events(reason string) []string {
 	var messages []string
 	for i := range events.Items {
 		if e := &events.Items[i]; e.Reason == reason && e.InvolvedObject.Kind == v1alpha1.Kind {
-			messages = append(messages, e.Message)
+			messages = append(messages, slices.Repeat([]string{e.Message}, timesTold(e))...)
 		}
 	}
 	return messages
+}
+
+// timesTold returns how often the Event was told: one that repeats is written once, with a count.
+func timesTold(e *corev1.Event) int {
+	if e.Series == nil {
+		return 1
+	}
+	return int(e.Series.Count)
 }
 
 // isSame reports whether none of the pods of before is another one now.

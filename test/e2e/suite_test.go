@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +34,34 @@ type place struct {
 	ctx       context.Context
 	namespace string
 	history   *history
+	// counts are what the spec has counted, by name. Each is counted again at the end: the first sight of a number does not say
+	// that it will not grow, and of none says nothing.
+	counts map[string]counted
+}
+
+// counted is how many there must be of something that can be counted again.
+type counted struct {
+	want int
+	all  func() []string
+}
+
+// holds waits until there are so many of what is called name, which must be as many when the spec ends.
+func (p *place) holds(name string, want int, all func() []string) {
+	GinkgoHelper()
+	p.counts[name] = counted{want, all}
+	Eventually(all).Should(HaveLen(want), name)
+}
+
+// miscounts returns which numbers are not what the spec has found them to be.
+func (p *place) miscounts() []string {
+	GinkgoHelper()
+	var wrong []string
+	for name, c := range p.counts {
+		if found := c.all(); len(found) != c.want {
+			wrong = append(wrong, fmt.Sprintf("%s: want %d, there are %q", name, c.want, found))
+		}
+	}
+	return wrong
 }
 
 func TestE2E(t *testing.T) {
@@ -58,6 +88,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred(), "connecting to the cluster of KUBECONFIG %s", path)
 	Expect(kube.List(ctx, &v1alpha1.TrainingJobList{}, client.Limit(1))).To(Succeed(),
 		"the cluster of KUBECONFIG %s does not serve TrainingJobs: install manifests/base, or run `make lab`", path)
+	var nodes corev1.NodeList
+	Expect(kube.List(ctx, &nodes)).To(Succeed())
+	Expect(slices.ContainsFunc(nodes.Items, isFake)).To(BeTrue(),
+		"the cluster of KUBECONFIG %s has no nodes that kwok plays with the stages of test/lab: see test/e2e/kind/README.md, or run `make lab`", path)
 })
 
 // An ordered container is one story: its specs share one place.
@@ -69,7 +103,7 @@ var _ = BeforeEach(OncePerOrdered, func(ctx SpecContext) {
 func newPlace(ctx context.Context) *place {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
 	Expect(kube.Create(ctx, namespace)).To(Succeed())
-	p := &place{ctx: context.WithoutCancel(ctx), namespace: namespace.Name, history: watchHistory(namespace.Name)}
+	p := &place{ctx: context.WithoutCancel(ctx), namespace: namespace.Name, history: watchHistory(namespace.Name), counts: map[string]counted{}}
 	Eventually(func() error {
 		return kube.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: "default"}, &corev1.ServiceAccount{})
 	}).Should(Succeed(), "the namespace has no default service account, without which no pod is admitted")
@@ -78,13 +112,20 @@ func newPlace(ctx context.Context) *place {
 
 // AfterEach judges the history of the spec before anything is cleaned up.
 var _ = AfterEach(OncePerOrdered, func(ctx SpecContext) {
+	var miscounted error
+	if len(here.counts) > 0 {
+		miscounted = InterceptGomegaFailure(func() {
+			Consistently(here.miscounts).Should(BeEmpty(), "what was counted is something else at the end")
+		})
+	}
 	all, lost := here.history.end()
 	broken := ledger.Violations(all)
-	if CurrentSpecReport().Failed() || len(broken) > 0 {
+	if CurrentSpecReport().Failed() || len(broken) > 0 || miscounted != nil {
 		AddReportEntry("what is there at the end", here.String())
 	}
 	Expect(kube.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(here.namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 	Expect(kube.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: here.namespace}})).To(Succeed())
+	Expect(miscounted).NotTo(HaveOccurred())
 	Expect(lost).To(BeEmpty(), "the history has gaps and proves nothing")
 	Expect(broken).To(BeEmpty(), "invariants of the history that do not hold")
 })

@@ -28,7 +28,7 @@ This binary is also each of these programs itself, and kubectl:
 
   lab kubectl get nodes
   lab etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kwok --help`,
-		Example: `  lab up --nodes 16 --crds config/crd --operator bin/operator
+		Example: `  lab up --nodes 16 --crds manifests/crd --operator bin/operator
   . .lab/env && kubectl get nodes
   lab down`,
 		SilenceErrors:     true,
@@ -61,7 +61,10 @@ fails, everything that was started is ended again.`,
 	flags.StringArrayVar(&options.With, "with", nil,
 		"an add-on to run beside the default scheduler: "+strings.Join(cluster.AddonNames(), ", ")+" (may be repeated)")
 	flags.StringVar(&options.Operator, "operator", "", "operator binary to run; none if empty")
+	flags.StringVar(&options.OperatorManifests, "operator-manifests", "",
+		"folder with the kustomization whose service account and roles the operator gets; an administrator's rights if empty")
 	flags.StringArrayVar(&options.OperatorArgs, "operator-args", nil, "one further argument for the operator (may be repeated)")
+	flags.BoolVar(&options.WithoutNativeGangs, "without-native-gangs", false, "leave Kubernetes' own gangs off, as a cluster does by default")
 	flags.DurationVar(&options.NodeMonitorGracePeriod, "node-monitor-grace-period", 0,
 		"how long a node may be silent before it counts as lost; 0 means Kubernetes' own, 50s")
 	return command

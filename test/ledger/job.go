@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/states"
 )
 
 // monotone says that what is counted never falls; what was charged falls only by what is given back when the true cause shows late.
@@ -64,22 +65,9 @@ func (l *Ledger) final(was, is *v1alpha1.TrainingJobStatus, name string) {
 	l.must(was.Attempt == is.Attempt && was.Restarts == is.Restarts && was.ChargedRestarts == is.ChargedRestarts, "10 final: counters of %s changed after its end", name)
 }
 
-// nextPhases are the edges of the state graph.
-var nextPhases = map[v1alpha1.Phase][]v1alpha1.Phase{
-	"":                       {v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued},
-	v1alpha1.PhaseCreated:    {v1alpha1.PhasePending, v1alpha1.PhaseRunning, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhasePending:    {v1alpha1.PhaseRunning, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhaseRunning:    {v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhaseRestarting: {v1alpha1.PhaseRunning, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhaseSuspended:  {v1alpha1.PhaseQueued, v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhaseQueued:     {v1alpha1.PhaseCreated, v1alpha1.PhasePending, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed},
-	v1alpha1.PhaseSucceeded:  {},
-	v1alpha1.PhaseFailed:     {},
-}
-
-// phase says that the phase is what the conditions add up to, and follows the state graph.
+// phase says that the phase is what the conditions add up to, and follows the published graph.
 func (l *Ledger) phase(was, is *v1alpha1.TrainingJobStatus, name string) {
-	l.must(is.Phase == was.Phase || slices.Contains(nextPhases[was.Phase], is.Phase), "11 phase: %s went from %q to %q", name, was.Phase, is.Phase)
+	l.must(states.Step(was.Phase, is.Phase).Published(), "11 phase: %s went from %q to %q", name, was.Phase, is.Phase)
 	for condition, phase := range map[string]v1alpha1.Phase{
 		v1alpha1.ConditionSucceeded: v1alpha1.PhaseSucceeded, v1alpha1.ConditionFailed: v1alpha1.PhaseFailed,
 		v1alpha1.ConditionRunning: v1alpha1.PhaseRunning, v1alpha1.ConditionRestarting: v1alpha1.PhaseRestarting,

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,12 @@ func LifeOf(job, name string) (Life, bool) {
 // CanRun reports whether the pod has not ended.
 func CanRun(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// HasEnded reports whether all containers of the pod have ended. A kubelet says so a second or two before it writes the phase.
+func HasEnded(pod *corev1.Pod) bool {
+	runs := func(c corev1.ContainerStatus) bool { return c.State.Terminated == nil }
+	return !CanRun(pod) || len(pod.Status.ContainerStatuses) > 0 && !slices.ContainsFunc(pod.Status.ContainerStatuses, runs)
 }
 
 // CanAct reports whether the pod has not ended and its peers reach it through the Service.

@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ func (l *Ledger) pod(pod *corev1.Pod, created bool) {
 			if named && created {
 				l.birth(a, pod, is)
 			}
-			a.began[pod.Name] = a.began[pod.Name] || pod.Status.Phase != corev1.PodPending
+			a.began[pod.Name] = a.began[pod.Name] || hasBegun(pod)
 			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil {
 				a.succeeded[is.Slot()] = is.Attempt
 			}
@@ -35,6 +36,18 @@ func (l *Ledger) pod(pod *corev1.Pod, created bool) {
 		}
 	}
 	l.pods[pod.UID] = pod
+}
+
+// hasBegun reports whether the pod has used up its life. One that was deleted before any of its containers began has not,
+// although a kubelet makes it Failed.
+func hasBegun(pod *corev1.Pod) bool {
+	began := func(c corev1.ContainerStatus) bool {
+		return c.State.Running != nil || c.State.Terminated != nil && !c.State.Terminated.StartedAt.IsZero()
+	}
+	if pod.DeletionTimestamp != nil && pod.Status.Phase == corev1.PodFailed {
+		return slices.ContainsFunc(pod.Status.ContainerStatuses, began)
+	}
+	return pod.Status.Phase != corev1.PodPending
 }
 
 // birth says what must hold when a pod is created.

@@ -9,7 +9,7 @@ import (
 // TestMain compares, when all runs have ended, the phases that the jobs went through with the published graph.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if wrong := walked.unpublished("../../docs/states.md"); code == 0 && len(wrong) > 0 {
+	if wrong := walked.unpublished(); code == 0 && len(wrong) > 0 {
 		for _, w := range wrong {
 			fmt.Println("11 one phase:", w)
 		}

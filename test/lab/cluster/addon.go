@@ -7,21 +7,24 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // addon is what only some labs have, beside the default scheduler: lab up --with NAME.
 type addon struct {
 	name string
-	// crds are folders below the add-on's Go module.
-	crds  []string
-	start func(*lab, context.Context, program) error
+	// crds are folders below the add-on's Go module; change, if any, returns what is to be changed in the definitions.
+	crds   []string
+	change func(*lab) (func(*apiextensions.CustomResourceDefinition), error)
+	start  func(*lab, context.Context, program) error
 }
 
 func addons() []addon {
 	return []addon{
 		{name: "coscheduling", crds: []string{"config/crd/bases"}, start: (*lab).startCoscheduling},
 		{name: "volcano", crds: []string{"config/crd/volcano/bases", "config/crd/jobflow/bases"}, start: (*lab).startVolcano},
-		{name: "kueue", start: (*lab).startKueue}, // its CRDs name its webhook
+		{name: "kueue", crds: []string{"config/components/crd/bases"}, change: (*lab).convertByKueue, start: (*lab).startKueue},
 		{name: "kueue-adapter", start: (*lab).startKueueAdapter},
 	}
 }
@@ -75,11 +78,6 @@ func (l *lab) startAddons(ctx context.Context) error {
 		program, err := a.program()
 		if err != nil {
 			return err
-		}
-		for _, crds := range a.crds {
-			if err := l.installCRDsFrom(ctx, filepath.Join(program.module, crds)); err != nil {
-				return err
-			}
 		}
 		if err := a.start(l, ctx, program); err != nil {
 			return err

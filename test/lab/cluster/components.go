@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/trainingjob/operator/test/lab/process"
@@ -13,9 +14,14 @@ type component struct {
 	health process.Health
 }
 
-// nativeGangs switches on what 1.37 has of scheduling.k8s.io and leaves off by default: PodGroups (beta), their
-// topology constraints and their own preemption policy (both alpha).
-const nativeGangs = "--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true,PodGroupPreemptionPolicy=true"
+// nativeGangs switches on, or leaves off as Kubernetes 1.37 does by default, what it has of scheduling.k8s.io: PodGroups
+// (beta), their topology constraints and their own preemption policy (both alpha).
+func nativeGangs(state State) []string {
+	if state.WithoutNativeGangs {
+		return nil
+	}
+	return []string{"--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true,PodGroupPreemptionPolicy=true"}
+}
 
 // clientSpeed lifts the clients' own limits (20 to 50 requests a second by default), which
 // a job of a thousand pods would measure instead of the operator.
@@ -25,15 +31,17 @@ var clientSpeed = []string{"--kube-api-qps=500", "--kube-api-burst=1000"}
 // machine and more than a minute where ten processes compete for each core.
 const startTime = 3 * time.Minute
 
+// withAPIServer is how many components of the control plane there are when the API server has started.
+const withAPIServer = 2
+
 // controlPlane lists the components in the order of their start.
 func controlPlane(d Dir, state State, token string) []component {
-	ports, grace := state.Ports, state.NodeMonitorGracePeriod
 	return []component{
-		etcd(d, ports),
-		apiServer(d, ports, token),
-		controllerManager(d, ports, grace),
-		scheduler(d, ports),
-		kwok(d, ports, grace),
+		etcd(d, state.Ports),
+		apiServer(d, state, token),
+		controllerManager(d, state),
+		scheduler(d, state),
+		kwok(d, state.Ports, state.NodeMonitorGracePeriod),
 	}
 }
 
@@ -52,8 +60,13 @@ func etcd(d Dir, ports Ports) component {
 	})
 }
 
-func apiServer(d Dir, ports Ports, token string) component {
-	server := d.own("kube-apiserver", "https://"+local(ports.APIServer)+"/readyz", []string{
+func apiServer(d Dir, state State, token string) component {
+	ports := state.Ports
+	gangs := nativeGangs(state)
+	if gangs != nil {
+		gangs = append(gangs, "--runtime-config=scheduling.k8s.io/v1beta1=true")
+	}
+	server := d.own("kube-apiserver", "https://"+local(ports.APIServer)+"/readyz", append([]string{
 		"--etcd-servers=http://" + local(ports.Etcd),
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", ports.APIServer),
@@ -69,29 +82,27 @@ func apiServer(d Dir, ports Ports, token string) component {
 		// every ten seconds.
 		"--endpoint-reconciler-type=none",
 		"--allow-privileged=true",
-		nativeGangs,
-		"--runtime-config=scheduling.k8s.io/v1beta1=true",
 		"--max-requests-inflight=3000",
 		"--max-mutating-requests-inflight=1500",
 		"--audit-policy-file=" + d.file("audit-policy.yaml"),
 		"--audit-log-path=" + d.file("audit.log"),
 		// In MiB; tests count the file's lines, so it must never be rotated.
 		"--audit-log-maxsize=100000",
-	})
+	}, gangs...))
 	server.health.Token = token
 	return server
 }
 
-func controllerManager(d Dir, ports Ports, grace time.Duration) component {
-	flags := append([]string{
+func controllerManager(d Dir, state State) component {
+	ports, grace := state.Ports, state.NodeMonitorGracePeriod
+	flags := slices.Concat([]string{
 		"--kubeconfig=" + d.kubeconfig(),
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", ports.ControllerManager),
 		"--service-account-private-key-file=" + d.file("service-accounts.key"),
 		"--root-ca-file=" + d.file("apiserver.crt"),
 		"--leader-elect=false",
-		nativeGangs,
-	}, clientSpeed...)
+	}, nativeGangs(state), clientSpeed)
 	if grace > 0 {
 		flags = append(flags,
 			"--node-monitor-grace-period="+grace.String(),
@@ -100,14 +111,14 @@ func controllerManager(d Dir, ports Ports, grace time.Duration) component {
 	return d.own("kube-controller-manager", "https://"+local(ports.ControllerManager)+"/healthz", flags)
 }
 
-func scheduler(d Dir, ports Ports) component {
-	return d.own("kube-scheduler", "https://"+local(ports.Scheduler)+"/readyz", append([]string{
+func scheduler(d Dir, state State) component {
+	ports := state.Ports
+	return d.own("kube-scheduler", "https://"+local(ports.Scheduler)+"/readyz", slices.Concat([]string{
 		"--kubeconfig=" + d.kubeconfig(),
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", ports.Scheduler),
 		"--leader-elect=false",
-		nativeGangs,
-	}, clientSpeed...))
+	}, nativeGangs(state), clientSpeed))
 }
 
 func kwok(d Dir, ports Ports, grace time.Duration) component {

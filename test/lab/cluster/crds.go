@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,36 @@ import (
 func (l *lab) installCRDs(ctx context.Context) error {
 	for _, path := range l.CRDs {
 		if err := l.installCRDsFrom(ctx, path); err != nil {
+			return err
+		}
+	}
+	chosen, err := l.withAddons()
+	if err != nil {
+		return err
+	}
+	for _, a := range chosen {
+		if err := l.installCRDsOf(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lab) installCRDsOf(ctx context.Context, a addon) error {
+	program, err := a.program()
+	if err != nil {
+		return err
+	}
+	var changes []func(*apiextensions.CustomResourceDefinition)
+	if a.change != nil {
+		change, err := a.change(l)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, change)
+	}
+	for _, crds := range a.crds {
+		if err := l.installCRDsFrom(ctx, filepath.Join(program.module, crds), changes...); err != nil {
 			return err
 		}
 	}
@@ -41,6 +73,9 @@ func (l *lab) installCRDsFrom(ctx context.Context, path string, changes ...func(
 		}
 		if err := installCRD(ctx, client, crd); err != nil {
 			return err
+		}
+		if crd.Spec.Scope == apiextensions.NamespaceScoped {
+			l.counted = append(l.counted, corev1.ResourceName("count/"+crd.Name))
 		}
 		l.say("CRD %s is established", crd.Name)
 	}

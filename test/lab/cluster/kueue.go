@@ -34,26 +34,23 @@ func (l *lab) startKueue(ctx context.Context, program program) error {
 	if err != nil {
 		return err
 	}
-	ports, err := l.state.Ports.more(2)
+	ports, err := l.state.Ports.more(1, l.kueueWebhookPort)
 	if err != nil {
 		return err
 	}
-	webhook := kueueWebhook{client: client, port: int32(ports[0])}
+	webhook := kueueWebhook{client: client, port: l.kueueWebhookPort}
 	if err := prepareForKueue(ctx, client); err != nil {
-		return err
-	}
-	if err := l.installCRDsFrom(ctx, filepath.Join(program.module, "config/components/crd/bases"), webhook.converts); err != nil {
 		return err
 	}
 	if err := webhook.install(ctx, filepath.Join(program.module, "config/components/webhook/manifests.yaml")); err != nil {
 		return err
 	}
 	certificates, config := l.dir.file("kueue-certificates"), l.dir.file("kueue.yaml")
-	values := map[string]string{"CERTIFICATES": certificates, "WEBHOOK_PORT": fmt.Sprint(ports[0]), "HEALTH_PORT": fmt.Sprint(ports[1])}
+	values := map[string]string{"CERTIFICATES": certificates, "WEBHOOK_PORT": fmt.Sprint(webhook.port), "HEALTH_PORT": fmt.Sprint(ports[0])}
 	if err := os.WriteFile(config, []byte(os.Expand(kueueConfig, func(name string) string { return values[name] })), 0o644); err != nil {
 		return fmt.Errorf("writing Kueue's configuration: %w", err)
 	}
-	manager := l.addonProcess("kueue", program.binary, "http://"+local(ports[1])+"/readyz",
+	manager := l.addonProcess("kueue", program.binary, "http://"+local(ports[0])+"/readyz",
 		[]string{"--kubeconfig=" + l.dir.kubeconfig(), "--config=" + config})
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -111,6 +108,16 @@ func writeKueueCertificate(folder string, data map[string][]byte) error {
 		}
 	}
 	return nil
+}
+
+// convertByKueue chooses the port of Kueue's webhook and returns what makes a definition name it.
+func (l *lab) convertByKueue() (func(*apiextensions.CustomResourceDefinition), error) {
+	ports, err := l.state.Ports.more(1)
+	if err != nil {
+		return nil, err
+	}
+	l.kueueWebhookPort = int32(ports[0])
+	return kueueWebhook{port: l.kueueWebhookPort}.converts, nil
 }
 
 // converts lets the definition's versions be converted by Kueue, where there are two that differ.

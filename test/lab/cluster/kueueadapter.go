@@ -3,8 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -48,19 +46,6 @@ func (l *lab) startKueueAdapter(ctx context.Context, program program) error {
 	return l.start(ctx, l.addonProcess("kueue-adapter", program.binary, "http://"+local(ports[0])+"/readyz", []string{
 		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=" + local(ports[0]),
 	}))
-}
-
-// apply does what kubectl apply -f does, with this program's own kubectl.
-func (l *lab) apply(ctx context.Context, manifest string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
-	}
-	kubectl := exec.CommandContext(ctx, self, "kubectl", "--kubeconfig", l.dir.kubeconfig(), "apply", "-f", manifest)
-	if said, err := kubectl.CombinedOutput(); err != nil {
-		return fmt.Errorf("applying %s: %w\n%s", manifest, err, said)
-	}
-	return nil
 }
 
 // kubeconfigOf writes a kubeconfig of a service account, good for a day, and returns where it is.

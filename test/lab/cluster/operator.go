@@ -11,8 +11,8 @@ import (
 
 const operatorName = "operator"
 
-// startOperator starts the operator as a cluster would, except that it is an administrator
-// and speaks plain HTTP to whoever asks for its metrics.
+// startOperator starts the operator as a cluster would, except that it speaks plain HTTP to
+// whoever asks for its metrics; and that it is an administrator, if no manifests say what it may do.
 func (l *lab) startOperator(ctx context.Context) error {
 	if l.Operator == "" {
 		return nil
@@ -21,12 +21,16 @@ func (l *lab) startOperator(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("finding the operator %s: %w", l.Operator, err)
 	}
+	kubeconfig, err := l.grantOperator(ctx)
+	if err != nil {
+		return err
+	}
 	return l.start(ctx, component{
 		Program: process.Program{
 			Name: operatorName,
 			Path: path,
 			Args: append([]string{
-				"--kubeconfig", l.dir.kubeconfig(),
+				"--kubeconfig", kubeconfig,
 				"--metrics-bind-address", local(l.state.Ports.OperatorMetrics),
 				"--metrics-secure=false",
 				"--health-probe-bind-address", local(l.state.Ports.OperatorHealth),

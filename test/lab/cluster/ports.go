@@ -34,9 +34,15 @@ func freePorts() (Ports, error) {
 	return ports, nil
 }
 
-// more returns further ports, once all of the lab's own but the operator's are in use.
-func (p Ports) more(count int) ([]int, error) {
-	taken := map[int]bool{p.OperatorMetrics: true, p.OperatorHealth: true}
+// more returns further ports, which are neither the lab's own nor among those that are promised to somebody.
+func (p Ports) more(count int, promised ...int32) ([]int, error) {
+	taken := map[int]bool{
+		p.Etcd: true, p.EtcdPeer: true, p.APIServer: true, p.ControllerManager: true, p.Scheduler: true, p.Kwok: true,
+		p.OperatorMetrics: true, p.OperatorHealth: true,
+	}
+	for _, port := range promised {
+		taken[int(port)] = true
+	}
 	var more []int
 	for range count {
 		free, err := freePort(taken)

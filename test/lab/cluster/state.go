@@ -17,6 +17,8 @@ type State struct {
 	GPUs int `json:"gpus"`
 	// NodeMonitorGracePeriod is that of Options, for components that are started again.
 	NodeMonitorGracePeriod time.Duration `json:"nodeMonitorGracePeriod,omitempty"`
+	// WithoutNativeGangs is that of Options.
+	WithoutNativeGangs bool `json:"withoutNativeGangs,omitempty"`
 	// Up is the command that is starting this lab; gone from the file once it is done.
 	Up *process.Process `json:"up,omitempty"`
 	// Processes are in the order of their start, which is the reverse of their end.

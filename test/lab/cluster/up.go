@@ -1,10 +1,13 @@
 // Package cluster makes, grows and ends a lab: a Kubernetes control plane of real
 // components with fake GPU nodes, all of it processes of this machine.
 //
-// Up, in order: folder, credentials and files; etcd, API server, controller manager,
-// scheduler, kwok, each waited for; nodes; CRDs; add-ons; the operator. What is started is in
-// lab.json before it is waited for, so that Down finds it whatever happens to Up, and
-// when a step fails Up ends all that it has started but leaves the folder, with the logs.
+// Up, in order: folder, credentials and files; etcd and the API server; all CRDs, those of the
+// add-ons too; controller manager, scheduler, kwok; nodes; add-ons; the operator. Each is waited
+// for. What is started is in lab.json before that, so that Down finds it whatever happens to Up,
+// and when a step fails Up ends all that it has started but leaves the folder, with the logs.
+//
+// The CRDs come first because the garbage collector and the quota controller ask what there is
+// when they start, and then every 30 s only: until then they would do nothing for a TrainingJob.
 package cluster
 
 import (
@@ -12,7 +15,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/test/lab/process"
 )
@@ -29,6 +35,11 @@ type Options struct {
 	// Operator is the operator's binary; empty for a lab without one.
 	Operator     string
 	OperatorArgs []string
+	// OperatorManifests is a folder with a kustomization whose service account and roles are the operator's; empty for an
+	// administrator's rights.
+	OperatorManifests string
+	// WithoutNativeGangs leaves Kubernetes' own gangs off, as they are by default.
+	WithoutNativeGangs bool
 	// NodeMonitorGracePeriod is how long a silent node stays Ready; 0 for Kubernetes' own.
 	NodeMonitorGracePeriod time.Duration
 }
@@ -41,6 +52,10 @@ type lab struct {
 	token string
 	out   io.Writer
 	begin time.Time
+	// counted are the quotas' names for the objects of the CRDs: count/trainingjobs.trainingjob.dev.
+	counted []corev1.ResourceName
+	// kueueWebhookPort is known before Kueue starts: its CRDs name it.
+	kueueWebhookPort int32
 }
 
 // Up starts a lab and returns once all of it is ready. On error nothing is left running.
@@ -81,6 +96,15 @@ func (o Options) check() error {
 			return err
 		}
 	}
+	if o.OperatorManifests != "" {
+		if _, err := os.Stat(filepath.Join(o.OperatorManifests, "kustomization.yaml")); err != nil {
+			return fmt.Errorf("looking for the operator's manifests: %w", err)
+		}
+	}
+	return o.checkOperator()
+}
+
+func (o Options) checkOperator() error {
 	if o.Operator == "" {
 		return nil
 	}
@@ -94,7 +118,7 @@ func (o Options) check() error {
 
 func (l *lab) up(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.begun, l.startControlPlane, l.createNodes, l.installCRDs, l.startAddons, l.startOperator, l.done,
+		l.begun, l.startAPIServer, l.installCRDs, l.startControllers, l.createNodes, l.startAddons, l.startOperator, l.done,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -113,6 +137,7 @@ func (l *lab) begun(context.Context) (err error) {
 		return err
 	}
 	l.state.GPUs, l.state.NodeMonitorGracePeriod, l.state.Up = l.GPUs, l.NodeMonitorGracePeriod, &self
+	l.state.WithoutNativeGangs = l.WithoutNativeGangs
 	if err := l.dir.writeState(l.state); err != nil {
 		return err
 	}
@@ -122,8 +147,16 @@ func (l *lab) begun(context.Context) (err error) {
 	return l.dir.writeFiles()
 }
 
-func (l *lab) startControlPlane(ctx context.Context) error {
-	return l.startAll(ctx, controlPlane(l.dir, l.state, l.token)...)
+func (l *lab) startAPIServer(ctx context.Context) error {
+	return l.startAll(ctx, controlPlane(l.dir, l.state, l.token)[:withAPIServer]...)
+}
+
+// startControllers starts the rest of the control plane and waits until it minds what the CRDs define.
+func (l *lab) startControllers(ctx context.Context) error {
+	if err := l.startAll(ctx, controlPlane(l.dir, l.state, l.token)[withAPIServer:]...); err != nil {
+		return err
+	}
+	return l.waitForControllers(ctx)
 }
 
 func (l *lab) startAll(ctx context.Context, components ...component) error {

@@ -6,21 +6,24 @@
 //
 //	           waiting           start-after, not yet accepted
 //	Pending ───────────► pod-wait    ──────────► pod-create
+//	   │   ───────────► pod-reject  ──────────► Failed
+//	   │   ───────────► pod-start-error ──────► pod-end
 //	   │ otherwise
 //	   ▼
-//	pod-start ──► Running ──run-for/exit-code──► pod-exit ──► Succeeded | Failed
+//	pod-start ──► Running ──run-for/exit-code──► pod-exit ──► pod-exit-sidecars ──► pod-end ──► Succeeded | Failed
 //
-//	being deleted: pod-terminate, pod-terminate-again if that was cut off, or pod-rest while
-//	               never-terminate or a finalizer holds it
+//	being deleted: pod-terminate ends its containers, pod-end if they have ended already; then pod-gone,
+//	               pod-terminate-again if that was cut off, or pod-rest while never-terminate or a finalizer holds it
 //	anything else: pod-rest
 //
 // Decisions:
+//   - An end comes in the versions that kubelets write (recorded_test.go): an operator acts on the first one.
 //   - pod-rest does nothing, in ten years. kwok keeps the last job it queued for a pod when
 //     the pod changes and no stage matches any more, so a state without a stage would let
 //     an outdated deletion or exit happen.
 //   - Each patch carries the resourceVersion it was decided on. A job that was overtaken
 //     (the pod is being deleted now) gets a conflict, and the newer state its own job.
-//   - accepted-at and started-at are annotations because the status' own times have full
+//   - accepted-at, started-at and ended-at are annotations because the status' own times have full
 //     seconds only: "run-for: 1s" would end after anything from 0 to 1 s.
 //   - Whether a node is dead is a label to kwok (its label selector is watched by the API
 //     server, so kwok sees the node vanish and stops its lease; an annotation that goes

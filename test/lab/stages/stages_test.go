@@ -2,8 +2,10 @@ package stages_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,12 +69,18 @@ func deleted(pod *corev1.Pod, grace int64, ago time.Duration) *corev1.Pod {
 	return pod
 }
 
+func ended(pod *corev1.Pod) *corev1.Pod {
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
+	return pod
+}
+
 func held(pod *corev1.Pod) *corev1.Pod {
 	pod.Finalizers = []string{"example.com/held"}
 	return pod
 }
 
 func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
+	all := load(t, "Pod") // before the times below are taken, as that takes a while
 	ago := func(d time.Duration) string { return time.Now().Add(-d).Format(time.RFC3339Nano) }
 	const pending, running = corev1.PodPending, corev1.PodRunning
 	for _, test := range []struct {
@@ -90,24 +98,34 @@ func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 		{"running for a while", pod(running, "started-at", ago(time.Second), "run-for", "1m1s"), "pod-exit", time.Minute},
 		{"told to run for less than it has", pod(running, "started-at", ago(time.Minute), "run-for", "500ms"), "pod-exit", 0},
 		{"told to exit", pod(running, "started-at", ago(time.Minute), "exit-code", "0"), "pod-exit", 0},
+		{"told to go for its storage", pod(running, "started-at", ago(0), "run-for", "1m", "evict", "too much"), "pod-exit", 0},
+		{"not to be taken by its node", pod(pending, "reject", "OutOfcpu", "waiting", "X", "start-after", "3s"), "pod-reject", 0},
+		{"without a program", pod(pending, "exit-reason", "StartError"), "pod-start-error", 0},
+		{"without a program, to start later", pod(pending, "exit-reason", "StartError", "start-after", "3s"), "pod-create", 0},
+		{"ended", ended(pod(running, "exit-code", "1", "ended-at", ago(300*time.Millisecond))), "pod-end", time.Second},
+		{"ended by somebody else", ended(pod(running)), "pod-end", 0},
+		{"ended before its start", ended(pod(pending, "exit-reason", "StartError", "ended-at", ago(0))), "pod-end", 1300 * time.Millisecond},
 		{"succeeded", pod(corev1.PodSucceeded, "run-for", "3s"), "pod-rest", forEver},
 		{"failed", pod(corev1.PodFailed, "exit-code", "3"), "pod-rest", forEver},
 		{"deleted", deleted(pod(running, "run-for", "3s"), 30, 0), "pod-terminate", 0},
 		{"deleted before its start", deleted(pod(pending, "waiting", "X"), 30, 0), "pod-terminate", 0},
 		{"slow to terminate", deleted(pod(running, "terminate-after", "5s"), 30, 2500*time.Millisecond), "pod-terminate", 3 * time.Second},
+		{"deleted after its end", deleted(ended(pod(running, "ended-at", ago(0))), 30, 0), "pod-end", 1300 * time.Millisecond},
+		{"deleted, and has its phase", deleted(ended(pod(corev1.PodFailed)), 30, 0), "pod-gone", 300 * time.Millisecond},
+		{"never to terminate, ended", deleted(ended(pod(running, "never-terminate", "true")), 30, 0), "pod-rest", forEver},
 		{"never to terminate", deleted(pod(running, "never-terminate", "true", "exit-code", "1"), 30, 0), "pod-rest", forEver},
 		{"deleted by force, held by a finalizer", held(deleted(pod(running), 0, 0)), "pod-rest", forEver},
 		{"its end was cut off by the API server's", deleted(pod(running), 0, 0), "pod-terminate-again", 5 * time.Second},
 	} {
-		t.Run(test.name, func(t *testing.T) { wantStage(t, test.pod, test.want, test.delay) })
+		t.Run(test.name, func(t *testing.T) { wantStage(t, all, test.pod, test.want, test.delay) })
 	}
 }
 
 const forEver = 10 * 365 * 24 * time.Hour
 
-func wantStage(t *testing.T, pod *corev1.Pod, want string, wantDelay time.Duration) {
+func wantStage(t *testing.T, all lifecycle.Lifecycle, pod *corev1.Pod, want string, wantDelay time.Duration) {
 	t.Helper()
-	matching, err := load(t, "Pod").ListAllPossible(context.Background(), event(pod))
+	matching, err := all.ListAllPossible(context.Background(), event(pod))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +155,25 @@ func BenchmarkMatch(b *testing.B) {
 	for b.Loop() {
 		if _, err := all.Match(context.Background(), event(running)); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// On kind, kwok is told each file by name.
+func TestKindPlaysEveryStage(t *testing.T) {
+	files, err := filepath.Glob("*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stages: %v", err)
+	}
+	for manifest, format := range map[string]string{"deployment.yaml": "--config=/config/%s\n", "kustomization.yaml": "/lab/stages/%s\n"} {
+		text, err := os.ReadFile(filepath.Join("../../e2e/kind/kwok", manifest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if line := fmt.Sprintf(format, file); !strings.Contains(string(text), line) {
+				t.Errorf("test/e2e/kind/kwok/%s lacks %s", manifest, line)
+			}
 		}
 	}
 }

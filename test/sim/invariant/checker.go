@@ -11,6 +11,7 @@ import (
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
+	"github.com/trainingjob/operator/test/states"
 )
 
 // Checker watches a world and keeps the first violation.
@@ -18,7 +19,7 @@ type Checker struct {
 	// Wrong is the first violation, "" for none.
 	Wrong string
 	// Edges are the steps from phase to phase that jobs took.
-	Edges map[Edge]bool
+	Edges map[states.Edge]bool
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 
@@ -27,9 +28,6 @@ type Checker struct {
 	writer *operator.Decision
 	jobs   map[types.UID]*history
 }
-
-// Edge is a step from phase to phase.
-type Edge struct{ From, To v1alpha1.Phase }
 
 // place is one life of one slot: what a pod's name says.
 type place struct {
@@ -57,7 +55,7 @@ type history struct {
 
 // New returns a checker that watches the world.
 func New(w *world.World) *Checker {
-	c := &Checker{world: w, jobs: map[types.UID]*history{}, Edges: map[Edge]bool{}}
+	c := &Checker{world: w, jobs: map[types.UID]*history{}, Edges: map[states.Edge]bool{}}
 	w.Server.Watch(c.hear)
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/states"
 )
 
 // checkStatus holds each status that is written against the one before it.
@@ -46,10 +47,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 
 // checkPhase : 11, along the published graph (the edges are compared with it at the end), one verdict, honest times.
 func (c *Checker) checkPhase(was, now *v1alpha1.TrainingJobStatus) {
-	edge := Edge{was.Phase, now.Phase}
-	if edge.From == "" {
-		edge.From = "[*]"
-	}
+	edge := states.Step(was.Phase, now.Phase)
 	if edge.From != edge.To {
 		c.Edges[edge] = true
 	}

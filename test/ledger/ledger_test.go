@@ -1,6 +1,4 @@
-//go:build e2e
-
-package e2e
+package ledger_test
 
 import (
 	"fmt"
@@ -16,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
 )
 
 // TestLedger shows that the ledger notices: each history breaks one sentence, and the first breaks none.
 func TestLedger(t *testing.T) {
-	here = &place{namespace: "e2e"}
 	running := func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
 	failed := func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
 	restarted := func(s *v1alpha1.TrainingJobStatus) { s.Attempt, s.Restarts = 1, 1 }
@@ -34,23 +32,28 @@ func TestLedger(t *testing.T) {
 		"two pods of a slot":                   {tale(version(), pod("p-worker-0", running), version(restarted), pod("p-worker-0-a1r0")), "2 uniqueness"},
 		"an attempt beside a former pod that is out of the Service": {tale(version(), pod("p-worker-0", running), pod("p-worker-0", running, fenced),
 			version(restarted), pod("p-worker-1-a1r0"), pod("p-worker-0-a1r0")), ""},
-		"a charge given back with an explanation":   {tale(version(charged), version(charged, explained)), ""},
-		"a charge that is dropped":                  {tale(version(charged), version(restarted)), "9 monotone"},
-		"a spare that its job's replicas can meet":  {tale(version(), pod("p-worker-spare-0")), "2 uniqueness"},
-		"a pod of a slot beyond the replicas":       {tale(version(), pod("p-worker-9")), "5 bounds"},
-		"a name that nobody gives":                  {tale(version(), pod("p-worker-x")), "1 identity"},
-		"a pod before its attempt is counted":       {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
-		"a count that falls":                        {tale(version(restarted), version()), "9 monotone"},
-		"a pod after the end":                       {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},
-		"a verdict withdrawn":                       {tale(version(finished), version()), "10 final"},
-		"a phase that is not what holds":            {tale(version(func(s *v1alpha1.TrainingJobStatus) { s.Phase = v1alpha1.PhaseRunning })), "11 phase"},
+		"a charge given back with an explanation":  {tale(version(charged), version(charged, explained)), ""},
+		"a charge that is dropped":                 {tale(version(charged), version(restarted)), "9 monotone"},
+		"a spare that its job's replicas can meet": {tale(version(), pod("p-worker-spare-0")), "2 uniqueness"},
+		"a pod of a slot beyond the replicas":      {tale(version(), pod("p-worker-9")), "5 bounds"},
+		"a name that nobody gives":                 {tale(version(), pod("p-worker-x")), "1 identity"},
+		"a pod before its attempt is counted":      {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
+		"a count that falls":                       {tale(version(restarted), version()), "9 monotone"},
+		"a pod after the end":                      {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},
+		"a verdict withdrawn":                      {tale(version(finished), version()), "10 final"},
+		"a phase that is not what holds":           {tale(version(func(s *v1alpha1.TrainingJobStatus) { s.Phase = v1alpha1.PhaseRunning })), "11 phase"},
+		"a job that runs again as soon as its suspension ends": {tale(version(in(v1alpha1.PhaseSuspended, v1alpha1.ConditionSuspended)),
+			version(in(v1alpha1.PhaseRunning, v1alpha1.ConditionRunning))), ""},
+		"a step that no job takes":                  {tale(version(in(v1alpha1.PhaseRunning, v1alpha1.ConditionRunning)), version(in(v1alpha1.PhaseCreated, ""))), "11 phase"},
 		"a pod before nextStartTime":                {tale(version(later), pod("p-worker-0")), "14 back-off"},
 		"a pod before its own next start":           {tale(version(laterAlone), pod("p-worker-0")), "14 back-off"},
 		"a pod that another's next start holds not": {tale(version(laterAlone), pod("p-worker-1")), ""},
 		"another host name in the next life": {tale(version(), pod("p-worker-0", failed), version(restarted),
 			pod("p-worker-0-a1r0", func(p *corev1.Pod) { p.Spec.Hostname = "other" })), "15 rendezvous"},
-		"two ranks alike":              {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "0" })), "15 rendezvous"},
-		"another world in one attempt": {tale(version(), pod("p-worker-0", world("2")), pod("p-worker-1", world("3"))), "15 rendezvous"},
+		"a life that begins anew as its pod never ran": {tale(version(), pod("p-worker-0", failed, deleted, unknown), gone("p-worker-0"), pod("p-worker-0", another)), ""},
+		"a life that ran and begins anew":              {tale(version(), pod("p-worker-0", failed, deleted), pod("p-worker-0", running), gone("p-worker-0"), pod("p-worker-0", another)), "5 bounds"},
+		"two ranks alike":                              {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "0" })), "15 rendezvous"},
+		"another world in one attempt":                 {tale(version(), pod("p-worker-0", world("2")), pod("p-worker-1", world("3"))), "15 rendezvous"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken := strings.Join(ledger.Violations(c.history), "\n")
@@ -59,6 +62,33 @@ func TestLedger(t *testing.T) {
 			}
 		})
 	}
+}
+
+// in puts a job into the phase, with the one condition that says so.
+func in(phase v1alpha1.Phase, condition string) func(*v1alpha1.TrainingJobStatus) {
+	return func(s *v1alpha1.TrainingJobStatus) {
+		if s.Phase = phase; condition != "" {
+			meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue})
+		}
+	}
+}
+
+func deleted(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: morning.Time} }
+
+// unknown is how a kubelet ends the container of a pod that was deleted before it ran.
+func unknown(p *corev1.Pod) {
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: 137, Reason: "ContainerStatusUnknown",
+	}}}}
+}
+
+// another makes the pod another one of the same name.
+func another(p *corev1.Pod) { p.UID += "-again" }
+
+func gone(name string) ledger.Observation {
+	o := pod(name)
+	o.Event = watch.Deleted
+	return o
 }
 
 func fenced(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelJobName) }
@@ -102,13 +132,16 @@ func laterAlone(s *v1alpha1.TrainingJobStatus) {
 
 // tale puts what happened in order, after the job's submission.
 func tale(happened ...ledger.Observation) []ledger.Observation {
-	story := []ledger.Observation{{Event: watch.Added, Job: pytorch("p", workers(2))}}
+	story := []ledger.Observation{{Event: watch.Added, Job: builder.Job("p", builder.Framework(v1alpha1.PyTorch), builder.Workers(2))}}
 	story[0].Job.UID = "the-job"
-	seen := map[string]bool{}
+	seen := map[types.UID]bool{}
 	for i, o := range happened {
-		o.Revision, o.Event = uint64(i+1), watch.Modified
-		if o.Pod != nil && !seen[o.Pod.Name] {
-			seen[o.Pod.Name], o.Event = true, watch.Added
+		o.Revision = uint64(i + 1)
+		if o.Event == "" {
+			o.Event = watch.Modified
+		}
+		if o.Pod != nil && !seen[o.Pod.UID] {
+			seen[o.Pod.UID], o.Event = true, watch.Added
 		}
 		story = append(story, o)
 	}
@@ -117,7 +150,7 @@ func tale(happened ...ledger.Observation) []ledger.Observation {
 
 // version is a version of the job, created and no more unless told otherwise.
 func version(how ...func(*v1alpha1.TrainingJobStatus)) ledger.Observation {
-	j := pytorch("p", workers(2))
+	j := builder.Job("p", builder.Framework(v1alpha1.PyTorch), builder.Workers(2))
 	j.UID, j.Status.Phase = "the-job", v1alpha1.PhasePending
 	for _, change := range how {
 		change(&j.Status)

@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// account is a service account.
+type account struct{ namespace, name string }
+
+// rights is what manifests say of an operator's account and of what it may do; what they say of its pods has no use here.
+type rights struct {
+	account account
+	// objects are the account, its namespace, and the roles and their bindings.
+	objects []unstructured.Unstructured
+}
+
+// ofAccounts are the kinds of rights.objects.
+var ofAccounts = []string{"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+
+// readRights reads what kubectl kustomize makes of a folder. It is an error if there is not exactly one Deployment, which
+// names the account.
+func readRights(rendered []byte) (rights, error) {
+	var found rights
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
+	deployments := 0
+	for {
+		var object unstructured.Unstructured
+		err := decoder.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return rights{}, fmt.Errorf("reading manifests: %w", err)
+		}
+		if slices.Contains(ofAccounts, object.GetKind()) {
+			found.objects = append(found.objects, object)
+		}
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		var deployment appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
+			return rights{}, fmt.Errorf("reading Deployment %s: %w", object.GetName(), err)
+		}
+		deployments++
+		found.account = account{deployment.Namespace, deployment.Spec.Template.Spec.ServiceAccountName}
+	}
+	if deployments != 1 {
+		return rights{}, fmt.Errorf("manifests with %d Deployments do not say which account is the operator's", deployments)
+	}
+	return found, nil
+}
+
+// grantOperator applies the rights of the manifests and returns a kubeconfig of the operator's account; without manifests
+// that of an administrator.
+func (l *lab) grantOperator(ctx context.Context) (string, error) {
+	if l.OperatorManifests == "" {
+		return l.dir.kubeconfig(), nil
+	}
+	rendered, err := l.kubectl(ctx, "kustomize", l.OperatorManifests)
+	if err != nil {
+		return "", err
+	}
+	granted, err := readRights(rendered)
+	if err != nil {
+		return "", fmt.Errorf("--operator-manifests %s: %w", l.OperatorManifests, err)
+	}
+	content, err := json.Marshal(&unstructured.UnstructuredList{
+		Object: map[string]any{"apiVersion": "v1", "kind": "List"}, Items: granted.objects,
+	})
+	if err != nil {
+		return "", fmt.Errorf("encoding the operator's rights: %w", err)
+	}
+	file := l.dir.file("operator-rights.json")
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		return "", fmt.Errorf("writing the operator's rights: %w", err)
+	}
+	if err := l.apply(ctx, file); err != nil {
+		return "", err
+	}
+	client, err := l.dir.client()
+	if err != nil {
+		return "", err
+	}
+	l.say("the operator is %s in %s, with the rights of %s", granted.account.name, granted.account.namespace, l.OperatorManifests)
+	return l.kubeconfigOf(ctx, client, granted.account.namespace, granted.account.name)
+}
+
+// apply does what kubectl apply -f does. What is there already, such as a namespace, may have been made in another way.
+func (l *lab) apply(ctx context.Context, manifest string) error {
+	_, err := l.kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager=lab", "-f", manifest)
+	return err
+}
+
+// kubectl runs this program's own kubectl as the lab's administrator and returns what it writes.
+func (l *lab) kubectl(ctx context.Context, args ...string) ([]byte, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	command := exec.CommandContext(ctx, self, append([]string{"kubectl", "--kubeconfig", l.dir.kubeconfig()}, args...)...)
+	var said bytes.Buffer
+	command.Stderr = &said
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("kubectl %s: %w\n%s", args[0], err, &said)
+	}
+	return output, nil
+}
