@@ -33,12 +33,16 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepAccounts(&next, &v.Accounts)
 		setConditions(s, &next, v)
 		keepRunningTime(s, &next, v)
+		keepRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
 	next.Phase = PhaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
 	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
 		next.RunningTimeRatio = runningTimeRatio(s, &next)
+		if v.Ruling != policy.Final {
+			keepLostTime(s, &next, v)
+		}
 		keepRenewal(s, &next, v)
 	}
 	return next

@@ -54,3 +54,55 @@ func runningTimeRatio(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) strin
 	}
 	return fmt.Sprintf("%.3f", min(1, ran.Seconds()/total.Seconds()))
 }
+
+// keepLostTime adds up what the job waited for since the time was last added up. What it waited for then says the status of then.
+func keepLostTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+	was, now := &s.Job.Status, s.Now.Truncate(time.Second)
+	since := s.Job.CreationTimestamp.Time
+	if was.Memory.CountedTime != nil {
+		since = was.Memory.CountedTime.Time
+	}
+	next.Memory.CountedTime = &metav1.Time{Time: now}
+	passed := int64(max(0, now.Sub(since)).Seconds())
+	lost := &next.LostSeconds
+	running := presentRun(s, now)
+	switch {
+	case meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionQueued):
+		lost.Queue += passed
+	case was.StartTime == nil || meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionSuspended):
+	case s.Is(v1alpha1.ConditionRunning):
+		if was.Memory.RedoStep > 0 {
+			lost.Redone += passed
+		}
+		if v.Failure != nil && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
+			lost.Detection += int64((running - presentRun(s, v.Failure.Time.Time)).Seconds())
+		}
+	case isStopping(was):
+		lost.Restart += passed
+	case meta.IsStatusConditionFalse(was.Conditions, v1alpha1.ConditionScheduled):
+		lost.Nodes += passed
+	default:
+		lost.Starting += passed
+	}
+}
+
+// isStopping reports whether pods of before a restart are still ending, or the next ones may not be created yet.
+func isStopping(status *v1alpha1.TrainingJobStatus) bool {
+	restarting := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRestarting)
+	running := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRunning)
+	if restarting == nil || restarting.Status != metav1.ConditionTrue || running == nil {
+		return false
+	}
+	return running.Reason == restarting.Reason || running.Reason == v1alpha1.ReasonBackOff || running.Reason == v1alpha1.ReasonFormerPodsEnding
+}
+
+// keepRedoStep notes at a whole-job restart which step was reached, and forgets it when the next attempt has got there again.
+func keepRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+	since := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
+	switch {
+	case next.Attempt > s.Job.Status.Attempt:
+		next.Memory.RedoStep = s.HighestStep()
+	case since != nil && s.Is(v1alpha1.ConditionRunning) && s.Progress.Renewed.After(since.LastTransitionTime.Time) && s.Progress.Step >= next.Memory.RedoStep:
+		next.Memory.RedoStep = 0
+	}
+}

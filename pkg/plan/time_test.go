@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -43,6 +44,38 @@ func TestTimeIsAddedUpOverAttemptsAndSuspensions(t *testing.T) {
 	tell("it runs once more", 1400, clocked{170, 1000, "0.425"}, running...)
 	tell("it ends", 1500, clocked{270, 1000, "0.540"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
 	tell("what its pods do afterwards changes nothing", 5000, clocked{270, 1000, "0.540"}, builder.Succeeded("worker", 0))
+}
+
+// A job's time by what it went to, as each pass adds it up.
+func TestLostTimeIsAddedUpByWhatTheJobWaitedFor(t *testing.T) {
+	job := takenOn(t, pytorch, builder.Workers(1), builder.Progress(86400, v1alpha1.StallNotify)) // at 0 s
+	tell := func(what string, now int, want v1alpha1.LostSeconds, seen ...builder.SnapshotOption) {
+		t.Helper()
+		job = after(t, builder.Snapshot(job, append(seen, builder.Now(time.Duration(now)*second+300*time.Millisecond))...))
+		if diff := cmp.Diff(want, job.Status.LostSeconds); diff != "" {
+			t.Errorf("%s at %d s (-want +got):\n%s", what, now, diff)
+		}
+	}
+	first, again, resumed := builder.Life(0, 0), builder.Life(1, 0), builder.Life(1, 1)
+	at := func(step int64, s int) builder.SnapshotOption { return builder.Reported(step, time.Duration(s)*second) }
+	tell("its pod has no node", 5, v1alpha1.LostSeconds{Starting: 5}, builder.Pending("worker", 0, first, builder.Unschedulable("no room")))
+	tell("it has one", 25, v1alpha1.LostSeconds{Starting: 5, Nodes: 20}, builder.Pending("worker", 0, first, builder.On("n")))
+	tell("it runs", 55, v1alpha1.LostSeconds{Starting: 35, Nodes: 20}, builder.Running("worker", 0, first))
+	tell("it reports a step", 100, v1alpha1.LostSeconds{Starting: 35, Nodes: 20}, builder.Running("worker", 0, first), at(40, 100))
+	tell("it failed 4 s ago", 204, v1alpha1.LostSeconds{Starting: 35, Nodes: 20, Detection: 4},
+		builder.Failed("worker", 0, first, builder.Exit(1), builder.At(200*second)), at(40, 100))
+	tell("the next pod is there", 214, v1alpha1.LostSeconds{Starting: 35, Nodes: 20, Detection: 4, Restart: 10}, builder.Pending("worker", 0, again, builder.On("n")), at(40, 100))
+	tell("it runs again", 220, v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10}, builder.Running("worker", 0, again), at(40, 100))
+	tell("it is where its checkpoint was", 250, v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10, Redone: 30}, builder.Running("worker", 0, again), at(30, 240))
+	tell("it has got further than before", 300, v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10, Redone: 80}, builder.Running("worker", 0, again), at(41, 300))
+	job.Labels = map[string]string{v1alpha1.LabelQueue: "q"}
+	job.Spec.Suspend = ptr.To(true)
+	queued := v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10, Redone: 80}
+	tell("its queue suspends it", 400, queued, builder.Running("worker", 0, again), at(41, 300))
+	job.Spec.Suspend = ptr.To(false)
+	queued.Queue = 600
+	tell("its queue admits it", 1000, queued)
+	tell("it runs once more", 1010, v1alpha1.LostSeconds{Queue: 600, Starting: 41, Nodes: 30, Detection: 4, Restart: 10, Redone: 80}, builder.Running("worker", 0, resumed), at(41, 300))
 }
 
 func TestAJobThatHasNotStartedHasNoRatio(t *testing.T) {

@@ -11,6 +11,12 @@ type Memory struct {
 	// roles is what is remembered of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`
+	// countedTime is until when the time was added up.
+	// +optional
+	CountedTime *metav1.Time `json:"countedTime,omitempty"`
+	// redoStep is the step that the job had reached before the latest whole-job restart, until it reports one as high.
+	// +optional
+	RedoStep int64 `json:"redoStep,omitempty"`
 	// charges are the restarts charged to each budget within its window.
 	// +listType=map
 	// +listMapKey=name

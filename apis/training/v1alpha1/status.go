@@ -94,9 +94,12 @@ type TrainingJobStatus struct {
 	// +optional
 	RunningSeconds int64 `json:"runningSeconds,omitempty"`
 	// runningTimeRatio is the time that the job ran over the time since its first start, suspensions left out, as
-	// of the latest change of this status: "0.973".
+	// of the latest change of this status: "0.973". Running means that all replicas ran, whether or not the training got on.
 	// +optional
 	RunningTimeRatio string `json:"runningTimeRatio,omitempty"`
+	// lostSeconds say where the rest of the time went, as of the latest change of this status.
+	// +optional
+	LostSeconds LostSeconds `json:"lostSeconds,omitempty"`
 	// duration is the time from startTime to completionTime, once the job has finished: "1h2m3s".
 	// +optional
 	Duration string `json:"duration,omitempty"`
@@ -141,6 +144,29 @@ type ReplicaStatus struct {
 	// spares is the number of placeholder pods that hold a node.
 	// +optional
 	Spares int32 `json:"spares,omitempty"`
+}
+
+// LostSeconds are the seconds in which the job did not train, by what it waited for.
+type LostSeconds struct {
+	// queue is how long a queue kept the job suspended; runningTimeRatio leaves it out.
+	// +optional
+	Queue int64 `json:"queue,omitempty"`
+	// nodes is how long pods waited for nodes.
+	// +optional
+	Nodes int64 `json:"nodes,omitempty"`
+	// starting is how long pods that had nodes were starting: images, init containers, the slowest of all.
+	// +optional
+	Starting int64 `json:"starting,omitempty"`
+	// detection is how long it took, from failures to the decision, to restart the whole job or to fail it.
+	// +optional
+	Detection int64 `json:"detection,omitempty"`
+	// restart is how long pods were stopped and waits before restarts took, until the next pods could be created.
+	// +optional
+	Restart int64 `json:"restart,omitempty"`
+	// redone is how long the job ran after whole-job restarts until it reported a step as high as before; it is part of the time
+	// that the job ran. It is counted for jobs that report steps.
+	// +optional
+	Redone int64 `json:"redone,omitempty"`
 }
 
 // ProgressStatus is how far the training is, in its own words.
