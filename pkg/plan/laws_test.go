@@ -14,6 +14,7 @@ import (
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/schema"
 )
 
 // TestMakeObeysItsLaws leads jobs through arbitrary pasts: in each pass anything may be seen of their pods, the plan's status is
@@ -69,6 +70,9 @@ func checkBooks(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 	if _, err := state.ReadMemory(&v1alpha1.TrainingJob{Status: *is}); err != nil {
 		t.Fatalf("the status cannot be read back: %v", err)
+	}
+	if err := schema.CheckStatus(is); err != nil {
+		t.Fatalf("the API server would refuse the status: %v", err)
 	}
 	if len(is.Incidents) > 10 || len(is.AvoidedNodes) > 16 || len(is.Budgets) > 4 || len(is.Message) > 1024 || len(is.Conditions) > 16 {
 		t.Fatalf("%d incidents, %d avoided nodes, %d budgets, a message of %d bytes", len(is.Incidents), len(is.AvoidedNodes), len(is.Budgets), len(is.Message))

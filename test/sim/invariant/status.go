@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/schema"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/states"
 )
@@ -25,6 +26,9 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	}
 	if d == nil || !d.Leads() {
 		h.rogue = versionOf(after)
+	}
+	if err := schema.CheckStatus(now); err != nil {
+		c.violate("20 bounded: the API server refuses the status: %v", err)
 	}
 	c.checkPhase(was, now)
 	c.checkBounded(now)
