@@ -31,8 +31,8 @@ func TestKueuesAdapterMayDoThisAndNothingElse(t *testing.T) {
 			"/namespaces":                             {"list", "watch"},
 			"events.k8s.io/events":                    {"create", "patch"},
 		},
-		"ClusterRole trainingjob-metrics-auth": onCallers,
-		"Role trainingjob-leader-election":     atHome,
+		"ClusterRole trainingjob-metrics-auth":           onCallers,
+		"Role trainingjob-kueue-adapter-leader-election": atHome(adapterName),
 	}
 	if diff := cmp.Diff(want, granted(t, adapterName, rendered(t, kueue))); diff != "" {
 		t.Errorf("what the adapter may do (-want +got):\n%s", diff)
