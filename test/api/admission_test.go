@@ -154,6 +154,14 @@ func TestThePolicyAsksOfManyNamesInTime(t *testing.T) {
 	eventually(t, "one name for all roles", as("a", "a", "a", "a"), "")
 	eventually(t, "four names", as("a", "b", "c", "d"), "")
 	expectRefusal(t, as("a", "b", "c", "e")(), "carol may not use all of the service accounts ")
+	own := job(t, ns, `spec: {framework: Custom}`)
+	own.Object["spec"].(map[string]any)["replicaSpecs"] = parse(t, `
+Worker: {template: {spec: {serviceAccountName: a, containers: [{name: main, image: busybox}]}}}
+b: {template: {spec: {serviceAccountName: b, containers: [{name: main, image: busybox}]}}}
+c: {template: {spec: {serviceAccountName: c, containers: [{name: main, image: busybox}]}}}
+d: {template: {spec: {serviceAccountName: d, containers: [{name: main, image: busybox}]}}}
+e: {template: {spec: {serviceAccountName: e, containers: [{name: main, image: busybox}]}}}`)
+	expectRefusal(t, carol.Create(t.Context(), own, client.DryRunAll), "a TrainingJob may name 4 service accounts: use fewer")
 	five := job(t, ns, `spec: {scheduling: {priorityClassName: e}}`)
 	five.Object["spec"].(map[string]any)["replicaSpecs"] = parse(t, `
 Chief: {replicas: 1, spares: {count: 1, priorityClassName: a}, template: POD}

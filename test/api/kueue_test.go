@@ -81,6 +81,7 @@ func TestAJobOfAQueueIsCreatedSuspended(t *testing.T) {
 	}{
 		{"in a queue", []string{ours, inQueue}, true},
 		{"in a queue, though its author says otherwise", []string{ours, inQueue, `spec: {suspend: false}`}, true},
+		{"in a queue, and the operator's by name", []string{inQueue, `spec: {managedBy: trainingjob.dev/operator}`}, true},
 		{"in a queue, and suspended by its author", []string{ours, inQueue, suspendedJob}, true},
 		{"in no queue", []string{ours}, false},
 		{"with other labels", []string{ours, `metadata: {labels: {team: a}}`}, false},
