@@ -45,7 +45,13 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if err != nil {
 		return nil, err
 	}
-	return c.confirmVanished(ctx, s)
+	if s, err = c.confirmVanished(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := c.reportForeign(ctx, s); err != nil {
+		return nil, fmt.Errorf("asking for a newer job than its pods show: %w", err)
+	}
+	return s, nil
 }
 
 func (c *Cluster) addService(ctx context.Context, o *state.Observed) error {
