@@ -39,20 +39,23 @@ def spares(count: int, *, command: list | None = None, priority_class: str | Non
 
 
 def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finished: int | None = None,
-               active_deadline_seconds: int | None = None, startup_deadline_seconds: int | None = None) -> dict:
+               active_deadline_seconds: int | None = None, startup_deadline_seconds: int | None = None,
+               finish_grace_seconds: int | None = None) -> dict:
     """Returns deadlines, in seconds and none by default, and which pods are deleted at the end.
 
     clean_pod_policy: Running (default), All or None, as the string "None".
+    finish_grace_seconds: how long ranks that still run when the job succeeds may go on. Default 30.
     """
     one_of("clean_pod_policy", clean_pod_policy, ("Running", "All", "None"))
     return given(cleanPodPolicy=clean_pod_policy, ttlSecondsAfterFinished=ttl_seconds_after_finished,
-                 activeDeadlineSeconds=active_deadline_seconds, startupDeadlineSeconds=startup_deadline_seconds)
+                 activeDeadlineSeconds=active_deadline_seconds, startupDeadlineSeconds=startup_deadline_seconds,
+                 finishGraceSeconds=finish_grace_seconds)
 
 
 def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = None, max_hang_restarts: int | None = None,
              window_seconds: int | None = None, incident_window_seconds: int | None = None, no_progress_limit: int | None = None,
              avoid_nodes_seconds: int | None = None, backoff_seconds: int | None = None, max_backoff_seconds: int | None = None,
-             force_after_seconds: int | None = None, rules: list | None = None) -> dict:
+             termination_grace_seconds: int | None = None, force_after_seconds: int | None = None, rules: list | None = None) -> dict:
     """Returns how often and when a job is restarted.
 
     max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10, 3 and 5 within 86400.
@@ -60,6 +63,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
     no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods avoid a node that broke. Default 86400.
     backoff_seconds: wait before the second restart in a row, doubling up to max_backoff_seconds. Default 5 and 300.
+    termination_grace_seconds: how long a pod that a restart ends has from SIGTERM to SIGKILL. Default 5.
     force_after_seconds: how long after its grace period a pod that does not end may go on. Default for ever.
     rules: a list of what rule() returns; the first that matches is followed. Default none.
     """
@@ -67,7 +71,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
                  windowSeconds=window_seconds, incidentWindowSeconds=incident_window_seconds,
                  noProgressLimit=no_progress_limit, avoidNodesSeconds=avoid_nodes_seconds,
                  backoffSeconds=backoff_seconds, maxBackoffSeconds=max_backoff_seconds,
-                 forceAfterSeconds=force_after_seconds, rules=listed(rules))
+                 terminationGraceSeconds=termination_grace_seconds, forceAfterSeconds=force_after_seconds, rules=listed(rules))
 
 
 def rule(*, name: str | None = None, roles: list | None = None, container_name: str | None = None, exit_codes: list | None = None, signals: list | None = None,
