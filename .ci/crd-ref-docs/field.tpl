@@ -10,7 +10,7 @@
 {{- end -}}
 
 {{- define "default" -}}
-{{- with . }}`{{ regexReplaceAll "\\s" . "" }}`{{ end -}}
+{{- with . }}`{{ regexReplaceAll "\\s+" . " " | replace "{ }" "{}" | trim }}`{{ end -}}
 {{- end -}}
 
 {{- /* A field is optional unless it is called required; the values of an enumeration are with its type. */ -}}

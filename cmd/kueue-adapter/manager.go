@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -94,14 +95,10 @@ func (o *options) managerOptions() (manager.Options, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), kueue.AddToScheme(scheme)); err != nil {
 		return manager.Options{}, fmt.Errorf("registering types: %w", err)
 	}
-	metrics := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
-	if o.metricsSecure {
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
 	return manager.Options{
 		Scheme:                        scheme,
 		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Metrics:                       metrics,
+		Metrics:                       o.metricsOptions(),
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              name,
@@ -109,6 +106,18 @@ func (o *options) managerOptions() (manager.Options, error) {
 		LeaderElectionReleaseOnCancel: true,
 		Controller:                    config.Controller{MaxConcurrentReconciles: concurrentJobs},
 	}, nil
+}
+
+// metricsOptions returns how /metrics is served. HTTP/2 is off: a caller could open streams before anybody asks for its token.
+func (o *options) metricsOptions() metricsserver.Options {
+	metrics := metricsserver.Options{
+		BindAddress: o.metricsAddress, SecureServing: o.metricsSecure, CertDir: o.metricsCertDir,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+	}
+	if o.metricsSecure {
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return metrics
 }
 
 // cacheSynced reports ready once the caches are filled, so that a rollout waits for a replica that can take over.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -18,6 +19,7 @@ type options struct {
 	leaderElectionNamespace string
 	metricsAddress          string
 	metricsSecure           bool
+	metricsCertDir          string
 	healthAddress           string
 	waitForPodsReady        bool
 	featureGates            string
@@ -35,6 +37,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", o.leaderElectionNamespace, "namespace of the leader's Lease; empty means the pod's own, needed outside a cluster")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
+	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty makes a certificate that nobody has signed")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.BoolVar(&o.waitForPodsReady, "wait-for-pods-ready", o.waitForPodsReady, "tell Kueue when all replicas run; set it if Kueue's configuration has waitForPodsReady, which else evicts every job")
 	f.StringVar(&o.featureGates, "feature-gates", o.featureGates, "Kueue's feature gates, as Kueue itself has them: PartialAdmission=false,... Empty means Kueue's defaults")
@@ -51,11 +54,24 @@ func (o *options) validate() error {
 	case o.logFormat != "json" && o.logFormat != "text":
 		return fmt.Errorf("--log-format %q: write json or text", o.logFormat)
 	}
-	if o.featureGates == "" {
+	if o.featureGates != "" {
+		if err := utilfeature.DefaultMutableFeatureGate.Set(o.featureGates); err != nil {
+			return fmt.Errorf("--feature-gates %q: %w", o.featureGates, err)
+		}
+	}
+	return o.validateCertificate()
+}
+
+// validateCertificate returns an error if the folder of the certificate lacks a file: the metrics server would make do with one
+// that nobody has signed.
+func (o *options) validateCertificate() error {
+	if o.metricsCertDir == "" {
 		return nil
 	}
-	if err := utilfeature.DefaultMutableFeatureGate.Set(o.featureGates); err != nil {
-		return fmt.Errorf("--feature-gates %q: %w", o.featureGates, err)
+	for _, file := range []string{"tls.crt", "tls.key"} {
+		if _, err := os.Stat(filepath.Join(o.metricsCertDir, file)); err != nil {
+			return fmt.Errorf("--metrics-cert-dir %s: it has no %s", o.metricsCertDir, file)
+		}
 	}
 	return nil
 }

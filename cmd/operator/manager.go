@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -80,10 +81,6 @@ func (o *options) managerOptions() (manager.Options, error) {
 	if err != nil {
 		return manager.Options{}, fmt.Errorf("configuring the cache: %w", err)
 	}
-	metrics := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
-	if o.metricsSecure {
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
 	yes := true
 	return manager.Options{
 		Scheme: scheme,
@@ -92,7 +89,7 @@ func (o *options) managerOptions() (manager.Options, error) {
 			EnableReadYourWritesConsistency: &yes,
 			DisableFor:                      []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
-		Metrics:                       metrics,
+		Metrics:                       o.metricsOptions(),
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              electionLease,
@@ -103,6 +100,18 @@ func (o *options) managerOptions() (manager.Options, error) {
 		RetryPeriod:                   &o.retryPeriod,
 		Controller:                    config.Controller{EnableWarmup: &yes},
 	}, nil
+}
+
+// metricsOptions returns how /metrics is served. HTTP/2 is off: a caller could open streams before anybody asks for its token.
+func (o *options) metricsOptions() metricsserver.Options {
+	metrics := metricsserver.Options{
+		BindAddress: o.metricsAddress, SecureServing: o.metricsSecure, CertDir: o.metricsCertDir,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+	}
+	if o.metricsSecure {
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return metrics
 }
 
 // cacheSynced reports ready once the caches are filled, so that a rollout waits for a replica that can take over.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,6 +27,7 @@ type options struct {
 	retryPeriod             time.Duration
 	metricsAddress          string
 	metricsSecure           bool
+	metricsCertDir          string
 	healthAddress           string
 	concurrentJobs          int
 	watchNodes              bool
@@ -56,6 +58,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.retryPeriod, "leader-elect-retry-period", o.retryPeriod, "how long to wait between two tries to get or renew the lease; at most two thirds of the renew deadline")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
+	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty makes a certificate that nobody has signed")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
@@ -88,6 +91,20 @@ func (o *options) validate() error {
 		return fmt.Errorf("--gang %q: write None, Native, Volcano or Coscheduling", o.gang)
 	case o.qps < 0:
 		return fmt.Errorf("--kube-api-qps %v: write 0 for no limit, or a number above it", o.qps)
+	}
+	return o.validateCertificate()
+}
+
+// validateCertificate returns an error if the folder of the certificate lacks a file: the metrics server would make do with one
+// that nobody has signed.
+func (o *options) validateCertificate() error {
+	if o.metricsCertDir == "" {
+		return nil
+	}
+	for _, file := range []string{"tls.crt", "tls.key"} {
+		if _, err := os.Stat(filepath.Join(o.metricsCertDir, file)); err != nil {
+			return fmt.Errorf("--metrics-cert-dir %s: it has no %s", o.metricsCertDir, file)
+		}
 	}
 	return nil
 }

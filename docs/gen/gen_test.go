@@ -24,7 +24,14 @@ const (
 	ReasonJobCreated = "JobCreated"
 )
 `
+	const page = `# API reference
+
+| windowSeconds | counts up to 3.1536e+07, as 1e+06 | Maximum 3.1536e+07 Minimum 60 |
+
+`
 	const want = `# API reference
+
+| windowSeconds | counts up to 31536000, as 1000000 | Maximum 31536000 Minimum 60 |
 
 ## The condition types
 
@@ -42,7 +49,7 @@ Each is absent at first.
 `
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	for name, text := range map[string]string{"in.md": "# API reference\n\n", "conditions.go": source} {
+	for name, text := range map[string]string{"in.md": page, "conditions.go": source} {
 		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

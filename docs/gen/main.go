@@ -11,6 +11,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -39,8 +40,22 @@ func generate(reference, source, output string) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", source, err)
 	}
-	text := strings.TrimSpace(string(page)) + "\n" + tables
+	text := written(strings.TrimSpace(string(page))) + "\n" + tables
 	return os.WriteFile(output, []byte(text), 0o644)
+}
+
+// aFloat is a whole number as Go prints a large float64, which the bounds of the markers become.
+var aFloat = regexp.MustCompile(`\b\d+(\.\d+)?e\+\d+\b`)
+
+// written returns the text with such numbers as people write them.
+func written(text string) string {
+	return aFloat.ReplaceAllStringFunc(text, func(number string) string {
+		value, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return number
+		}
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	})
 }
 
 // constants returns a section for each group of string constants in file, in the file's order.

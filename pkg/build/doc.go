@@ -6,6 +6,9 @@
 // the job avoids with an annotation that names them, and the environment variables that the template does not set itself.
 //
 // Decisions, newest first:
+//   - A template whose own nodes are all to be avoided avoids none: an affinity that its node does not match the kubelet turns
+//     away for ever, and there is no other node for it.
+//   - A spare is near the replicas of any attempt: one that waited for those of a past attempt would never be placed.
 //   - The environment goes into every container and init container: a side-car that watches the training needs it too.
 //   - publishNotReadyAddresses: ranks look each other up before they are ready, so no init container has to wait for DNS.
 package build

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -29,9 +30,13 @@ func tolerateBriefly(spec *corev1.PodSpec) {
 	}
 }
 
-// avoid keeps the pod off the nodes, whatever else its affinity asks for.
+// avoid keeps the pod off the nodes, whatever else its affinity asks for. A template that names its nodes itself gets one of them, if
+// need be one that is to be avoided: there is no other for it.
 func avoid(pod *corev1.Pod, nodes state.Avoided) {
 	delete(pod.Annotations, v1alpha1.AnnotationAvoidedNodes) // a template has none to say
+	if named := namedNodes(&pod.Spec); len(named) > 0 && containsAll(nodes.Required, named) {
+		nodes = state.Avoided{Preferred: append(slices.Clone(nodes.Required), nodes.Preferred...)}
+	}
 	if len(nodes.Required)+len(nodes.Preferred) == 0 {
 		return
 	}
@@ -53,6 +58,36 @@ func avoid(pod *corev1.Pod, nodes state.Avoided) {
 		}
 		pod.Annotations[v1alpha1.AnnotationAvoidedNodes] = strings.Join(nodes.Required, ",")
 	}
+}
+
+// namedNodes returns the nodes that the template names as the only ones it takes; none if it takes others too.
+func namedNodes(spec *corev1.PodSpec) []string {
+	if spec.NodeName != "" {
+		return []string{spec.NodeName}
+	}
+	if host := spec.NodeSelector[corev1.LabelHostname]; host != "" {
+		return []string{host}
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	var all []string
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		isNames := func(r corev1.NodeSelectorRequirement) bool {
+			return r.Operator == corev1.NodeSelectorOpIn && (r.Key == metav1.ObjectNameField || r.Key == corev1.LabelHostname)
+		}
+		requirements := slices.Concat(term.MatchFields, term.MatchExpressions)
+		i := slices.IndexFunc(requirements, isNames)
+		if i < 0 {
+			return nil
+		}
+		all = append(all, requirements[i].Values...)
+	}
+	return all
+}
+
+func containsAll(list, of []string) bool {
+	return !slices.ContainsFunc(of, func(one string) bool { return !slices.Contains(list, one) })
 }
 
 // exclude adds the nodes to each term of the required affinity: the pod fits where one of them does.

@@ -1,6 +1,7 @@
 package build_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -157,4 +158,84 @@ func checkPlacement(t *testing.T, spec *corev1.PodSpec) {
 			}
 		}
 	}
+}
+
+// A template that names its nodes wants those and no other: to avoid them all would leave the pod none. An affinity that its own node
+// does not match the kubelet turns away, again and again.
+func TestATemplateThatNamesItsNodesGetsOneOfThem(t *testing.T) {
+	in := func(key string, nodes ...string) []corev1.NodeSelectorRequirement {
+		return []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: nodes}}
+	}
+	affinity := func(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
+	}
+	hostname := corev1.LabelHostname
+	cases := []struct {
+		name    string
+		change  func(*corev1.PodSpec)
+		avoided []string
+		named   []string // those of the nodes a, b and c that are left
+	}{
+		{"nodeName", func(s *corev1.PodSpec) { s.NodeName = "a" }, []string{"a"}, []string{"a", "b", "c"}},
+		{"nodeName of another", func(s *corev1.PodSpec) { s.NodeName = "a" }, []string{"b"}, []string{"a", "c"}},
+		{"a selector by host name", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{hostname: "a"} }, []string{"a", "b"}, []string{"a", "b", "c"}},
+		{"an affinity by name", func(s *corev1.PodSpec) {
+			s.Affinity = affinity(corev1.NodeSelectorTerm{MatchFields: in("metadata.name", "a")})
+		},
+			[]string{"a"}, []string{"a"}},
+		{"an affinity by host names, one of them well", func(s *corev1.PodSpec) {
+			s.Affinity = affinity(corev1.NodeSelectorTerm{MatchExpressions: in(hostname, "a", "b")})
+		}, []string{"a"}, []string{"b"}},
+		{"an affinity by host names, none of them well", func(s *corev1.PodSpec) {
+			s.Affinity = affinity(corev1.NodeSelectorTerm{MatchExpressions: in(hostname, "a", "b")})
+		}, []string{"a", "b"}, []string{"a", "b"}},
+		{"two affinities, one of them well", func(s *corev1.PodSpec) {
+			s.Affinity = affinity(corev1.NodeSelectorTerm{MatchFields: in("metadata.name", "a")}, corev1.NodeSelectorTerm{MatchFields: in("metadata.name", "b")})
+		}, []string{"a"}, []string{"b"}},
+		{"a name, or anything with a label", func(s *corev1.PodSpec) {
+			s.Affinity = affinity(corev1.NodeSelectorTerm{MatchFields: in("metadata.name", "a")}, corev1.NodeSelectorTerm{MatchExpressions: in("gpu", "yes")})
+		}, []string{"a"}, []string{"b", "c"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var left []string
+			for _, name := range []string{"a", "b", "c"} {
+				if spec := podWith(c.change, c.avoided...); matches(t, spec.Affinity, name) {
+					left = append(left, name)
+				}
+			}
+			if diff := cmp.Diff(c.named, left); diff != "" {
+				t.Errorf("the affinity leaves (-want +got):\n%s", diff)
+			}
+		})
+	}
+	job := builder.Job("j", builder.Workers(1), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) { template.Spec.NodeName = "a" }))
+	pod := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{Required: []string{"a", "b"}})
+	if says, found := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]; found {
+		t.Errorf("the pod says that it avoids %s", says)
+	}
+}
+
+// matches reports whether a node of that name matches the required affinity, as Kubernetes defines it: one of the terms, and all of
+// its requirements. The node's host name is its name, and its label gpu is yes.
+func matches(t *testing.T, affinity *corev1.Affinity, name string) bool {
+	t.Helper()
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return true
+	}
+	is := map[string]string{"metadata.name": name, corev1.LabelHostname: name, "gpu": "yes"}
+	fails := func(r corev1.NodeSelectorRequirement) bool {
+		switch r.Operator {
+		case corev1.NodeSelectorOpIn:
+			return !slices.Contains(r.Values, is[r.Key])
+		case corev1.NodeSelectorOpNotIn:
+			return slices.Contains(r.Values, is[r.Key])
+		default:
+			t.Fatalf("this test does not know %s", r.Operator)
+			return true
+		}
+	}
+	return slices.ContainsFunc(affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(slices.Concat(term.MatchFields, term.MatchExpressions), fails)
+	})
 }

@@ -23,20 +23,36 @@ func KeepNear(pod *corev1.Pod, job *v1alpha1.TrainingJob, topology *v1alpha1.Top
 	if topology == nil {
 		return
 	}
+	near(pod, topology, &metav1.LabelSelector{MatchLabels: map[string]string{
+		v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelAttempt: pod.Labels[v1alpha1.LabelAttempt],
+	}})
+}
+
+// KeepSpareNear gives the spare an affinity to the replicas of whatever attempt: it outlasts theirs. There is none to tiers of
+// Volcano's, which no label of a node has.
+func KeepSpareNear(pod *corev1.Pod, job *v1alpha1.TrainingJob, topology *v1alpha1.Topology) {
+	if topology == nil || topology.Tier != nil {
+		return
+	}
+	near(pod, topology, &metav1.LabelSelector{
+		MatchLabels:      map[string]string{v1alpha1.LabelJobUID: string(job.UID)},
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelAttempt, Operator: metav1.LabelSelectorOpExists}},
+	})
+}
+
+// near gives the pod an affinity to its peers.
+func near(pod *corev1.Pod, topology *v1alpha1.Topology, peers *metav1.LabelSelector) {
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &corev1.Affinity{}
 	}
 	if pod.Spec.Affinity.PodAffinity == nil {
 		pod.Spec.Affinity.PodAffinity = &corev1.PodAffinity{}
 	}
-	affinity := pod.Spec.Affinity.PodAffinity
-	peers := corev1.PodAffinityTerm{TopologyKey: topology.Key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
-		v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelAttempt: pod.Labels[v1alpha1.LabelAttempt],
-	}}}
+	affinity, term := pod.Spec.Affinity.PodAffinity, corev1.PodAffinityTerm{TopologyKey: topology.Key, LabelSelector: peers}
 	if topology.Mode == v1alpha1.TopologyRequired {
-		affinity.RequiredDuringSchedulingIgnoredDuringExecution = append(affinity.RequiredDuringSchedulingIgnoredDuringExecution, peers)
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = append(affinity.RequiredDuringSchedulingIgnoredDuringExecution, term)
 		return
 	}
 	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
-		corev1.WeightedPodAffinityTerm{Weight: preferNear, PodAffinityTerm: peers})
+		corev1.WeightedPodAffinityTerm{Weight: preferNear, PodAffinityTerm: term})
 }

@@ -53,6 +53,8 @@ type notes struct {
 	failedSpares     failedSpares
 	// awaited are the own writes to the job's pods, by UID, that the cache is to show; nil if it shows them all.
 	awaited map[types.UID]awaited
+	// foreign is the pod of a life that the job never had which was told of.
+	foreign types.UID
 	// ahead is the renewal of the progress Lease that was last seen from the future.
 	ahead ahead
 }

@@ -17,6 +17,9 @@
 //   - A node that is not in the cache counts as deleted only if the API server says so too.
 //
 // Decisions, newest first:
+//   - Live lists are read in pages of 500: at a take-over the metadata of 50,000 pods at once took hundreds of megabytes.
+//   - Equal pod templates of cached jobs are held once: 1,000 jobs of a sweep with a script of 100 kB each take 3 MB, not 200.
+//     Templates that differ are all held, as decisions read them; a quota on the number of jobs is what limits those.
 //   - How often spares failed in a row is kept in memory only. After a crash the wait begins with 5 s again.
 //   - A refusal of a spare is noted apart and tried after longer waits: the job needs none of them to go on.
 //   - One namespace holds a quarter of the slots for writes at most, even when nobody else waits: writes that hang for the 30 s

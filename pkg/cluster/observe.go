@@ -45,7 +45,13 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if err != nil {
 		return nil, err
 	}
-	return c.confirmVanished(ctx, s)
+	if s, err = c.confirmVanished(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := c.reportForeign(ctx, s); err != nil {
+		return nil, fmt.Errorf("asking for a newer job than its pods show: %w", err)
+	}
+	return s, nil
 }
 
 func (c *Cluster) addService(ctx context.Context, o *state.Observed) error {
@@ -74,14 +80,12 @@ func (c *Cluster) listPods(ctx context.Context, job *v1alpha1.TrainingJob) ([]co
 
 func addPods(o *state.Observed, pods []corev1.Pod) {
 	for i := range pods {
-		p, named := state.PodOf(o.Job.Name, &pods[i])
-		switch spare, isSpare := state.SpareOf(o.Job.Name, &pods[i]); {
-		case !isControlledBy(&pods[i], o.Job):
+		if !isControlledBy(&pods[i], o.Job) {
 			o.Former = append(o.Former, state.FormerPodOf(&pods[i]))
-		case isSpare:
-			o.Spares = append(o.Spares, spare)
-		case named:
+		} else if p, isReplica := state.PodOf(o.Job.Name, &pods[i]); isReplica {
 			o.Pods = append(o.Pods, p)
+		} else if spare, isSpare := state.SpareOf(o.Job.Name, &pods[i]); isSpare {
+			o.Spares = append(o.Spares, spare)
 		}
 	}
 }

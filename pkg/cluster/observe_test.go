@@ -31,6 +31,21 @@ func TestWhichPodsASnapshotHolds(t *testing.T) {
 	}
 }
 
+// Most pods are replicas, and each look at a job of 10,000 reads as many names: nobody should try those as names of spares.
+func TestTheNameOfAReplicaIsReadOnce(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1))
+	pods := []corev1.Pod{*controlled(job)}
+	once := testing.AllocsPerRun(100, func() { state.PodOf(job.Name, &pods[0]) })
+	o := &state.Observed{Job: job}
+	got := testing.AllocsPerRun(100, func() {
+		o.Pods = o.Pods[:0]
+		addPods(o, pods)
+	})
+	if got > once {
+		t.Errorf("%v allocations for a pod, want the %v of reading it", got, once)
+	}
+}
+
 // Only nodes that a pod could lose are asked for: once each, in order, as the snapshot wants them.
 func TestWhichNodesAreAskedFor(t *testing.T) {
 	s := builder.Snapshot(builder.Job("j", builder.Workers(5)),

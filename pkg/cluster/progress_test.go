@@ -1,11 +1,18 @@
 package cluster
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -30,6 +37,43 @@ func TestARenewalFromTheFutureCountsAsNow(t *testing.T) {
 		clock.SetTime(builder.Epoch.Add(look.now))
 		if got := c.believable(job, builder.Epoch.Add(look.renewed)).Sub(builder.Epoch); got != look.want {
 			t.Errorf("%s: renewed at %v, want %v", look.what, got, look.want)
+		}
+	}
+}
+
+// leases is a cache that has one Lease.
+type leases struct {
+	client.Client
+	lease *coordinationv1.Lease
+}
+
+func (l leases) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	l.lease.DeepCopyInto(o.(*coordinationv1.Lease))
+	return nil
+}
+
+// Rank 0 of an attempt that is over may go on reporting from a node that is cut off from its peers only.
+func TestOnlyThePresentAttemptReportsProgress(t *testing.T) {
+	for _, c := range []struct {
+		attempt string
+		want    bool
+	}{{"", true}, {"2", true}, {"1", false}, {"3", false}, {"two", false}, {"02", false}} {
+		job := builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallRestart))
+		job.Status.Attempt = 2
+		lease := build.ProgressLease(job)
+		renewed := metav1.NewMicroTime(builder.Epoch)
+		lease.Spec.RenewTime = &renewed
+		lease.Annotations = map[string]string{"trainingjob.dev/step": "7"}
+		if c.attempt != "" {
+			lease.Annotations["trainingjob.dev/attempt"] = c.attempt
+		}
+		s := &state.Observed{Job: job}
+		cl := New(leases{lease: lease}, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1})
+		if err := cl.addProgress(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Progress.Step == 7 && !s.Progress.Renewed.IsZero(); got != c.want || !s.HasLease {
+			t.Errorf("attempt %q: it counts %v, want %v; there is a Lease %v: %+v", c.attempt, got, c.want, s.HasLease, s.Progress)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,39 +56,51 @@ func (c *Cluster) answers(ctx context.Context, job *v1alpha1.TrainingJob, cached
 	return true, true, nil
 }
 
+var podList = corev1.SchemeGroupVersion.WithKind("PodList")
+
+// page is how many objects one answer of the API server holds: all pods of a cluster at once would be hundreds of megabytes, most
+// of them managed fields.
+const page = 500
+
 // callRoll asks the API server for the versions of all jobs and for their pods.
 func (c *Cluster) callRoll(ctx context.Context) (map[types.UID]*rolled, error) {
-	jobs, err := c.liveMetadata(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind+"List"))
+	all, names := map[types.UID]*rolled{}, map[client.ObjectKey]*rolled{}
+	err := c.eachLive(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind+"List"), func(job *metav1.PartialObjectMetadata) {
+		entry := &rolled{version: job.ResourceVersion}
+		all[job.UID], names[client.ObjectKeyFromObject(job)] = entry, entry
+	}, client.InNamespace(c.options.Namespace))
 	if err != nil {
 		return nil, fmt.Errorf("listing all jobs from the API server: %w", err)
 	}
-	pods, err := c.liveMetadata(ctx, corev1.SchemeGroupVersion.WithKind("PodList"), client.HasLabels{v1alpha1.LabelJobUID})
+	err = c.eachLive(ctx, podList, func(pod *metav1.PartialObjectMetadata) {
+		if ref := controllerOf(pod); ref != nil {
+			if entry := names[client.ObjectKey{Namespace: pod.Namespace, Name: ref.Name}]; entry != nil {
+				entry.pods = append(entry.pods, pod.UID)
+			}
+		}
+	}, client.InNamespace(c.options.Namespace), client.HasLabels{v1alpha1.LabelJobUID})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of all jobs from the API server: %w", err)
-	}
-	all := make(map[types.UID]*rolled, len(jobs))
-	names := make(map[client.ObjectKey]*rolled, len(jobs))
-	for i := range jobs {
-		entry := &rolled{version: jobs[i].ResourceVersion}
-		all[jobs[i].UID], names[client.ObjectKeyFromObject(&jobs[i])] = entry, entry
-	}
-	for i := range pods {
-		ref := controllerOf(&pods[i])
-		if ref == nil {
-			continue
-		}
-		if entry := names[client.ObjectKey{Namespace: pods[i].Namespace, Name: ref.Name}]; entry != nil {
-			entry.pods = append(entry.pods, pods[i].UID)
-		}
 	}
 	return all, nil
 }
 
-func (c *Cluster) liveMetadata(ctx context.Context, kind schema.GroupVersionKind, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind)
-	err := c.live.List(ctx, list, append(options, client.InNamespace(c.options.Namespace))...)
-	return list.Items, err
+// eachLive shows the metadata of each object of the kind, as the API server has it, to see. That must keep no part of it.
+func (c *Cluster) eachLive(ctx context.Context, kind schema.GroupVersionKind, see func(*metav1.PartialObjectMetadata), options ...client.ListOption) error {
+	next := ""
+	for {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		if err := c.live.List(ctx, list, slices.Concat(options, []client.ListOption{client.Limit(page), client.Continue(next)})...); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			see(&list.Items[i])
+		}
+		if next = list.Continue; next == "" {
+			return nil
+		}
+	}
 }
 
 // strike takes the job off the roll: the roll says nothing of what came after it.

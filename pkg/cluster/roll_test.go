@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +24,7 @@ type registry struct {
 	jobs        []*v1alpha1.TrainingJob
 	pods        []*corev1.Pod
 	gets, lists int
+	largest     int // number of objects in one answer
 }
 
 func (r *registry) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -45,12 +48,23 @@ func (r *registry) List(_ context.Context, l client.ObjectList, options ...clien
 				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: pod.ObjectMeta})
 			}
 		}
-		return nil
+	} else {
+		for _, job := range r.jobs {
+			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: job.ObjectMeta})
+		}
 	}
-	for _, job := range r.jobs {
-		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: job.ObjectMeta})
-	}
+	r.cut(list, chosen)
 	return nil
+}
+
+// cut leaves of the list the page that was asked for.
+func (r *registry) cut(list *metav1.PartialObjectMetadataList, chosen *client.ListOptions) {
+	from, _ := strconv.Atoi(chosen.Continue)
+	list.Items = list.Items[from:]
+	if n := int(chosen.Limit); n > 0 && n < len(list.Items) {
+		list.Items, list.Continue = list.Items[:n], strconv.Itoa(from+n)
+	}
+	r.largest = max(r.largest, len(list.Items))
 }
 
 func running(name, version string) *v1alpha1.TrainingJob {
@@ -78,6 +92,30 @@ func TestAllJobsOfAStartAreComparedByOneRoll(t *testing.T) {
 	}
 	if server.gets != 0 || server.lists != 2 {
 		t.Errorf("%d objects read, %d lists: want none and 2, of jobs and of pods", server.gets, server.lists)
+	}
+}
+
+// An operator that starts in a cluster of 50,000 pods has no room for all their metadata at once.
+func TestTheRollIsReadInPages(t *testing.T) {
+	job := running("a", "100")
+	server := &registry{jobs: []*v1alpha1.TrainingJob{job}}
+	var cached []corev1.Pod
+	for i := range 1234 {
+		pod := podWith(job, fmt.Sprintf("a-%d", i))
+		server.pods, cached = append(server.pods, pod), append(cached, *pod)
+	}
+	c, _ := refusing()
+	c.live = server
+	if err := c.verify(t.Context(), job, cached); err != nil || server.gets > 0 {
+		t.Errorf("a cache that has all pods: %v, %d objects read besides", err, server.gets)
+	}
+	if server.largest > 500 || server.lists != 4 {
+		t.Errorf("%d answers, the largest with %d objects: want 4 with 500 at most", server.lists, server.largest)
+	}
+	c, _ = refusing()
+	c.live = server
+	if err := c.verify(t.Context(), job, cached[:1233]); !apierrors.IsConflict(err) {
+		t.Errorf("a cache without the pod of the last page: %v, want a conflict", err)
 	}
 }
 

@@ -26,7 +26,7 @@ func CacheOptions(namespace string) (cache.Options, error) {
 		DefaultLabelSelector: children,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:           {Label: children, Transform: trimPod},
-			&v1alpha1.TrainingJob{}: {Label: labels.Everything()},
+			&v1alpha1.TrainingJob{}: {Label: labels.Everything(), Transform: newTemplates().trimJob},
 			&corev1.Node{}:          {Label: labels.Everything(), Transform: trimNode},
 		},
 	}

@@ -52,18 +52,20 @@ func (c *Cluster) compare(ctx context.Context, job *v1alpha1.TrainingJob, seen m
 	if live.UID != job.UID || live.ResourceVersion != job.ResourceVersion {
 		return staleCache(job, fmt.Sprintf("it is at resourceVersion %s, the API server at %s", job.ResourceVersion, live.ResourceVersion))
 	}
-	pods := &metav1.PartialObjectMetadataList{}
-	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	if err := c.live.List(ctx, pods, client.InNamespace(job.Namespace), client.HasLabels{v1alpha1.LabelJobUID},
-		client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name}); err != nil {
-		return fmt.Errorf("listing the pods from the API server: %w", err)
-	}
-	for i := range pods.Items {
-		if ref := controllerOf(&pods.Items[i]); ref != nil && ref.Name == job.Name && !seen[pods.Items[i].UID] {
-			return staleCache(job, "it does not show pod "+pods.Items[i].Name)
+	unseen := ""
+	err := c.eachLive(ctx, podList, func(pod *metav1.PartialObjectMetadata) {
+		if ref := controllerOf(pod); ref != nil && ref.Name == job.Name && !seen[pod.UID] {
+			unseen = pod.Name
 		}
+	}, client.InNamespace(job.Namespace), client.HasLabels{v1alpha1.LabelJobUID}, client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name})
+	switch {
+	case err != nil:
+		return fmt.Errorf("listing the pods from the API server: %w", err)
+	case unseen != "":
+		return staleCache(job, "it does not show pod "+unseen)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // staleCache returns the conflict error that asks for another look.

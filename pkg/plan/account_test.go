@@ -125,6 +125,25 @@ func TestANodeThatWasForgivenIsToldWhenItIsAvoidedAgain(t *testing.T) {
 	}
 }
 
+// A template that names a node, and a sysctl that its kubelet forbids, gets a rejection from any node: the others need not know.
+func TestANodeIsToldOfWhatNoPodBringsAbout(t *testing.T) {
+	for reason, want := range map[string]bool{
+		"UnexpectedAdmissionError": true, "NodeShutdown": true,
+		"SysctlForbidden": false, "OutOfcpu": false, "NodeAffinity": false, "NodePorts": false, "TopologyAffinityError": false, "AppArmor": false,
+	} {
+		job := builder.Job("j", builder.Workers(1), builder.StartedAt(0))
+		var onJob, onNode bool
+		for _, e := range plan.Make(builder.Snapshot(job, builder.Failed("worker", 0, builder.Rejected(reason, "")))).Events {
+			if e.Reason == v1alpha1.EventNodeAvoided {
+				onJob, onNode = onJob || e.Node == "", onNode || e.Node != ""
+			}
+		}
+		if !onJob || onNode != want {
+			t.Errorf("%s: told on the job %v, want true; on the node %v, want %v", reason, onJob, onNode, want)
+		}
+	}
+}
+
 // Two exits of the program on a node are the job's business: the node itself is told nothing.
 func TestANodeIsNotToldOfWhatTheProgramDidOnIt(t *testing.T) {
 	exit := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Reason: "Error", Node: "node-worker-0", Pod: "j-worker-0",

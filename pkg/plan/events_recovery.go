@@ -21,8 +21,17 @@ func explained(amendments []policy.Amendment) []Event {
 	return list
 }
 
+// nodesOwn are the reasons of failures that nothing in a pod brings about. Others, as OutOfcpu or SysctlForbidden, whoever may write
+// a template can have from any node that it names.
+var nodesOwn = []string{
+	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager", "NodeShutdown", "UnexpectedAdmissionError",
+}
+
+// IsNodesOwn reports whether a failure of that reason is the node's own, so that it matters to others than the job's owner.
+func IsNodesOwn(reason string) bool { return slices.Contains(nodesOwn, reason) }
+
 // avoidedAnew tells which nodes the job avoids from now on: the job, and those nodes that broke themselves. What the
-// job's program did on a node says nothing about it to others.
+// job's pods did on a node says nothing about it to others.
 func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	for _, n := range next.AvoidedNodes {
@@ -32,7 +41,7 @@ func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
 		list = append(list, warn(v1alpha1.EventNodeAvoided, n.Reason,
 			fmt.Sprintf("New pods avoid %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)))
-		if !state.IsNodeFault(n.Reason) {
+		if !IsNodesOwn(n.Reason) {
 			continue
 		}
 		onNode := warn(v1alpha1.EventNodeAvoided, n.Reason,

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
@@ -36,12 +37,24 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	})
 	return func(step CreatePod) *corev1.Pod {
 		if step.Spare {
-			return build.Spare(job, step.Slot.Role, step.Slot.Index, step.Placement.Avoided, step.Placement.SparePriorityClass)
+			spare := build.Spare(job, step.Slot.Role, step.Slot.Index, step.Placement.Avoided, step.Placement.SparePriorityClass)
+			placeSpare(job, spare, step.Placement.Gang)
+			return spare
 		}
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
 		place(job, pod, step.Placement.Gang)
 		return pod
 	}
+}
+
+// placeSpare has the scheduler of the gang place the spare where the replicas are, without making it one of the gang.
+func placeSpare(job *v1alpha1.TrainingJob, pod *corev1.Pod, scheduler v1alpha1.Gang) {
+	scheduling := ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{})
+	build.Schedule(pod, &scheduling)
+	if provider := gang.For(scheduler); provider != nil {
+		provider.Follow(pod, &scheduling)
+	}
+	build.KeepSpareNear(pod, job, scheduling.Topology)
 }
 
 // place makes the pod one of its gang, and keeps it near the others.

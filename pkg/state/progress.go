@@ -21,6 +21,13 @@ type Progress struct {
 // LeaseName returns the name of the job's progress Lease.
 func LeaseName(job string) string { return job + "-progress" }
 
+// ReportsOn reports whether the progress Lease is about that attempt: it says so, or nothing. A rank of an earlier attempt may
+// still reach the API server from a node that is cut off from its peers.
+func ReportsOn(lease *coordinationv1.Lease, attempt int32) bool {
+	says := lease.Annotations[v1alpha1.AnnotationAttempt]
+	return says == "" || says == strconv.Itoa(int(attempt))
+}
+
 // ProgressOf returns what a progress Lease says.
 func ProgressOf(lease *coordinationv1.Lease) Progress {
 	p := Progress{Checkpoint: lease.Annotations[v1alpha1.AnnotationCheckpoint]}

@@ -47,6 +47,17 @@ func allow(t *testing.T, namespace, user, name string, rule rbacv1.PolicyRule) {
 	})
 }
 
+// allowInCluster gives user rights on what belongs to no namespace.
+func allowInCluster(t *testing.T, name, user string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	create(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
+	create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	})
+}
+
 func TestThePolicyAsksForTheRightsThatThePodsNeed(t *testing.T) {
 	const user = "alice"
 	ns := policed(t)
@@ -70,6 +81,93 @@ func TestThePolicyAsksForTheRightsThatThePodsNeed(t *testing.T) {
 		APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"robot"}, Verbs: []string{"use"},
 	})
 	eventually(t, "a job of a service account that may be used", try(asRobot), "")
+}
+
+// A queue is the name of a Volcano queue, which belongs to no namespace; so does a priority class.
+func TestThePolicyAsksForTheRightToUseQueuesAndPriorityClasses(t *testing.T) {
+	const user = "bob"
+	ns := policed(t)
+	bob, err := connectAs(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allow(t, ns, user, "jobs", rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev"}, Resources: []string{"trainingjobs"}, Verbs: []string{"create", "update", "get"}})
+	allow(t, ns, user, "pods", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}})
+	try := func(change string) func() error {
+		return func() error { return bob.Create(t.Context(), job(t, ns, change), client.DryRunAll) }
+	}
+	eventually(t, "the policy holds", try(`spec: {replicaSpecs: {Worker: {template: {spec: {serviceAccountName: robot}}}}}`), "bob may not use")
+	expectRefusal(t, try(`{}`)(), "")
+
+	const inQueue = `spec: {scheduling: {gang: Volcano, queue: research}}`
+	const noQueue = "bob may not use Volcano queue research: leave scheduling.queue out, or ask for a cluster role with the verb use on queues"
+	expectRefusal(t, try(inQueue)(), noQueue)
+	const noClass = "bob may not use priority class high: leave priorityClassName out, or ask for a cluster role with the verb use on priorityclasses"
+	important := map[string]string{
+		"the gang":    `spec: {scheduling: {priorityClassName: high}}`,
+		"a role":      `spec: {replicaSpecs: {Worker: {template: {spec: {priorityClassName: high}}}}}`,
+		"some spares": `spec: {replicaSpecs: {Worker: {spares: {count: 1, priorityClassName: high}}}}`,
+	}
+	for name, change := range important {
+		t.Run("a priority class of "+name, func(t *testing.T) { expectRefusal(t, try(change)(), noClass) })
+	}
+	t.Run("a queue for a job that waits", func(t *testing.T) {
+		waiting := typed(t, job(t, ns, suspendedJob))
+		create(t, waiting)
+		waiting.Spec.Scheduling = &v1alpha1.Scheduling{Gang: v1alpha1.GangVolcano, Queue: "research"}
+		expectRefusal(t, bob.Update(t.Context(), waiting, client.DryRunAll), noQueue)
+	})
+
+	allowInCluster(t, ns, user,
+		rbacv1.PolicyRule{APIGroups: []string{"scheduling.volcano.sh"}, Resources: []string{"queues"}, ResourceNames: []string{"research"}, Verbs: []string{"use"}},
+		rbacv1.PolicyRule{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"priorityclasses"}, ResourceNames: []string{"high"}, Verbs: []string{"use"}})
+	eventually(t, "a queue that may be used", try(inQueue), "")
+	for name, change := range important {
+		t.Run("a priority class of "+name+" that may be used", func(t *testing.T) { expectRefusal(t, try(change)(), "") })
+	}
+	expectRefusal(t, try(`spec: {scheduling: {gang: Volcano, queue: others}}`)(), "bob may not use Volcano queue others")
+}
+
+// The API server gives an expression the time of two questions about rights, and a policy that of 28.
+func TestThePolicyAsksOfManyNamesInTime(t *testing.T) {
+	const user = "carol"
+	ns := policed(t)
+	carol, err := connectAs(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allow(t, ns, user, "jobs", rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev"}, Resources: []string{"trainingjobs"}, Verbs: []string{"create"}})
+	allow(t, ns, user, "pods", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}})
+	allow(t, ns, user, "robots", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"a", "b", "c", "d"}, Verbs: []string{"use"}})
+	allowInCluster(t, ns, user, rbacv1.PolicyRule{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"priorityclasses"}, ResourceNames: []string{"a", "b", "c", "d"}, Verbs: []string{"use"}})
+	roles := []v1alpha1.Role{v1alpha1.Chief, v1alpha1.PS, v1alpha1.Worker, v1alpha1.Evaluator}
+	// as creates a job whose roles have these service accounts, and priority classes of the same names.
+	as := func(names ...string) func() error {
+		object, specs := job(t, ns), map[string]any{}
+		for i, name := range names {
+			specs[string(roles[i])] = parse(t, `template: {spec: {priorityClassName: `+name+`, serviceAccountName: `+name+`, containers: [{name: main, image: busybox}]}}`)
+		}
+		object.Object["spec"].(map[string]any)["replicaSpecs"] = specs
+		return func() error { return carol.Create(t.Context(), object.DeepCopy(), client.DryRunAll) }
+	}
+	eventually(t, "one name that may not be used", as("e", "e", "e", "e"), "carol may not use service account e in namespace "+ns)
+	eventually(t, "one name for all roles", as("a", "a", "a", "a"), "")
+	eventually(t, "four names", as("a", "b", "c", "d"), "")
+	expectRefusal(t, as("a", "b", "c", "e")(), "carol may not use all of the service accounts ")
+	own := job(t, ns, `spec: {framework: Custom}`)
+	own.Object["spec"].(map[string]any)["replicaSpecs"] = parse(t, `
+Worker: {template: {spec: {serviceAccountName: a, containers: [{name: main, image: busybox}]}}}
+b: {template: {spec: {serviceAccountName: b, containers: [{name: main, image: busybox}]}}}
+c: {template: {spec: {serviceAccountName: c, containers: [{name: main, image: busybox}]}}}
+d: {template: {spec: {serviceAccountName: d, containers: [{name: main, image: busybox}]}}}
+e: {template: {spec: {serviceAccountName: e, containers: [{name: main, image: busybox}]}}}`)
+	expectRefusal(t, carol.Create(t.Context(), own, client.DryRunAll), "a TrainingJob may name 4 service accounts: use fewer")
+	five := job(t, ns, `spec: {scheduling: {priorityClassName: e}}`)
+	five.Object["spec"].(map[string]any)["replicaSpecs"] = parse(t, `
+Chief: {replicas: 1, spares: {count: 1, priorityClassName: a}, template: POD}
+Worker: {spares: {count: 1, priorityClassName: b}, template: {spec: {priorityClassName: c, containers: [{name: main, image: busybox}]}}}
+PS: {template: {spec: {priorityClassName: d, containers: [{name: main, image: busybox}]}}}`)
+	expectRefusal(t, carol.Create(t.Context(), five, client.DryRunAll), "a TrainingJob may name 4 priority classes: use fewer")
 }
 
 func TestThePolicyLetsControllersChangeWhatMakesNoPods(t *testing.T) {

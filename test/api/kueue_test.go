@@ -31,8 +31,8 @@ func TestKueuesAdapterMayDoThisAndNothingElse(t *testing.T) {
 			"/namespaces":                             {"list", "watch"},
 			"events.k8s.io/events":                    {"create", "patch"},
 		},
-		"ClusterRole trainingjob-metrics-auth": onCallers,
-		"Role trainingjob-leader-election":     atHome,
+		"ClusterRole trainingjob-metrics-auth":           onCallers,
+		"Role trainingjob-kueue-adapter-leader-election": atHome(adapterName),
 	}
 	if diff := cmp.Diff(want, granted(t, adapterName, rendered(t, kueue))); diff != "" {
 		t.Errorf("what the adapter may do (-want +got):\n%s", diff)
@@ -81,6 +81,7 @@ func TestAJobOfAQueueIsCreatedSuspended(t *testing.T) {
 	}{
 		{"in a queue", []string{ours, inQueue}, true},
 		{"in a queue, though its author says otherwise", []string{ours, inQueue, `spec: {suspend: false}`}, true},
+		{"in a queue, and the operator's by name", []string{inQueue, `spec: {managedBy: trainingjob.dev/operator}`}, true},
 		{"in a queue, and suspended by its author", []string{ours, inQueue, suspendedJob}, true},
 		{"in no queue", []string{ours}, false},
 		{"with other labels", []string{ours, `metadata: {labels: {team: a}}`}, false},

@@ -22,6 +22,7 @@ const (
 	singleNamespace = "../../manifests/overlays/single-namespace"
 	admission       = "../../manifests/components/admission"
 	kueue           = "../../manifests/components/kueue"
+	tenant          = "../../manifests/tenant"
 )
 
 // operatorName is the name of the operator's Deployment, service account and main role.
@@ -63,12 +64,12 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 }
 
 func TestTheManifestsApplyWithStrictValidation(t *testing.T) {
-	for name, folder := range map[string]string{"base": base, "single namespace": singleNamespace, "admission": admission, "kueue": kueue} {
+	for name, folder := range map[string]string{"base": base, "single namespace": singleNamespace, "admission": admission, "kueue": kueue, "tenant": tenant} {
 		t.Run(name, func(t *testing.T) {
 			// A dry run of an object needs its namespace to exist, whatever it is called.
 			ns := namespace(t, nil)
 			for _, object := range rendered(t, folder) {
-				if object.GetNamespace() != "" {
+				if object.GetNamespace() != "" || folder == tenant {
 					object.SetNamespace(ns)
 				}
 				apply := client.ApplyConfigurationFromUnstructured(object)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// grants says by resource ("group/resource" or a path) which verbs are granted.
+// grants says by resource ("group/resource", with ":name" if the right is on that object only) which verbs are granted.
 type grants map[string][]string
 
 // What the operator may do with jobs and their children, where it watches: everywhere, or in one namespace.
@@ -32,10 +32,13 @@ var onJobs = grants{
 // What it may know of nodes. They belong to no namespace: an operator for one namespace knows nothing of them.
 var onNodes = grants{"/nodes": {"get", "list", "watch"}}
 
-// What it may do in its own namespace.
-var atHome = grants{
-	"coordination.k8s.io/leases": {"create", "get", "update"},
-	"/events":                    {"create"},
+// atHome is what a program may do in its own namespace: lead by the Lease of its name.
+func atHome(name string) grants {
+	return grants{
+		"coordination.k8s.io/leases":         {"create"},
+		"coordination.k8s.io/leases:" + name: {"get", "update"},
+		"/events":                            {"create"},
+	}
 }
 
 // What it may ask about those who read its metrics.
@@ -53,12 +56,12 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 			"ClusterRole trainingjob-operator":     onJobs,
 			"ClusterRole trainingjob-nodes":        onNodes,
 			"ClusterRole trainingjob-metrics-auth": onCallers,
-			"Role trainingjob-leader-election":     atHome,
+			"Role trainingjob-leader-election":     atHome(operatorName),
 		}},
 		"in one namespace": {singleNamespace, map[string]grants{
 			"Role trainingjob-operator":            onJobs,
 			"ClusterRole trainingjob-metrics-auth": onCallers,
-			"Role trainingjob-leader-election":     atHome,
+			"Role trainingjob-leader-election":     atHome(operatorName),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,12 +175,20 @@ func rules(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRule 
 // flat returns what the rules grant together. A verb that is granted twice is there twice.
 func flat(rules []rbacv1.PolicyRule) grants {
 	flat := grants{}
+	add := func(resource string, verbs []string) {
+		all := slices.Concat(flat[resource], verbs) // what two rules grant is granted
+		slices.Sort(all)
+		flat[resource] = all
+	}
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
-				verbs := slices.Concat(flat[group+"/"+resource], rule.Verbs) // what two rules grant is granted
-				slices.Sort(verbs)
-				flat[group+"/"+resource] = verbs
+				for _, name := range rule.ResourceNames {
+					add(group+"/"+resource+":"+name, rule.Verbs)
+				}
+				if len(rule.ResourceNames) == 0 {
+					add(group+"/"+resource, rule.Verbs)
+				}
 			}
 		}
 	}

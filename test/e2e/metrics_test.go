@@ -16,10 +16,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// suspects returns how many jobs avoid the node, as the metrics of the lab's operator say.
+// suspects returns how many namespaces have jobs that avoid the node as it broke, as the metrics of the lab's operator say.
 func suspects(node string) int {
 	GinkgoHelper()
-	found := regexp.MustCompile(fmt.Sprintf(`(?m)^trainingjob_avoided_nodes\{node=%q\} (\d+)$`, node)).FindStringSubmatch(metrics())
+	found := regexp.MustCompile(fmt.Sprintf(`(?m)^trainingjob_avoided_nodes\{kind="fault",node=%q\} (\d+)$`, node)).FindStringSubmatch(metrics())
 	if found == nil {
 		return 0
 	}

@@ -35,6 +35,8 @@ const AnnotationAvoidedNodes = Group + "/avoided-nodes"
 const (
 	// AnnotationStep is the training's step, a whole number that grows.
 	AnnotationStep = Group + "/step"
+	// AnnotationAttempt is the TRAININGJOB_ATTEMPT of who reports: what another attempt than the present one reports does not count.
+	AnnotationAttempt = Group + "/attempt"
 	// AnnotationCheckpoint names the latest checkpoint.
 	AnnotationCheckpoint = Group + "/checkpoint"
 )

@@ -29,8 +29,10 @@
 //   - PET_NNODES of an elastic job is minReplicas:maxReplicas, plus the master on both sides, so scaling changes no
 //     replica's variables but WORLD_SIZE, which is the size when the pod was made. torchrun does not read that one.
 //   - PET_NPROC_PER_NODE is auto, as in PyTorchJob v1, if the role asks for a GPU: the number of devices that torch
-//     sees. Else 1, torchrun's own default: auto would start one process per CPU it counts, which may be all of the
-//     node's. For other accelerators, write --nproc-per-node.
+//     sees. It is the number of Gaudi, Ascend and Intel devices or Neuron cores, which auto does not count in every torch
+//     (distributed/run.py, determine_local_world_size). Else 1, torchrun's own default: auto would start one process per CPU
+//     it counts, which may be all of the node's. So it is for GPUs of a resource claim (DRA), as nothing in the pod says what
+//     a claim holds, and for MIG slices, as a process sees one of them only. For these, write --nproc-per-node.
 //   - The port is the container port named pytorchjob-port, else torch's 29500; PyTorchJob v1 had 23456.
 //   - PYTHONUNBUFFERED, which PyTorchJob v1 sets too: a killed rank's last lines are what explains the failure.
 //   - An evaluator gets no MASTER_ADDR: it is not of the collective, and torchrun in it runs alone.
@@ -133,14 +135,31 @@ func member(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	return env
 }
 
+// counted are the resources that torchrun's auto does not count, each unit of which is a process's own; a prefix ends with "*".
+var counted = []string{"habana.ai/gaudi", "huawei.com/Ascend*", "aws.amazon.com/neuroncore", "gpu.intel.com/i915", "gpu.intel.com/xe"}
+
 // processes returns how many processes torchrun starts in a pod of the role.
 func processes(job *v1alpha1.TrainingJob, role v1alpha1.Role) string {
+	hasGPU, most := false, int64(0)
 	for _, c := range job.Spec.ReplicaSpecs[role].Template.Spec.Containers {
-		for resource := range c.Resources.Limits {
-			if strings.Contains(string(resource), "gpu") {
-				return "auto"
+		for resource, quantity := range c.Resources.Limits {
+			if slices.ContainsFunc(counted, func(known string) bool { return isNamed(string(resource), known) }) {
+				most = max(most, quantity.Value())
 			}
+			hasGPU = hasGPU || strings.Contains(string(resource), "gpu")
 		}
 	}
-	return "1"
+	switch {
+	case most > 0:
+		return strconv.FormatInt(most, 10)
+	case hasGPU:
+		return "auto"
+	default:
+		return "1"
+	}
+}
+
+func isNamed(resource, known string) bool {
+	prefix, isPrefix := strings.CutSuffix(known, "*")
+	return resource == known || isPrefix && strings.HasPrefix(resource, prefix)
 }

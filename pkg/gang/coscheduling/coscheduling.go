@@ -8,6 +8,8 @@
 package coscheduling
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	coschedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
@@ -42,9 +44,12 @@ func (Provider) Resize(minimum int32) map[string]any {
 // Join names the group in the pod's label, and the plug-ins' scheduler unless the template names another.
 func (Provider) Join(pod *corev1.Pod, group string) {
 	pod.Labels[coschedulingv1alpha1.PodGroupLabel] = group
-	if pod.Spec.SchedulerName == "" {
-		pod.Spec.SchedulerName = scheduler
-	}
+	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduler)
+}
+
+// Follow names the plug-ins' scheduler unless the template names another.
+func (Provider) Follow(pod *corev1.Pod, _ *v1alpha1.Scheduling) {
+	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduler)
 }
 
 // Read returns the group's minMember.

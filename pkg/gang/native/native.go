@@ -58,6 +58,9 @@ func (Provider) Join(pod *corev1.Pod, group string) {
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(group)}
 }
 
+// Follow does nothing: Kubernetes' own scheduler is that of any pod.
+func (Provider) Follow(*corev1.Pod, *v1alpha1.Scheduling) {}
+
 // Read returns the group's gang.minCount, and the scheduler's word while it has not placed it.
 func (Provider) Read(o state.Object) (minimum int32, waiting state.Trouble) {
 	group, isGroup := o.(*schedulingv1beta1.PodGroup)

@@ -10,6 +10,8 @@
 package volcano
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
@@ -59,8 +61,18 @@ func (Provider) Join(pod *corev1.Pod, group string) {
 		pod.Annotations = map[string]string{}
 	}
 	pod.Annotations[volcanov1beta1.KubeGroupNameAnnotationKey] = group
-	if pod.Spec.SchedulerName == "" {
-		pod.Spec.SchedulerName = scheduler
+	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduler)
+}
+
+// Follow names Volcano as the pod's scheduler unless the template names another, and the queue of the group that Volcano makes for a
+// pod that has none.
+func (Provider) Follow(pod *corev1.Pod, scheduling *v1alpha1.Scheduling) {
+	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduler)
+	if scheduling.Queue != "" {
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[volcanov1beta1.QueueNameAnnotationKey] = scheduling.Queue
 	}
 }
 

@@ -34,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     wait = commands.add_parser("wait", help="wait until a job has finished, print a line per change of phase")
     wait.add_argument("name", metavar="NAME")
     wait.set_defaults(run=_wait)
-    for command, default in ((submit, "the file's, else the namespace default"), (wait, "the namespace default")):
+    for command, default in ((submit, "the file's, else kubectl's"), (wait, "kubectl's")):
         command.add_argument("-n", "--namespace", help=f"default: {default}")
         command.add_argument("--timeout", type=float, metavar="SECONDS", help="of waiting; default: none")
     return parser
@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _submit(args, connect) -> None:
     job = _read(args.file)
-    client = connect(args.namespace or job.get("metadata", {}).get("namespace") or "default")
+    client = connect(args.namespace or job.get("metadata", {}).get("namespace"))
     name = client.submit(job)
     print(name, flush=True)
     if args.wait:
@@ -50,7 +50,7 @@ def _submit(args, connect) -> None:
 
 
 def _wait(args, connect) -> None:
-    _follow(connect(args.namespace or "default"), args.name, args.timeout)
+    _follow(connect(args.namespace), args.name, args.timeout)
 
 
 def _follow(client, name: str, timeout_seconds: float | None) -> None:

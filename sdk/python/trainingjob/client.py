@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, List
 
 from .errors import JobFailed, JobNotFound
 from .follow import condition, countdown, states
@@ -12,16 +12,16 @@ from .manifest import KIND
 class Client:
     """TrainingJobs of one namespace.
 
-    namespace: default "default".
+    namespace: default that of kubectl's context, else that of the pod this runs in, else "default".
     api: an object with the methods of trainingjob.kube.Kube. Default Kube(), which connects as kubectl would, or as a
     pod of the cluster; Kube(api_client) takes a kubernetes.client.ApiClient of your own.
     """
 
-    def __init__(self, namespace: str = "default", api=None):
+    def __init__(self, namespace: str | None = None, api=None):
         if api is None:
             from .kube import Kube  # late: manifests do not need the kubernetes package
             api = Kube()
-        self.namespace = namespace
+        self.namespace: str = namespace or getattr(api, "namespace", None) or "default"
         self._api = api
 
     def submit(self, job: dict) -> str:
@@ -64,7 +64,7 @@ class Client:
         raise TimeoutError(f"TrainingJob {name} has not finished within {timeout_seconds} seconds: it is "
                            f"{status.get('phase') or 'not yet seen by the operator'}, {status.get('message', '')}")
 
-    def events(self, name: str) -> list[dict]:
+    def events(self, name: str) -> List[dict]:
         """Returns the Events about the job, oldest first: dicts of time, type, reason and message, all strings.
 
         Those of an earlier job of the same name are among them until Kubernetes forgets them (1 hour by default).
@@ -106,7 +106,7 @@ class Client:
             return
         raise TimeoutError(f"TrainingJob {name} or a pod of it is still there after {timeout_seconds} seconds")
 
-    def list(self) -> list[dict]:
+    def list(self) -> List[dict]:
         """Returns the jobs of the namespace, by name."""
         return sorted(self._api.list(self.namespace), key=lambda job: job["metadata"]["name"])
 

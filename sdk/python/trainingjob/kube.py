@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Iterator
+from typing import Iterator, List
 
 import urllib3
 from kubernetes import client, config, watch
@@ -17,6 +17,7 @@ from .errors import NO_ANSWER, ApiError, JobNotFound
 RESOURCE = ("trainingjob.dev", "v1alpha1")
 PLURAL = "trainingjobs"
 CONNECT_SECONDS = 10
+NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 SILENCE_SECONDS = 5  # after the end of a watch that the server was asked for: then the connection is dead
 
 
@@ -25,10 +26,15 @@ class Kube:
 
     api_client (kubernetes.client.ApiClient): the connection. Default: as kubectl would (KUBECONFIG, ~/.kube/config),
     else as a pod of the cluster.
+
+    namespace: the one that kubectl would ask, or else that of the pod; None for a connection of your own.
     """
 
     def __init__(self, api_client=None):
-        self._api = api_client or _connect()
+        self.namespace: str | None = None
+        if api_client is None:
+            api_client, self.namespace = _connect()
+        self._api = api_client
         self._jobs = client.CustomObjectsApi(self._api)
         self._core = client.CoreV1Api(self._api)
 
@@ -40,7 +46,7 @@ class Kube:
         with _answer(name, namespace):
             return self._jobs.get_namespaced_custom_object(*RESOURCE, namespace, PLURAL, name)
 
-    def list(self, namespace: str) -> list[dict]:
+    def list(self, namespace: str) -> List[dict]:
         with _answer():
             return self._jobs.list_namespaced_custom_object(*RESOURCE, namespace, PLURAL)["items"]
 
@@ -68,7 +74,7 @@ class Kube:
             for event in events:
                 yield event["type"], event["raw_object"]
 
-    def events(self, namespace: str, name: str) -> list[dict]:
+    def events(self, namespace: str, name: str) -> List[dict]:
         """Returns the Events about the job, as the API has them."""
         about = f"involvedObject.kind=TrainingJob,involvedObject.name={name}"
         with _answer():
@@ -77,15 +83,26 @@ class Kube:
 
 
 def _connect():
+    """Returns the connection, and the namespace that goes with it."""
     configuration = client.Configuration()
     try:
         config.load_kube_config(client_configuration=configuration)
+        namespace = config.list_kube_config_contexts()[1]["context"].get("namespace")
     except config.ConfigException as no_file:
         try:
             config.load_incluster_config(client_configuration=configuration)
         except config.ConfigException:
             raise ApiError(NO_ANSWER, f"no cluster to talk to: set KUBECONFIG, or run in a pod ({no_file})") from None
-    return client.ApiClient(configuration)
+        namespace = _namespace_of_pod()
+    return client.ApiClient(configuration), namespace
+
+
+def _namespace_of_pod() -> str | None:
+    try:
+        with open(NAMESPACE_FILE, encoding="utf-8") as file:
+            return file.read().strip() or None
+    except OSError:
+        return None
 
 
 @contextlib.contextmanager

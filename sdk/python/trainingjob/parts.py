@@ -10,16 +10,21 @@ SCOPES = ("Replica", "Role", "Job")
 
 
 def elastic(min_replicas: int, max_replicas: int, *, shrink_after_seconds: int | None = None,
-            grow_after_seconds: int | None = None) -> dict:
+            grow_after_seconds: int | None = None, rendezvous_backend: str | None = None,
+            rendezvous_endpoint: str | None = None, rendezvous_conf: list | None = None) -> dict:
     """Returns the bounds between which workers may be scaled while the job runs, each 1 to 10000.
 
     shrink_after_seconds: how long a worker may fit nowhere before it is parked. Default 300.
     grow_after_seconds: how long workers are parked before they are tried again. Default 600.
+    rendezvous_backend, rendezvous_endpoint, rendezvous_conf: torchrun's: c10d (default), etcd or etcd-v2; host:port, default the
+        job's leader; a list of "key=value", default none. PyTorch only.
     """
+    one_of("rendezvous_backend", rendezvous_backend, ("c10d", "etcd", "etcd-v2"))
     within("min_replicas", min_replicas, 1, MAX_REPLICAS, required=True)
     within("max_replicas", max_replicas, min_replicas, MAX_REPLICAS, required=True)
+    rendezvous = given(backend=rendezvous_backend, endpoint=rendezvous_endpoint, conf=listed(rendezvous_conf)) or None
     return given(minReplicas=min_replicas, maxReplicas=max_replicas, shrinkAfterSeconds=shrink_after_seconds,
-                 growAfterSeconds=grow_after_seconds)
+                 growAfterSeconds=grow_after_seconds, rendezvous=rendezvous)
 
 
 def spares(count: int, *, command: list | None = None, priority_class: str | None = None) -> dict:
@@ -34,33 +39,39 @@ def spares(count: int, *, command: list | None = None, priority_class: str | Non
 
 
 def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finished: int | None = None,
-               active_deadline_seconds: int | None = None, startup_deadline_seconds: int | None = None) -> dict:
+               active_deadline_seconds: int | None = None, startup_deadline_seconds: int | None = None,
+               finish_grace_seconds: int | None = None) -> dict:
     """Returns deadlines, in seconds and none by default, and which pods are deleted at the end.
 
     clean_pod_policy: Running (default), All or None, as the string "None".
+    finish_grace_seconds: how long ranks that still run when the job succeeds may go on. Default 30.
     """
     one_of("clean_pod_policy", clean_pod_policy, ("Running", "All", "None"))
     return given(cleanPodPolicy=clean_pod_policy, ttlSecondsAfterFinished=ttl_seconds_after_finished,
-                 activeDeadlineSeconds=active_deadline_seconds, startupDeadlineSeconds=startup_deadline_seconds)
+                 activeDeadlineSeconds=active_deadline_seconds, startupDeadlineSeconds=startup_deadline_seconds,
+                 finishGraceSeconds=finish_grace_seconds)
 
 
 def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = None, max_hang_restarts: int | None = None,
-             window_seconds: int | None = None, no_progress_limit: int | None = None, avoid_nodes_seconds: int | None = None,
-             backoff_seconds: int | None = None, max_backoff_seconds: int | None = None, force_after_seconds: int | None = None,
-             rules: list | None = None) -> dict:
+             window_seconds: int | None = None, incident_window_seconds: int | None = None, no_progress_limit: int | None = None,
+             avoid_nodes_seconds: int | None = None, backoff_seconds: int | None = None, max_backoff_seconds: int | None = None,
+             termination_grace_seconds: int | None = None, force_after_seconds: int | None = None, rules: list | None = None) -> dict:
     """Returns how often and when a job is restarted.
 
     max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10, 3 and 5 within 86400.
+    incident_window_seconds: how much later a lost node may take an incident over, and what was charged be given back. Default 60.
     no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods avoid a node that broke. Default 86400.
     backoff_seconds: wait before the second restart in a row, doubling up to max_backoff_seconds. Default 5 and 300.
+    termination_grace_seconds: how long a pod that a restart ends has from SIGTERM to SIGKILL. Default 5.
     force_after_seconds: how long after its grace period a pod that does not end may go on. Default for ever.
     rules: a list of what rule() returns; the first that matches is followed. Default none.
     """
     return given(maxRestarts=max_restarts, maxOOMRestarts=max_oom_restarts, maxHangRestarts=max_hang_restarts,
-                 windowSeconds=window_seconds, noProgressLimit=no_progress_limit, avoidNodesSeconds=avoid_nodes_seconds,
+                 windowSeconds=window_seconds, incidentWindowSeconds=incident_window_seconds,
+                 noProgressLimit=no_progress_limit, avoidNodesSeconds=avoid_nodes_seconds,
                  backoffSeconds=backoff_seconds, maxBackoffSeconds=max_backoff_seconds,
-                 forceAfterSeconds=force_after_seconds, rules=listed(rules))
+                 terminationGraceSeconds=termination_grace_seconds, forceAfterSeconds=force_after_seconds, rules=listed(rules))
 
 
 def rule(*, name: str | None = None, roles: list | None = None, container_name: str | None = None, exit_codes: list | None = None, signals: list | None = None,

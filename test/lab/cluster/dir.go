@@ -41,7 +41,7 @@ func (d Dir) prepare() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := os.MkdirAll(string(d), 0o755); err != nil {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return fmt.Errorf("creating the work folder: %w", err)
 	}
 	entries, err := os.ReadDir(string(d))

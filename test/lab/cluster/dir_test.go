@@ -47,6 +47,21 @@ func TestALiveLabIsLeftAloneAndADeadOneRemoved(t *testing.T) {
 	}
 }
 
+// etcd of the lab asks nobody who calls, and the folder has every key: it is not for other users of the machine.
+func TestTheFolderIsItsOwnersAlone(t *testing.T) {
+	dir := Dir(filepath.Join(t.TempDir(), "lab"))
+	if err := dir.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(string(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o700 {
+		t.Errorf("the folder has mode %o, want 700", got)
+	}
+}
+
 func TestAFolderOfSomebodyElseIsLeftAlone(t *testing.T) {
 	dir := Dir(t.TempDir())
 	if err := os.WriteFile(dir.file("thesis.tex"), nil, 0o600); err != nil {

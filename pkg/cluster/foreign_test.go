@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/events"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// Whoever may patch pods can make one that looks like a later life of a job's replica. The job stands still then, and must say so.
+func TestAPodOfALifeThatTheJobNeverHadIsToldOnce(t *testing.T) {
+	const live = "7"
+	job := func(version string) *v1alpha1.TrainingJob {
+		j := builder.Job("j", builder.Workers(1), builder.StartedAt(0))
+		j.ResourceVersion = version
+		return j
+	}
+	for name, c := range map[string]struct {
+		cached string // resourceVersion
+		pod    builder.SnapshotOption
+		want   int
+	}{
+		"the job's own pod":                  {live, builder.Running("worker", 0), 0},
+		"of a later life, in an old cache":   {"6", builder.Running("worker", 0, builder.Life(9, 0)), 0},
+		"of a life that there never was":     {live, builder.Running("worker", 0, builder.Life(9, 0)), 1},
+		"of a life that is over, which goes": {live, builder.Running("worker", 0, builder.Life(0, 0)), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, _ := refusing()
+			told := events.NewFakeRecorder(10)
+			cl.live, cl.events = &registry{jobs: []*v1alpha1.TrainingJob{job(live)}}, told
+			s := builder.Snapshot(job(c.cached), c.pod)
+			for range 3 {
+				if err := cl.reportForeign(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(told.Events) != c.want {
+				t.Fatalf("%d Events, want %d", len(told.Events), c.want)
+			}
+			if c.want > 0 {
+				if event := <-told.Events; !strings.Contains(event, "Warning NameConflict Pod j-worker-0-a9r0 is of a life that this job never had") {
+					t.Errorf("told: %s", event)
+				}
+			}
+		})
+	}
+}

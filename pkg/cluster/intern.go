@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"runtime"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// templates holds one copy of each pod template that some cached job has. Jobs are many and their templates few: the roles of a
+// job, the runs of a sweep, and every version of a job that a change of its status makes have the same ones.
+type templates struct {
+	mu    sync.Mutex
+	known map[fingerprint]*sharedTemplate
+}
+
+type fingerprint [sha256.Size]byte
+
+// sharedTemplate is a template and how many of the cached jobs' roles have it.
+type sharedTemplate struct {
+	template corev1.PodTemplateSpec
+	users    int
+}
+
+func newTemplates() *templates { return &templates{known: map[fingerprint]*sharedTemplate{}} }
+
+// trimJob returns a job with only what decisions need, whose templates are shared with other jobs that have the same. Who reads the
+// cache without a copy must not write to them, nor to anything else there.
+func (t *templates) trimJob(o any) (any, error) {
+	job, ok := o.(*v1alpha1.TrainingJob)
+	if !ok {
+		return o, nil
+	}
+	trimmed := *job
+	trimmed.ManagedFields = nil
+	trimmed.Annotations = only(job.Annotations, v1alpha1.AnnotationQueueMessage)
+	trimmed.Spec.ReplicaSpecs = maps.Clone(job.Spec.ReplicaSpecs)
+	used := make([]fingerprint, 0, len(trimmed.Spec.ReplicaSpecs))
+	for role, replicas := range trimmed.Spec.ReplicaSpecs {
+		text, err := replicas.Template.Marshal()
+		if err != nil {
+			return nil, fmt.Errorf("reading the template of %s of job %s/%s: %w", role, job.Namespace, job.Name, err)
+		}
+		key := fingerprint(sha256.Sum256(text))
+		replicas.Template = t.share(key, replicas.Template)
+		trimmed.Spec.ReplicaSpecs[role] = replicas
+		used = append(used, key)
+	}
+	runtime.AddCleanup(&trimmed, t.release, used)
+	return &trimmed, nil
+}
+
+// share returns the template that is known by its fingerprint; this one if there is none.
+func (t *templates) share(key fingerprint, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := t.known[key]
+	if known == nil {
+		known = &sharedTemplate{template: template}
+		t.known[key] = known
+	}
+	known.users++
+	return known.template
+}
+
+// release drops the templates that a job had which is in no cache any more, where nobody else has them.
+func (t *templates) release(used []fingerprint) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, key := range used {
+		if known := t.known[key]; known.users > 1 {
+			known.users--
+		} else {
+			delete(t.known, key)
+		}
+	}
+}

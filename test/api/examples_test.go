@@ -1,0 +1,99 @@
+//go:build e2e
+
+package api_test
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// example reads the objects of a file, the first of which is the job.
+func example(t *testing.T, name string) (*v1alpha1.TrainingJob, []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../examples/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(string(text), "\n---\n")
+	job := new(v1alpha1.TrainingJob)
+	if err := yaml.Unmarshal([]byte(documents[0]), job); err != nil {
+		t.Fatal(err)
+	}
+	return job, documents[1:]
+}
+
+// Whoever has the token of the example can make a job that hangs look alive: that is not for the training.
+func TestInTheExampleOfProgressOnlyTheSideCarHasAToken(t *testing.T) {
+	job, _ := example(t, "progress.yaml")
+	master := job.Spec.ReplicaSpecs[v1alpha1.Master].Template.Spec
+	if master.AutomountServiceAccountToken == nil || *master.AutomountServiceAccountToken {
+		t.Error("Kubernetes mounts the token into every container")
+	}
+	var readers []string
+	for _, c := range slices.Concat(master.InitContainers, master.Containers) {
+		if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "token" }) {
+			readers = append(readers, c.Name)
+		}
+	}
+	if !slices.Equal(readers, []string{"report"}) {
+		t.Errorf("the token is in the containers %q, want report", readers)
+	}
+}
+
+// Peers reach a pod, others do not, and one that was taken out of the job's Service is no peer any more.
+func TestWhoReachesAnIsolatedJob(t *testing.T) {
+	job, others := example(t, "isolated.yaml")
+	job.UID = "uid"
+	own := new(networkingv1.NetworkPolicy)
+	if err := yaml.UnmarshalStrict([]byte(others[0]), own); err != nil {
+		t.Fatal(err)
+	}
+	shared := find[networkingv1.NetworkPolicy](t, rendered(t, tenant), "NetworkPolicy", "trainingjobs")
+	worker := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{}).Labels
+	other := job.DeepCopy()
+	other.Name, other.UID = "other", "other"
+	neighbour := build.Pod(other, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{}).Labels
+	fenced := maps.Clone(worker)
+	delete(fenced, v1alpha1.LabelJobName)
+	for name, c := range map[string]struct {
+		policy *networkingv1.NetworkPolicy
+		from   map[string]string
+		want   bool
+	}{
+		"a peer, of a job that isolates itself":           {own, worker, true},
+		"a rank on a lost node, of one that does":         {own, fenced, false},
+		"another job, of one that does":                   {own, neighbour, false},
+		"another job of a namespace that lets in its own": {shared, neighbour, true},
+		"a pod of no job, in such a namespace":            {shared, map[string]string{"app": "notebook"}, false},
+	} {
+		if !selects(t, &c.policy.Spec.PodSelector, worker) {
+			t.Errorf("%s: the policy does not select the worker", name)
+		}
+		from := c.policy.Spec.Ingress[0].From[0]
+		if got := selects(t, from.PodSelector, c.from); got != c.want || from.NamespaceSelector != nil {
+			t.Errorf("%s: reaches the worker %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func selects(t *testing.T, by *metav1.LabelSelector, pod map[string]string) bool {
+	t.Helper()
+	selector, err := metav1.LabelSelectorAsSelector(by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return selector.Matches(labels.Set(pod))
+}

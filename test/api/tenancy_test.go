@@ -1,0 +1,186 @@
+//go:build e2e
+
+package api_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The namespaces of overlays/single-namespace: the operator's own and the team's.
+const (
+	ownNamespace  = "trainingjob-training"
+	teamNamespace = "training"
+)
+
+func TestTheOperatorOfOneNamespaceRunsInAnotherOne(t *testing.T) {
+	objects := rendered(t, singleNamespace)
+	for _, object := range objects {
+		isOfTeam := object.GetName() == operatorName && (object.GetKind() == "Role" || object.GetKind() == "RoleBinding")
+		switch got := object.GetNamespace(); {
+		case isOfTeam && got != teamNamespace:
+			t.Errorf("%s %s is in namespace %s, want the team's", object.GetKind(), object.GetName(), got)
+		case !isOfTeam && got != "" && got != ownNamespace:
+			t.Errorf("%s %s is in namespace %s, want the operator's", object.GetKind(), object.GetName(), got)
+		}
+	}
+	binding := find[rbacv1.RoleBinding](t, objects, "RoleBinding", operatorName)
+	if got := binding.Subjects[0]; got.Name != operatorName || got.Namespace != ownNamespace {
+		t.Errorf("the team's Role is bound to %v", got)
+	}
+	args := find[appsv1.Deployment](t, objects, "Deployment", operatorName).Spec.Template.Spec.Containers[0].Args
+	if want := "--namespace=" + teamNamespace; args[len(args)-1] != want {
+		t.Errorf("the operator runs with %q, want %s", args, want)
+	}
+	// Two installations must not take a binding from each other: only those of roles for people may have the same name.
+	for _, object := range objects {
+		if object.GetKind() == "ClusterRoleBinding" && object.GetName() != "trainingjob-metrics-auth."+ownNamespace {
+			t.Errorf("ClusterRoleBinding %s does not have the operator's namespace in its name", object.GetName())
+		}
+	}
+}
+
+// It is started here with the rights of the overlay, in two namespaces that exist for that, and those alone.
+func TestTheOperatorOfOneNamespaceLeadsAndGetsReadyWithTheseRights(t *testing.T) {
+	own, team := namespace(t, nil), namespace(t, nil)
+	objects := rendered(t, singleNamespace)
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: operatorName, Namespace: own}
+	for name, in := range map[string]string{operatorName: team, "trainingjob-leader-election": own} {
+		role := find[rbacv1.Role](t, objects, "Role", name)
+		binding := find[rbacv1.RoleBinding](t, objects, "RoleBinding", name)
+		role.Namespace, binding.Namespace, binding.Subjects = in, in, []rbacv1.Subject{account}
+		create(t, role)
+		create(t, binding)
+	}
+	user := "system:serviceaccount:" + own + ":" + operatorName
+	expectPodsIn(t, user, map[string]bool{team: true, own: false, "default": false})
+
+	health := freeAddress(t)
+	ctx, stop := context.WithCancel(t.Context())
+	process := exec.CommandContext(ctx, "../../bin/operator", "--kubeconfig", kubeconfigOf(t, user), "--namespace", team, "--watch-nodes=false",
+		"--leader-elect", "--leader-election-namespace", own, "--metrics-bind-address=0", "--health-probe-bind-address", health)
+	process.Stderr = t.Output()
+	if err := process.Start(); err != nil {
+		t.Fatalf("%v: run make build first", err)
+	}
+	defer func() {
+		stop()
+		_ = process.Wait() // it was killed
+	}()
+	isReady := func(ctx context.Context) (bool, error) {
+		var lease coordinationv1.Lease
+		err := admin.Get(ctx, client.ObjectKey{Namespace: own, Name: operatorName}, &lease)
+		return err == nil && lease.Spec.HolderIdentity != nil && answers(ctx, "http://"+health+"/readyz"), nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 30*time.Second, true, isReady); err != nil {
+		t.Errorf("the operator did not get ready: %v", err)
+	}
+}
+
+// expectPodsIn fails unless user may list the pods of just these namespaces. Roles take a moment.
+func expectPodsIn(t *testing.T, user string, want map[string]bool) {
+	t.Helper()
+	c, err := connectAs(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ns, allowed := range want {
+		sentence := "pods is forbidden"
+		if allowed {
+			sentence = ""
+		}
+		eventually(t, "the pods of "+ns, func() error { return c.List(t.Context(), &corev1.PodList{}, client.InNamespace(ns)) }, sentence)
+	}
+}
+
+// kubeconfigOf returns the path of a kubeconfig with which the API server takes its user for another one.
+func kubeconfigOf(t *testing.T, user string) string {
+	t.Helper()
+	access := &clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"lab": {Server: config.Host, CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData}},
+		Contexts:       map[string]*clientcmdapi.Context{"lab": {Cluster: "lab", AuthInfo: "lab"}},
+		CurrentContext: "lab",
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"lab": {
+			Token: config.BearerToken, ClientCertificate: config.CertFile, ClientCertificateData: config.CertData,
+			ClientKey: config.KeyFile, ClientKeyData: config.KeyData, Impersonate: user,
+		}},
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*access, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// freeAddress returns an address of this machine that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// answers reports whether the URL answers 200.
+func answers(ctx context.Context, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, err = io.Copy(io.Discard, response.Body)
+	return err == nil && response.StatusCode == http.StatusOK
+}
+
+func TestOnlyLabelledNamespacesReachTheMetrics(t *testing.T) {
+	for name, folder := range map[string]string{operatorName: base, adapterName: kueue} {
+		policy := find[networkingv1.NetworkPolicy](t, rendered(t, folder), "NetworkPolicy", name)
+		if len(policy.Spec.Ingress) != 1 || len(policy.Spec.Ingress[0].From) != 1 {
+			t.Fatalf("%s lets in %v", name, policy.Spec.Ingress)
+		}
+		from := policy.Spec.Ingress[0].From[0].NamespaceSelector
+		if from == nil || from.MatchLabels["metrics"] != "enabled" {
+			t.Errorf("%s lets in %v", name, from)
+		}
+		// What the API server listens at: kubeadm 6443, managed clusters 443, minikube 8443, MicroK8s 16443.
+		for _, port := range []int32{443, 6443, 8443, 16443} {
+			if !allowsOut(policy, port) {
+				t.Errorf("%s cannot reach an API server at port %d", name, port)
+			}
+		}
+	}
+}
+
+func allowsOut(policy *networkingv1.NetworkPolicy, port int32) bool {
+	for _, rule := range policy.Spec.Egress {
+		for _, p := range rule.Ports {
+			if p.Port != nil && *p.Port == intstr.FromInt32(port) {
+				return true
+			}
+		}
+	}
+	return false
+}
