@@ -141,9 +141,6 @@ func (p *Process) apply(r *server.Request, awaited bool) (client.Object, error) 
 	case awaited:
 		p.awaited[r.Kind] = p.world.Server.Length(r.Kind)
 	}
-	if err == nil && r.Kind == server.Jobs && r.Status && p.decision != nil {
-		p.decision.Recorded = true
-	}
 	return answer, err
 }
 
