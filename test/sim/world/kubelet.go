@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,9 @@ func HasEnded(pod *corev1.Pod) bool {
 	return len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil
 }
 
+// tellsPodAfter is how long after the end of a container a kubelet says that its pod has ended. Recorded were 1.1 to 1.9 s.
+const tellsPodAfter = 1500 * time.Millisecond
+
 // move lets the scheduler or the kubelet of a pod do what is next.
 func (w *World) move(pod *corev1.Pod) {
 	switch {
@@ -32,7 +36,9 @@ func (w *World) move(pod *corev1.Pod) {
 		w.schedule(pod)
 	case !w.downAt[pod.Spec.NodeName].IsZero():
 	case HasEnded(pod) && !IsOver(pod):
-		w.closePod(pod)
+		if w.Clock.Since(pod.Status.ContainerStatuses[0].State.Terminated.FinishedAt.Time) >= tellsPodAfter {
+			w.closePod(pod)
+		}
 	case pod.DeletionTimestamp != nil:
 		w.end(pod)
 	case pod.Status.Phase == corev1.PodPending && w.NoImage[pod.Spec.Hostname]:
@@ -150,8 +156,8 @@ func (w *World) end(pod *corev1.Pod) {
 	}
 }
 
-// Exit ends the processes of a pod with a code. A kubelet tells it of the container first and of the pod a second later, or,
-// now and then, of both at once.
+// Exit ends the processes of a pod with a code. A kubelet tells it of the container first and of the pod a second later; now and
+// then, by chance, of both at once. Recorded were 56 of 58 ends in two versions.
 func (w *World) Exit(pod *corev1.Pod, code int32, message string) {
 	w.say("kubelet: %s exits with %d", pod.Name, code)
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
@@ -161,7 +167,7 @@ func (w *World) Exit(pod *corev1.Pod, code int32, message string) {
 		}
 		pod.Status.ContainerStatuses = container(corev1.ContainerState{Terminated: end})
 		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
-		if w.Chance == nil || w.oneIn(4) {
+		if w.oneIn(8) {
 			pod.Status.Phase = phaseAfter(end)
 		}
 	})

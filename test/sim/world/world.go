@@ -46,6 +46,8 @@ type World struct {
 
 	bound  int
 	downAt map[string]time.Time
+	// sweepAt is when the garbage collector removes the pods of a node.
+	sweepAt map[string]time.Time
 }
 
 // Habits say how often things go wrong: percents, and one in how many.
@@ -78,7 +80,7 @@ func (c *Clock) Elapsed() time.Duration { return c.now.Sub(builder.Epoch) }
 // New returns a world with three nodes and no job.
 func New() *World {
 	clock := &Clock{now: builder.Epoch}
-	w := &World{Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Deaf: map[string]bool{}, Polite: 143, downAt: map[string]time.Time{}}
+	w := &World{Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Deaf: map[string]bool{}, Polite: 143, downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}}
 	for _, name := range []string{"node-0", "node-1", "node-2"} {
 		w.must(&server.Request{User: NodeController, Verb: server.Create, Kind: server.Nodes, Key: client.ObjectKey{Name: name},
 			Object: newNode(name)})
