@@ -183,6 +183,7 @@ func TestTwoOperators(t *testing.T) {
 			all = append(all,
 				variant{fmt.Sprintf("late_write_%d", k+1), oneWrite{at: k + 1, outcome: operator.CrashLate}},
 				variant{fmt.Sprintf("frozen_at_write_%d", k+1), oneWrite{at: k + 1, outcome: operator.Freeze}},
+				variant{fmt.Sprintf("slow_at_write_%d", k+1), oneWrite{at: k + 1, outcome: operator.Slow}},
 				variant{fmt.Sprintf("write_%d_twice", k+1), oneWrite{at: k + 1, outcome: operator.Twice}})
 		}
 		for behind := range 6 {

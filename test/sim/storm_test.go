@@ -108,7 +108,7 @@ type storm struct {
 
 var wrongs = append([]operator.Outcome{
 	operator.CrashBefore, operator.CrashBefore, operator.CrashAfter, operator.CrashAfter, operator.CrashLate, operator.CrashLate,
-	operator.Twice, operator.Twice, operator.Freeze, operator.Freeze, operator.Freeze,
+	operator.Twice, operator.Twice, operator.Freeze, operator.Freeze, operator.Freeze, operator.Slow, operator.Slow,
 }, operator.Errors...)
 
 func (s *storm) write(r *run, _ int, _ *server.Request) operator.Outcome {
@@ -116,7 +116,7 @@ func (s *storm) write(r *run, _ int, _ *server.Request) operator.Outcome {
 		return operator.Done
 	}
 	o := wrongs[s.rng.IntN(len(wrongs))]
-	if o == operator.Freeze && r.frozen != nil {
+	if (o == operator.Freeze || o == operator.Slow) && r.frozen != nil {
 		return operator.Done
 	}
 	return o
@@ -237,6 +237,12 @@ func (s *storm) meddle(r *run) {
 		s.again(r)
 	case 2, 3, 4, 5:
 		r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = ptr.To(!spec.IsSuspended() && s.rng.IntN(2) == 0) })
+	case 41:
+		if job := r.Job(); job != nil && job.Spec.Elastic == nil {
+			r.Suspend(true)
+			r.Scale(1 + s.rng.IntN(4))
+			r.Suspend(false)
+		}
 	case 6, 7, 8, 9, 10, 11, 12, 13:
 		if job := r.Job(); job != nil && job.Spec.Elastic != nil {
 			e := job.Spec.Elastic

@@ -36,6 +36,8 @@ type World struct {
 	NoImage map[string]bool
 	// Deaf are the host names whose pods do not end when they are told to.
 	Deaf map[string]bool
+	// Homeless are the host names whose pods fit on no node.
+	Homeless map[string]bool
 	// Rejecting is why nodes turn away the pods that come to them, by name.
 	Rejecting map[string]string
 	// Skew is by how much the clocks of nodes are ahead, by name.
@@ -89,7 +91,7 @@ func (c *Clock) Elapsed() time.Duration { return c.now.Sub(builder.Epoch) }
 func New() *World {
 	clock := &Clock{now: builder.Epoch}
 	w := &World{
-		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{},
+		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
 		Skew: map[string]time.Duration{}, Polite: 143,
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
 	}
