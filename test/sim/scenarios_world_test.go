@@ -11,6 +11,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
 )
 
 // withEvaluator is a job beside which an evaluator looks on.
@@ -19,7 +20,7 @@ var withEvaluator = []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chie
 // worlds are the stories of what kubelets, nodes and clusters do that is not a job's fault.
 var worlds = []scenario{
 	{name: "startup_deadline_runs_not_while_pods_end", job: []builder.JobOption{pytorch, builder.Workers(2), builder.StartupDeadline(20)},
-		want: leaderSucceeded(1, 1, 1), before: func(r *run) { r.Deaf["j-worker-0"] = true }, every: 3,
+		want: leaderSucceeded(1, 1, 1), before: func(r *run) { r.Deaf["j-worker-0"] = true }, alone: true,
 		play: func(r *run) {
 			r.running()
 			r.exit(1, "worker-1")
@@ -64,7 +65,7 @@ var worlds = []scenario{
 			tries := r.refuse(nil)
 			for _, pod := range r.Pods() {
 				if pod.Name == "j-worker-spare-0" {
-					r.DeletePod("user", pod)
+					r.DeletePod(world.User, pod)
 				}
 			}
 			r.wait(10 * time.Minute)
@@ -74,7 +75,7 @@ var worlds = []scenario{
 			clear(r.Rejecting)
 			r.succeed("worker-0")
 		}},
-	{name: "pod_never_ends", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), every: 3,
+	{name: "pod_never_ends", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), alone: true,
 		before: func(r *run) { r.Deaf["j-worker-0"] = true },
 		play: func(r *run) {
 			r.running()
@@ -155,7 +156,7 @@ var worlds = []scenario{
 			}
 			r.running()
 			r.wait(3 * time.Minute)
-			r.DeletePod("user", r.pod("worker-1"))
+			r.DeletePod(world.User, r.pod("worker-1"))
 			r.restarted(1)
 			r.promptly(5*time.Second, "the lost one is back", r.running)
 			r.succeed("worker-0")

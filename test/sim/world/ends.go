@@ -87,6 +87,7 @@ func (w *World) startAgain(pod *corev1.Pod) {
 				c.State, c.RestartCount = w.started(pod), c.RestartCount+1
 			}
 		}
+		w.setReady(pod)
 	})
 }
 

@@ -53,17 +53,21 @@ func (w *World) prepare(pod *corev1.Pod) {
 		})
 	case len(pod.Spec.InitContainers) > len(pod.Status.InitContainerStatuses):
 		w.initialize(pod)
-	case w.isByChance(w.Habits.Unstartable):
+	case w.cannotStart(pod):
 		w.StartError(pod)
 	default:
 		w.run(pod)
 	}
 }
 
+func (w *World) cannotStart(pod *corev1.Pod) bool {
+	return w.Unstartable[pod.Spec.Hostname] || w.isByChance(w.Habits.Unstartable)
+}
+
 // initialize runs the init containers, of which those that go on beside the others stay; one may fail.
 func (w *World) initialize(pod *corev1.Pod) {
 	code := int32(0)
-	if w.isByChance(w.Habits.Unstartable) {
+	if w.cannotStart(pod) {
 		code = 5
 	}
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
@@ -87,7 +91,8 @@ func (w *World) run(pod *corev1.Pod) {
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodRunning
 		pod.Status.ContainerStatuses = containers(pod, w.started(pod))
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.nodeTime(pod)}}
+		pod.Status.Conditions = nil
+		w.setReady(pod)
 	})
 }
 
@@ -142,6 +147,11 @@ func (w *World) started(pod *corev1.Pod) corev1.ContainerState {
 // nodeTime is the time as the pod's node has it, in whole seconds: its clock may be wrong.
 func (w *World) nodeTime(pod *corev1.Pod) metav1.Time {
 	return metav1.NewTime(w.Clock.Now().Add(w.Skew[pod.Spec.NodeName])).Rfc3339Copy()
+}
+
+func (w *World) setReady(pod *corev1.Pod) {
+	dropReady(pod)
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.nodeTime(pod)})
 }
 
 // dropReady takes the condition Ready away.

@@ -34,6 +34,8 @@ type World struct {
 	Habits Habits
 	// NoImage are the host names whose image is never pulled.
 	NoImage map[string]bool
+	// Unstartable are the host names whose first container, or init container, cannot be started or fails.
+	Unstartable map[string]bool
 	// Deaf are the host names whose pods do not end when they are told to.
 	Deaf map[string]bool
 	// Homeless are the host names whose pods fit on no node.
@@ -91,7 +93,7 @@ func (c *Clock) Elapsed() time.Duration { return c.now.Sub(builder.Epoch) }
 func New() *World {
 	clock := &Clock{now: builder.Epoch}
 	w := &World{
-		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
+		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
 		Skew: map[string]time.Duration{}, Polite: 143,
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
 	}
