@@ -156,11 +156,6 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
 	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60}
-	if false && rng.IntN(4) == 0 {
-		for _, node := range nodes {
-			r.Skew[node] = time.Duration(rng.IntN(7)-3) * time.Second
-		}
-	}
 	if rng.IntN(10) == 0 {
 		r.Server.Unserved = map[server.Kind]bool{server.PodGroups: true}
 	}

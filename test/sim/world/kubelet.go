@@ -15,6 +15,9 @@ import (
 // tellsPodAfter is how long after the end of a container a kubelet says that its pod has ended. Recorded were 1.1 to 1.9 s.
 const tellsPodAfter = 1500 * time.Millisecond
 
+// startsAgainAfter is how long after its end a container is started again in its pod.
+const startsAgainAfter = time.Second
+
 // move lets the scheduler or the kubelet of a pod do what is next.
 func (w *World) move(pod *corev1.Pod) {
 	switch {
@@ -31,7 +34,9 @@ func (w *World) move(pod *corev1.Pod) {
 	case pod.DeletionTimestamp != nil:
 		w.end(pod)
 	case isRestarting(pod):
-		w.startAgain(pod)
+		if w.Clock.Since(w.endedAt[pod.UID]) >= startsAgainAfter {
+			w.startAgain(pod)
+		}
 	case pod.Status.Phase == corev1.PodPending:
 		w.prepare(pod)
 	default:
