@@ -20,7 +20,7 @@ var withEvaluator = []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chie
 // worlds are the stories of what kubelets, nodes and clusters do that is not a job's fault.
 var worlds = []scenario{
 	{name: "startup_deadline_runs_not_while_pods_end", job: []builder.JobOption{pytorch, builder.Workers(2), builder.StartupDeadline(20)},
-		want: leaderSucceeded(1, 1, 1), before: func(r *run) { r.Deaf["j-worker-0"] = true }, alone: true,
+		want: leaderSucceeded(1, 1, 1), before: func(r *run) { r.Deaf["j-worker-0"] = true }, every: 3,
 		play: func(r *run) {
 			r.running()
 			r.exit(1, "worker-1")
@@ -75,7 +75,7 @@ var worlds = []scenario{
 			clear(r.Rejecting)
 			r.succeed("worker-0")
 		}},
-	{name: "pod_never_ends", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), alone: true,
+	{name: "pod_never_ends", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), every: 3,
 		before: func(r *run) { r.Deaf["j-worker-0"] = true },
 		play: func(r *run) {
 			r.running()
@@ -112,6 +112,13 @@ var worlds = []scenario{
 			r.Scale(4)
 			r.Suspend(false)
 			r.succeed("worker-0") // which waits for four that run
+		}},
+	{name: "success_told_of_the_container_only", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.exit(0, "worker-0")
+			r.exit(1, "worker-1") // for want of the other; the kubelet has yet to say that the pod of worker-0 has succeeded
+			r.phase(v1alpha1.PhaseSucceeded)
 		}},
 	{name: "rejected_alone", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 1, 0), every: 2,
 		before: func(r *run) { r.Rejecting["node-1"] = "UnexpectedAdmissionError" },

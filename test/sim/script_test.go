@@ -26,8 +26,6 @@ type scenario struct {
 	want   outcome
 	// every is of how many writes and reads one is made to go wrong, when runs repeat the scenario; 0 is all of them.
 	every int
-	// alone keeps runs from repeating the scenario with faults.
-	alone bool
 }
 
 // outcome is what is to become of a job.

@@ -159,6 +159,11 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	if rng.IntN(10) == 0 {
 		r.Server.Unserved = map[server.Kind]bool{server.PodGroups: true}
 	}
+	if rng.IntN(4) == 0 {
+		for _, node := range nodes {
+			r.Skew[node] = time.Duration(rng.IntN(7)-3) * time.Second
+		}
+	}
 	r.begin(tell)
 	r.Submit(seedJob(rng))
 	return r, s

@@ -43,6 +43,9 @@ var faults = []struct {
 	{file: "no-such-command", pod: "worker-0", steps: []step{later, isDeleted}, prepare: func(w *world.World, pod *corev1.Pod) {
 		w.Unstartable[pod.Spec.Hostname] = true
 	}},
+	{file: "image-missing", pod: "worker-0", steps: []step{isDeleted}, prepare: func(w *world.World, pod *corev1.Pod) {
+		w.NoImage[pod.Spec.Hostname] = true
+	}},
 	{file: "init-fails", pod: "worker-0", steps: []step{later, isDeleted}, prepare: func(w *world.World, pod *corev1.Pod) {
 		w.Unstartable[pod.Spec.Hostname] = true
 		pod.Spec.InitContainers = []corev1.Container{{Name: "prep"}}

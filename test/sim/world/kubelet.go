@@ -108,8 +108,10 @@ func (w *World) end(pod *corev1.Pod) {
 	case w.Chance != nil && w.Chance.IntN(max(1, w.Habits.Lazy)) > 0:
 	case w.oneIn(3):
 		w.Remove(Kubelet, pod)
-	case pod.Status.Phase == corev1.PodPending:
+	case pod.Status.Phase == corev1.PodPending && len(pod.Status.ContainerStatuses) == 0:
 		w.Remove(Kubelet, pod)
+	case pod.Status.Phase == corev1.PodPending:
+		w.Forget(pod)
 	case w.Chance == nil:
 		w.Exit(pod, w.Polite, "")
 	default:
