@@ -7,7 +7,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
@@ -22,35 +24,50 @@ type Reconciler struct {
 	metrics *metrics
 }
 
-// Reconcile does for one job: observe, plan, record, act.
+// Reconcile passes the job once and says when to look at it again.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	s, err := r.cluster.Observe(ctx, req.NamespacedName)
+	again, err := Pass(ctx, r.cluster, req.NamespacedName, r.metrics.record)
+	return ctrl.Result{RequeueAfter: again}, err
+}
+
+// Cluster is what a pass needs of the cluster: *cluster.Cluster, or what a simulation puts around it.
+type Cluster interface {
+	Observe(ctx context.Context, job client.ObjectKey) (*state.Snapshot, error)
+	Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.Plan) error
+	Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error
+	Retry(job *v1alpha1.TrainingJob) time.Time
+}
+
+// Pass does for one job: observe, plan, record, act. recorded is called with what was recorded. It returns after which time to look
+// at the job again although nothing happens, 0 for never; and an error after which the job is to be tried again.
+func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v1alpha1.TrainingJob, *plan.Plan)) (again time.Duration, err error) {
+	s, err := c.Observe(ctx, job)
 	if err != nil || s == nil {
 		return settle("observing", err)
 	}
 	p := plan.Make(s)
-	if err := r.cluster.Record(ctx, s.Job, &p); err != nil {
+	if err := c.Record(ctx, s.Job, &p); err != nil {
 		return settle("recording", err)
 	}
-	r.metrics.record(s.Job, &p)
-	if err := r.cluster.Act(ctx, s.Job, p.Steps); err != nil {
+	recorded(s.Job, &p)
+	if err := c.Act(ctx, s.Job, p.Steps); err != nil {
 		return settle("acting", err)
 	}
-	wake := state.Earliest(p.Wake, r.cluster.Retry(s.Job))
+	wake := state.Earliest(p.Wake, c.Retry(s.Job))
 	if wake.IsZero() {
-		return ctrl.Result{}, nil
+		return 0, nil
 	}
-	return ctrl.Result{RequeueAfter: max(wake.Sub(s.Now), time.Millisecond)}, nil
+	return max(wake.Sub(s.Now), time.Millisecond), nil
 }
 
 // settle asks for another try: in silence after a conflict, with the error otherwise.
-func settle(doing string, err error) (ctrl.Result, error) {
+func settle(doing string, err error) (again time.Duration, _ error) {
 	switch {
 	case err == nil:
-		return ctrl.Result{}, nil
+		return 0, nil
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: retryConflict}, nil
+		return retryConflict, nil
 	default:
-		return ctrl.Result{}, fmt.Errorf("%s: %w", doing, err)
+		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
 }

@@ -32,7 +32,8 @@ const (
 	retryAtMost = time.Minute
 )
 
-func retries() workqueue.TypedRateLimiter[reconcile.Request] {
+// Retries returns how long a job waits after an error, by the number of errors in a row.
+func Retries() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryAtMost)
 }
 
@@ -57,7 +58,7 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 		Watches(&corev1.Pod{}, podEvents()).
 		Owns(&corev1.Service{}).
 		Owns(&coordinationv1.Lease{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent, RateLimiter: retries()})
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent, RateLimiter: Retries()})
 	if options.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}

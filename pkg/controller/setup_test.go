@@ -8,7 +8,7 @@ import (
 )
 
 func TestAnErrorIsRetriedWithinAMinute(t *testing.T) {
-	limiter := retries()
+	limiter := Retries()
 	job := reconcile.Request{}
 	if first := limiter.When(job); first > 10*time.Millisecond {
 		t.Errorf("the first retry comes after %v", first)

@@ -29,42 +29,58 @@ const (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podEvents asks for a look at the job of a pod: at once if the pod breaks, a moment later if it only comes on, and
-// not at all if nothing has changed that a decision reads.
+// podEvents asks for a look at the job of a pod, as soon as PodLook has it.
 func podEvents() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { look(e.Object, q, gatherProgress) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(e.Object, q, gatherEnds) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			was, is := podOf(e.ObjectOld), podOf(e.ObjectNew)
-			switch {
-			case reflect.DeepEqual(was, is):
-			case is.Phase == corev1.PodFailed || is.Exit != nil || !is.Deleted.IsZero():
-				look(e.ObjectNew, q, 0)
-			default:
-				look(e.ObjectNew, q, gatherProgress)
-			}
-		},
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { look(nil, e.Object, e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(e.Object, nil, e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { look(e.ObjectOld, e.ObjectNew, e.ObjectNew, q) },
 	}
 }
 
-func look(o client.Object, q queue, after time.Duration) {
-	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
-		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}}, after)
+// look asks for a look at the job that controls the pod o, which has changed from was to is.
+func look(was, is, o client.Object, q queue) {
+	before, _ := was.(*corev1.Pod)
+	after, _ := is.(*corev1.Pod)
+	wait, asked := PodLook(before, after)
+	if ref := metav1.GetControllerOfNoCopy(o); asked && ref != nil {
+		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}}, wait)
 	}
 }
 
-// podOf returns what a decision reads of a pod; of one that no job controls, nothing.
-func podOf(o client.Object) state.Pod {
-	pod, isPod := o.(*corev1.Pod)
-	ref := metav1.GetControllerOfNoCopy(o)
-	if !isPod || ref == nil {
+// PodLook returns how long the look at the job of a pod that has changed can wait: not at all if the pod breaks, a moment if it
+// only comes on or is gone. asked is false if nothing has changed that a decision reads. was is nil for a new pod, is for one
+// that is gone.
+func PodLook(was, is *corev1.Pod) (wait time.Duration, asked bool) {
+	switch {
+	case is == nil:
+		return gatherEnds, true
+	case was == nil:
+		return gatherProgress, true
+	}
+	before, after := podOf(was), podOf(is)
+	switch {
+	case reflect.DeepEqual(before, after):
+		return 0, false
+	case after.Phase == corev1.PodFailed || after.Exit != nil || !after.Deleted.IsZero():
+		return 0, true
+	default:
+		return gatherProgress, true
+	}
+}
+
+// podOf returns what a decision reads of a pod; of one that no job controls, nothing. The resourceVersion changes with every write
+// and only makes sure that a deletion is of the pod as it was read.
+func podOf(pod *corev1.Pod) state.Pod {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
 		return state.Pod{}
 	}
-	if p, named := state.PodOf(ref.Name, pod); named {
-		return p
+	p, named := state.PodOf(ref.Name, pod)
+	if !named {
+		p, _ = state.SpareOf(ref.Name, pod)
 	}
-	p, _ := state.SpareOf(ref.Name, pod)
+	p.Version = ""
 	return p
 }
 
@@ -82,18 +98,24 @@ func nodeEvents(c *cluster.Cluster) handler.EventHandler {
 	return handler.Funcs{
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object, q) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if !reflect.DeepEqual(trouble(e.ObjectOld), trouble(e.ObjectNew)) {
+			was, _ := e.ObjectOld.(*corev1.Node)
+			is, _ := e.ObjectNew.(*corev1.Node)
+			if NodeLook(was, is) {
 				ask(ctx, e.ObjectNew, q)
 			}
 		},
 	}
 }
 
-// trouble returns what may make a node's pods count as lost.
-func trouble(o client.Object) any {
-	node, isNode := o.(*corev1.Node)
-	if !isNode {
-		return nil
+// NodeLook reports whether the jobs that have pods on a node must be looked at because it has changed: it may make its pods count
+// as lost, or not any more. is is nil for a node that is gone.
+func NodeLook(was, is *corev1.Node) bool {
+	switch {
+	case was == nil: // no pod is on it yet
+		return false
+	case is == nil:
+		return true
+	default:
+		return !reflect.DeepEqual(was.Spec.Taints, is.Spec.Taints) || !reflect.DeepEqual(was.Status.Conditions, is.Status.Conditions)
 	}
-	return []any{node.Spec.Taints, node.Status.Conditions}
 }

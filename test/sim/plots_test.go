@@ -73,3 +73,12 @@ func refused(err error, reason string) func(*run) {
 		r.succeed("worker-0")
 	}
 }
+
+// promptly holds against the clock how long it takes until the wait is over, if nothing goes wrong with the operators.
+func (r *run) promptly(most time.Duration, what string, wait func()) {
+	begin := r.Clock.Now()
+	wait()
+	if _, undisturbed := r.faults.(nothing); undisturbed && r.Clock.Since(begin) > most {
+		r.check.Violate("liveness: until %s it took %v, more than %v", what, r.Clock.Since(begin), most)
+	}
+}

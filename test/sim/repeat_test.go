@@ -73,6 +73,12 @@ func (o oneWrite) write(_ *run, n int, _ *server.Request) operator.Outcome {
 	return operator.Done
 }
 
+// lies reports whether the answer was wrong: no API server says that an object is not there, or has changed, that is there and has
+// the UID that the request asks for.
+func (o oneWrite) lies() bool {
+	return o.outcome == operator.NotFound || o.outcome == operator.Conflict
+}
+
 // delay is how long a late request is on its way: long enough for another operator to have moved on.
 func (oneWrite) delay(*run) time.Duration { return 7 * time.Second }
 
@@ -183,6 +189,7 @@ func TestTwoOperators(t *testing.T) {
 			all = append(all,
 				variant{fmt.Sprintf("late_write_%d", k+1), oneWrite{at: k + 1, outcome: operator.CrashLate}},
 				variant{fmt.Sprintf("frozen_at_write_%d", k+1), oneWrite{at: k + 1, outcome: operator.Freeze}},
+				variant{fmt.Sprintf("slow_at_write_%d", k+1), oneWrite{at: k + 1, outcome: operator.Slow}},
 				variant{fmt.Sprintf("write_%d_twice", k+1), oneWrite{at: k + 1, outcome: operator.Twice}})
 		}
 		for behind := range 6 {

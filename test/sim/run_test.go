@@ -95,6 +95,16 @@ func (r *run) Frozen(p *operator.Process) {
 	r.frozen = nil
 }
 
+// Slow lets time pass while a request of p is under way. One process is held up at a time.
+func (r *run) Slow(p *operator.Process) {
+	if r.frozen != nil {
+		return
+	}
+	r.frozen = p
+	r.faults.thaw(r)
+	r.frozen = nil
+}
+
 // lead makes p the leader. It was waiting until now, and its cache is as old as the faults have it.
 func (r *run) lead(p *operator.Process) {
 	for _, q := range r.operators {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
 )
@@ -27,7 +28,7 @@ func failed(reason string, attempt, restarts, charged int32) outcome {
 }
 
 // scenarios are the stories with a name.
-var scenarios = slices.Concat(basics, gangs, rows)
+var scenarios = slices.Concat(basics, gangs, rows, worlds)
 
 // basics are the stories of jobs whose pods are scheduled one by one.
 var basics = []scenario{
@@ -39,7 +40,7 @@ var basics = []scenario{
 		want: leaderSucceeded(0, 1, 1), play: func(r *run) {
 			r.running()
 			r.exit(137, "worker-1")
-			r.restarted(1)
+			r.promptly(time.Second, "the failure is counted", func() { r.restarted(1) }) // before the kubelet says it of the pod
 			r.succeed("chief-0")
 		}},
 	{name: "scope_role", job: []builder.JobOption{builder.Leader(v1alpha1.Launcher), builder.Workers(3), builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
@@ -102,8 +103,9 @@ var basics = []scenario{
 	{name: "success_races_failure", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
 		play: func(r *run) {
 			r.running()
-			r.Exit(r.pod("worker-1"), 1, "")
 			r.Exit(r.pod("worker-0"), 0, "")
+			r.Tick(2 * time.Second) // the operator is not looking while the kubelet says so of the pod, too
+			r.Exit(r.pod("worker-1"), 1, "")
 			r.phase(v1alpha1.PhaseSucceeded)
 		}},
 	{name: "suspend_resume", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
@@ -188,8 +190,18 @@ var basics = []scenario{
 			r.running()
 			node := r.pod("worker-1").Spec.NodeName
 			r.FailNode(node)
-			r.restarted(1)
+			r.promptly(operator.LostAfter+time.Second, "the loss of the node is counted", func() { r.restarted(1) })
 			r.TaintNode(node)
+			r.succeed("worker-0")
+		}},
+	{name: "node_out_of_service", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 0),
+		play: func(r *run) {
+			r.running()
+			node := r.pod("worker-1").Spec.NodeName
+			r.FailNode(node)
+			r.wait(8 * time.Second)
+			r.TaintNode(node)
+			r.promptly(time.Second, "the loss of the node is counted", func() { r.restarted(1) })
 			r.succeed("worker-0")
 		}},
 	{name: "every_node_is_needed", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 0),
@@ -232,11 +244,20 @@ var basics = []scenario{
 		play: func(r *run) {
 			r.running()
 			r.DeleteNode(r.pod("worker-1").Spec.NodeName)
-			r.restarted(1)
+			r.promptly(time.Second, "the loss of the node is counted", func() { r.restarted(1) })
 			r.succeed("worker-0")
 		}},
 	{name: "pod_deleted_by_hand", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0),
 		play: lost(func(r *run, pod *corev1.Pod) { r.DeletePod(world.User, pod) })},
+	{name: "pod_deleted_and_slow_to_end", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0),
+		before: func(r *run) { r.Deaf["j-worker-1"] = true },
+		play: func(r *run) {
+			r.running()
+			r.DeletePod(world.User, r.pod("worker-1"))
+			r.promptly(time.Second, "the loss is counted", func() { r.restarted(1) })
+			r.Deaf["j-worker-1"] = false
+			r.succeed("worker-0")
+		}},
 	{name: "pod_vanished", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0),
 		play: lost(func(r *run, pod *corev1.Pod) { r.Remove(world.User, pod) })},
 	{name: "drained", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 0),

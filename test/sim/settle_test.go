@@ -82,13 +82,14 @@ func (r *run) rest(leader *operator.Process, reconciles int) {
 	r.resync(leader)
 }
 
-// resync lets the operator write what it has put off, checks the end, and that looking again writes nothing.
+// resync lets the operator write what it has put off, if it wakes for that, checks the end, and that a look that nobody asked for
+// writes nothing: what it would have written nothing would ever have woken it for.
 func (r *run) resync(leader *operator.Process) {
-	for range 4 {
+	for range 5 {
 		r.Clock.Pass(2 * time.Second)
-		r.catchUp(leader)
-		leader.Resync()
-		leader.Reconcile()
+		if r.catchUp(leader); leader.IsAwake() && !r.isWrong() {
+			leader.Reconcile()
+		}
 	}
 	before := leader.Writes
 	r.check.Quiet()

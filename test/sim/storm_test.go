@@ -56,6 +56,34 @@ var jobs = [][]builder.JobOption{
 	{builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.PS(1), builder.Evaluators(1)},
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), builder.Elastic(1, 4)},
 	{pytorch, builder.Workers(3), builder.Elastic(2, 4), metElsewhere},
+	{pytorch, builder.Workers(3), accompanied(v1alpha1.Worker)},
+	{builder.Workers(3), builder.AllWorkers(), prepared(v1alpha1.Worker)},
+	{pytorch, builder.Workers(2), restartedInPlace(v1alpha1.Worker)},
+	{tensorflow, builder.Workers(2), builder.PS(1), accompanied(v1alpha1.PS), restartedInPlace(v1alpha1.Worker)},
+}
+
+// accompanied gives a role's pods a second container that runs beside the first.
+func accompanied(role v1alpha1.Role) builder.JobOption {
+	return builder.Template(role, func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers = append(t.Spec.Containers, corev1.Container{Name: "logger", Image: "log"})
+	})
+}
+
+// prepared gives a role's pods an init container, and a side-car that the kubelet keeps running.
+func prepared(role v1alpha1.Role) builder.JobOption {
+	return builder.Template(role, func(t *corev1.PodTemplateSpec) {
+		t.Spec.InitContainers = []corev1.Container{{Name: "prepare", Image: "data"},
+			{Name: "agent", Image: "agent", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	})
+}
+
+// restartedInPlace lets the kubelet start a role's containers again in their pods when they exit with 42.
+func restartedInPlace(role v1alpha1.Role) builder.JobOption {
+	return builder.Template(role, func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
+		t.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}}}}
+	})
 }
 
 // metElsewhere lets the workers of an elastic job meet at an endpoint outside the job.
@@ -80,7 +108,7 @@ type storm struct {
 
 var wrongs = append([]operator.Outcome{
 	operator.CrashBefore, operator.CrashBefore, operator.CrashAfter, operator.CrashAfter, operator.CrashLate, operator.CrashLate,
-	operator.Twice, operator.Twice, operator.Freeze, operator.Freeze, operator.Freeze,
+	operator.Twice, operator.Twice, operator.Freeze, operator.Freeze, operator.Freeze, operator.Slow, operator.Slow,
 }, operator.Errors...)
 
 func (s *storm) write(r *run, _ int, _ *server.Request) operator.Outcome {
@@ -88,7 +116,7 @@ func (s *storm) write(r *run, _ int, _ *server.Request) operator.Outcome {
 		return operator.Done
 	}
 	o := wrongs[s.rng.IntN(len(wrongs))]
-	if o == operator.Freeze && r.frozen != nil {
+	if (o == operator.Freeze || o == operator.Slow) && r.frozen != nil {
 		return operator.Done
 	}
 	return o
@@ -127,9 +155,14 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60)}
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
-	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Lazy: 1 + rng.IntN(20), Succeeding: 60}
+	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60}
 	if rng.IntN(10) == 0 {
 		r.Server.Unserved = map[server.Kind]bool{server.PodGroups: true}
+	}
+	if rng.IntN(4) == 0 {
+		for _, node := range nodes {
+			r.Skew[node] = time.Duration(rng.IntN(7)-3) * time.Second
+		}
 	}
 	r.begin(tell)
 	r.Submit(seedJob(rng))
@@ -204,6 +237,12 @@ func (s *storm) meddle(r *run) {
 		s.again(r)
 	case 2, 3, 4, 5:
 		r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = ptr.To(!spec.IsSuspended() && s.rng.IntN(2) == 0) })
+	case 41:
+		if job := r.Job(); job != nil && job.Spec.Elastic == nil {
+			r.Suspend(true)
+			r.Scale(1 + s.rng.IntN(4))
+			r.Suspend(false)
+		}
 	case 6, 7, 8, 9, 10, 11, 12, 13:
 		if job := r.Job(); job != nil && job.Spec.Elastic != nil {
 			e := job.Spec.Elastic
@@ -227,6 +266,39 @@ func (s *storm) meddle(r *run) {
 		}
 	case 22, 23, 24, 25, 26, 27:
 		r.RenewLease(int64(s.rng.IntN(5)))
+	default:
+		s.trouble(r)
+	}
+}
+
+// nodes are the world's.
+var nodes = []string{"node-0", "node-1", "node-2"}
+
+// rejections are the words of kubelets that turn pods away.
+var rejections = []string{"UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "NodeAffinity", "TopologyAffinityError"}
+
+// trouble is what nodes do, and pods that do not end.
+func (s *storm) trouble(r *run) {
+	node := nodes[s.rng.IntN(len(nodes))]
+	switch s.rng.IntN(60) {
+	case 0:
+		r.Rejecting[node] = rejections[s.rng.IntN(len(rejections))]
+	case 1, 2, 3:
+		clear(r.Rejecting)
+	case 4:
+		r.Reboot(node)
+	case 5:
+		if pods := r.Pods(); len(pods) > 0 {
+			r.Deaf[pods[s.rng.IntN(len(pods))].Spec.Hostname] = true
+		}
+	case 6, 7:
+		clear(r.Deaf)
+	case 8:
+		if pods := r.Pods(); len(pods) > 0 {
+			r.NoImage[pods[s.rng.IntN(len(pods))].Spec.Hostname] = true
+		}
+	case 9, 10:
+		clear(r.NoImage)
 	}
 }
 
@@ -272,7 +344,7 @@ func (s *storm) again(r *run) {
 }
 
 func (s *storm) toggleNode(r *run) {
-	node := []string{"node-0", "node-1", "node-2"}[s.rng.IntN(3)]
+	node := nodes[s.rng.IntN(len(nodes))]
 	switch s.rng.IntN(6) {
 	case 0, 1:
 		r.FailNode(node)
@@ -289,7 +361,10 @@ func (s *storm) toggleNode(r *run) {
 func (s *storm) settle(r *run) {
 	s.calm, r.late, r.frozen = true, nil, nil
 	r.Server.Admit, r.Server.Unserved, r.NoNodes, r.Room = nil, nil, false, 0
-	for _, node := range []string{"node-0", "node-1", "node-2"} {
+	clear(r.Rejecting)
+	clear(r.Deaf)
+	clear(r.NoImage)
+	for _, node := range nodes {
 		r.ReviveNode(node)
 	}
 	r.Habits = world.Habits{Lazy: 1, Succeeding: 4, Serving: "ps"}

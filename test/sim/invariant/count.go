@@ -27,7 +27,7 @@ func (c *Checker) checkCounted(h *history, before, after *v1alpha1.TrainingJob) 
 	if got := int(now.ChargedRestarts - was.ChargedRestarts); got != charged {
 		c.violate("8 exactly once: charged restarts change by %d, the incidents ask for %d", got, charged)
 	}
-	c.checkEnded(before, after, anew)
+	c.checkEnded(h, before, after, anew)
 }
 
 func one(yes bool) int {
@@ -115,7 +115,7 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 }
 
 // checkEnded : no life ends without an incident, a resumption, scaling, or a lack of room for it; and each incident ends one.
-func (c *Checker) checkEnded(before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
+func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
 	old, memory := memoryOf(before), memoryOf(after)
 	for _, role := range before.Spec.Roles() {
@@ -135,7 +135,7 @@ func (c *Checker) checkEnded(before, after *v1alpha1.TrainingJob, anew []v1alpha
 		c.violate("8 exactly once: attempt %d becomes %d with %d restarts counted", before.Status.Attempt, after.Status.Attempt, len(anew))
 	}
 	for i := range anew {
-		c.checkScope(before, &anew[i])
+		c.checkScope(h, before, &anew[i])
 	}
 }
 
@@ -149,12 +149,22 @@ func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool
 	return named, covered
 }
 
-// checkScope : as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise.
-func (c *Checker) checkScope(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
+// checkScope : as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
+// node turned away is restarted alone, as long as anybody can know that.
+func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
 	if len(job.Spec.Recovery.Rules) > 0 || i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang {
 		return
 	}
-	if want := scopeOf(&job.Spec, state.Slot{Role: i.Role, Index: int(i.Index)}); i.Scope != want {
-		c.violate("8 exactly once: the restart of %s-%d has scope %s, not %s", i.Role, i.Index, i.Scope, want)
+	slot := state.Slot{Role: i.Role, Index: int(i.Index)}
+	want, rejected, ran := scopeOf(&job.Spec, slot), false, false
+	for _, f := range h.fates[place{slot, lifeIn(job, memoryOf(job), slot)}] { // several if one was deleted before anybody saw it run
+		rejected, ran = rejected || f.rejected, ran || !f.rejected
+	}
+	alone := rejected && i.Scope == v1alpha1.ScopeReplica
+	if mustBeAlone := rejected && !ran && i.Reason != v1alpha1.ReasonVanished; mustBeAlone {
+		want = v1alpha1.ScopeReplica
+	}
+	if i.Scope != want && !alone {
+		c.violate("8 exactly once: the restart of %s has scope %s, not %s", slot, i.Scope, want)
 	}
 }

@@ -44,7 +44,9 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 		c.checkFence(pod, d.UID(), slot, life)
 		c.checkBound(h, job)
 	}
-	c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
+	if strict || h.resumes == 0 { // who comes late may have read the job as it was before it was suspended and changed
+		c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
+	}
 	c.checkGang(h, pod, d, life, strict)
 	c.checkProvenance(r.Object.(*corev1.Pod), d.From, slot)
 }

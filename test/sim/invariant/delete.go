@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -30,7 +31,7 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	if job == nil || job.UID != d.UID() || job.DeletionTimestamp != nil {
 		return // the garbage collector wants it gone too
 	}
-	c.checkForce(r, pod)
+	c.checkForce(r, pod, job)
 	if _, isSpare := parseSpareName(job.Name, pod.Name); !isSpare {
 		c.checkReason(r, pod, d, job)
 	}
@@ -78,9 +79,14 @@ func (c *Checker) checkCleanUp(r *server.Request, pod *corev1.Pod, d *operator.D
 	}
 }
 
-// checkForce : by force only what is on a node that is lost, or was a moment ago, or has finished.
-func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod) {
-	if r.Delete.GracePeriodSeconds == nil || *r.Delete.GracePeriodSeconds > 0 || world.IsOver(pod) {
+// checkForce : by force only what is on a node that is lost, or was a moment ago, or has finished, or has had the time that the user
+// gives to pods on nodes that are well.
+func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod, job *v1alpha1.TrainingJob) {
+	if ptr.Deref(r.Delete.GracePeriodSeconds, 1) > 0 || world.IsOver(pod) || ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
+		return // the last: the request has been looked at when it ended the grace period
+	}
+	if after := job.Spec.Recovery.ForceAfterSeconds; after != nil && pod.DeletionTimestamp != nil &&
+		!c.world.Clock.Now().Before(pod.DeletionTimestamp.Add(time.Duration(*after)*time.Second)) {
 		return
 	}
 	f, _ := c.fateOf(pod)

@@ -22,6 +22,8 @@ type fate struct {
 	lost bool
 	// touched is whether somebody else than the operator took it away, whatever it was doing.
 	touched bool
+	// rejected is whether its node turned it away before a container ran, and unstartable whether its container could not be started.
+	rejected, unstartable bool
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
 	lostFrom time.Time
@@ -55,8 +57,8 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	}
 }
 
-// isOver reports whether the pod has ended, or its container has and the kubelet is about to say so of the pod.
-func isOver(pod *corev1.Pod) bool { return world.IsOver(pod) || world.HasEnded(pod) }
+// isOver reports whether the pod has ended, or a container of it has and the kubelet is about to say so of the pod, or to be asked to.
+func isOver(pod *corev1.Pod) bool { return world.IsOver(pod) || world.End(pod) != nil }
 
 // fateOf returns the fate of a pod of a job, and the history of the job; nil for any other pod.
 func (c *Checker) fateOf(pod *corev1.Pod) (*fate, *history) {
@@ -80,12 +82,14 @@ func (c *Checker) fateOf(pod *corev1.Pod) (*fate, *history) {
 
 // noteEnd writes down how a pod ended.
 func (f *fate) noteEnd(pod *corev1.Pod) {
-	if len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Terminated == nil {
-		f.lost, f.touched = true, true
-		return
-	}
-	if pod.DeletionTimestamp == nil {
-		f.exit = &pod.Status.ContainerStatuses[0].State.Terminated.ExitCode
+	end := world.End(pod)
+	switch {
+	case end == nil:
+		f.lost, f.touched, f.rejected = true, true, len(pod.Status.ContainerStatuses) == 0
+	case end.Reason == "Unknown" || end.Reason == "ContainerStatusUnknown": // rebooted, or not known how
+		f.lost, f.touched = f.lost || pod.DeletionTimestamp == nil, true
+	case pod.DeletionTimestamp == nil:
+		f.exit, f.unstartable = &end.ExitCode, end.Reason == "StartError"
 	}
 }
 
@@ -151,7 +155,7 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 		// gone after it had ended: who saw only that could not know
 		one := causes{loss: f.lost || lostWithNode || f.touched && f.exit != nil}
 		if f.exit != nil && (*f.exit != 0 || role.RestartPolicy == v1alpha1.RestartAlways) {
-			one.fatal = isPermanent(*f.exit, role.RestartPolicy)
+			one.fatal = isPermanent(*f.exit, role.RestartPolicy) && (!f.unstartable || role.RestartPolicy == v1alpha1.RestartNever)
 			one.exit = !one.fatal
 		}
 		all = all.or(one)

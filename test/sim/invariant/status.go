@@ -136,6 +136,8 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 	if is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended) {
 		h.happened[v1alpha1.EventResumed]++
 		h.resumes++
+		clear(h.rendezvous) // a suspended job can be changed
+		clear(h.ranks)
 	}
 	if before.Status.Attempt != after.Status.Attempt {
 		h.happened[v1alpha1.EventRestarting]++

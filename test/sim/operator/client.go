@@ -104,7 +104,7 @@ func (p *Process) send(r *server.Request, awaited bool) (client.Object, error) {
 	case Done, Twice:
 		answer, err := p.apply(r, awaited)
 		if outcome == Twice && err == nil {
-			p.world.Faults.Later(late(r))
+			p.world.Faults.Later(delayed(r))
 		}
 		return answer, err
 	case CrashBefore, CrashAfter, CrashLate:
@@ -112,25 +112,28 @@ func (p *Process) send(r *server.Request, awaited bool) (client.Object, error) {
 			_, _ = p.apply(r, false)
 		}
 		if outcome == CrashLate {
-			p.world.Faults.Later(late(r))
+			p.world.Faults.Later(delayed(r))
 		}
 		p.dead = true
 		return nil, errCrashed
 	case Freeze:
-		return p.thaw(r)
+		p.world.Faults.Frozen(p)
+		return p.late(r, awaited)
+	case Slow:
+		p.world.Faults.Slow(p)
+		return p.late(r, awaited)
 	case TimeoutApplied:
 		_, _ = p.apply(r, false)
 	}
 	return nil, errorOf(outcome, r)
 }
 
-// thaw sends the request after the process was frozen before it.
-func (p *Process) thaw(r *server.Request) (client.Object, error) {
-	p.world.Faults.Frozen(p)
+// late sends the request after time has passed, unless the process has crashed meanwhile.
+func (p *Process) late(r *server.Request, awaited bool) (client.Object, error) {
 	if p.dead {
 		return nil, errCrashed
 	}
-	return p.apply(r, true)
+	return p.apply(r, awaited)
 }
 
 func (p *Process) apply(r *server.Request, awaited bool) (client.Object, error) {
@@ -141,14 +144,11 @@ func (p *Process) apply(r *server.Request, awaited bool) (client.Object, error) 
 	case awaited:
 		p.awaited[r.Kind] = p.world.Server.Length(r.Kind)
 	}
-	if err == nil && r.Kind == server.Jobs && r.Status && p.decision != nil {
-		p.decision.Recorded = true
-	}
 	return answer, err
 }
 
-// late returns the request as it arrives when its process has crashed or got its answer.
-func late(r *server.Request) *server.Request {
+// delayed returns the request as it arrives when its process has crashed or got its answer.
+func delayed(r *server.Request) *server.Request {
 	again := *r
 	if d, known := r.Note.(*Decision); known && d != nil {
 		decision := *d

@@ -26,6 +26,8 @@ const (
 	Twice Outcome = "sent twice"
 	// Freeze stops the process before the request and lets it go on later, when it leads no more.
 	Freeze Outcome = "freeze"
+	// Slow is a request that takes its time, as a webhook makes it, and is done all the same.
+	Slow Outcome = "slow"
 
 	Conflict          Outcome = "409 Conflict"
 	NotFound          Outcome = "404 NotFound"
@@ -51,8 +53,10 @@ type Faults interface {
 	Read(p *Process, kind server.Kind, live bool) error
 	// Later is given a request that arrives some time later.
 	Later(r *server.Request)
-	// Frozen lets time pass while the process is frozen.
+	// Frozen lets time pass, and another process lead, while the process is frozen.
 	Frozen(p *Process)
+	// Slow lets time pass while a request of the process is under way.
+	Slow(p *Process)
 }
 
 // errCrashed is what a dead process hears, which nobody does.

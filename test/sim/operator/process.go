@@ -4,13 +4,15 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/server"
@@ -24,9 +26,6 @@ var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfte
 
 // LostAfter is how long a node may be not ready before its pods count as lost.
 const LostAfter = 15 * time.Second
-
-// retry is how long the process waits after an error before it tries again.
-const retry = 200 * time.Millisecond
 
 // World is what a process lives in.
 type World struct {
@@ -55,6 +54,7 @@ type Process struct {
 	key      client.ObjectKey
 	life     int
 	cluster  *cluster.Cluster
+	retries  workqueue.TypedRateLimiter[reconcile.Request]
 	awaited  map[server.Kind]int // how many changes the cache must show before the next read
 	dead     bool
 	awake    bool
@@ -69,10 +69,6 @@ type Decision struct {
 	Life    int
 	// From is the job as it was read.
 	From *v1alpha1.TrainingJob
-	// Recorded is whether the status was written in this pass.
-	Recorded bool
-	// Step is the step that the request takes, nil for the status.
-	Why string
 	// Late is whether the request arrives after its process crashed or lost the lease.
 	Late bool
 }
@@ -94,14 +90,7 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.Cache = p.world.Server.NewCache(views, age)
 	p.Cache.Heard = p.hear
 	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, options)
-}
-
-// hear does what the watches of the controller do with a change that the cache takes in.
-func (p *Process) hear(c *server.Change) {
-	switch c.Kind {
-	case server.Jobs, server.Pods, server.Services, server.Nodes, server.Leases, server.PodGroups:
-		p.awake = true
-	}
+	p.retries = controller.Retries()
 }
 
 // Dead reports whether the process has crashed.
@@ -115,45 +104,49 @@ func (p *Process) IsAwake() bool {
 	return !p.dead && (p.awake || !p.wake.IsZero() && !p.world.Clock.Now().Before(p.wake))
 }
 
-// Reconcile does what controller.Reconcile does: observe, plan, record, act.
+// Reconcile passes the job once, as the controller does. What was to wake the process before is forgotten: each pass has to say by
+// itself when the job is to be looked at again.
 func (p *Process) Reconcile() {
 	p.Reconciles++
 	p.awake, p.wake, p.decision = false, time.Time{}, nil
-	err := p.pass(context.Background())
+	again, err := controller.Pass(context.Background(), pass{p.cluster, p}, p.key, func(*v1alpha1.TrainingJob, *plan.Plan) {})
 	p.decision = nil
-	if err == nil || p.dead {
-		return
-	}
-	p.wake = p.world.Clock.Now().Add(retry)
-	if !apierrors.IsConflict(err) {
+	switch {
+	case p.dead:
+	case err != nil:
 		p.say("error: %v", err)
+		p.lookAfter(p.retries.When(p.request()))
+	default:
+		p.retries.Forget(p.request())
+		if again > 0 {
+			p.lookAfter(again)
+		}
 	}
 }
 
-func (p *Process) pass(ctx context.Context) error {
-	s, err := p.cluster.Observe(ctx, p.key)
-	if err != nil || s == nil {
-		return err
-	}
-	todo := plan.Make(s)
-	p.decision = &Decision{Process: p, Life: p.life, From: s.Job}
-	if err := p.cluster.Record(ctx, s.Job, &todo); err != nil {
-		return err
-	}
-	p.wake = todo.Wake
-	if err := p.cluster.Act(ctx, s.Job, p.shuffled(todo.Steps)); err != nil {
-		return err
-	}
-	p.wake = state.Earliest(p.wake, p.cluster.Retry(s.Job))
-	return nil
+func (p *Process) request() reconcile.Request { return reconcile.Request{NamespacedName: p.key} }
+
+// pass is the cluster in one pass: it notes from which job the pass decides.
+type pass struct {
+	*cluster.Cluster
+	process *Process
 }
 
-// shuffled returns the steps in another order; Act itself creates Service and Lease first.
-func (p *Process) shuffled(steps []plan.Step) []plan.Step {
-	if p.world.Shuffle != nil {
-		p.world.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+// Observe returns the snapshot of the job.
+func (c pass) Observe(ctx context.Context, key client.ObjectKey) (*state.Snapshot, error) {
+	s, err := c.Cluster.Observe(ctx, key)
+	if s != nil {
+		c.process.decision = &Decision{Process: c.process, Life: c.process.life, From: s.Job}
 	}
-	return steps
+	return s, err
+}
+
+// Act takes the steps in another order than planned; what has to come first Act itself takes first.
+func (c pass) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error {
+	if shuffle := c.process.world.Shuffle; shuffle != nil {
+		shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+	}
+	return c.Cluster.Act(ctx, job, steps)
 }
 
 func (p *Process) say(format string, args ...any) {

@@ -7,8 +7,9 @@ import (
 
 // Cache is a watching client's copy of the server's objects.
 type Cache struct {
-	// Heard, if set, is called with each change as the cache takes it in.
-	Heard func(*Change)
+	// Heard, if set, is called with what the cache had of an object and what it has now, as its event handlers are: nil for an
+	// object that is new to it, or gone from it.
+	Heard func(kind Kind, was, is client.Object)
 
 	server *Server
 	views  [kinds]View
@@ -63,16 +64,21 @@ func (c *Cache) advance(kind Kind, to int) int {
 // take takes one change in. An object that the selector no longer chooses is gone for the cache.
 func (c *Cache) take(kind Kind, change *Change) {
 	view := &c.views[kind]
-	switch {
-	case change.Is == nil:
-		c.stores[kind].drop(client.ObjectKeyFromObject(change.Was))
-	case view.Select != nil && !view.Select.Matches(labels.Set(change.Is.GetLabels())):
-		c.stores[kind].drop(client.ObjectKeyFromObject(change.Is))
-	default:
-		c.stores[kind].put(view.keep(change.Is))
+	object := change.Is
+	if object == nil {
+		object = change.Was
 	}
-	if c.Heard != nil {
-		c.Heard(change)
+	key := client.ObjectKeyFromObject(object)
+	was := c.stores[kind].get(key)
+	var is client.Object
+	if change.Is == nil || view.Select != nil && !view.Select.Matches(labels.Set(change.Is.GetLabels())) {
+		c.stores[kind].drop(key)
+	} else {
+		is = view.keep(change.Is)
+		c.stores[kind].put(is)
+	}
+	if c.Heard != nil && (was != nil || is != nil) {
+		c.Heard(kind, was, is)
 	}
 }
 

@@ -179,7 +179,7 @@ func (s *Server) delete(r *Request) (client.Object, error) {
 	}
 	addFinalizer(is, r.Delete.PropagationPolicy)
 	if len(is.GetFinalizers()) == 0 && !waits {
-		if was.GetDeletionTimestamp() != nil { // the API server writes an end that comes sooner before it removes the object
+		if _, isPod := is.(*corev1.Pod); isPod { // the API server writes that its grace is over before it removes the object
 			was = s.commit(r, was, is)
 		}
 		s.remove(r, was)

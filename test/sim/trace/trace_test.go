@@ -30,6 +30,7 @@ func (calm) Write(*operator.Process, *server.Request) operator.Outcome { return 
 func (calm) Read(*operator.Process, server.Kind, bool) error           { return nil }
 func (calm) Later(*server.Request)                                     {}
 func (calm) Frozen(*operator.Process)                                  {}
+func (calm) Slow(*operator.Process)                                    {}
 
 // newCluster returns a cluster with the job in it, and its failures yet to come.
 func newCluster() *cluster {

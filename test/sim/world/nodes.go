@@ -9,8 +9,14 @@ import (
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
-// evictAfter is how long a node is away before its pods are deleted: what the operator's tolerations say.
-const evictAfter = 30 * time.Second
+const (
+	// evictAfter is how long a node is away before its pods are deleted: what the operator's tolerations say.
+	evictAfter = 30 * time.Second
+	// sweepTainted and sweepOrphans are how long the garbage collector of pods takes to find those on a node that is out of service,
+	// and how long it waits for a node that is gone. Source: k8s.io/kubernetes/pkg/controller/podgc.
+	sweepTainted = 20 * time.Second
+	sweepOrphans = 40 * time.Second
+)
 
 // FailNode cuts a node off: its kubelet says nothing more and hears nothing.
 func (w *World) FailNode(name string) {
@@ -34,6 +40,7 @@ func (w *World) ReviveNode(name string) {
 	}
 	w.say("node %s is back", name)
 	delete(w.downAt, name)
+	delete(w.sweepAt, name)
 	if w.node(name) == nil {
 		w.must(&server.Request{User: NodeController, Verb: server.Create, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: newNode(name)})
 	}
@@ -45,7 +52,7 @@ func (w *World) ReviveNode(name string) {
 	w.must(&server.Request{User: NodeController, Verb: server.Update, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: node})
 }
 
-// DeleteNode takes a node away for good; the pods on it are removed.
+// DeleteNode takes a node away for good; the pods on it are removed some time later.
 func (w *World) DeleteNode(name string) {
 	if w.node(name) == nil {
 		return
@@ -53,10 +60,10 @@ func (w *World) DeleteNode(name string) {
 	w.say("node %s is deleted", name)
 	w.downAt[name] = w.Clock.Now()
 	w.must(&server.Request{User: NodeController, Verb: server.Delete, Kind: server.Nodes, Key: client.ObjectKey{Name: name}})
-	w.sweep(name, "DeletionByPodGC")
+	w.sweepAt[name] = w.Clock.Now().Add(sweepOrphans)
 }
 
-// TaintNode says that a node that does not answer is out of service: the pods on it are removed.
+// TaintNode says that a node that does not answer is out of service: the pods on it are removed some time later.
 func (w *World) TaintNode(name string) {
 	if w.downAt[name].IsZero() || w.node(name) == nil {
 		return
@@ -66,7 +73,7 @@ func (w *World) TaintNode(name string) {
 	now := w.second()
 	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute, TimeAdded: &now}}
 	w.must(&server.Request{User: NodeController, Verb: server.Update, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: node})
-	w.sweep(name, "DeletionByPodGC")
+	w.sweepAt[name] = w.Clock.Now().Add(sweepTainted)
 }
 
 // sweep removes the pods of a node without asking its kubelet.
@@ -86,9 +93,13 @@ func (w *World) sweep(name, reason string) {
 	}
 }
 
-// watchNodes deletes the pods of nodes that have been away for long.
+// watchNodes deletes the pods of nodes that have been away for long, or for good.
 func (w *World) watchNodes() {
 	for _, name := range []string{"node-0", "node-1", "node-2"} {
+		if at, due := w.sweepAt[name]; due && !w.Clock.Now().Before(at) {
+			delete(w.sweepAt, name)
+			w.sweep(name, "DeletionByPodGC")
+		}
 		since, down := w.downAt[name]
 		if !down || w.Clock.Since(since) < evictAfter || w.node(name) == nil {
 			continue

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -33,8 +34,16 @@ type World struct {
 	Habits Habits
 	// NoImage are the host names whose image is never pulled.
 	NoImage map[string]bool
+	// Unstartable are the host names whose first container, or init container, cannot be started or fails.
+	Unstartable map[string]bool
 	// Deaf are the host names whose pods do not end when they are told to.
 	Deaf map[string]bool
+	// Homeless are the host names whose pods fit on no node.
+	Homeless map[string]bool
+	// Rejecting is why nodes turn away the pods that come to them, by name.
+	Rejecting map[string]string
+	// Skew is by how much the clocks of nodes are ahead, by name.
+	Skew map[string]time.Duration
 	// Polite is the exit code of pods that are told to end.
 	Polite int32
 	// NoNodes is whether the scheduler finds a place for no pod.
@@ -46,12 +55,17 @@ type World struct {
 
 	bound  int
 	downAt map[string]time.Time
+	// endedAt is when the processes of pods ended, by the world's own clock.
+	endedAt map[types.UID]time.Time
+	// sweepAt is when the garbage collector removes the pods of a node.
+	sweepAt map[string]time.Time
 }
 
 // Habits say how often things go wrong: percents, and one in how many.
 type Habits struct {
-	// Failing is in how many percent of the moments a pod fails.
-	Failing int
+	// Failing is in how many percent of the moments a pod fails, Strange in how many its kubelet ends or forgets it, and
+	// Unstartable in how many of its starts it cannot be started.
+	Failing, Strange, Unstartable int
 	// Lazy is how slowly pods end that were told to: one in so many moments.
 	Lazy int
 	// Succeeding is one in how many moments a pod succeeds; 0 for never.
@@ -78,7 +92,11 @@ func (c *Clock) Elapsed() time.Duration { return c.now.Sub(builder.Epoch) }
 // New returns a world with three nodes and no job.
 func New() *World {
 	clock := &Clock{now: builder.Epoch}
-	w := &World{Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Deaf: map[string]bool{}, Polite: 143, downAt: map[string]time.Time{}}
+	w := &World{
+		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
+		Skew: map[string]time.Duration{}, Polite: 143,
+		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
+	}
 	for _, name := range []string{"node-0", "node-1", "node-2"} {
 		w.must(&server.Request{User: NodeController, Verb: server.Create, Kind: server.Nodes, Key: client.ObjectKey{Name: name},
 			Object: newNode(name)})
@@ -136,6 +154,12 @@ func (w *World) must(r *server.Request) {
 
 // second is the time as Kubernetes writes it into objects.
 func (w *World) second() metav1.Time { return metav1.NewTime(w.Clock.Now()).Rfc3339Copy() }
+
+// now returns the pod as it is.
+func (w *World) now(pod *corev1.Pod) *corev1.Pod {
+	is, _ := w.Server.Get(server.Pods, pod.Namespace, pod.Name).(*corev1.Pod)
+	return is
+}
 
 // writePod changes the status of a pod.
 func (w *World) writePod(user string, pod *corev1.Pod, change func(*corev1.Pod)) {

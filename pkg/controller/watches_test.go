@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// Whatever a watch says of a pod, a look comes at once, a moment later, or never.
+const (
+	never    = -1
+	atOnce   = time.Duration(0)
+	gathered = 250 * time.Millisecond
+	gone     = 10 * time.Millisecond
+)
+
+var job = builder.Job("j", builder.Workers(2))
+
+// podWith returns worker 1 of the job, which controls it, at another resourceVersion than each one before.
+func podWith(phase corev1.PodPhase, options ...builder.PodOption) *corev1.Pod {
+	pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker, Index: 1}, state.Life{}, phase, options...)
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+	return pod
+}
+
+func version(v string) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) { pod.ResourceVersion = v })
+}
+
+func TestPodLook(t *testing.T) {
+	running, pending := podWith(corev1.PodRunning, version("1")), podWith(corev1.PodPending, version("1"), builder.On(""))
+	labelled := podWith(corev1.PodRunning, version("2"))
+	labelled.Labels["example.com/seen"] = "yes"
+	cases := []struct {
+		name    string
+		was, is *corev1.Pod
+		want    time.Duration
+	}{
+		{"a new pod", nil, pending, gathered},
+		{"a pod that is gone", running, nil, gone},
+		{"the same pod again, as a resync has it", running, running, never},
+		{"a write that changes nothing that a decision reads", running, podWith(corev1.PodRunning, version("2")), never},
+		{"a label of somebody's own", running, labelled, never},
+		{"a condition that every pod has", running, podWith(corev1.PodRunning, version("2"), builder.Flagged("Initialized")), never},
+		{"a pod gets its node", pending, podWith(corev1.PodPending, version("2"), builder.On("n")), gathered},
+		{"a pod fits nowhere", pending, podWith(corev1.PodPending, version("2"), builder.On(""), builder.Unschedulable("0/3 nodes")), gathered},
+		{"a pod runs", pending, running, gathered},
+		{"a pod is ready", running, podWith(corev1.PodRunning, version("2"), builder.Ready()), gathered},
+		{"a pod succeeds", running, podWith(corev1.PodSucceeded, version("2"), builder.Exit(0)), gathered},
+		{"a container fails", running, podWith(corev1.PodRunning, version("2"), builder.Exit(1)), atOnce},
+		{"a pod fails", running, podWith(corev1.PodFailed, version("2"), builder.Exit(1)), atOnce},
+		{"a pod fails of what its container was told of before", podWith(corev1.PodRunning, builder.Exit(1)), podWith(corev1.PodFailed, version("2"), builder.Exit(1)), atOnce},
+		{"a node turns a pod away", pending, podWith(corev1.PodFailed, version("2"), builder.Rejected("OutOfcpu", "")), atOnce},
+		{"a pod is told to end", running, podWith(corev1.PodRunning, version("2"), builder.DeletedAt(time.Minute)), atOnce},
+		{"a pod is about to be taken away", running, podWith(corev1.PodRunning, version("2"), builder.Disrupted("PreemptionByScheduler", 0)), gathered},
+		{"a pod leaves the Service", running, podWith(corev1.PodRunning, version("2"), builder.Fenced()), gathered},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, asked := PodLook(c.was, c.is)
+			if !asked {
+				got = never
+			}
+			if got != c.want {
+				t.Errorf("the look comes after %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestNodeLook(t *testing.T) {
+	node := func(change func(*corev1.Node)) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		change(n)
+		return n
+	}
+	well := node(func(*corev1.Node) {})
+	cases := []struct {
+		name    string
+		was, is *corev1.Node
+		want    bool
+	}{
+		{"a new node", nil, well, false},
+		{"a node that is gone", well, nil, true},
+		{"a heartbeat", well, node(func(n *corev1.Node) { n.ResourceVersion = "2" }), false},
+		{"a node is not ready", well, node(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }), true},
+		{"a taint", well, node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}} }), true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := NodeLook(c.was, c.is); got != c.want {
+				t.Errorf("a look %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+// asked is a queue that notes for which job it is asked, and after which time.
+type asked struct {
+	queue
+	looks map[string]time.Duration
+}
+
+func (a *asked) AddAfter(job reconcile.Request, wait time.Duration) { a.looks[job.String()] = wait }
+
+func TestPodEventsAskForTheJobThatControlsThePod(t *testing.T) {
+	running, failed := podWith(corev1.PodRunning), podWith(corev1.PodFailed, builder.Exit(1))
+	stray := podWith(corev1.PodRunning)
+	stray.OwnerReferences = nil
+	events := map[string]struct {
+		tell func(handler.EventHandler, queue)
+		want map[string]time.Duration
+	}{
+		"created": {func(h handler.EventHandler, q queue) {
+			h.Create(context.Background(), event.CreateEvent{Object: running}, q)
+		}, map[string]time.Duration{"team-a/j": gathered}},
+		"updated": {func(h handler.EventHandler, q queue) {
+			h.Update(context.Background(), event.UpdateEvent{ObjectOld: running, ObjectNew: failed}, q)
+		}, map[string]time.Duration{"team-a/j": atOnce}},
+		"not updated": {func(h handler.EventHandler, q queue) {
+			h.Update(context.Background(), event.UpdateEvent{ObjectOld: running, ObjectNew: running}, q)
+		}, map[string]time.Duration{}},
+		"deleted": {func(h handler.EventHandler, q queue) {
+			h.Delete(context.Background(), event.DeleteEvent{Object: failed}, q)
+		}, map[string]time.Duration{"team-a/j": gone}},
+		"a pod that nobody controls": {func(h handler.EventHandler, q queue) {
+			h.Create(context.Background(), event.CreateEvent{Object: client.Object(stray)}, q)
+		}, map[string]time.Duration{}},
+	}
+	for name, e := range events {
+		t.Run(name, func(t *testing.T) {
+			q := &asked{looks: map[string]time.Duration{}}
+			e.tell(podEvents(), q)
+			if diff := cmp.Diff(e.want, q.looks); diff != "" {
+				t.Errorf("looks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,182 @@
+package sim_test
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// withEvaluator is a job beside which an evaluator looks on.
+var withEvaluator = []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.Evaluators(1)}
+
+// worlds are the stories of what kubelets, nodes and clusters do that is not a job's fault.
+var worlds = []scenario{
+	{name: "startup_deadline_runs_not_while_pods_end", job: []builder.JobOption{pytorch, builder.Workers(2), builder.StartupDeadline(20)},
+		want: leaderSucceeded(1, 1, 1), before: func(r *run) { r.Deaf["j-worker-0"] = true }, every: 3,
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.wait(70 * time.Second)
+			r.Deaf["j-worker-0"] = false
+			r.succeed("worker-0")
+		}},
+	{name: "evaluator_image_never_pulled", job: append(slices.Clone(withEvaluator), builder.StartupDeadline(20)), want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.NoImage["j-evaluator-0"] = true }, every: 3, play: func(r *run) { r.goesOn(2 * time.Minute) }},
+	{name: "evaluator_fits_nowhere", job: append(slices.Clone(withEvaluator), builder.StartupDeadline(20), builder.SchedulingTimeout(30)),
+		want: leaderSucceeded(0, 0, 0), before: func(r *run) { r.Homeless["j-evaluator-0"] = true }, every: 3,
+		play: func(r *run) { r.goesOn(2 * time.Minute) }},
+	{name: "resumed_collective_has_every_rank", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.finished("worker-2")
+			r.Suspend(true)
+			r.phase(v1alpha1.PhaseSuspended)
+			r.wait(5 * time.Second)
+			r.Suspend(false)
+			r.succeed("worker-0") // which waits for three that run
+		}},
+	{name: "every_node_has_broken_once", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(3, 3, 0), every: 11,
+		play: func(r *run) {
+			for i := range nodes {
+				r.within(2*time.Minute, "the job runs again", r.running)
+				node := r.pod("worker-0").Spec.NodeName
+				r.FailNode(node)
+				r.restarted(int32(i + 1))
+				r.ReviveNode(node)
+			}
+			r.within(2*time.Minute, "the job runs although every node is avoided", r.running)
+			r.succeed("worker-0")
+		}},
+	{name: "spares_that_nodes_turn_away", job: []builder.JobOption{builder.Workers(2), builder.Spares(v1alpha1.Worker, 1)}, want: leaderSucceeded(0, 0, 0),
+		every: 11, play: func(r *run) {
+			r.running()
+			for _, node := range nodes {
+				r.Rejecting[node] = "TopologyAffinityError"
+			}
+			tries := r.refuse(nil)
+			for _, pod := range r.Pods() {
+				if pod.Name == "j-worker-spare-0" {
+					r.DeletePod(world.User, pod)
+				}
+			}
+			r.wait(10 * time.Minute)
+			if *tries > triesAtMost*(len(r.operators)+r.starts) {
+				r.check.Violate("19 frugal: a spare that every node turns away was created %d times in ten minutes", *tries)
+			}
+			clear(r.Rejecting)
+			r.succeed("worker-0")
+		}},
+	{name: "pod_never_ends", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), every: 3,
+		before: func(r *run) { r.Deaf["j-worker-0"] = true },
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.within(2*time.Minute, "the job says who does not end", func() { r.stalled(v1alpha1.ReasonPodNotEnding) })
+			r.Deaf["j-worker-0"] = false
+			r.succeed("worker-0")
+		}},
+	{name: "pod_never_ends_and_is_ended_by_force", job: []builder.JobOption{pytorch, builder.Workers(2), forced}, want: leaderSucceeded(1, 1, 1), every: 3,
+		before: func(r *run) { r.Deaf["j-worker-0"] = true },
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.within(2*time.Minute, "the job runs again", r.running)
+			r.Deaf["j-worker-0"] = false
+			r.succeed("worker-0")
+		}},
+	{name: "same_name_again_beside_a_lost_node", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0), every: 5,
+		play: func(r *run) {
+			r.running()
+			r.FailNode(r.pod("worker-1").Spec.NodeName)
+			r.DeleteJob(metav1.DeletePropagationBackground)
+			r.until("gone", func() bool { return r.Job() == nil })
+			r.Submit(newJob(builder.Workers(2)))
+			r.within(2*time.Minute, "the new job runs", r.running)
+			r.succeed("worker-0")
+		}},
+	{name: "suspended_and_changed_unseen", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.Suspend(true)
+			r.Scale(4)
+			r.Suspend(false)
+			r.succeed("worker-0") // which waits for four that run
+		}},
+	{name: "success_told_of_the_container_only", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.exit(0, "worker-0")
+			r.exit(1, "worker-1") // for want of the other; the kubelet has yet to say that the pod of worker-0 has succeeded
+			r.phase(v1alpha1.PhaseSucceeded)
+		}},
+	{name: "rejected_alone", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 1, 0), every: 2,
+		before: func(r *run) { r.Rejecting["node-1"] = "UnexpectedAdmissionError" },
+		play: func(r *run) {
+			r.promptly(operator.LostAfter, "the job runs", r.running)
+			r.succeed("worker-0")
+		}},
+	{name: "rebooted", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Policy(v1alpha1.RestartNever, v1alpha1.Worker)},
+		want: leaderSucceeded(1, 1, 0), every: 2, play: func(r *run) {
+			r.running()
+			r.Reboot(r.pod("worker-1").Spec.NodeName)
+			r.promptly(time.Second, "the loss is counted", func() { r.restarted(1) })
+			r.succeed("worker-0")
+		}},
+	{name: "evicted_for_its_storage", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 1), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.Evict(r.pod("worker-1"))
+			r.restarted(1)
+			if i := &r.Job().Status.Incidents[0]; i.Reason != "Evicted" {
+				r.check.Violate("8 exactly once: an eviction is counted as %s", i.Reason)
+			}
+			r.succeed("worker-0")
+		}},
+	{name: "restarted_in_place", job: []builder.JobOption{pytorch, builder.Workers(2), restartedInPlace(v1alpha1.Worker)}, want: leaderSucceeded(0, 0, 0),
+		every: 2, play: func(r *run) {
+			r.running()
+			r.exit(42, "worker-1")
+			r.until("it runs again in its pod", func() bool {
+				pod := r.pod("worker-1")
+				return pod != nil && len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].RestartCount == 1
+			})
+			r.succeed("worker-0")
+		}},
+	{name: "refused_spare_beside_a_loss", job: []builder.JobOption{builder.Workers(2), builder.Spares(v1alpha1.Worker, 1)}, want: leaderSucceeded(0, 1, 0),
+		every: 5, play: func(r *run) {
+			r.Server.Admit = func(q *server.Request) error {
+				if q.User == operator.User && q.Verb == server.Create && q.Kind == server.Pods && q.Key.Name == "j-worker-spare-0" {
+					return errQuota
+				}
+				return nil
+			}
+			r.running()
+			r.wait(3 * time.Minute)
+			r.DeletePod(world.User, r.pod("worker-1"))
+			r.restarted(1)
+			r.promptly(5*time.Second, "the lost one is back", r.running)
+			r.succeed("worker-0")
+		}},
+}
+
+// forced lets the job end a pod by force that does not end on a node that is well.
+var forced = builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = ptr.To[int32](10) })
+
+// goesOn waits until the job runs and holds that it goes on running for a while, with whatever is missing; then its chief succeeds.
+func (r *run) goesOn(while time.Duration) {
+	r.phase(v1alpha1.PhaseRunning)
+	r.wait(while)
+	r.exit(0, "chief-0")
+	r.phase(v1alpha1.PhaseSucceeded)
+}

@@ -1,0 +1,256 @@
+package world
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// What kubelets say of pods that end, as it was recorded of real ones.
+
+// IsOver reports whether no process of the pod can run any more.
+func IsOver(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// HasEnded reports whether all of the pod's containers have ended for good, or one without which they cannot begin. The kubelet
+// says that before it says so of the pod.
+func HasEnded(pod *corev1.Pod) bool {
+	for i := range pod.Status.InitContainerStatuses {
+		if end := pod.Status.InitContainerStatuses[i].State.Terminated; end != nil && end.ExitCode != 0 && !isSideCar(pod, i) {
+			return true
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if end := pod.Status.ContainerStatuses[i].State.Terminated; end == nil || startsAgain(pod, i) {
+			return false
+		}
+	}
+	return len(pod.Status.ContainerStatuses) > 0
+}
+
+// End returns how the pod ended by itself: its first container that failed, else any if all are done; nil if it goes on.
+func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	var first *corev1.ContainerStateTerminated
+	for i := range pod.Status.ContainerStatuses {
+		end := pod.Status.ContainerStatuses[i].State.Terminated
+		if end != nil && end.ExitCode != 0 && !startsAgain(pod, i) && (first == nil || end.FinishedAt.Before(&first.FinishedAt)) {
+			first = end
+		}
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		if end := pod.Status.InitContainerStatuses[i].State.Terminated; first == nil && end != nil && end.ExitCode != 0 && !isSideCar(pod, i) {
+			first = end
+		}
+	}
+	if first == nil && HasEnded(pod) {
+		return pod.Status.ContainerStatuses[0].State.Terminated
+	}
+	return first
+}
+
+// isSideCar reports whether the i-th init container goes on beside the others, and is started again whenever it ends.
+func isSideCar(pod *corev1.Pod, i int) bool { return pod.Spec.InitContainers[i].RestartPolicy != nil }
+
+// startsAgain reports whether the kubelet starts the i-th container, which has ended, again in its pod.
+func startsAgain(pod *corev1.Pod, i int) bool {
+	if IsOver(pod) {
+		return false
+	}
+	for _, rule := range pod.Spec.Containers[i].RestartPolicyRules {
+		if slices.Contains(rule.ExitCodes.Values, pod.Status.ContainerStatuses[i].State.Terminated.ExitCode) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRestarting reports whether a container of the pod is to be started again in it.
+func isRestarting(pod *corev1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].State.Terminated != nil && startsAgain(pod, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// startAgain starts the containers again that ended so that a rule of theirs wants it.
+func (w *World) startAgain(pod *corev1.Pod) {
+	w.say("kubelet: %s starts again in its pod", pod.Name)
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		for i := range pod.Status.ContainerStatuses {
+			if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated != nil && startsAgain(pod, i) {
+				c.State, c.RestartCount = w.started(pod), c.RestartCount+1
+			}
+		}
+		w.setReady(pod)
+	})
+}
+
+// Exit ends the processes of a pod with a code: the first container, and with it the others, but that of a pod that goes on by
+// itself. A kubelet tells it of the containers first and of the pod a second later; of both at once if the pod was told to end,
+// and now and then by chance. Recorded were 56 of 58 ends in two versions.
+func (w *World) Exit(pod *corev1.Pod, code int32, message string) {
+	w.say("kubelet: %s exits with %d", pod.Name, code)
+	w.endedAt[pod.UID] = w.Clock.Now()
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		goesOn := pod.DeletionTimestamp == nil && w.oneIn(2)
+		for i := range pod.Status.ContainerStatuses {
+			switch c := &pod.Status.ContainerStatuses[i]; {
+			case i == 0:
+				c.State = w.terminated(pod, code, message)
+			case !goesOn && c.State.Terminated == nil:
+				c.State = w.terminated(pod, 0, "")
+			}
+		}
+		dropReady(pod)
+		if HasEnded(pod) && (pod.DeletionTimestamp != nil || w.oneIn(8)) {
+			pod.Status.Phase = phaseAfter(pod)
+		}
+	})
+}
+
+func (w *World) terminated(pod *corev1.Pod, code int32, message string) corev1.ContainerState {
+	end := &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Completed", Message: message, FinishedAt: w.nodeTime(pod)}
+	if code != 0 {
+		end.Reason = "Error"
+	}
+	return corev1.ContainerState{Terminated: end}
+}
+
+func phaseAfter(pod *corev1.Pod) corev1.PodPhase {
+	if End(pod).ExitCode == 0 {
+		return corev1.PodSucceeded
+	}
+	return corev1.PodFailed
+}
+
+// outOfMemory says that the pod, which has just ended, ended for want of memory.
+func (w *World) outOfMemory(pod *corev1.Pod) {
+	w.writePod(Kubelet, w.now(pod), func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].State.Terminated.Reason = "OOMKilled" })
+}
+
+// StartError says that the runtime could not start the container. The pod never leaves the phase Pending before it fails.
+func (w *World) StartError(pod *corev1.Pod) {
+	w.say("kubelet: %s cannot be started", pod.Name)
+	w.endedAt[pod.UID] = w.Clock.Now()
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		end := w.terminated(pod, 128, "exec: no such file or directory")
+		end.Terminated.Reason = "StartError"
+		pod.Status.ContainerStatuses = containers(pod, end)
+	})
+}
+
+// Reject turns a pod away before a container of it runs.
+func (w *World) Reject(pod *corev1.Pod, reason string) {
+	w.say("kubelet: %s is turned away: %s", pod.Name, reason)
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, reason
+		pod.Status.Message = "Pod was rejected: " + reason
+	})
+}
+
+// Evict ends a pod for its own storage, and says it in one version. The kubelet sets no DisruptionTarget then.
+func (w *World) Evict(pod *corev1.Pod) {
+	w.say("kubelet: %s is evicted", pod.Name)
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+		pod.Status.Message = "Usage of EmptyDir volume \"scratch\" exceeds the limit \"5Mi\". "
+		pod.Status.ContainerStatuses = containers(pod, w.terminated(pod, 137, ""))
+		dropReady(pod)
+	})
+}
+
+// Forget says that a container is not there and that nobody knows how it ended, nor when.
+func (w *World) Forget(pod *corev1.Pod) {
+	w.say("kubelet: %s is not known any more", pod.Name)
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		pod.Status.Phase = corev1.PodFailed
+		pod.Status.ContainerStatuses = containers(pod, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 137, Reason: "ContainerStatusUnknown", Message: "The container could not be located when the pod was deleted"}})
+		dropReady(pod)
+	})
+}
+
+// Reboot lets a node go down and come back before anybody has missed it. The runtime finds the containers dead when it starts.
+func (w *World) Reboot(node string) {
+	if !w.downAt[node].IsZero() || w.node(node) == nil {
+		return
+	}
+	w.say("node %s is rebooted", node)
+	for _, pod := range w.Pods() {
+		if pod.Spec.NodeName != node || pod.Status.Phase != corev1.PodRunning || HasEnded(pod) {
+			continue
+		}
+		w.endedAt[pod.UID] = w.Clock.Now()
+		w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+			for i := range pod.Status.ContainerStatuses {
+				end := w.terminated(pod, 255, "")
+				end.Terminated.Reason = "Unknown"
+				pod.Status.ContainerStatuses[i].State = end
+			}
+			dropReady(pod)
+		})
+	}
+}
+
+// work ends a pod that runs, by chance.
+func (w *World) work(pod *corev1.Pod) {
+	isDone := len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil
+	switch {
+	case isDone: // others of its containers go on, until they notice
+		if w.oneIn(3) {
+			w.finish(pod)
+		}
+	case w.Chance == nil || w.Habits.Serving != "" && pod.Labels[v1alpha1.LabelRole] == w.Habits.Serving:
+	case w.isByChance(w.Habits.Strange):
+		[]func(*corev1.Pod){w.Evict, w.Forget}[w.Chance.IntN(2)](pod)
+	case w.isByChance(w.Habits.Failing):
+		w.fail(pod)
+	case w.Habits.Succeeding > 0 && w.oneIn(w.Habits.Succeeding):
+		w.Exit(pod, 0, "")
+	}
+}
+
+// finish ends the containers that went on after the first one.
+func (w *World) finish(pod *corev1.Pod) {
+	w.endedAt[pod.UID] = w.Clock.Now()
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		for i := range pod.Status.ContainerStatuses {
+			if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil {
+				c.State = w.terminated(pod, 0, "")
+			}
+		}
+	})
+}
+
+// fail ends a pod with a code of failure.
+func (w *World) fail(pod *corev1.Pod) {
+	codes := []int32{1, 42, 137, 137, 139, 143, 255}
+	if w.oneIn(12) {
+		codes = []int32{126, 127, 93}
+	}
+	message := ""
+	if w.oneIn(20) {
+		message = strings.Repeat("ä", 2048) // as long as a kubelet lets it be
+	}
+	code := codes[w.Chance.IntN(len(codes))]
+	if w.Exit(pod, code, message); code == 137 && w.oneIn(5) {
+		w.outOfMemory(pod)
+	}
+}
+
+// isByChance is true in so many percent of the moments.
+func (w *World) isByChance(percent int) bool { return w.Chance != nil && w.Chance.IntN(100) < percent }
+
+// turnsAway returns why the pod's node turns it away, "" if it takes it, or has taken it.
+func (w *World) turnsAway(pod *corev1.Pod) string {
+	if len(pod.Status.ContainerStatuses) > 0 {
+		return ""
+	}
+	return w.Rejecting[pod.Spec.NodeName]
+}

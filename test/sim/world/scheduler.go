@@ -1,0 +1,88 @@
+package world
+
+import (
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+// schedule binds a pod to the next node.
+func (w *World) schedule(pod *corev1.Pod) {
+	node := w.placeFor(pod, w.free())
+	if node == "" {
+		w.tellNoPlace(pod)
+		return
+	}
+	w.bind(pod, node)
+}
+
+// placeFor returns the next node for the pod, and takes a place there; "" if no node has one.
+func (w *World) placeFor(pod *corev1.Pod, free map[string]int) string {
+	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return avoids(pod, name) || free[name] < 1 })
+	if w.NoNodes || w.Homeless[pod.Spec.Hostname] || len(nodes) == 0 {
+		return ""
+	}
+	node := nodes[w.bound%len(nodes)]
+	w.bound++
+	free[node]--
+	return node
+}
+
+// free returns how many more pods fit on each node.
+func (w *World) free() map[string]int {
+	free := map[string]int{}
+	for _, name := range w.readyNodes() {
+		free[name] = math.MaxInt
+		if w.Room > 0 {
+			free[name] = w.Room
+		}
+	}
+	if w.Room > 0 {
+		for _, pod := range w.Pods() {
+			if !IsOver(pod) {
+				free[pod.Spec.NodeName]--
+			}
+		}
+	}
+	return free
+}
+
+func (w *World) tellNoPlace(pod *corev1.Pod) {
+	if len(pod.Status.Conditions) > 0 {
+		return // it has been told
+	}
+	w.writePod(Scheduler, pod, func(pod *corev1.Pod) {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", LastTransitionTime: w.second()}}
+	})
+}
+
+func (w *World) bind(pod *corev1.Pod, node string) {
+	bound := pod.DeepCopy()
+	bound.Spec.NodeName = node
+	w.must(&server.Request{User: Scheduler, Verb: server.Update, Kind: server.Pods, Key: client.ObjectKeyFromObject(pod), Object: bound})
+	if len(pod.Status.Conditions) > 0 {
+		now := w.Server.Get(server.Pods, pod.Namespace, pod.Name).(*corev1.Pod)
+		w.writePod(Scheduler, now, func(pod *corev1.Pod) { pod.Status.Conditions = nil })
+	}
+}
+
+// avoids reports whether the pod's affinity keeps it off the node.
+func avoids(pod *corev1.Pod, node string) bool {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Operator == corev1.NodeSelectorOpNotIn && slices.Contains(field.Values, node) {
+				return true
+			}
+		}
+	}
+	return false
+}
