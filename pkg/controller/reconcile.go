@@ -46,6 +46,9 @@ func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v
 		return settle("observing", err)
 	}
 	p := plan.Make(s)
+	if log := ctrl.LoggerFrom(ctx).V(1); log.Enabled() {
+		log.Info("planned", "plan", p.String())
+	}
 	if err := c.Record(ctx, s.Job, &p); err != nil {
 		return settle("recording", err)
 	}
