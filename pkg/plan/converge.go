@@ -208,14 +208,13 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 	if lacksLease(s) {
 		steps = append(steps, CreateLease{build.ProgressLease(s.Job)})
 	}
-	if next := s.Job.Status.NextStartTime; next != nil && s.Now.Before(next.Time) {
-		return steps, next.Time
+	if next := nextAttempt(s); s.Now.Before(next) {
+		return steps, next
 	}
-	if !attemptMayBegin(s) {
+	if !s.AttemptMayBegin() {
 		return steps, nextWordOfFormer(s)
 	}
-	due, wake := dueReplicas(s, missing(s))
-	first := indispensableFirst(s, due)
+	first, wake := indispensableFirst(s, due(s)), nextLife(s)
 	group, ready := groupUp(s, first)
 	if !ready {
 		return steps, s.Now.Add(askAgain)
@@ -223,16 +222,31 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 	return append(append(steps, group...), createPods(s, v, first)...), wake
 }
 
-// dueReplicas returns the replicas whose lives may begin now, and the time (zero: none) at which the next of the others may.
-func dueReplicas(s *state.Snapshot, missing []*state.Replica) (due []*state.Replica, wake time.Time) {
-	for _, r := range missing {
-		if next := s.NextStart(r.Slot); s.Now.Before(next) {
-			wake = state.Earliest(wake, next)
-		} else {
-			due = append(due, r)
+// nextAttempt returns when the present attempt may begin, after a whole-job restart; zero if at once.
+func nextAttempt(s *state.Snapshot) time.Time {
+	if next := s.Job.Status.NextStartTime; next != nil {
+		return next.Time
+	}
+	return time.Time{}
+}
+
+// due returns the missing replicas whose lives may begin now.
+func due(s *state.Snapshot) []*state.Replica {
+	if s.Now.Before(nextAttempt(s)) || !s.AttemptMayBegin() {
+		return nil
+	}
+	return slices.DeleteFunc(missing(s), func(r *state.Replica) bool { return s.Now.Before(s.NextStart(r.Slot)) })
+}
+
+// nextLife returns when the next of the missing replicas may begin its life that may not now; zero if there is none.
+func nextLife(s *state.Snapshot) time.Time {
+	var next time.Time
+	for _, r := range missing(s) {
+		if start := s.NextStart(r.Slot); s.Now.Before(start) {
+			next = state.Earliest(next, start)
 		}
 	}
-	return due, wake
+	return next
 }
 
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
@@ -248,17 +262,6 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 
 func lacksLease(s *state.Snapshot) bool { return s.Job.Spec.Progress != nil && !s.HasLease }
 
-// attemptMayBegin is the fence around an attempt: no pod of an earlier attempt, or of an earlier job of the same name, can
-// still act.
-func attemptMayBegin(s *state.Snapshot) bool {
-	for i := range s.Pods {
-		if s.Pods[i].Life.Attempt < int(s.Job.Status.Attempt) && s.MayAct(&s.Pods[i]) {
-			return false
-		}
-	}
-	return len(s.Former) == 0
-}
-
 // missing returns the replicas that should have a pod, have none, and whose former pod can no longer act. A life whose pod is gone
 // is not run again: its restart is held back, not forgotten.
 func missing(s *state.Snapshot) []*state.Replica {
@@ -273,7 +276,7 @@ func missing(s *state.Snapshot) []*state.Replica {
 
 // isIncomplete reports whether the job lacks a child that it should have by now.
 func isIncomplete(s *state.Snapshot) bool {
-	return !s.HasService || lacksLease(s) || len(missing(s)) > 0
+	return !s.HasService || lacksLease(s) || len(due(s)) > 0
 }
 
 // isFirstRecord reports whether the job has not been taken on before.

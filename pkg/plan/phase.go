@@ -82,7 +82,7 @@ func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string)
 		return v1alpha1.ReasonBackOff, "The next pods are created at " + next.UTC().Format("15:04:05") + " UTC."
 	case p == nil && s.Now.Before(s.NextStart(slot)):
 		return v1alpha1.ReasonBackOff, createdAgain(s, slot)
-	case p == nil && !attemptMayBegin(s):
+	case p == nil && !s.AttemptMayBegin():
 		return v1alpha1.ReasonFormerPodsEnding, strings.TrimSpace("Pods of an earlier life can still run; the next ones are created when they have ended. " + whoLingers(s))
 	default:
 		return v1alpha1.ReasonReplicasStarting, "Waiting for all replicas to run."

@@ -68,7 +68,7 @@ func fatalEvidence(s *state.Snapshot) *Incident {
 // evidence returns what the pods that the incident ended say of its true cause, as far as it was not known; nil for
 // nothing. A loss beats an earlier exit.
 func evidence(s *state.Snapshot, i *v1alpha1.Incident) *Incident {
-	if i.Explained || isLoss(i.Cause) || i.Role == v1alpha1.Evaluator {
+	if i.Explained && !i.Charged || isLoss(i.Cause) || i.Role == v1alpha1.Evaluator {
 		return nil
 	}
 	var best *Incident
@@ -83,7 +83,7 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *Incident {
 		case o.Reason == v1alpha1.ReasonDeleted: // it was known when the restart was ordered
 		case explainsFailure(s, &o.Failure, i.Time.Add(-time.Second)): // before it: to the second, nobody knows which was first
 			return &o
-		case isTrueExit(i, ended) && (best == nil || o.Time.Before(&best.Time)):
+		case isTrueExit(s, i, p, o.Cause) && (best == nil || o.Time.Before(&best.Time)):
 			best = &o
 		}
 	}
@@ -146,21 +146,45 @@ func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
 
 // isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it: it was earlier, or it
 // says what a follower does not. A follower that lost its peer exits within the same second; the kernel may take a second to
-// reap what it killed for want of memory.
-func isTrueExit(i *v1alpha1.Incident, p *state.Pod) bool {
-	if p.Exit == nil || !p.Deleted.IsZero() {
+// reap what it killed for want of memory. A pod that has been told to end since exits as its program likes, and clocks differ: what
+// it exits with counts if no program does that by itself, or if others that were told to end did otherwise.
+func isTrueExit(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod, cause v1alpha1.Cause) bool {
+	if p.Exit == nil {
 		return false
 	}
 	ended := p.Exit.Time.Truncate(time.Second)
 	follows := i.Cause == v1alpha1.CauseRetryable && !isKill(&i.Failure)
+	inSameSecond := ended.Equal(i.Time.Truncate(time.Second))
 	switch {
-	case ended.Before(i.Time.Time):
-		return true
 	case p.Exit.Reason == outOfMemory:
 		return follows && !ended.After(i.Time.Add(time.Second))
+	case inSameSecond && killedBy(p.Exit.Code):
+		return follows
+	case inSameSecond:
+		return follows && cause == i.Cause && exitCode(&i.Failure) == 1 && isOneOfAKind(s, p)
 	default:
-		return follows && ended.Equal(i.Time.Truncate(time.Second)) && killedBy(p.Exit.Code)
+		return ended.Before(i.Time.Time) && p.Deleted.IsZero()
 	}
+}
+
+// isOneOfAKind reports whether the pod alone ended in its second with its exit code, which is not what followers exit with, nor what
+// programs exit with that are told to end: of these another one did otherwise.
+func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
+	if p.Exit.Code == 1 || isSignal(p.Exit.Code) {
+		return false
+	}
+	isOwn := p.Deleted.IsZero()
+	for i := range s.Pods {
+		other := &s.Pods[i]
+		if other.UID == p.UID || other.Exit == nil || other.Exit.Time.Unix() != p.Exit.Time.Unix() {
+			continue
+		}
+		if other.Exit.Code == p.Exit.Code {
+			return false
+		}
+		isOwn = isOwn || !other.Deleted.IsZero() && other.Life.Attempt == p.Life.Attempt
+	}
+	return isOwn
 }
 
 // isConsequence reports whether a replica that failed by itself did so for want of one whose loss now restarts the whole job.

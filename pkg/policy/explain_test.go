@@ -124,8 +124,8 @@ func TestALossThatShowsLateTakesTheIncidentOver(t *testing.T) {
 }
 
 func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
-	early := func(code int32, at time.Duration) builder.SnapshotOption {
-		return builder.Failed("worker", 2, past, builder.Exit(code), builder.At(at))
+	early := func(code int32, at time.Duration, options ...builder.PodOption) builder.SnapshotOption {
+		return builder.Failed("worker", 2, append(options, past, builder.Exit(code), builder.At(at))...)
 	}
 	oom := builder.Failed("worker", 2, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(20*second))
 	checkExplained(t, []explainCase{
@@ -144,6 +144,15 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(33*second))), nil},
 		{"one in the same second that was killed", restarted(), seen(early(137, 30*second)), []string{"worker-2 Retryable Error charged"}},
 		{"one in the same second that was told to end", restarted(), seen(early(143, 30*second)), nil},
+		{"one in the same second with a code of its own", restarted(), seen(early(42, 30*second)), []string{"worker-2 Retryable Error charged"}},
+		{"one in the same second with a code that another has, too", restarted(),
+			seen(early(42, 30*second), builder.Failed("worker", 1, past, builder.Exit(42), builder.At(30*second))), nil},
+		{"one with a code of its own that was told to end: it may exit so when it is", restarted(), seen(early(42, 30*second, builder.DeletedAt(41*second))), nil},
+		{"one of several that were told to end, the others of which exit otherwise", restarted(), seen(early(42, 30*second, builder.DeletedAt(41*second)),
+			builder.Failed("worker", 1, past, builder.Exit(1), builder.At(30*second), builder.DeletedAt(41*second))), []string{"worker-2 Retryable Error charged"}},
+		{"an earlier one that was told to end: clocks differ", restarted(), seen(early(1, 20*second, builder.DeletedAt(41*second))), nil},
+		{"one that ran out of memory, after an earlier exit was taken for the cause", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) { i.Explained = true }))),
+			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(30*second))), []string{"worker-1 OOM OOMKilled charged"}},
 		{"a later one is a consequence", restarted(), seen(early(1, 31*second)), nil},
 		{"one with code 0 says nothing", restarted(), seen(builder.Succeeded("worker", 2, past, builder.At(20*second))), nil},
 		{"a rule says what it is", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Cause: v1alpha1.CauseInfrastructure})), seen(early(7, 20*second)),
@@ -174,7 +183,7 @@ func TestWhatExplainsNothing(t *testing.T) {
 		{"a pod that never started", restarted(), seen(builder.Pending("worker", 2, past, builder.Disrupted("EvictionByEvictionAPI", 20*second))), nil},
 		{"an evaluator, who is nobody's peer", restarted(builder.Evaluators(1)), seen(builder.Running("evaluator", 0, past),
 			builder.NodeLost("node-evaluator-0", 40*second), builder.Now(75*second)), nil},
-		{"an incident that was explained already", restarted(of(func(i *v1alpha1.Incident) { i.Explained = true })), with(running), nil},
+		{"an incident that was explained as a consequence", restarted(of(func(i *v1alpha1.Incident) { i.Explained, i.Charged = true, false })), with(running), nil},
 		{"an incident that was a loss from the beginning", restarted(of(ofCause(v1alpha1.CauseInfrastructure, false))), with(running), nil},
 		{"an evaluator's own incident", restarted(of(func(i *v1alpha1.Incident) { i.Role = v1alpha1.Evaluator })), with(running), nil},
 	})

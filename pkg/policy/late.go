@@ -52,7 +52,7 @@ func sinceBegin(s *state.Snapshot, slot state.Slot, seconds int32) time.Time {
 		return time.Time{}
 	}
 	first, found := firstCreated(s)
-	if !found && s.Refusal == nil && s.Gang.Unavailable == "" {
+	if isHeldUp := s.AttemptMayBegin() && (s.Refusal != nil || s.Gang.Unavailable != ""); !found && !isHeldUp {
 		return time.Time{}
 	}
 	begin := state.Latest(first, state.Latest(attemptStart(s.Job), s.NextStart(slot)))

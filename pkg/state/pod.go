@@ -96,10 +96,11 @@ func (p *Pod) HasStarted() bool {
 // left, not that its work is done, nor that it failed. Which came first nobody can tell: the API server moves the time of a
 // deletion on when the kubelet confirms it, and the clocks of nodes differ. What had ended before was recorded before.
 //
-// A pod whose main container exited with code 0 has succeeded even if it counts as failed for the sake of a side-car.
+// A pod whose main container exited with code 0 has succeeded once all containers have ended, even if the kubelet has yet to say so
+// of the pod, or counts it as failed for the sake of a side-car.
 func (p *Pod) HasSucceeded() bool {
-	failedAside := p.Phase == corev1.PodFailed && p.MainSucceeded && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
-	return (p.Phase == corev1.PodSucceeded || failedAside) && p.Deleted.IsZero()
+	byMain := p.MainSucceeded && p.Ended && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
+	return (p.Phase == corev1.PodSucceeded || byMain) && p.Deleted.IsZero()
 }
 
 // Scheduled reports whether the pod has a node.

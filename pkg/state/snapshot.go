@@ -108,6 +108,12 @@ func (s *Snapshot) IsPast(p *Pod) bool {
 	return p.Life.Before(s.Life(p.Slot)) || !s.InRange(p.Slot)
 }
 
+// AttemptMayBegin is the fence around an attempt: no pod of an earlier attempt, or of an earlier job of the same name, can still
+// act.
+func (s *Snapshot) AttemptMayBegin() bool {
+	return len(s.Former) == 0 && !slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Life.Attempt < int(s.Job.Status.Attempt) && s.MayAct(&p) })
+}
+
 // IsStale reports whether a pod shows that the job we read is older than its pods: it is of a later life, or is there
 // although the job, as read, has never started.
 func (s *Snapshot) IsStale() bool {

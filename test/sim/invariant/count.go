@@ -100,8 +100,8 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 			continue
 		}
 		was := &before.Status.Incidents[at]
-		if !is.Explained || was.Explained {
-			continue
+		if again := was.Explained && is.Pod == was.Pod && is.Cause == was.Cause; !is.Explained || again {
+			continue // stronger evidence may explain it once more
 		}
 		h.happened[v1alpha1.EventIncidentExplained]++
 		change += one(is.Charged) - one(was.Charged)
