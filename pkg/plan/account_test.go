@@ -223,7 +223,12 @@ func TestAPodThatWaitsIsMadeAnewWhenANodeIsForgiven(t *testing.T) {
 // The whole way: a pod fits nowhere, the node that the job avoids is well, and the next pod may take it.
 func TestAJobThatFitsNowhereElseTakesTheNodeItAvoids(t *testing.T) {
 	waits := seen(builder.Pending("worker", 0, builder.UnschedulableSince(0, "no room"), builder.Avoiding("a")), builder.Usable(5, "a"))
-	job := after(t, builder.Snapshot(builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("a", time.Hour)), waits...))
+	before := builder.Snapshot(builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("a", time.Hour)), waits...)
+	isTold := func(e plan.Event) bool { return e.Reason == v1alpha1.EventNodeYielded }
+	job := after(t, before)
+	if told, again := plan.Make(before).Events, plan.Make(builder.Snapshot(job, waits...)).Events; !slices.ContainsFunc(told, isTold) || slices.ContainsFunc(again, isTold) {
+		t.Errorf("Events %v, then %v: want %s once", told, again, v1alpha1.EventNodeYielded)
+	}
 	if !job.Status.AvoidedNodes[0].Preferred {
 		t.Fatalf("the job avoids %+v", job.Status.AvoidedNodes)
 	}

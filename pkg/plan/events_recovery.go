@@ -52,6 +52,18 @@ func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 	return list
 }
 
+// yielded tells which avoided nodes new pods may take from now on.
+func yielded(was, next *v1alpha1.TrainingJobStatus) []Event {
+	var list []Event
+	for _, n := range next.AvoidedNodes {
+		isNew := slices.ContainsFunc(was.AvoidedNodes, func(old v1alpha1.AvoidedNode) bool { return old.Name == n.Name && !old.Preferred })
+		if n.Preferred && isNew {
+			list = append(list, normal(v1alpha1.EventNodeYielded, n.Reason, fmt.Sprintf("New pods may take %s, which the job avoids: they fit on no other node.", n.Name)))
+		}
+	}
+	return list
+}
+
 // isAvoided reports whether the job avoids the node already.
 func isAvoided(s *state.Snapshot, node string) bool {
 	return slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node && s.Now.Before(n.Until.Time) })

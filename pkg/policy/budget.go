@@ -123,7 +123,7 @@ func givenUp(s *state.Snapshot) []Incident {
 	for r := range s.Replicas() {
 		if isBeingGivenUp(s, r) {
 			i := broken(s, r)
-			i.Message = describe(&i.Failure) + " and is not restarted; the job goes on."
+			i.Message = withItsWords(&i.Failure, describe(&i.Failure)+" and is not restarted; the job goes on.")
 			left = append(left, i)
 		}
 	}

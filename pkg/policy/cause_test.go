@@ -123,7 +123,7 @@ func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
 	}
-	if want := "worker-1 on gpu-3 exited with code 137 (OOMKilled: killed): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3."; message != want {
+	if want := "worker-1 on gpu-3 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3. It said: killed"; message != want {
 		t.Errorf("message %q, want %q", message, want)
 	}
 	got, message = fails(t, builder.Gone("worker", 0))
@@ -146,5 +146,30 @@ func TestALongTerminationMessageKeepsItsEndAndWholeCharacters(t *testing.T) {
 			t.Errorf("a message of %q became %d bytes, valid: %t, ending in %q",
 				filler, len(got.Message), utf8.ValidString(got.Message), got.Message[len(got.Message)-7:])
 		}
+	}
+}
+
+// Kubernetes tells whole seconds: of ranks that end in one of them in the same way nobody knows which was first.
+func TestAFailureSaysWhenItMayNotHaveBeenTheFirst(t *testing.T) {
+	exit := func(index int, code int32, at time.Duration) builder.SnapshotOption {
+		return builder.Failed("worker", index, builder.Exit(code), builder.At(at))
+	}
+	for name, c := range map[string]struct {
+		seen []builder.SnapshotOption
+		want int32
+	}{
+		"alone":                                   {seen(exit(0, 1, 30*second)), 0},
+		"with another in its second":              {seen(exit(0, 1, 30*second), exit(1, 1, 30*second)), 1},
+		"a second before the other":               {seen(exit(0, 1, 30*second), exit(1, 1, 31*second)), 0},
+		"with another that has a code of its own": {seen(exit(0, 1, 30*second), exit(1, 42, 30*second)), 0},
+	} {
+		if got, message := fails(t, c.seen...); got.Alike != c.want {
+			t.Errorf("%s: %d alike, want %d: %s", name, got.Alike, c.want, message)
+		}
+	}
+	_, message := fails(t, exit(0, 1, 30*second), exit(1, 1, 30*second))
+	if want := "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second (which was first is not known): " +
+		"the whole job restarts as attempt 1, 1 more follow, restart 1 of 10."; message != want {
+		t.Errorf("%q, want %q", message, want)
 	}
 }

@@ -24,7 +24,7 @@ func explanation(was, is *v1alpha1.Incident) string {
 	if was.Charged && !is.Charged {
 		text += " It is no longer charged."
 	}
-	return text
+	return withItsWords(&is.Failure, text)
 }
 
 // budget returns the budget that what it truly was counts against; "" for none.

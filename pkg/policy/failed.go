@@ -42,6 +42,7 @@ func restartsFor(s *state.Snapshot, broken []Incident) []Incident {
 			return broken[i : i+1]
 		}
 		i := first + trueCause(s, broken[first:])
+		broken[i].Alike = alike(broken, &broken[i].Failure)
 		return broken[i : i+1]
 	}
 	var apart []Incident
@@ -92,7 +93,7 @@ func restart(s *state.Snapshot, incidents []Incident) Verdict {
 }
 
 func fail(f *v1alpha1.Failure, reason, message string) Verdict {
-	return Verdict{Ruling: Fail, Reason: reason, Message: message, Failure: f}
+	return Verdict{Ruling: Fail, Reason: reason, Message: withItsWords(f, message), Failure: f}
 }
 
 // failFatally returns the verdict on a failure that no restart can mend.

@@ -99,7 +99,8 @@ func clip(message string) string {
 	return message[cut:]
 }
 
-// describe returns the failure as a clause: "worker-1 on gpu-3 exited with code 137 (OOMKilled: ...)".
+// describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". What the program said of
+// itself is not in it: see withItsWords.
 func describe(f *v1alpha1.Failure) string {
 	text := slotOf(f).String()
 	if f.Node != "" {
@@ -107,13 +108,26 @@ func describe(f *v1alpha1.Failure) string {
 	}
 	text += " " + whatHappened(f)
 	switch {
-	case f.Reason != "" && f.Message != "":
-		return fmt.Sprintf("%s (%s: %s)", text, f.Reason, quote(f.Message))
+	case f.Reason != "" && f.Message != "" && !isOfProgram(f):
+		text += fmt.Sprintf(" (%s: %s)", f.Reason, quote(f.Message))
 	case f.Reason != "":
-		return fmt.Sprintf("%s (%s)", text, f.Reason)
-	default:
-		return text
+		text += fmt.Sprintf(" (%s)", f.Reason)
 	}
+	if f.Alike > 0 {
+		text += fmt.Sprintf(", and %d more did in the same second (which was first is not known)", f.Alike)
+	}
+	return text
+}
+
+// isOfProgram reports whether the failure's message is what the program said when it ended.
+func isOfProgram(f *v1alpha1.Failure) bool { return f.ExitCode != nil && !isLoss(f.Cause) }
+
+// withItsWords returns the sentence, which says what was done about the failure, and after it what the program said.
+func withItsWords(f *v1alpha1.Failure, sentence string) string {
+	if f.Message == "" || !isOfProgram(f) {
+		return sentence
+	}
+	return sentence + " It said: " + quote(f.Message)
 }
 
 // maxQuote is how much of somebody else's words a sentence has room for, in bytes: what was done about it must fit beside them.

@@ -109,10 +109,11 @@ func restartMessage(s *state.Snapshot, i *Incident, count, limit int32) string {
 	text := describe(&i.Failure)
 	switch i.Scope {
 	case v1alpha1.ScopeJob:
-		return fmt.Sprintf("%s: the whole job restarts as attempt %d%s, %s.", text, s.Job.Status.Attempt+1, follow, charge)
+		text += fmt.Sprintf(": the whole job restarts as attempt %d%s, %s.", s.Job.Status.Attempt+1, follow, charge)
 	case v1alpha1.ScopeRole:
-		return fmt.Sprintf("%s: all replicas of role %s are replaced%s, %s.", text, i.Role, follow, charge)
+		text += fmt.Sprintf(": all replicas of role %s are replaced%s, %s.", i.Role, follow, charge)
 	default:
-		return fmt.Sprintf("%s: only this replica is replaced, %s.", text, charge)
+		text += fmt.Sprintf(": only this replica is replaced, %s.", charge)
 	}
+	return withItsWords(&i.Failure, text)
 }

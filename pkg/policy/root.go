@@ -12,29 +12,41 @@ import (
 // explains an exit, and what one rank alone says tells more than what several say alike: followers end in the same way. Equal
 // failures stay in the order of their ranks.
 func inOrder(failures []Incident) {
-	alike := map[int64]map[int32]int{}
+	counts := map[int64]map[int32]int{}
 	for i := range failures {
 		f := &failures[i].Failure
-		if alike[f.Time.Unix()] == nil {
-			alike[f.Time.Unix()] = map[int32]int{}
+		if counts[f.Time.Unix()] == nil {
+			counts[f.Time.Unix()] = map[int32]int{}
 		}
-		alike[f.Time.Unix()][exitCode(f)]++
+		counts[f.Time.Unix()][exitCode(f)]++
 	}
 	slices.SortStableFunc(failures, func(a, b Incident) int {
 		return cmp.Or(
 			cmp.Compare(a.Time.Unix(), b.Time.Unix()),
 			cmp.Compare(slices.Index(explains, a.Cause), slices.Index(explains, b.Cause)),
-			cmp.Compare(generality(&a.Failure, alike[a.Time.Unix()]), generality(&b.Failure, alike[b.Time.Unix()])))
+			cmp.Compare(generality(&a.Failure, counts[a.Time.Unix()]), generality(&b.Failure, counts[b.Time.Unix()])))
 	})
+}
+
+// alike returns how many of the failures nothing tells from the one: programs that ended in the same second in the same way.
+func alike(failures []Incident, one *v1alpha1.Failure) int32 {
+	var n int32
+	for i := range failures {
+		f := &failures[i].Failure
+		if isOfProgram(f) && isOfProgram(one) && f.Pod != one.Pod && f.Time.Unix() == one.Time.Unix() && f.Cause == one.Cause && exitCode(f) == exitCode(one) {
+			n++
+		}
+	}
+	return n
 }
 
 // generality says how little an exit tells of who failed first: a kill from outside says most; then a code that is the rank's
 // own; then what followers say, too.
-func generality(f *v1alpha1.Failure, alike map[int32]int) int {
+func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 	switch {
 	case isKill(f):
 		return 0
-	case exitCode(f) != 1 && alike[exitCode(f)] == 1:
+	case exitCode(f) != 1 && counts[exitCode(f)] == 1:
 		return 1
 	default:
 		return 2

@@ -21,8 +21,8 @@ func heldBack(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 			continue
 		}
 		if deadline := startupDeadline(s, r.Slot); deadline.IsZero() || s.Now.Before(deadline) {
-			return &Verdict{Ruling: Continue, Reason: v1alpha1.ReasonRestartHeld, Message: fmt.Sprintf(
-				"%s; the restart waits for %s, which is still starting (%s).", describe(&v.Restarts[n].Failure), r.Slot, r.Pod.Waiting.Reason)}, deadline
+			return &Verdict{Ruling: Continue, Reason: v1alpha1.ReasonRestartHeld, Message: withItsWords(&v.Restarts[n].Failure, fmt.Sprintf(
+				"%s; the restart waits for %s, which is still starting (%s).", describe(&v.Restarts[n].Failure), r.Slot, r.Pod.Waiting.Reason))}, deadline
 		}
 	}
 	return nil, time.Time{}

@@ -163,6 +163,8 @@ const (
 	EventIncidentExplained = "IncidentExplained"
 	// EventNodeAvoided : the job's new pods avoid a node; it is on the Node, too, if the node itself broke.
 	EventNodeAvoided = "NodeAvoided"
+	// EventNodeYielded : new pods may take an avoided node again, as they fit on no other.
+	EventNodeYielded = "NodeYielded"
 	// EventWorkersParked : workers of an elastic job are parked for lack of room.
 	EventWorkersParked = "WorkersParked"
 	// EventWorkersUnparked : workers of an elastic job that were parked are tried again.

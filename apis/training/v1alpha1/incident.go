@@ -33,6 +33,10 @@ type Failure struct {
 	// message is the end of the container's termination message.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// alike is how many other replicas broke in the same second and in the same way: which of them was first cannot be known, as
+	// Kubernetes tells whole seconds. Evidence that shows later may change it.
+	// +optional
+	Alike int32 `json:"alike,omitempty"`
 	// time at which it broke.
 	Time metav1.Time `json:"time"`
 }
