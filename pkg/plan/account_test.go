@@ -40,7 +40,7 @@ func collective(t *testing.T, options ...builder.JobOption) *v1alpha1.TrainingJo
 // charged is given back.
 func TestAnIncidentAndWhatExplainsIt(t *testing.T) {
 	one, past := int32(1), builder.Life(0, 0)
-	exit := v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-0", Node: "node-worker-0", Container: "main",
+	exit := v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-0", Node: "node-worker-0",
 		ExitCode: &one, Reason: "Error", Time: builder.Time(30 * second)}
 	first := v1alpha1.Incident{Failure: exit, Scope: v1alpha1.ScopeJob, Followers: 2, Charged: true, RestartTime: builder.Time(40 * second)}
 	job := after(t, builder.Snapshot(collective(t), builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1), builder.Running("worker", 2),

@@ -162,6 +162,8 @@ func (c conditions) setRunning(v *policy.Verdict) {
 		}
 	case c.isTrue(v1alpha1.ConditionRunning) && missing.Pod == nil && c.s.Now.Before(c.s.NextStart(missing.Slot)):
 		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonBackOff, "The job goes on; "+createdAgain(c.s, missing.Slot))
+	case c.isTrue(v1alpha1.ConditionRunning) && v.Message != "":
+		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case c.isTrue(v1alpha1.ConditionRunning):
 		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, strings.TrimSpace("The job goes on; "+missing.Slot.String()+" does not run at present. "+whoLingers(c.s)))
 	case v.Message != "": // the judge says what it waits for

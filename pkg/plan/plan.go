@@ -145,7 +145,7 @@ func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 	if equality.Semantic.DeepEqual(was, next) {
 		return true
 	}
-	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
+	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
 		if changed(was, next, condition) {
 			return true
 		}

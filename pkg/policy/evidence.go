@@ -161,7 +161,7 @@ func isTrueExit(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod, cause v1a
 	case inSameSecond && killedBy(p.Exit.Code):
 		return follows
 	case inSameSecond:
-		return follows && cause == i.Cause && exitCode(&i.Failure) == 1 && isOneOfAKind(s, p)
+		return follows && (cause == i.Cause || cause == v1alpha1.CauseFatal) && exitCode(&i.Failure) == 1 && isOneOfAKind(s, p)
 	default:
 		return ended.Before(i.Time.Time) && p.Deleted.IsZero()
 	}

@@ -25,8 +25,10 @@ func failed(s *state.Snapshot) (*Verdict, time.Time) {
 		return nil, time.Time{}
 	}
 	verdict := restart(s, incidents)
-	if held, until := heldBack(s, &verdict); held != nil {
-		return held, until
+	for _, hold := range []func(*state.Snapshot, *Verdict) (*Verdict, time.Time){heldBack, gathering} {
+		if held, until := hold(s, &verdict); held != nil {
+			return held, until
+		}
 	}
 	return &verdict, time.Time{}
 }

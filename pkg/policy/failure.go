@@ -63,7 +63,10 @@ func failureOf(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 		f.Reason, f.Message = cmp.Or(p.Rejected.Reason, "Completed"), p.Rejected.Message
 	}
 	if p.Exit != nil {
-		f.Container, f.ExitCode = p.Exit.Container, &p.Exit.Code
+		f.ExitCode = &p.Exit.Code
+		if !p.Exit.Main {
+			f.Container = p.Exit.Container
+		}
 		if signal := p.Exit.Signal(); signal != 0 {
 			f.Signal = &signal
 		}
@@ -168,7 +171,11 @@ func whatHappened(f *v1alpha1.Failure) string {
 	case isLoss(f.Cause):
 		return "was lost"
 	case f.ExitCode != nil:
-		return fmt.Sprintf("exited with code %d", *f.ExitCode)
+		what := fmt.Sprintf("exited with code %d", *f.ExitCode)
+		if f.Container != "" {
+			what = "broke as its container " + f.Container + " " + what
+		}
+		return what
 	case f.Cause == v1alpha1.CauseStartup:
 		return "did not start"
 	case f.Cause == v1alpha1.CauseHang:

@@ -23,9 +23,19 @@ func inOrder(failures []Incident) {
 	slices.SortStableFunc(failures, func(a, b Incident) int {
 		return cmp.Or(
 			cmp.Compare(a.Time.Unix(), b.Time.Unix()),
-			cmp.Compare(slices.Index(explains, a.Cause), slices.Index(explains, b.Cause)),
-			cmp.Compare(generality(&a.Failure, counts[a.Time.Unix()]), generality(&b.Failure, counts[b.Time.Unix()])))
+			cmp.Compare(explaining(&a.Failure), explaining(&b.Failure)),
+			cmp.Compare(generality(&a.Failure, counts[a.Time.Unix()]), generality(&b.Failure, counts[b.Time.Unix()])),
+			cmp.Compare(slices.Index(explains, a.Cause), slices.Index(explains, b.Cause)))
 	})
+}
+
+// explaining returns the place of the failure's cause among those that explain one another. How a program's exit is dealt with says
+// nothing of which was first.
+func explaining(f *v1alpha1.Failure) int {
+	if isOfProgram(f) && f.Cause == v1alpha1.CauseFatal {
+		return slices.Index(explains, v1alpha1.CauseRetryable)
+	}
+	return slices.Index(explains, f.Cause)
 }
 
 // alike returns how many of the failures nothing tells from the one: programs that ended in the same second in the same way.

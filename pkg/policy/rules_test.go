@@ -164,7 +164,7 @@ func TestRulesForSideCars(t *testing.T) {
 			restart(0, "worker-1 Retryable Replica charged")},
 	})
 	v := policy.Judge(builder.Snapshot(job(rule{Name: "bad-logs", ContainerName: "logs", Action: v1alpha1.ActionFailJob}), runs...))
-	if want := "worker-1 on node-worker-1 exited with code 7 (Error), and recovery.rules[0] (bad-logs) says FailJob."; v.Message != want || v.Failure.Container != "logs" {
+	if want := "worker-1 on node-worker-1 broke as its container logs exited with code 7 (Error), and recovery.rules[0] (bad-logs) says FailJob."; v.Message != want || v.Failure.Container != "logs" {
 		t.Errorf("container %s: %q\nwant %q", v.Failure.Container, v.Message, want)
 	}
 }

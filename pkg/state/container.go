@@ -37,6 +37,7 @@ func (p *Pod) readExits(pod *corev1.Pod) {
 		case exit.Code == 0:
 			p.MainSucceeded = p.MainSucceeded || c.Name == main
 		case c.Name == main:
+			exit.Main = true
 			p.Exit = &exit
 		default:
 			exit.Side = true

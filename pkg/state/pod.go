@@ -73,13 +73,13 @@ type Trouble struct {
 
 // Exit is a container's end.
 type Exit struct {
-	// Container is its name; Side is whether it is a side-car.
-	Container string
-	Side      bool
-	Code      int32
-	Reason    string
-	Message   string
-	Time      time.Time
+	// Container is its name; Main is whether it is the main one, Side whether it is a side-car.
+	Container  string
+	Main, Side bool
+	Code       int32
+	Reason     string
+	Message    string
+	Time       time.Time
 }
 
 // CanRun reports whether a process of the pod may still run.

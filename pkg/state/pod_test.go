@@ -78,11 +78,11 @@ func restartedOn(name string, operator corev1.ContainerRestartRuleOnExitCodesOpe
 
 func TestPodOf(t *testing.T) {
 	exit := func(name string, code int32, when time.Duration) *state.Exit {
-		return &state.Exit{Container: name, Code: code, Reason: "Error", Message: name, Time: at(when)}
+		return &state.Exit{Container: name, Main: name != "setup", Code: code, Reason: "Error", Message: name, Time: at(when)}
 	}
 	side := func(name string, code int32, when time.Duration) state.Exit {
 		e := *exit(name, code, when)
-		e.Side = true
+		e.Main, e.Side = false, true
 		return e
 	}
 	cases := []struct {

@@ -18,7 +18,7 @@ type Failure struct {
 	// node that the pod was on.
 	// +optional
 	Node string `json:"node,omitempty"`
-	// container that failed; absent if none ended.
+	// container that failed, if it is not the main one: an init container, or a side-car that a rule names.
 	// +optional
 	Container string `json:"container,omitempty"`
 	// exitCode of that container; absent if none ended.

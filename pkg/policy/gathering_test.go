@@ -1,0 +1,57 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// Of the ranks of a collective all end when one does, and what their kubelets say of it comes in any order, within a second or so.
+func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(3), builder.RunsSince(0))
+	early := func(options ...builder.PodOption) builder.SnapshotOption {
+		return builder.Failed("worker", 1, append([]builder.PodOption{builder.Exit(1), builder.At(60 * second)}, options...)...)
+	}
+	two := seen(builder.Running("worker", 0), builder.Running("worker", 2))
+	now := func(d time.Duration, more ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(append(more, builder.Now(d)), two...)
+	}
+	held := func(wake time.Duration) judged { return judged{Reason: v1alpha1.ReasonRestartHeld, Wake: wake} }
+	goes := restart(0, "worker-1 Retryable Job charged")
+	check(t, []judgeCase{
+		{"it waits", job, now(60*second+300*time.Millisecond, early()), held(61*second + 500*time.Millisecond)},
+		{"not longer than a second and a half", job, now(62*second, early()), goes},
+		{"a node whose clock is behind is not waited for", job, now(65*second, early()), goes},
+		{"nor one whose clock is far ahead", job, now(50*second, early()), goes},
+		{"everybody has been heard", job, seen(early(), builder.Failed("worker", 0, builder.Exit(1), builder.At(60*second)), builder.Now(60*second),
+			builder.Failed("worker", 2, builder.Exit(42), builder.At(60*second))), restart(0, "worker-2 Retryable Job charged")},
+		{"a rank that was killed is no follower", job, now(60*second, builder.Failed("worker", 1, builder.Exit(137), builder.At(60*second))), goes},
+		{"nor is one that ran out of memory", job, now(60*second, builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""), builder.At(60*second))),
+			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Job charged"}}},
+		{"nor one that was lost", job, now(60*second, builder.Deleted("worker", 1, builder.DeletedAt(60*second))), lost(0, "worker-1 Infrastructure Job free")},
+		{"replicas that do not need each other do not wait", builder.Job("j", builder.Workers(3), builder.RunsSince(0)), now(60*second, early()), restart(0, "worker-1 Retryable Replica charged")},
+		{"a job does not fail on a follower's word either", builder.Job("j", pytorch, builder.Workers(3), builder.RunsSince(0), builder.MaxRestarts(0)), now(60*second, early()),
+			held(61*second + 500*time.Millisecond)},
+	})
+}
+
+// A code that one rank alone has comes before one that several have, also if it is one that no restart can mend.
+func TestAFatalCodeOfItsOwnIsTheRootOfItsSecond(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(3), builder.RunsSince(0))
+	all := func(codes ...int32) []builder.SnapshotOption {
+		var options []builder.SnapshotOption
+		for i, code := range codes {
+			options = append(options, builder.Failed("worker", i, builder.Exit(code)))
+		}
+		return options
+	}
+	check(t, []judgeCase{
+		{"one rank says that it is of no use", job, all(1, 93, 1), fatal},
+		{"all say so", job, all(93, 93, 93), fatal},
+		{"one says so a second after another failed", job, append(all(1), builder.Running("worker", 2), builder.Failed("worker", 1, builder.Exit(93), builder.At(31*second))),
+			restart(0, "worker-0 Retryable Job charged")},
+	})
+}
