@@ -27,10 +27,10 @@ type failedSpares struct {
 
 // waitForSpares returns when spares may be made anew, after those that have failed.
 func (c *Cluster) waitForSpares(o *state.Observed, now time.Time) time.Time {
-	known := c.note(o.Job, nil).failedSpares
+	known := c.memo(o.Job, nil).failedSpares
 	next := known.after(o.Spares, now)
 	if len(next.seen)+len(known.seen) > 0 {
-		c.note(o.Job, func(n *notes) { n.failedSpares = next })
+		c.memo(o.Job, func(m *jobMemo) { m.failedSpares = next })
 	}
 	return next.until
 }

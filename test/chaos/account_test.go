@@ -40,11 +40,11 @@ type fate string
 const (
 	alive     fate = "lives"
 	succeeded fate = "succeeded"
-	// exited : its container failed.
+	// exited: its container failed.
 	exited fate = "failed"
-	// removed : deleted before it had ended, by the operator or by somebody else.
+	// removed: deleted before it had ended, by the operator or by somebody else.
 	removed fate = "was removed"
-	// outlived : the job had finished before.
+	// outlived: the job had finished before.
 	outlived fate = "outlived its job"
 )
 
