@@ -10,7 +10,7 @@ import (
 
 // leaseGuard refuses writes from the moment at which the leader's lease should have been renewed and was not.
 //
-// The leader election alone ends it too late: a process that was frozen (a paused container, a suspended machine) wakes as the
+// The leader election alone stops writes too late: a process that was frozen (a paused container, a suspended machine) wakes as the
 // leader it was and tries to renew for the whole renew deadline before it gives up. Until then its workers would write what
 // they had decided before, beside the new leader. So every write passes here, and the clock decides.
 type leaseGuard struct {
