@@ -37,10 +37,12 @@ adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.
 demo_files := $(shell find test/demo -type f -not -name '*_test.go' 2>/dev/null)
 lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md')
 
+##@ Help
+
 .PHONY: help
 help: ## show this list
-	@echo "Targets:"
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
 	@echo "Variables: NODES=$(NODES) GPUS=$(GPUS) LAB_DIR=$(LAB_DIR) OPERATOR=$(OPERATOR) (off: a lab without it) VERSION=$(VERSION) KUBECONFIG"
 
 ##@ Code

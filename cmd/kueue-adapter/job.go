@@ -34,7 +34,7 @@ func (j *trainingJob) Object() client.Object { return (*v1alpha1.TrainingJob)(j)
 // GVK returns the kind of TrainingJobs.
 func (j *trainingJob) GVK() schema.GroupVersionKind { return gvk }
 
-// Skip reports whether another controller runs the job: then its quota is not ours to ask for.
+// Skip reports whether another controller runs the job: then the adapter asks for no quota.
 func (j *trainingJob) Skip(context.Context) bool { return j.Spec.IsManagedElsewhere() }
 
 // IsSuspended returns spec.suspend.

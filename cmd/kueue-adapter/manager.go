@@ -56,7 +56,7 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// setUp adds the controller of words, and Kueue's generic job controller, which asks trainingJob whatever it wants to know.
+// setUp adds the controller of queue messages and Kueue's generic job controller, which calls trainingJob.
 func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) error {
 	if err := jobframework.SetupWorkloadOwnerIndex(ctx, mgr.GetFieldIndexer(), gvk); err != nil {
 		return err
@@ -75,7 +75,7 @@ func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) erro
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	return setUpWords(mgr)
+	return setUpQueueMessages(mgr)
 }
 
 func (o *options) restConfig() (*rest.Config, error) {

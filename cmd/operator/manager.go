@@ -66,8 +66,8 @@ func (o *options) restConfig() (*rest.Config, error) {
 		restConfig.QPS, restConfig.Burst = o.qps, int(2*o.qps)+1
 	}
 	if o.leaderElect {
-		held := &tenure{lasts: o.renewDeadline}
-		restConfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return mandate{next, held} })
+		held := &lease{lasts: o.renewDeadline}
+		restConfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return leaseGuard{next, held} })
 	}
 	return restConfig, nil
 }

@@ -122,7 +122,7 @@ func TestVersion(t *testing.T) {
 // A watch is made of functions, which JSON does not know.
 func TestTheLogHasAValuesOwnWords(t *testing.T) {
 	var text strings.Builder
-	log := slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{ReplaceAttr: inItsOwnWords}))
+	log := slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{ReplaceAttr: logAsString}))
 	log.Info("starting", "source", types.NamespacedName{Namespace: "a", Name: "b"}, "count", 3)
 	if got := text.String(); !strings.Contains(got, `"source":"a/b","count":3`) {
 		t.Errorf("logged %s", got)

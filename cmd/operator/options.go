@@ -117,8 +117,8 @@ func (o *options) clusterOptions() cluster.Options {
 	}
 }
 
-// inItsOwnWords has a value that can say what it is logged so: JSON knows no functions, which watches are made of.
-func inItsOwnWords(_ []string, a slog.Attr) slog.Attr {
+// logAsString logs a value that has a String method as that string: JSON cannot encode the functions that watches consist of.
+func logAsString(_ []string, a slog.Attr) slog.Attr {
 	if value, can := a.Value.Any().(fmt.Stringer); can && a.Value.Kind() == slog.KindAny {
 		a.Value = slog.StringValue(value.String())
 	}
@@ -128,7 +128,7 @@ func inItsOwnWords(_ []string, a slog.Attr) slog.Attr {
 func (o *options) logger() logr.Logger {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(o.logLevel)) // validated
-	handlerOptions := &slog.HandlerOptions{Level: level, ReplaceAttr: inItsOwnWords}
+	handlerOptions := &slog.HandlerOptions{Level: level, ReplaceAttr: logAsString}
 	if o.logFormat == "text" {
 		return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, handlerOptions))
 	}

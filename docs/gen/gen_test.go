@@ -20,7 +20,7 @@ const (
 
 // Reasons of Created.
 const (
-	// ReasonJobCreated : the operator has taken the job on.
+	// ReasonJobCreated: the operator has taken the job on.
 	ReasonJobCreated = "JobCreated"
 )
 `

@@ -94,8 +94,8 @@ func row(constant *ast.ValueSpec) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	comment := strings.TrimPrefix(prose(constant.Doc.Text()), name+" ")
-	return fmt.Sprintf("| `%s` | %s |\n", value, strings.TrimPrefix(comment, ": ")), nil
+	comment := strings.TrimPrefix(prose(constant.Doc.Text()), name)
+	return fmt.Sprintf("| `%s` | %s |\n", value, strings.TrimSpace(strings.TrimPrefix(comment, ":"))), nil
 }
 
 // prose returns text on one line.

@@ -198,7 +198,7 @@ func TestService(t *testing.T) {
 	}
 }
 
-// FuzzPods : whatever a job looks like, no two of its pods share a name or rank, and all have valid host names and labels.
+// FuzzPods checks that whatever a job looks like, no two of its pods share a name or rank, and all have valid host names and labels.
 func FuzzPods(f *testing.F) {
 	f.Add("j", uint8(1), uint8(3), uint8(2), uint8(1), uint8(0), "RANK", uint16(0), uint16(0))
 	f.Add("worker-0", uint8(0), uint8(0), uint8(0), uint8(0), uint8(9), "", uint16(3), uint16(7))

@@ -34,18 +34,18 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	}
 	for _, step := range stages[plan.Before] {
 		if err := c.take(ctx, job, step, build); err != nil {
-			return c.settle(job, err)
+			return c.handleRefusal(job, err)
 		}
 	}
 	if len(stages[plan.Before])+len(stages[plan.Together]) > 0 {
-		if err := c.settle(job, c.takeInParallel(ctx, job, stages[plan.Together], build)); err != nil {
+		if err := c.handleRefusal(job, c.takeInParallel(ctx, job, stages[plan.Together], build)); err != nil {
 			return err
 		}
 	}
 	if len(stages[plan.After]) == 0 {
 		return nil
 	}
-	return c.settleSpares(job, c.takeInParallel(ctx, job, stages[plan.After], build))
+	return c.handleSpareRefusal(job, c.takeInParallel(ctx, job, stages[plan.After], build))
 }
 
 // takeInParallel takes the steps and returns the first error. After it no further step is taken; what is under way goes on, as a
@@ -90,7 +90,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	case plan.CreatePod:
 		uid, err := c.create(ctx, job, build(step), &corev1.Pod{}, client.DisableReadYourWritesConsistency)
 		if err == nil {
-			c.await(job, uid, false)
+			c.expectWrite(job, uid, false)
 		}
 		return err
 	case plan.DeletePod:
@@ -107,7 +107,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 		}
 		err := c.delete(ctx, pod, options...)
 		if err == nil {
-			c.await(job, step.UID, true)
+			c.expectWrite(job, step.UID, true)
 		}
 		return err
 	case plan.DeleteJob:
@@ -124,7 +124,7 @@ func (c *Cluster) deleteUnchanged(ctx context.Context, job *v1alpha1.TrainingJob
 	err := c.client.Delete(ctx, pod, unchanged, client.DisableReadYourWritesConsistency)
 	switch {
 	case err == nil:
-		c.await(job, step.UID, true)
+		c.expectWrite(job, step.UID, true)
 		return nil
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		return staleCache(job, "pod "+step.Name+" has changed")

@@ -34,15 +34,15 @@ type Cluster struct {
 	options Options
 
 	mu   sync.Mutex
-	jobs map[client.ObjectKey]*notes
+	jobs map[client.ObjectKey]*jobMemo
 	// served are the gang schedulers whose pod groups the cluster has.
-	served []v1alpha1.Gang
-	roll   roll
+	served  []v1alpha1.Gang
+	startup startupList
 }
 
-// notes are what this process remembers of a job. Losing them costs a request, never a decision.
-type notes struct {
-	// uid is the job's: another job of its name begins with none.
+// jobMemo is what this process remembers of a job. Losing it costs a request, never a decision.
+type jobMemo struct {
+	// uid is the job's: another job of its name begins with an empty memo.
 	uid types.UID
 	// recorded is when the job's status was last written.
 	recorded time.Time
@@ -51,9 +51,9 @@ type notes struct {
 	// replicas and spares are what the API server refuses of the job; everything but spares counts with the replicas.
 	replicas, spares refused
 	failedSpares     failedSpares
-	// awaited are the own writes to the job's pods, by UID, that the cache is to show; nil if it shows them all.
-	awaited map[types.UID]awaited
-	// foreign is the pod of a life that the job never had which was told of.
+	// pendingWrites are the own writes to the job's pods, by UID, that the cache does not show yet; nil if it shows them all.
+	pendingWrites map[types.UID]pendingWrite
+	// foreign is the pod, of a life that the job never had, about which an Event was written.
 	foreign types.UID
 	// ahead is the renewal of the progress Lease that was last seen from the future.
 	ahead ahead
@@ -81,7 +81,7 @@ type Options struct {
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
 	return &Cluster{
 		client: c, live: live, events: recorder, clock: clock,
-		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*notes{},
+		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*jobMemo{},
 	}
 }
 
@@ -134,29 +134,29 @@ func isControlledBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 	return ref != nil && ref.UID == job.UID
 }
 
-// note changes what is remembered of a job, and returns a copy of it. To ask only leaves no trace.
-func (c *Cluster) note(job *v1alpha1.TrainingJob, change func(*notes)) notes {
+// memo changes what is remembered of a job, and returns a copy of it. With a nil change it only reads.
+func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := client.ObjectKeyFromObject(job)
-	n := c.jobs[key]
-	if n == nil || n.uid != job.UID {
-		n = &notes{uid: job.UID}
+	m := c.jobs[key]
+	if m == nil || m.uid != job.UID {
+		m = &jobMemo{uid: job.UID}
 	}
 	if change != nil {
-		change(n)
-		c.jobs[key] = n
+		change(m)
+		c.jobs[key] = m
 	}
-	return *n
+	return *m
 }
 
 // forget drops what is remembered of the job of that name, which is gone.
 func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Lock()
-	n := c.jobs[key]
+	m := c.jobs[key]
 	delete(c.jobs, key)
 	c.mu.Unlock()
-	if n != nil {
-		c.strike(n.uid)
+	if m != nil {
+		c.startup.remove(m.uid)
 	}
 }

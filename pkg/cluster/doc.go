@@ -7,7 +7,7 @@
 //     Own writes to its pods: Observe asks for another look until the cache shows them. To pod groups: nobody waits, see below.
 //
 //   - The first look at a job in this process compares it and its pods with the API server, as another leader may have
-//     written last: with one roll of all jobs, or by itself if that leaves a doubt. So does a look after an own write that
+//     written last: with one list of all jobs, or with a read of its own if that leaves a doubt. So does a look after an own write that
 //     the cache has not shown for long.
 //
 //   - A pod that ran and is not in the cache is asked for by name before it counts as lost.
@@ -21,7 +21,7 @@
 //   - Equal pod templates of cached jobs are held once: 1,000 jobs of a sweep with a script of 100 kB each take 3 MB, not 200.
 //     Templates that differ are all held, as decisions read them; a quota on the number of jobs is what limits those.
 //   - How often spares failed in a row is kept in memory only. After a crash the wait begins with 5 s again.
-//   - A refusal of a spare is noted apart and tried after longer waits: the job needs none of them to go on.
+//   - A refusal of a spare is kept apart and tried again after longer waits: the job needs none of them to go on.
 //   - One namespace holds a quarter of the slots for writes at most, even when nobody else waits: writes that hang for the 30 s
 //     of a webhook cannot be called back when somebody comes.
 //   - The first error of a pass ends no write that is under way: one that is given up may be done all the same.

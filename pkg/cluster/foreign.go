@@ -21,7 +21,7 @@ func (c *Cluster) reportForeign(ctx context.Context, s *state.Snapshot) error {
 	}
 	i := slices.IndexFunc(s.Pods, func(p state.Pod) bool { return s.Job.Status.StartTime == nil || s.Life(p.Slot).Before(p.Life) })
 	pod := &s.Pods[i]
-	if c.note(s.Job, nil).foreign == pod.UID {
+	if c.memo(s.Job, nil).foreign == pod.UID {
 		return nil
 	}
 	var live v1alpha1.TrainingJob
@@ -31,7 +31,7 @@ func (c *Cluster) reportForeign(ctx context.Context, s *state.Snapshot) error {
 	if live.UID != s.Job.UID || live.ResourceVersion != s.Job.ResourceVersion {
 		return nil
 	}
-	c.note(s.Job, func(n *notes) { n.foreign = pod.UID })
+	c.memo(s.Job, func(m *jobMemo) { m.foreign = pod.UID })
 	related := &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Job.Namespace, Name: pod.Name, UID: pod.UID},

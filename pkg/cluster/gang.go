@@ -17,7 +17,7 @@ import (
 )
 
 // addGang puts the job's pod groups into what is observed: those of the scheduler that it asks for, and those that another has
-// left behind. That the cluster has no such groups is a fact like any other: it may have them the next time.
+// left behind. A cluster that does not serve such groups is no error: it may serve them the next time.
 func (c *Cluster) addGang(ctx context.Context, o *state.Observed) error {
 	o.Gang.Scheduler = c.options.Gang
 	if scheduling := o.Job.Spec.Scheduling; scheduling != nil {
@@ -39,8 +39,8 @@ func (c *Cluster) addGang(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// addGroups puts the job's pod groups of one scheduler into what is observed. It does not wait for own writes, as that would be for
-// those of all jobs, and one may hang: pods join a group with the API server's word only.
+// addGroups puts the job's pod groups of one scheduler into what is observed. It does not wait for own writes: the client would wait
+// for those of all jobs, and one may hang. So pods join a group only after the API server has confirmed it.
 func (c *Cluster) addGroups(ctx context.Context, o *state.Observed, provider gang.Provider) error {
 	_, list := provider.Empty()
 	err := c.client.List(ctx, list, client.InNamespace(o.Job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(o.Job.UID)},

@@ -29,8 +29,8 @@ type sharedTemplate struct {
 
 func newTemplates() *templates { return &templates{known: map[fingerprint]*sharedTemplate{}} }
 
-// trimJob returns a job with only what decisions need, whose templates are shared with other jobs that have the same. Who reads the
-// cache without a copy must not write to them, nor to anything else there.
+// trimJob returns a job with only what decisions need, whose templates are shared with other jobs that have the same. Code that reads
+// the cache without a copy must change nothing in it.
 func (t *templates) trimJob(o any) (any, error) {
 	job, ok := o.(*v1alpha1.TrainingJob)
 	if !ok {
@@ -55,7 +55,7 @@ func (t *templates) trimJob(o any) (any, error) {
 	return &trimmed, nil
 }
 
-// share returns the template that is known by its fingerprint; this one if there is none.
+// share returns the kept template with that fingerprint, or keeps and returns this one.
 func (t *templates) share(key fingerprint, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *templates) share(key fingerprint, template corev1.PodTemplateSpec) core
 	return known.template
 }
 
-// release drops the templates that a job had which is in no cache any more, where nobody else has them.
+// release drops the templates of a job that has left the cache, except those that other jobs have too.
 func (t *templates) release(used []fingerprint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

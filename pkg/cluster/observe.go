@@ -38,7 +38,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 			return nil, err
 		}
 	}
-	known := c.note(job, nil)
+	known := c.memo(job, nil)
 	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
 	o.SparesFrom = c.waitForSpares(o, o.Now)
 	s, err := state.New(*o)

@@ -35,9 +35,9 @@ type ahead struct{ says, seen time.Time }
 // believable returns when the Lease was renewed: one that says it will be was renewed when we first saw it. Else a wrong
 // clock would keep a hang from showing.
 func (c *Cluster) believable(job *v1alpha1.TrainingJob, renewed time.Time) time.Time {
-	known := c.note(job, func(n *notes) {
-		if now := c.clock.Now(); renewed.After(now) && !n.ahead.says.Equal(renewed) {
-			n.ahead = ahead{says: renewed, seen: now}
+	known := c.memo(job, func(m *jobMemo) {
+		if now := c.clock.Now(); renewed.After(now) && !m.ahead.says.Equal(renewed) {
+			m.ahead = ahead{says: renewed, seen: now}
 		}
 	}).ahead
 	if !renewed.IsZero() && known.says.Equal(renewed) {

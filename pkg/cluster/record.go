@@ -23,13 +23,13 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 		updated.Status = p.Status
 		if err := c.client.Status().Update(ctx, updated); err != nil {
 			if !apierrors.IsConflict(err) { // it may have been done all the same, and the cache does not show it yet
-				c.strike(job.UID)
-				c.note(job, func(n *notes) { n.verified = false })
+				c.startup.remove(job.UID)
+				c.memo(job, func(m *jobMemo) { m.verified = false })
 			}
 			return fmt.Errorf("writing the status: %w", err)
 		}
-		c.strike(job.UID)
-		c.note(job, func(n *notes) { n.recorded, n.verified = c.clock.Now(), true })
+		c.startup.remove(job.UID)
+		c.memo(job, func(m *jobMemo) { m.recorded, m.verified = c.clock.Now(), true })
 	}
 	for _, e := range p.Events {
 		c.tell(job, p, &e)

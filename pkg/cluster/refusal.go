@@ -32,7 +32,7 @@ func (e *nameConflict) Error() string {
 		e.kind[strings.LastIndex(e.kind, ".")+1:], e.name)
 }
 
-// nameHeld says that the name of a child is not free yet: its owner is going, or gone.
+// nameHeld says that the name of a child is not free yet: the object that has it is being deleted, or its owner is gone.
 type nameHeld struct{ name string }
 
 func (e *nameHeld) Error() string { return e.name + " of a former owner is not gone yet" }
@@ -40,28 +40,29 @@ func (e *nameHeld) Error() string { return e.name + " of a former owner is not g
 // retryName is how long a job waits for a name that is held. It waits in silence, as garbage is collected within seconds.
 const retryName = time.Second
 
-// settle notes a refusal of replicas, or that there is none any more, and returns every other error.
-func (c *Cluster) settle(job *v1alpha1.TrainingJob, err error) error {
-	return c.settleOf(job, err, retryAtMost, func(n *notes) *refused { return &n.replicas })
+// handleRefusal remembers a refusal of replicas, or that there is none any more, and returns every other error.
+func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
+	return c.updateRefusal(job, err, retryAtMost, func(m *jobMemo) *refused { return &m.replicas })
 }
 
-// settleSpares does for spares what settle does for replicas.
-func (c *Cluster) settleSpares(job *v1alpha1.TrainingJob, err error) error {
-	return c.settleOf(job, err, retrySpareAtMost, func(n *notes) *refused { return &n.spares })
+// handleSpareRefusal does for spares what handleRefusal does for replicas.
+func (c *Cluster) handleSpareRefusal(job *v1alpha1.TrainingJob, err error) error {
+	return c.updateRefusal(job, err, retrySpareAtMost, func(m *jobMemo) *refused { return &m.spares })
 }
 
-func (c *Cluster) settleOf(job *v1alpha1.TrainingJob, err error, atMost time.Duration, of func(*notes) *refused) error {
+// updateRefusal changes the refusal that of selects; the wait before the next try doubles up to atMost.
+func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost time.Duration, of func(*jobMemo) *refused) error {
 	reason := refusalReason(err)
 	now := c.clock.Now()
 	if held := (*nameHeld)(nil); errors.As(err, &held) {
-		c.note(job, func(n *notes) { of(n).refusal = &state.Refusal{Message: held.Error(), Retry: now.Add(retryName)} })
+		c.memo(job, func(m *jobMemo) { of(m).refusal = &state.Refusal{Message: held.Error(), Retry: now.Add(retryName)} })
 		return nil
 	}
 	if err != nil && reason == "" {
 		return err
 	}
-	c.note(job, func(n *notes) {
-		r := of(n)
+	c.memo(job, func(m *jobMemo) {
+		r := of(m)
 		switch {
 		case reason == "" && r.refusal.Pends(now): // what was refused was not tried again
 		case reason == "":
@@ -75,13 +76,13 @@ func (c *Cluster) settleOf(job *v1alpha1.TrainingJob, err error, atMost time.Dur
 	return nil
 }
 
-// sparesTold notes that an Event was written about the refusal of spares.
+// sparesTold remembers that an Event was written about the refusal of spares.
 func (c *Cluster) sparesTold(job *v1alpha1.TrainingJob) {
-	c.note(job, func(n *notes) {
-		if n.spares.refusal != nil {
-			told := *n.spares.refusal // a snapshot may hold the other
+	c.memo(job, func(m *jobMemo) {
+		if m.spares.refusal != nil {
+			told := *m.spares.refusal // a snapshot may hold the present one
 			told.Told = true
-			n.spares.refusal = &told
+			m.spares.refusal = &told
 		}
 	})
 }
@@ -89,7 +90,7 @@ func (c *Cluster) sparesTold(job *v1alpha1.TrainingJob) {
 // Retry returns when what the API server refused of the job is to be tried again; zero if it refused nothing. A refusal
 // makes no event, so nothing else would wake the job.
 func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
-	known, now := c.note(job, nil), c.clock.Now()
+	known, now := c.memo(job, nil), c.clock.Now()
 	var retry time.Time
 	for _, refusal := range []*state.Refusal{known.replicas.refusal, known.spares.refusal} {
 		if refusal.Pends(now) && (retry.IsZero() || refusal.Retry.Before(retry)) {

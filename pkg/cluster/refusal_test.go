@@ -79,10 +79,10 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 	var waits []time.Duration
 	tries := 0
 	for clock.Since(builder.Epoch) <= 10*time.Minute {
-		if tries++; c.settle(job, refused) != nil {
+		if tries++; c.handleRefusal(job, refused) != nil {
 			t.Fatal("a refusal is returned as an error: it would be retried at once")
 		}
-		retry := c.note(job, nil).replicas.refusal.Retry
+		retry := c.memo(job, nil).replicas.refusal.Retry
 		waits = append(waits, retry.Sub(clock.Now())/time.Second)
 		clock.SetTime(retry)
 	}
@@ -90,9 +90,9 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 		t.Errorf("%d tries, seconds between them (-want +got):\n%s", tries, diff)
 	}
 	for range 100 {
-		_ = c.settle(job, refused)
+		_ = c.handleRefusal(job, refused)
 	}
-	if wait := c.note(job, nil).replicas.refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
+	if wait := c.memo(job, nil).replicas.refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
 		t.Errorf("after 100 refusals the wait is %v, want %v", wait, retryAtMost)
 	}
 }
@@ -100,26 +100,26 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 func TestASuccessEndsTheRefusalAndAPassingErrorDoesNot(t *testing.T) {
 	c, clock := refusing()
 	job := builder.Job("j", builder.Workers(1))
-	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
+	_ = c.handleRefusal(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
 	passing := errors.New("connection refused")
-	if err := c.settle(job, passing); !errors.Is(err, passing) || c.note(job, nil).replicas.refusal == nil {
-		t.Errorf("a passing error gives %v and the refusal is %v", err, c.note(job, nil).replicas.refusal)
+	if err := c.handleRefusal(job, passing); !errors.Is(err, passing) || c.memo(job, nil).replicas.refusal == nil {
+		t.Errorf("a passing error gives %v and the refusal is %v", err, c.memo(job, nil).replicas.refusal)
 	}
-	if err := c.settle(job, nil); err != nil || c.note(job, nil).replicas.refusal == nil {
+	if err := c.handleRefusal(job, nil); err != nil || c.memo(job, nil).replicas.refusal == nil {
 		t.Errorf("a success before it is time to try again gives %v and ends the refusal", err)
 	}
-	clock.SetTime(c.note(job, nil).replicas.refusal.Retry)
-	if err := c.settle(job, nil); err != nil || c.note(job, nil).replicas.refusal != nil || c.note(job, nil).replicas.times != 0 {
-		t.Errorf("a success gives %v and the refusal is %v", err, c.note(job, nil).replicas.refusal)
+	clock.SetTime(c.memo(job, nil).replicas.refusal.Retry)
+	if err := c.handleRefusal(job, nil); err != nil || c.memo(job, nil).replicas.refusal != nil || c.memo(job, nil).replicas.times != 0 {
+		t.Errorf("a success gives %v and the refusal is %v", err, c.memo(job, nil).replicas.refusal)
 	}
 }
 
 func TestNoStepsAreNoSuccess(t *testing.T) {
 	c, _ := refusing()
 	job := builder.Job("j", builder.Workers(1))
-	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
-	if err := c.Act(context.Background(), job, nil); err != nil || c.note(job, nil).replicas.refusal == nil {
-		t.Errorf("doing nothing gives %v and the refusal is %v", err, c.note(job, nil).replicas.refusal)
+	_ = c.handleRefusal(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
+	if err := c.Act(context.Background(), job, nil); err != nil || c.memo(job, nil).replicas.refusal == nil {
+		t.Errorf("doing nothing gives %v and the refusal is %v", err, c.memo(job, nil).replicas.refusal)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestAJobThatIsGoneIsForgotten(t *testing.T) {
 	c, _ := refusing()
 	c.client = server.New(c.clock).Client("test")
 	job := builder.Job("j", builder.Workers(1))
-	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
+	_ = c.handleRefusal(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
 	if s, err := c.Observe(t.Context(), client.ObjectKeyFromObject(job)); s != nil || err != nil {
 		t.Fatalf("observed %v, %v of a job that is gone", s, err)
 	}
@@ -140,7 +140,7 @@ func TestAJobThatIsGoneIsForgotten(t *testing.T) {
 func TestToAskLeavesNoTrace(t *testing.T) {
 	c, _ := refusing()
 	job := builder.Job("j", builder.Workers(1))
-	_, _ = c.note(job, nil), c.Retry(job)
+	_, _ = c.memo(job, nil), c.Retry(job)
 	if !c.showsOwnWrites(job, nil) || len(c.jobs) > 0 {
 		t.Errorf("%d jobs are remembered", len(c.jobs))
 	}
@@ -149,15 +149,15 @@ func TestToAskLeavesNoTrace(t *testing.T) {
 func TestAnotherJobOfTheNameBeginsWithNoNotes(t *testing.T) {
 	c, _ := refusing()
 	job := builder.Job("j", builder.Workers(1))
-	_ = c.settle(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
+	_ = c.handleRefusal(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
 	again := job.DeepCopy()
 	again.UID = "again"
-	if known := c.note(again, nil); known.replicas.refusal != nil {
+	if known := c.memo(again, nil); known.replicas.refusal != nil {
 		t.Errorf("it is refused: %v", known.replicas.refusal)
 	}
-	c.await(again, "pod", false)
-	if known := c.note(again, nil); len(c.jobs) != 1 || known.awaited == nil {
-		t.Errorf("%d jobs are remembered, %v", len(c.jobs), known.awaited)
+	c.expectWrite(again, "pod", false)
+	if known := c.memo(again, nil); len(c.jobs) != 1 || known.pendingWrites == nil {
+		t.Errorf("%d jobs are remembered, %v", len(c.jobs), known.pendingWrites)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestARefusedStepEndsNoWriteUnderWayAndBeginsNone(t *testing.T) {
 		if n := server.count(); n != begun || givenUp {
 			t.Errorf("%d writes begun before the refusal, %d in all, one given up: %t", begun, n, givenUp)
 		}
-		if c.note(job, nil).replicas.refusal == nil || c.note(job, nil).awaited == nil {
+		if c.memo(job, nil).replicas.refusal == nil || c.memo(job, nil).pendingWrites == nil {
 			t.Error("the refusal or the pods that were created are not noted")
 		}
 	})

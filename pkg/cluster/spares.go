@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// A spare that a node turned away, or evicted, is made anew after 5 s, doubling to 5 min: the scheduler sends it to the same
+// A spare that a node turned away, or evicted, is created again after 5 s, doubling to 5 min: the scheduler sends it to the same
 // node again. When spares have stayed for calmAfter, the next one begins with 5 s.
 const (
 	spareWaitFirst  = 5 * time.Second
@@ -20,17 +20,17 @@ const (
 type failedSpares struct {
 	// seen are those that the cache still shows.
 	seen map[types.UID]bool
-	// until is when spares are made anew, and times how often that was put off in a row.
+	// until is when spares are created again, and times how often that was put off in a row.
 	until time.Time
 	times int
 }
 
-// waitForSpares returns when spares may be made anew, after those that have failed.
+// waitForSpares returns when spares may be created again, after those that have failed.
 func (c *Cluster) waitForSpares(o *state.Observed, now time.Time) time.Time {
-	known := c.note(o.Job, nil).failedSpares
+	known := c.memo(o.Job, nil).failedSpares
 	next := known.after(o.Spares, now)
 	if len(next.seen)+len(known.seen) > 0 {
-		c.note(o.Job, func(n *notes) { n.failedSpares = next })
+		c.memo(o.Job, func(m *jobMemo) { m.failedSpares = next })
 	}
 	return next.until
 }

@@ -47,7 +47,7 @@ func TestARefusedSpareBlocksNoReplica(t *testing.T) {
 	if diff := cmp.Diff([]string{"team-a/j-worker-0", "team-a/j-worker-spare-0"}, server.created); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
-	if known := c.note(job, nil); known.replicas.refusal != nil || known.spares.refusal == nil {
+	if known := c.memo(job, nil); known.replicas.refusal != nil || known.spares.refusal == nil {
 		t.Errorf("noted of replicas %v, of spares %v", known.replicas.refusal, known.spares.refusal)
 	}
 	if got := c.Retry(job); !got.Equal(builder.Epoch.Add(time.Second)) {
@@ -60,7 +60,7 @@ func TestARefusedSpareIsTriedAgainAfterWaitsThatGrow(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	var waits []time.Duration
 	for range 12 {
-		_ = c.settleSpares(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
+		_ = c.handleSpareRefusal(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
 		retry := c.Retry(job)
 		waits = append(waits, retry.Sub(clock.Now())/time.Second)
 		clock.SetTime(retry)
@@ -76,12 +76,12 @@ func TestTheRefusalOfASpareIsToldOnceForEachReason(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	quota := apierrors.NewForbidden(pods, "j", errors.New("exceeded quota: team-a"))
 	policy := apierrors.NewForbidden(pods, "j", errors.New("violates PodSecurity"))
-	isTold := func() bool { return c.note(job, nil).spares.refusal.Told }
+	isTold := func() bool { return c.memo(job, nil).spares.refusal.Told }
 	for i, step := range []struct {
 		err    error
 		before bool
 	}{{quota, false}, {quota, true}, {policy, false}, {policy, true}, {quota, false}} {
-		_ = c.settleSpares(job, step.err)
+		_ = c.handleSpareRefusal(job, step.err)
 		if isTold() != step.before {
 			t.Errorf("refusal %d counts as told: %t", i, isTold())
 		}
@@ -118,7 +118,7 @@ func TestASpareThatFailsAgainAndAgainIsMadeAnewEverLater(t *testing.T) {
 	if diff := cmp.Diff([]time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300}, waits); diff != "" {
 		t.Errorf("seconds between the spares (-want +got):\n%s", diff)
 	}
-	if next(); c.note(job, nil).failedSpares.seen != nil {
+	if next(); c.memo(job, nil).failedSpares.seen != nil {
 		t.Error("spares that are gone are remembered")
 	}
 	clock.SetTime(clock.Now().Add(time.Hour))

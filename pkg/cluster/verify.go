@@ -16,17 +16,17 @@ import (
 )
 
 // verify compares a job that this process sees for the first time, and its pods, with the API server: another leader may have
-// written last. A job that came after the roll and whose status was never written has no pods, and its first status write
+// written last. A job that is not on the startup list and whose status was never written has no pods, and its first status write
 // fails if it is old.
 func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached []corev1.Pod) error {
-	if c.note(job, nil).verified || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
+	if c.memo(job, nil).verified || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
 		return nil
 	}
 	seen := make(map[types.UID]bool, len(cached))
 	for i := range cached {
 		seen[cached[i].UID] = true
 	}
-	known, fresh, err := c.answers(ctx, job, seen)
+	known, fresh, err := c.isFresh(ctx, job, seen)
 	switch {
 	case err != nil:
 		return err
@@ -37,8 +37,8 @@ func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached 
 			return err
 		}
 	}
-	c.strike(job.UID)
-	c.note(job, func(n *notes) { n.verified = true })
+	c.startup.remove(job.UID)
+	c.memo(job, func(m *jobMemo) { m.verified = true })
 	return nil
 }
 

@@ -41,7 +41,7 @@ func TestOnlyAJobThatIsUnderWayIsComparedWithTheAPIServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			known, _ := refusing()
-			known.live, known.roll.called = silent{}, true
+			known.live, known.startup.loaded = silent{}, true
 			if err := known.verify(t.Context(), c.job, nil); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}

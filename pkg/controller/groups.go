@@ -18,8 +18,8 @@ import (
 	"github.com/trainingjob/operator/pkg/gang"
 )
 
-// lookForGroups is how often the cluster is asked whether it serves pod groups that it did not serve before.
-const lookForGroups = 15 * time.Second
+// groupPollPeriod is how often the cluster is asked whether it serves pod groups that it did not serve before.
+const groupPollPeriod = 15 * time.Second
 
 // groupWatcher watches the pod groups of every gang scheduler that the cluster has, from when it has them.
 type groupWatcher struct {
@@ -29,22 +29,22 @@ type groupWatcher struct {
 	missing    []gang.Provider
 }
 
-// watchGroups returns a watcher of the pod groups that the cluster has now; it looks for the others once it is started.
+// watchGroups returns a watcher of the pod groups that the cluster has now; it polls for the others once it is started.
 func watchGroups(mgr manager.Manager, controller controller.Controller, cluster *cluster.Cluster) (*groupWatcher, error) {
 	w := &groupWatcher{mgr: mgr, controller: controller, cluster: cluster, missing: gang.Providers}
-	return w, w.look()
+	return w, w.watchServed()
 }
 
 // Start implements manager.Runnable. It returns an error if a watch cannot be added.
 func (w *groupWatcher) Start(ctx context.Context) error {
-	return ignoreEnd(ctx, wait.PollUntilContextCancel(ctx, lookForGroups, true, func(context.Context) (bool, error) {
-		err := w.look()
+	return ignoreEnd(ctx, wait.PollUntilContextCancel(ctx, groupPollPeriod, true, func(context.Context) (bool, error) {
+		err := w.watchServed()
 		return len(w.missing) == 0, err
 	}))
 }
 
-// look watches the pod groups that the cluster has and had not before.
-func (w *groupWatcher) look() error {
+// watchServed watches the pod groups that the cluster has and had not before.
+func (w *groupWatcher) watchServed() error {
 	var still []gang.Provider
 	for _, provider := range w.missing {
 		group, _ := provider.Empty()
@@ -72,7 +72,7 @@ func (w *groupWatcher) isServed(o client.Object) bool {
 	return err == nil
 }
 
-// ignoreEnd returns nil for the error of a wait that the operator's end ended.
+// ignoreEnd returns nil for the error of a wait that ended because the operator stops.
 func ignoreEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

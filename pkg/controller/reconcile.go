@@ -43,18 +43,18 @@ type Cluster interface {
 func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v1alpha1.TrainingJob, *plan.Plan)) (again time.Duration, err error) {
 	s, err := c.Observe(ctx, job)
 	if err != nil || s == nil {
-		return settle("observing", err)
+		return retry("observing", err)
 	}
 	p := plan.Make(s)
 	if log := ctrl.LoggerFrom(ctx).V(1); log.Enabled() {
 		log.Info("planned", "plan", p.String())
 	}
 	if err := c.Record(ctx, s.Job, &p); err != nil {
-		return settle("recording", err)
+		return retry("recording", err)
 	}
 	recorded(s.Job, &p)
 	if err := c.Act(ctx, s.Job, p.Steps); err != nil {
-		return settle("acting", err)
+		return retry("acting", err)
 	}
 	wake := state.Earliest(p.Wake, c.Retry(s.Job))
 	if wake.IsZero() {
@@ -63,8 +63,8 @@ func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v
 	return max(wake.Sub(s.Now), time.Millisecond), nil
 }
 
-// settle asks for another try: in silence after a conflict, with the error otherwise.
-func settle(doing string, err error) (again time.Duration, _ error) {
+// retry asks for another try: in silence after a conflict, with the error otherwise.
+func retry(doing string, err error) (again time.Duration, _ error) {
 	switch {
 	case err == nil:
 		return 0, nil

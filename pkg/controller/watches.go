@@ -19,39 +19,41 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// A job of many pods hears of each of them several times. What can wait is gathered, so that it is looked at once.
+// A job of many pods gets several events of each of them. Those that can wait are gathered into one reconcile.
 const (
-	// gatherProgress is how long a pod that comes on well can wait.
+	// gatherProgress is how long the event of a pod that starts can wait.
 	gatherProgress = 250 * time.Millisecond
-	// gatherEnds is how long a pod that is gone can wait, with others that end at the same time.
+	// gatherEnds is how long the event of a pod that is gone can wait for others that end at the same time.
 	gatherEnds = 10 * time.Millisecond
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podEvents asks for a look at the job of a pod, as soon as PodLook has it.
+// podEvents asks for a reconcile of the job of a pod, after the time that PodDelay returns.
 func podEvents() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { look(nil, e.Object, e.Object, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { look(e.Object, nil, e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { look(e.ObjectOld, e.ObjectNew, e.ObjectNew, q) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(nil, e.Object, e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, nil, e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			enqueue(e.ObjectOld, e.ObjectNew, e.ObjectNew, q)
+		},
 	}
 }
 
-// look asks for a look at the job that controls the pod o, which has changed from was to is.
-func look(was, is, o client.Object, q queue) {
+// enqueue asks for a reconcile of the job that controls the pod o, which has changed from was to is.
+func enqueue(was, is, o client.Object, q queue) {
 	before, _ := was.(*corev1.Pod)
 	after, _ := is.(*corev1.Pod)
-	wait, asked := PodLook(before, after)
+	wait, asked := PodDelay(before, after)
 	if ref := metav1.GetControllerOfNoCopy(o); asked && ref != nil {
 		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}}, wait)
 	}
 }
 
-// PodLook returns how long the look at the job of a pod that has changed can wait: not at all if the pod breaks, a moment if it
-// only comes on or is gone. asked is false if nothing has changed that a decision reads. was is nil for a new pod, is for one
-// that is gone.
-func PodLook(was, is *corev1.Pod) (wait time.Duration, asked bool) {
+// PodDelay returns how long the reconcile of the job of a changed pod can wait: not at all if the pod fails, a moment if it only
+// starts or is gone. asked is false if nothing has changed that a decision reads. was is nil for a new pod, is for one that is
+// gone.
+func PodDelay(was, is *corev1.Pod) (wait time.Duration, asked bool) {
 	switch {
 	case is == nil:
 		return gatherEnds, true
@@ -84,7 +86,7 @@ func podOf(pod *corev1.Pod) state.Pod {
 	return p
 }
 
-// nodeEvents asks for a look at every job that has a pod on a node that comes into trouble, or out of it.
+// nodeEvents asks for a reconcile of every job that has a pod on a node that comes into trouble, or out of it.
 func nodeEvents(c *cluster.Cluster) handler.EventHandler {
 	ask := func(ctx context.Context, node client.Object, q queue) {
 		jobs, err := c.JobsOnNode(ctx, node.GetName())
@@ -100,16 +102,16 @@ func nodeEvents(c *cluster.Cluster) handler.EventHandler {
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			was, _ := e.ObjectOld.(*corev1.Node)
 			is, _ := e.ObjectNew.(*corev1.Node)
-			if NodeLook(was, is) {
+			if NodeMatters(was, is) {
 				ask(ctx, e.ObjectNew, q)
 			}
 		},
 	}
 }
 
-// NodeLook reports whether the jobs that have pods on a node must be looked at because it has changed: it may make its pods count
-// as lost, or not any more. is is nil for a node that is gone.
-func NodeLook(was, is *corev1.Node) bool {
+// NodeMatters reports whether the jobs that have pods on a changed node must be reconciled: its pods may count as lost now, or not
+// any more. is is nil for a node that is gone.
+func NodeMatters(was, is *corev1.Node) bool {
 	switch {
 	case was == nil: // no pod is on it yet
 		return false

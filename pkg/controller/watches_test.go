@@ -69,7 +69,7 @@ func TestPodLook(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, asked := PodLook(c.was, c.is)
+			got, asked := PodDelay(c.was, c.is)
 			if !asked {
 				got = never
 			}
@@ -101,7 +101,7 @@ func TestNodeLook(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := NodeLook(c.was, c.is); got != c.want {
+			if got := NodeMatters(c.was, c.is); got != c.want {
 				t.Errorf("a look %t, want %t", got, c.want)
 			}
 		})

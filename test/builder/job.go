@@ -33,6 +33,21 @@ func Job(name string, options ...JobOption) *v1alpha1.TrainingJob {
 	return job
 }
 
+// LabPrefix is the prefix of the annotations by which a pod tells the lab's fake nodes what becomes of it.
+const LabPrefix = "lab.trainingjob.dev/"
+
+// Submitted returns a job as a user submits it to a real API server, without defaults.
+func Submitted(name string, framework v1alpha1.Framework, options ...JobOption) *v1alpha1.TrainingJob {
+	job := &v1alpha1.TrainingJob{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.TrainingJobSpec{Framework: framework, ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{}},
+	}
+	for _, apply := range options {
+		apply(job)
+	}
+	return job
+}
+
 // applyDefaults is the one place that repeats the defaults of the CRD's schema; a test holds it against the schema.
 func applyDefaults(spec *v1alpha1.TrainingJobSpec) {
 	recovery := &spec.Recovery

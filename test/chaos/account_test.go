@@ -40,11 +40,11 @@ type fate string
 const (
 	alive     fate = "lives"
 	succeeded fate = "succeeded"
-	// exited : its container failed.
+	// exited: its container failed.
 	exited fate = "failed"
-	// removed : deleted before it had ended, by the operator or by somebody else.
+	// removed: deleted before it had ended, by the operator or by somebody else.
 	removed fate = "was removed"
-	// outlived : the job had finished before.
+	// outlived: the job had finished before.
 	outlived fate = "outlived its job"
 )
 
@@ -121,7 +121,7 @@ func (t *tape) each(do func(*account)) {
 type tally struct {
 	attempt, restarts int32
 	// Of an attempt in which one pod failed and another was deleted, either may have been the first: charged or not.
-	leastBilled, mostBilled int32
+	leastCharged, mostCharged int32
 }
 
 // truth counts what happened to a job's pods. Where replicas are replaced one by one, each that broke is a restart; where the
@@ -145,9 +145,9 @@ func (a *account) truth(wasLost func(*corev1.Pod) bool, whole bool) tally {
 		}
 		switch {
 		case whole && exit == 1 && loss == 1:
-			t.restarts, t.mostBilled = t.restarts+1, t.mostBilled+1
+			t.restarts, t.mostCharged = t.restarts+1, t.mostCharged+1
 		default:
-			t.restarts, t.leastBilled, t.mostBilled = t.restarts+exit+loss, t.leastBilled+exit, t.mostBilled+exit
+			t.restarts, t.leastCharged, t.mostCharged = t.restarts+exit+loss, t.leastCharged+exit, t.mostCharged+exit
 		}
 	}
 	return t

@@ -20,11 +20,11 @@ type attack struct {
 type outcome int
 
 const (
-	// isRefused : the API server refuses it with a sentence.
+	// isRefused: the API server refuses it with a sentence.
 	isRefused outcome = iota
-	// isStalled : it is accepted, the API server refuses its pods, and the job says why.
+	// isStalled: it is accepted, the API server refuses its pods, and the job says why.
 	isStalled
-	// isTaken : it is accepted, and the operator takes it on.
+	// isTaken: it is accepted, and the operator takes it on.
 	isTaken
 )
 

@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/builder"
 )
 
 // harm breaks the pods of a place at random, and remembers what it did.
@@ -95,7 +97,7 @@ func (h *harm) untouched(pods []*corev1.Pod) []*corev1.Pod {
 
 // exit makes a pod exit with the code. What becomes of it shows on the tape, whatever the API server answers.
 func (h *harm) exit(pod *corev1.Pod, code int) {
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:"%d"}}}`, pod.UID, obey+"exit-code", code)
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:"%d"}}}`, pod.UID, builder.LabPrefix+"exit-code", code)
 	err := kube.Patch(context.Background(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
 	h.note(pod, fmt.Sprintf("exit %d", code), code != 0 || err == nil, err)
 }

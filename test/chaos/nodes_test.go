@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
 )
 
@@ -160,6 +161,6 @@ func named(node string) *corev1.Node {
 // annotate tells fake nodes how to treat the object, if it is still there: null for as always.
 func annotate(object client.Object, name, value string) {
 	GinkgoHelper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, obey+name, value)
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, builder.LabPrefix+name, value)
 	Expect(client.IgnoreNotFound(kube.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(patch))))).To(Succeed())
 }

@@ -8,16 +8,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
 )
-
-// obey is the prefix of the annotations that fake nodes obey.
-const obey = "lab.trainingjob.dev/"
 
 // play is a job and what is to become of it.
 type play struct {
@@ -72,26 +69,20 @@ func quick(name string) *play {
 }
 
 // job returns a job that restarts without back-off and as often as it must.
-func job(name string, framework v1alpha1.Framework, roles ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
-	j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	j.Spec.Framework, j.Spec.ReplicaSpecs = framework, map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
-	j.Spec.Recovery = v1alpha1.Recovery{MaxRestarts: ptr.To[int32](1000), BackoffSeconds: ptr.To[int32](0), MaxBackoffSeconds: ptr.To[int32](1)}
-	for _, add := range roles {
-		add(j)
-	}
-	return j
+func job(name string, framework v1alpha1.Framework, roles ...builder.JobOption) *v1alpha1.TrainingJob {
+	return builder.Submitted(name, framework, append(roles, builder.MaxRestarts(1000), builder.BackOff(0, 1))...)
 }
 
 // role adds replicas whose pods fake nodes treat so: role(Worker, 2, "run-for", "1s").
-func role(name v1alpha1.Role, n int32, annotations ...string) func(*v1alpha1.TrainingJob) {
+func role(name v1alpha1.Role, n int, annotations ...string) builder.JobOption {
 	return func(j *v1alpha1.TrainingJob) {
-		spec := v1alpha1.ReplicaSpec{Replicas: &n}
-		spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "example.test/train:1"}}
-		spec.Template.Annotations = map[string]string{}
-		for i := 0; i < len(annotations); i += 2 {
-			spec.Template.Annotations[obey+annotations[i]] = annotations[i+1]
-		}
-		j.Spec.ReplicaSpecs[name] = spec
+		builder.Replicas(name, n)(j)
+		builder.Template(name, func(pod *corev1.PodTemplateSpec) {
+			pod.Annotations = map[string]string{}
+			for i := 0; i < len(annotations); i += 2 {
+				pod.Annotations[builder.LabPrefix+annotations[i]] = annotations[i+1]
+			}
+		})(j)
 	}
 }
 
@@ -140,7 +131,7 @@ func (p *play) settled(a *account) (leader *corev1.Pod) {
 		if e.gone || !ledger.CanAct(e.pod) {
 			continue
 		}
-		_, told := e.pod.Annotations[obey+"exit-code"]
+		_, told := e.pod.Annotations[builder.LabPrefix+"exit-code"]
 		if told || !runs(e.pod) {
 			return nil
 		}
@@ -168,11 +159,11 @@ func (p *play) faults(a *account, wasLost func(*corev1.Pod) bool) (wrong []strin
 	if p.restartsThenFails > 0 {
 		want = v1alpha1.PhaseFailed
 		must(t.restarts == p.restartsThenFails+1, "%d of its pods failed, and it was to fail with number %d", t.restarts, p.restartsThenFails+1)
-		t.restarts, t.leastBilled, t.mostBilled = t.restarts-1, t.leastBilled-1, t.mostBilled-1 // the last one was not restarted
+		t.restarts, t.leastCharged, t.mostCharged = t.restarts-1, t.leastCharged-1, t.mostCharged-1 // the last one was not restarted
 	}
 	must(s.Phase == want, "it is %s, and should be %s", s.Phase, want)
 	must(s.Restarts == t.restarts, "status.restarts is %d, and %d restarts were called for", s.Restarts, t.restarts)
-	must(s.ChargedRestarts >= t.leastBilled && s.ChargedRestarts <= t.mostBilled, "status.chargedRestarts is %d, and it should be %d to %d", s.ChargedRestarts, t.leastBilled, t.mostBilled)
+	must(s.ChargedRestarts >= t.leastCharged && s.ChargedRestarts <= t.mostCharged, "status.chargedRestarts is %d, and it should be %d to %d", s.ChargedRestarts, t.leastCharged, t.mostCharged)
 	must(s.Attempt == t.attempt, "status.attempt is %d, and its pods were made for attempts up to %d", s.Attempt, t.attempt)
 	must(!p.whole || s.Attempt == s.Restarts, "it restarts as a whole only, and is in attempt %d after %d restarts", s.Attempt, s.Restarts)
 	must(p.whole || len(a.pods) == int(t.restarts)+state.Total(&a.job.Spec), "%d pods were made for %d replicas and %d restarts", len(a.pods), state.Total(&a.job.Spec), t.restarts)

@@ -21,7 +21,7 @@ func (s *stage) play(ctx context.Context) error {
 	return nil
 }
 
-// parameterServers : a worker is replaced by itself, a parameter server takes the whole job with it.
+// parameterServers: a worker is replaced by itself, a parameter server takes the whole job with it.
 func (s *stage) parameterServers(ctx context.Context) error {
 	a, err := s.submit(ctx, "tensorflow-ps.yaml")
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *stage) parameterServers(ctx context.Context) error {
 	return a.succeeds(ctx, "chief-0", 2, 1)
 }
 
-// collective : one rank's death restarts all, once.
+// collective: one rank's death restarts all, once.
 func (s *stage) collective(ctx context.Context) error {
 	a, err := s.submit(ctx, "pytorch-ddp.yaml")
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *stage) collective(ctx context.Context) error {
 	return a.succeeds(ctx, "master-0", 1, 1)
 }
 
-// permanentFailure : an exit code that no restart can mend fails the job, with the evidence.
+// permanentFailure: an exit code that no restart can mend fails the job, with the evidence.
 func (s *stage) permanentFailure(ctx context.Context) error {
 	a, err := s.submit(ctx, "exit-code.yaml")
 	if err != nil {

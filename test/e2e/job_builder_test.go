@@ -5,15 +5,11 @@ package e2e
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
 )
-
-// obey is the prefix of the annotations that fake nodes obey.
-const obey = "lab.trainingjob.dev/"
 
 type jobOption = builder.JobOption
 
@@ -52,13 +48,8 @@ func custom(name string, options ...jobOption) *v1alpha1.TrainingJob {
 
 // job returns a job that restarts without back-off, unless an option says otherwise.
 func job(name string, framework v1alpha1.Framework, options ...jobOption) *v1alpha1.TrainingJob {
-	j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: here.namespace}}
-	j.Spec.Framework = framework
-	j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
-	backOff(0)(j)
-	for _, option := range options {
-		option(j)
-	}
+	j := builder.Submitted(name, framework, append([]jobOption{backOff(0)}, options...)...)
+	j.Namespace = here.namespace
 	return j
 }
 
@@ -117,7 +108,7 @@ func doing(what, value string) replicaOption {
 		if r.Template.Annotations == nil {
 			r.Template.Annotations = map[string]string{}
 		}
-		r.Template.Annotations[obey+what] = value
+		r.Template.Annotations[builder.LabPrefix+what] = value
 	}
 }
 

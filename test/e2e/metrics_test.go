@@ -16,8 +16,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// suspects returns how many namespaces have jobs that avoid the node as it broke, as the metrics of the lab's operator say.
-func suspects(node string) int {
+// namespacesAvoiding returns how many namespaces have jobs that avoid the node as it broke, as the metrics of the lab's operator say.
+func namespacesAvoiding(node string) int {
 	GinkgoHelper()
 	found := regexp.MustCompile(fmt.Sprintf(`(?m)^trainingjob_avoided_nodes\{kind="fault",node=%q\} (\d+)$`, node)).FindStringSubmatch(metrics())
 	if found == nil {

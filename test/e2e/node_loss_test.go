@@ -128,9 +128,9 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 		v.is("nothing is held against the node", len(v.job.Status.AvoidedNodes) == 0 && len(v.job.Status.Incidents) == 0)
 	})
 
-	It("is counted in the metrics of suspects", Label("lab"), func() {
-		Expect(suspects(dead)).To(BeNumerically(">=", 1))
-		Expect(suspects(flaky)).To(BeZero())
+	It("is counted in the metrics of avoided nodes", Label("lab"), func() {
+		Expect(namespacesAvoiding(dead)).To(BeNumerically(">=", 1))
+		Expect(namespacesAvoiding(flaky)).To(BeZero())
 	})
 
 	It("gives up its pods after 30 s, by force, unless one holds a claim", func() {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
 )
 
@@ -78,7 +79,7 @@ func patchNode(name, patch string) {
 func silence(nodes ...string) {
 	GinkgoHelper()
 	for _, name := range nodes {
-		patchNode(name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, obey+"dead"))
+		patchNode(name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, builder.LabPrefix+"dead"))
 		DeferCleanup(func() {
 			wake(name)
 			becomesWell(name)
@@ -89,7 +90,7 @@ func silence(nodes ...string) {
 // wake brings a silent node back.
 func wake(name string) {
 	GinkgoHelper()
-	patchNode(name, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, obey+"dead"))
+	patchNode(name, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, builder.LabPrefix+"dead"))
 }
 
 // taint taints a node until the spec ends.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 )
 
 // stalls waits until the job says that it cannot go on, for that reason and with the words of the API server.
@@ -67,7 +68,7 @@ var _ = Describe("A refusal", func() {
 	})
 
 	It("of a foreign pod to make way is a name conflict: it is never touched, and the job runs when it is gone", func() {
-		foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p-worker-1", Namespace: here.namespace, Annotations: map[string]string{obey + "terminate-after": "0s"}}}
+		foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p-worker-1", Namespace: here.namespace, Annotations: map[string]string{builder.LabPrefix + "terminate-after": "0s"}}}
 		foreign.Spec.Containers = []corev1.Container{{Name: "mine", Image: "example.test/mine:1"}}
 		Expect(kube.Create(here.ctx, foreign)).To(Succeed())
 		j := submit(pytorch("p", workers(3)))

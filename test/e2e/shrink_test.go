@@ -20,8 +20,8 @@ func adapting(least, most, shrinkAfter, growAfter int32) jobOption {
 	}
 }
 
-// isShrunk reports whether the job runs without these workers.
-func isShrunk(v *view, parked string) bool {
+// isParked reports whether these workers are parked and the job runs without them.
+func isParked(v *view, parked string) bool {
 	return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Memory.Roles[v1alpha1.Worker].Parked == parked
 }
 
@@ -34,14 +34,14 @@ var _ = Describe("An elastic job", Serial, func() {
 		node := before.pod("worker-2").Spec.NodeName
 		cordon(node)
 		j.evict("worker-2")
-		v := j.becomes("it is shrunk", func(v *view) bool { return isShrunk(v, "2") && len(v.pods) == 2 })
+		v := j.becomes("the worker is parked", func(v *view) bool { return isParked(v, "2") && len(v.pods) == 2 })
 		v.is("the others go on", isSame(before.uids("worker-2"), v))
 		j.tells(v1alpha1.EventWorkersParked, "worker-2")
 		j.becomes("it is whole without it", func(v *view) bool { return v.job.Status.Ready == "2/3" && v.isTrue(v1alpha1.ConditionScheduled) })
 		uncordon(node)
 		v = j.runs(0, 1)
 		v.is("the others went on", isSame(before.uids("worker-2"), &view{job: v.job, pods: without(v, "worker-2")}))
-		v.is("worker 2 is back", isShrunk(v, ""))
+		v.is("worker 2 is back", isParked(v, ""))
 		j.tells(v1alpha1.EventWorkersUnparked, "worker-2")
 	})
 
@@ -51,7 +51,7 @@ var _ = Describe("An elastic job", Serial, func() {
 		nodes := fakeNodes(2)
 		cordon(nodes[1])
 		j := submit(pytorch("p", adapting(1, 3, 2, 600), master(), workers(3, limited(gpu, gpus), only(nodes...))))
-		v := j.becomes("it is shrunk to one", func(v *view) bool {
+		v := j.becomes("all workers but one are parked", func(v *view) bool {
 			return v.isTrue(v1alpha1.ConditionRunning) && len(v.pods) == 2 && v.job.Status.Ready == "2/4"
 		})
 		v.is("nothing failed", v.job.Status.Restarts == 0 && v.job.Status.LastFailure == nil)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
 )
 
@@ -120,7 +121,7 @@ func (j *submitted) does(what map[string]any, slots ...string) {
 	GinkgoHelper()
 	annotations := map[string]any{}
 	for name, value := range what {
-		annotations[obey+name] = value
+		annotations[builder.LabPrefix+name] = value
 	}
 	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	Expect(err).NotTo(HaveOccurred())

@@ -82,3 +82,14 @@ func (r *run) promptly(most time.Duration, what string, wait func()) {
 		r.check.Violate("liveness: until %s it took %v, more than %v", what, r.Clock.Since(begin), most)
 	}
 }
+
+// resumedWhilePodsEnd suspends the job and resumes it while worker 1 has not ended yet.
+func (r *run) resumedWhilePodsEnd() {
+	r.running()
+	r.Suspend(true)
+	r.phase(v1alpha1.PhaseSuspended)
+	r.Suspend(false)
+	r.wait(10 * time.Second)
+	r.Deaf["j-worker-1"] = false
+	r.succeed("worker-0")
+}

@@ -81,15 +81,7 @@ var gangs = []scenario{
 		}},
 	{name: "gang_resumed_while_pods_end", job: []builder.JobOption{builder.Workers(2), native}, want: leaderSucceeded(0, 0, 0),
 		before: func(r *run) { r.Deaf["j-worker-1"] = true },
-		play: func(r *run) {
-			r.running()
-			r.Suspend(true)
-			r.phase(v1alpha1.PhaseSuspended)
-			r.Suspend(false)
-			r.wait(10 * time.Second)
-			r.Deaf["j-worker-1"] = false
-			r.succeed("worker-0")
-		}},
+		play:   (*run).resumedWhilePodsEnd},
 	{name: "gang_elastic", job: []builder.JobOption{pytorch, builder.Workers(4), builder.Elastic(2, 5), native}, want: leaderSucceeded(0, 0, 0),
 		before: func(r *run) { r.Room = 1 }, // three nodes: two are enough
 		play: func(r *run) {

@@ -124,15 +124,7 @@ var basics = []scenario{
 		}},
 	{name: "resumed_while_pods_end", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
 		before: func(r *run) { r.Deaf["j-worker-1"] = true },
-		play: func(r *run) {
-			r.running()
-			r.Suspend(true)
-			r.phase(v1alpha1.PhaseSuspended)
-			r.Suspend(false)
-			r.wait(10 * time.Second)
-			r.Deaf["j-worker-1"] = false
-			r.succeed("worker-0")
-		}},
+		play:   (*run).resumedWhilePodsEnd},
 	{name: "scaling", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Elastic(1, 4)}, want: leaderSucceeded(0, 0, 0),
 		play: func(r *run) {
 			for _, n := range []int{4, 1, 3} {

@@ -30,149 +30,149 @@ const (
 
 // Reasons of Created, Scheduled and Running.
 const (
-	// ReasonJobCreated : the operator has taken the job on.
+	// ReasonJobCreated: the operator has taken the job on.
 	ReasonJobCreated = "JobCreated"
-	// ReasonAllScheduled : every replica's pod has a node.
+	// ReasonAllScheduled: every replica's pod has a node.
 	ReasonAllScheduled = "AllScheduled"
-	// ReasonAwaitingScheduler : pods are being created, or the scheduler has not yet looked at them.
+	// ReasonAwaitingScheduler: pods are being created, or the scheduler has not yet looked at them.
 	ReasonAwaitingScheduler = "AwaitingScheduler"
-	// ReasonUnschedulable : the scheduler finds no node for a pod.
+	// ReasonUnschedulable: the scheduler finds no node for a pod.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonGangWaiting : the gang does not fit as a whole, so none of its pods is scheduled.
+	// ReasonGangWaiting: the gang does not fit as a whole, so none of its pods is scheduled.
 	ReasonGangWaiting = "GangWaiting"
-	// ReasonGangUnavailable : the cluster does not serve the API of the job's gang scheduler.
+	// ReasonGangUnavailable: the cluster does not serve the API of the job's gang scheduler.
 	ReasonGangUnavailable = "GangUnavailable"
-	// ReasonAllReplicasRunning : all replicas (elastic: minReplicas) run.
+	// ReasonAllReplicasRunning: all replicas (elastic: minReplicas) run.
 	ReasonAllReplicasRunning = "AllReplicasRunning"
-	// ReasonSomeReplicasRunning : the job goes on while a replica is being replaced.
+	// ReasonSomeReplicasRunning: the job goes on while a replica is being replaced.
 	ReasonSomeReplicasRunning = "SomeReplicasRunning"
-	// ReasonReplicasStarting : a replica does not run yet.
+	// ReasonReplicasStarting: a replica does not run yet.
 	ReasonReplicasStarting = "ReplicasStarting"
-	// ReasonBackOff : the next attempt waits for nextStartTime, or a replica for its own time; the message names it.
+	// ReasonBackOff: the next attempt waits for nextStartTime, or a replica for its own time; the message names it.
 	ReasonBackOff = "BackOff"
-	// ReasonRestartHeld : a replica has failed, and the restart waits until the others have started.
+	// ReasonRestartHeld: a replica has failed, and the restart waits until the others have started.
 	ReasonRestartHeld = "RestartHeld"
-	// ReasonFormerPodsEnding : pods of an earlier life, which could still write a checkpoint, have yet to end.
+	// ReasonFormerPodsEnding: pods of an earlier life, which could still write a checkpoint, have yet to end.
 	ReasonFormerPodsEnding = "FormerPodsEnding"
 )
 
 // Reasons of Restarting.
 const (
-	// ReasonReplicaFailed : a replica exited and its policy restarts it.
+	// ReasonReplicaFailed: a replica exited and its policy restarts it.
 	ReasonReplicaFailed = "ReplicaFailed"
-	// ReasonReplicaLost : a replica's pod was drained, evicted or deleted, or its node was lost.
+	// ReasonReplicaLost: a replica's pod was drained, evicted or deleted, or its node was lost.
 	ReasonReplicaLost = "ReplicaLost"
-	// ReasonReplicaPreempted : a replica's pod made way for one of higher priority.
+	// ReasonReplicaPreempted: a replica's pod made way for one of higher priority.
 	ReasonReplicaPreempted = "ReplicaPreempted"
-	// ReasonOutOfMemory : a replica ran out of memory.
+	// ReasonOutOfMemory: a replica ran out of memory.
 	ReasonOutOfMemory = "OutOfMemory"
-	// ReasonHang : the job stopped reporting progress.
+	// ReasonHang: the job stopped reporting progress.
 	ReasonHang = "Hang"
-	// ReasonStartupFailed : a replica's container could not be started.
+	// ReasonStartupFailed: a replica's container could not be started.
 	ReasonStartupFailed = "StartupFailed"
-	// ReasonStartupDeadline : not all replicas ran within startupDeadlineSeconds.
+	// ReasonStartupDeadline: not all replicas ran within startupDeadlineSeconds.
 	ReasonStartupDeadline = "StartupDeadline"
-	// ReasonRestarted : the new attempt runs.
+	// ReasonRestarted: the new attempt runs.
 	ReasonRestarted = "Restarted"
 )
 
 // Reasons of Suspended and Queued.
 const (
-	// ReasonSuspended : spec.suspend is true.
+	// ReasonSuspended: spec.suspend is true.
 	ReasonSuspended = "SuspendedBySpec"
-	// ReasonQueued : the job waits in its queue to be admitted.
+	// ReasonQueued: the job waits in its queue to be admitted.
 	ReasonQueued = "AwaitingAdmission"
-	// ReasonResumed : spec.suspend is false again.
+	// ReasonResumed: spec.suspend is false again.
 	ReasonResumed = "Resumed"
 )
 
 // Reasons of Succeeded, Failed and Finished.
 const (
-	// ReasonLeaderSucceeded : the chief, master, launcher or worker 0 exited with code 0.
+	// ReasonLeaderSucceeded: the chief, master, launcher or worker 0 exited with code 0.
 	ReasonLeaderSucceeded = "LeaderSucceeded"
-	// ReasonAllWorkersSucceeded : the leader and every worker exited with code 0.
+	// ReasonAllWorkersSucceeded: the leader and every worker exited with code 0.
 	ReasonAllWorkersSucceeded = "AllWorkersSucceeded"
-	// ReasonFatalExit : a replica exited in a way that its restart policy calls permanent.
+	// ReasonFatalExit: a replica exited in a way that its restart policy calls permanent.
 	ReasonFatalExit = "FatalExit"
-	// ReasonMaxRestartsExceeded : one more failure than recovery.maxRestarts, maxOOMRestarts or maxHangRestarts allows.
+	// ReasonMaxRestartsExceeded: one more failure than recovery.maxRestarts, maxOOMRestarts or maxHangRestarts allows.
 	ReasonMaxRestartsExceeded = "MaxRestartsExceeded"
-	// ReasonNoProgress : one more restart without a newer step than recovery.noProgressLimit allows.
+	// ReasonNoProgress: one more restart without a newer step than recovery.noProgressLimit allows.
 	ReasonNoProgress = "NoProgress"
-	// ReasonSchedulingTimeout : not every pod had a node within scheduling.timeoutSeconds.
+	// ReasonSchedulingTimeout: not every pod had a node within scheduling.timeoutSeconds.
 	ReasonSchedulingTimeout = "SchedulingTimeout"
-	// ReasonFailJobRule : a rule of recovery.rules fails the job.
+	// ReasonFailJobRule: a rule of recovery.rules fails the job.
 	ReasonFailJobRule = "FailJobRule"
-	// ReasonDeadlineExceeded : the job took longer than activeDeadlineSeconds.
+	// ReasonDeadlineExceeded: the job took longer than activeDeadlineSeconds.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 )
 
 // Reasons of Progressing.
 const (
-	// ReasonProgressMade : the progress Lease is renewed in time.
+	// ReasonProgressMade: the progress Lease is renewed in time.
 	ReasonProgressMade = "ProgressMade"
-	// ReasonProgressStalled : the progress Lease was not renewed for progress.stallAfterSeconds.
+	// ReasonProgressStalled: the progress Lease was not renewed for progress.stallAfterSeconds.
 	ReasonProgressStalled = "ProgressStalled"
 )
 
 // Reasons of failures that the operator itself gives; the others are Kubernetes' own.
 const (
-	// ReasonNodeLost : the replica's node has not been ready for too long.
+	// ReasonNodeLost: the replica's node has not been ready for too long.
 	ReasonNodeLost = "NodeLost"
-	// ReasonNodeDeleted : the replica's node was deleted.
+	// ReasonNodeDeleted: the replica's node was deleted.
 	ReasonNodeDeleted = "NodeDeleted"
-	// ReasonNodeTainted : the replica's node is tainted as out of service, or as the operator's --lost-node-taints say.
+	// ReasonNodeTainted: the replica's node is tainted as out of service, or as the operator's --lost-node-taints say.
 	ReasonNodeTainted = "NodeTainted"
-	// ReasonDeviceUnhealthy : a device of the replica's is broken.
+	// ReasonDeviceUnhealthy: a device of the replica's is broken.
 	ReasonDeviceUnhealthy = "DeviceUnhealthy"
-	// ReasonDeleted : somebody deleted the replica's pod.
+	// ReasonDeleted: somebody deleted the replica's pod.
 	ReasonDeleted = "Deleted"
-	// ReasonVanished : the replica's pod is gone without a trace.
+	// ReasonVanished: the replica's pod is gone without a trace.
 	ReasonVanished = "Vanished"
 )
 
 // Reasons of Stalled, beside those of Failed.
 const (
-	// ReasonQuotaExceeded : a ResourceQuota refuses the job's pods.
+	// ReasonQuotaExceeded: a ResourceQuota refuses the job's pods.
 	ReasonQuotaExceeded = "QuotaExceeded"
-	// ReasonForbidden : admission (pod security, a policy, RBAC) refuses the job's pods or Service.
+	// ReasonForbidden: admission (pod security, a policy, RBAC) refuses the job's pods or Service.
 	ReasonForbidden = "Forbidden"
-	// ReasonAdmissionUnavailable : an admission webhook that must be asked does not answer.
+	// ReasonAdmissionUnavailable: an admission webhook that must be asked does not answer.
 	ReasonAdmissionUnavailable = "AdmissionUnavailable"
-	// ReasonInvalid : the API server calls the job's pods or Service invalid.
+	// ReasonInvalid: the API server calls the job's pods or Service invalid.
 	ReasonInvalid = "Invalid"
-	// ReasonNameConflict : somebody else owns a pod or Service with a name the job needs.
+	// ReasonNameConflict: somebody else owns a pod or Service with a name the job needs.
 	ReasonNameConflict = "NameConflict"
-	// ReasonPodNotEnding : a pod that was told to end does not, on a node that is well, and the job waits for it.
+	// ReasonPodNotEnding: a pod that was told to end does not, on a node that is well, and the job waits for it.
 	ReasonPodNotEnding = "PodNotEnding"
-	// ReasonProceeding : what stalled the job is gone.
+	// ReasonProceeding: what stalled the job is gone.
 	ReasonProceeding = "Proceeding"
 )
 
 // Reasons of Events. The others are the condition types Running, Suspended, Succeeded, Failed and Stalled, for what has become
 // true, Unschedulable and ProgressStalled.
 const (
-	// EventRestarting : the whole job restarts.
+	// EventRestarting: the whole job restarts.
 	EventRestarting = "Restarting"
-	// EventResumed : the job is no longer suspended.
+	// EventResumed: the job is no longer suspended.
 	EventResumed = "Resumed"
-	// EventReplicaRestarting : one replica or role is replaced, the others go on.
+	// EventReplicaRestarting: one replica or role is replaced, the others go on.
 	EventReplicaRestarting = "ReplicaRestarting"
-	// EventReplicaGivenUp : an evaluator failed and is not restarted; the job goes on.
+	// EventReplicaGivenUp: an evaluator failed and is not restarted; the job goes on.
 	EventReplicaGivenUp = "ReplicaGivenUp"
-	// EventIncidentExplained : the cause of an incident showed after the restart; what was charged is given back.
+	// EventIncidentExplained: the cause of an incident showed after the restart; what was charged is given back.
 	EventIncidentExplained = "IncidentExplained"
-	// EventNodeAvoided : the job's new pods avoid a node; it is on the Node, too, if the node itself broke.
+	// EventNodeAvoided: the job's new pods avoid a node; it is on the Node, too, if the node itself broke.
 	EventNodeAvoided = "NodeAvoided"
-	// EventNodeYielded : new pods may take an avoided node again, as they fit on no other.
+	// EventNodeYielded: new pods may take an avoided node again, as they fit on no other.
 	EventNodeYielded = "NodeYielded"
-	// EventWorkersParked : workers of an elastic job are parked for lack of room.
+	// EventWorkersParked: workers of an elastic job are parked for lack of room.
 	EventWorkersParked = "WorkersParked"
-	// EventWorkersUnparked : workers of an elastic job that were parked are tried again.
+	// EventWorkersUnparked: workers of an elastic job that were parked are tried again.
 	EventWorkersUnparked = "WorkersUnparked"
-	// EventSpareUsed : a placeholder pod makes way for a replica.
+	// EventSpareUsed: a placeholder pod makes way for a replica.
 	EventSpareUsed = "SpareUsed"
-	// EventSpareRefused : the API server refuses a placeholder pod; the job goes on without.
+	// EventSpareRefused: the API server refuses a placeholder pod; the job goes on without.
 	EventSpareRefused = "SpareRefused"
-	// EventEnvConflict : a template sets a variable that the operator would set; the template's value is used.
+	// EventEnvConflict: a template sets a variable that the operator would set; the template's value is used.
 	EventEnvConflict = "EnvConflict"
 )

@@ -24,7 +24,7 @@ type backOffs struct {
 	own   map[state.Slot]row
 }
 
-// checkBackOff : 14, each restart waits as long as its own row has it, and holds back nobody but whom it restarts.
+// checkBackOff checks invariant 14: each restart waits as long as its own row has it, and holds back nobody but whom it restarts.
 func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) {
 	was, now := &before.Status, &after.Status
 	anew := now.Incidents[:min(max(int(now.Restarts-was.Restarts), 0), len(now.Incidents))]

@@ -10,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// checkCounted : 8, each restart is counted once, with the lives that it ends, and truly happened in the life that it names.
+// checkCounted checks invariant 8: each restart is counted once, with the lives that it ends, and truly happened in the life that it names.
 func (c *Checker) checkCounted(h *history, before, after *v1alpha1.TrainingJob) {
 	was, now := &before.Status, &after.Status
 	counted := int(now.Restarts - was.Restarts)
@@ -88,7 +88,7 @@ func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Inciden
 	}
 }
 
-// checkAmended : what late evidence changes in the books is an incident that is there, once, and truly happened. It returns by how
+// checkAmended: what late evidence changes in the books is an incident that is there, once, and truly happened. It returns by how
 // many the charged restarts change for it.
 func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, counted int) int {
 	change := 0
@@ -114,7 +114,7 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 	return change
 }
 
-// checkEnded : no life ends without an incident, a resumption, scaling, or a lack of room for it; and each incident ends one.
+// checkEnded: no life ends without an incident, a resumption, scaling, or a lack of room for it; and each incident ends one.
 func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
 	old, memory := memoryOf(before), memoryOf(after)
@@ -149,7 +149,7 @@ func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool
 	return named, covered
 }
 
-// checkScope : as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
+// checkScope: as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
 // node turned away is restarted alone, as long as anybody can know that.
 func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
 	if len(job.Spec.Recovery.Rules) > 0 || i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang {

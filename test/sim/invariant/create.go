@@ -100,7 +100,7 @@ func (c *Checker) checkSpare(pod *corev1.Pod, d *operator.Decision, spare state.
 	}
 }
 
-// checkFuture : who sees a pod of a later life knows that the job it has read is old, whether it leads or not.
+// checkFuture: who sees a pod of a later life knows that the job it has read is old, whether it leads or not.
 func (c *Checker) checkFuture(name string, d *operator.Decision, slot state.Slot, life state.Life) {
 	if d.Late {
 		return
@@ -185,7 +185,7 @@ func (c *Checker) isFenced(pod *corev1.Pod) bool {
 	return !from.IsZero() && !now.Before(from) || c.seemsLost(pod.Spec.NodeName)
 }
 
-// checkBound : at most so many creations as there were reasons for.
+// checkBound: at most so many creations as there were reasons for.
 func (c *Checker) checkBound(h *history, job *v1alpha1.TrainingJob) {
 	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings+h.parkings) + h.outside + h.moved; h.creates > most {
 		c.violate("5 bounds: %d pods were created, with %d restarts, %d resumptions and %d deletions from outside at most %d can be",

@@ -47,7 +47,7 @@ func (c *Checker) isLeftBehind(pod *corev1.Pod, d *operator.Decision) bool {
 	return pod.DeletionTimestamp != nil && (f != nil && !f.lostFrom.IsZero() || c.seemsLost(pod.Spec.NodeName))
 }
 
-// checkReason : a pod is deleted for one of the allowed reasons.
+// checkReason: a pod is deleted for one of the allowed reasons.
 func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
 	slot, life, _ := parsePodName(job.Name, pod.Name)
 	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot)
@@ -67,7 +67,7 @@ func isMisplaced(r *server.Request, pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.Annotations[v1alpha1.AnnotationAvoidedNodes] != "" && r.Delete.Preconditions.ResourceVersion != nil
 }
 
-// checkCleanUp : what has ended keeps its log, unless the policy says otherwise. What ended while the delete was on its way
+// checkCleanUp: what has ended keeps its log, unless the policy says otherwise. What ended while the delete was on its way
 // cannot be kept.
 func (c *Checker) checkCleanUp(r *server.Request, pod *corev1.Pod, d *operator.Decision, past bool) {
 	policy := d.From.Spec.RunPolicy.CleanPodPolicy
@@ -79,7 +79,7 @@ func (c *Checker) checkCleanUp(r *server.Request, pod *corev1.Pod, d *operator.D
 	}
 }
 
-// checkForce : by force only what is on a node that is lost, or was a moment ago, or has finished, or has had the time that the user
+// checkForce: by force only what is on a node that is lost, or was a moment ago, or has finished, or has had the time that the user
 // gives to pods on nodes that are well.
 func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod, job *v1alpha1.TrainingJob) {
 	if ptr.Deref(r.Delete.GracePeriodSeconds, 1) > 0 || world.IsOver(pod) || ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
@@ -96,7 +96,7 @@ func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod, job *v1alpha1.T
 	}
 }
 
-// checkPatch : the operator takes pods out of the Service, and changes nothing else of them.
+// checkPatch: the operator takes pods out of the Service, and changes nothing else of them.
 func (c *Checker) checkPatch(was, is *corev1.Pod, d *operator.Decision) {
 	want := maps.Clone(was.Labels)
 	delete(want, v1alpha1.LabelJobName)
@@ -115,7 +115,7 @@ func inRange(job *v1alpha1.TrainingJob, slot state.Slot) bool {
 	return slot.Index < int(job.Spec.Replicas(slot.Role))
 }
 
-// checkDeleteJob : only a finished job is deleted, after its time to live.
+// checkDeleteJob: only a finished job is deleted, after its time to live.
 func (c *Checker) checkDeleteJob(r *server.Request, job *v1alpha1.TrainingJob) {
 	if p := r.Delete.Preconditions; p == nil || p.UID == nil {
 		c.violate("6 deletes: the delete of the job names no UID")

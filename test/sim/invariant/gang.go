@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
-// checkGang : a pod of a gang joins the group of its own attempt, which is there before it; any other pod joins none. Who does not
+// checkGang: a pod of a gang joins the group of its own attempt, which is there before it; any other pod joins none. Who does not
 // lead, or comes late, cannot know whether the group is still there.
 func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, life state.Life, strict bool) {
 	name := server.GroupOf(pod)

@@ -66,7 +66,7 @@ func (c *Checker) noteMeddling(was, is *schedulingv1beta1.PodGroup) {
 	}
 }
 
-// checkCreateGroup : a group is made for the present attempt of a job that wants one and may run.
+// checkCreateGroup: a group is made for the present attempt of a job that wants one and may run.
 func (c *Checker) checkCreateGroup(group *schedulingv1beta1.PodGroup, d *operator.Decision) {
 	if ref := metav1.GetControllerOfNoCopy(group); ref == nil || ref.UID != d.UID() || len(group.OwnerReferences) != 1 || group.Labels[v1alpha1.LabelJobUID] != string(d.UID()) {
 		c.violate("1 identity: group %s has owners %v, labels %v", group.Name, group.OwnerReferences, group.Labels)
@@ -82,7 +82,7 @@ func (c *Checker) checkCreateGroup(group *schedulingv1beta1.PodGroup, d *operato
 	}
 }
 
-// checkDeleteGroup : a group is deleted when its attempt is past, or the job is suspended, or has ended with all its pods.
+// checkDeleteGroup: a group is deleted when its attempt is past, or the job is suspended, or has ended with all its pods.
 func (c *Checker) checkDeleteGroup(r *server.Request, group *schedulingv1beta1.PodGroup, d *operator.Decision) {
 	if p := r.Delete.Preconditions; p == nil || p.UID == nil {
 		c.violate("6 deletes: the delete of group %s names no UID", group.Name)
@@ -98,7 +98,7 @@ func (c *Checker) checkDeleteGroup(r *server.Request, group *schedulingv1beta1.P
 	}
 }
 
-// checkResize : the operator changes a group's minimum, and nothing else of it.
+// checkResize: the operator changes a group's minimum, and nothing else of it.
 func (c *Checker) checkResize(was, is *schedulingv1beta1.PodGroup, d *operator.Decision) {
 	want := was.Spec.DeepCopy()
 	if gang := is.Spec.SchedulingPolicy.Gang; gang != nil && want.SchedulingPolicy.Gang != nil {
@@ -112,7 +112,7 @@ func (c *Checker) checkResize(was, is *schedulingv1beta1.PodGroup, d *operator.D
 	}
 }
 
-// checkGroupsAtRest : groups of past attempts are gone, and all of them when the job is suspended, or has ended with its pods.
+// checkGroupsAtRest: groups of past attempts are gone, and all of them when the job is suspended, or has ended with its pods.
 func (c *Checker) checkGroupsAtRest(job *v1alpha1.TrainingJob) {
 	for _, o := range c.world.Server.List(server.PodGroups) {
 		group := o.(*schedulingv1beta1.PodGroup)

@@ -45,7 +45,7 @@ func (c *Checker) Quiet() {
 	}
 }
 
-// checkAllCounted : 8, what broke in a present life, for all to see, was counted by now.
+// checkAllCounted checks invariant 8: what broke in a present life, for all to see, was counted by now.
 func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
 	h, memory := c.of(job.UID), memoryOf(job)
 	for _, pod := range c.world.Pods() {
@@ -60,7 +60,7 @@ func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
 	}
 }
 
-// checkNothingLeft : 18, nothing is left of a job that is gone.
+// checkNothingLeft checks invariant 18: nothing is left of a job that is gone.
 func (c *Checker) checkNothingLeft() {
 	for _, kind := range []server.Kind{server.Pods, server.Services, server.Leases, server.PodGroups} {
 		for _, o := range c.world.Server.List(kind) {

@@ -49,7 +49,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	c.checkVerdict(h, before, after)
 }
 
-// checkPhase : 11, along the published graph (the edges are compared with it at the end), one verdict, honest times.
+// checkPhase checks invariant 11: along the published graph (the edges are compared with it at the end), one verdict, honest times.
 func (c *Checker) checkPhase(was, now *v1alpha1.TrainingJobStatus) {
 	edge := states.Step(was.Phase, now.Phase)
 	if edge.From != edge.To {
@@ -70,7 +70,7 @@ func (c *Checker) checkPhase(was, now *v1alpha1.TrainingJobStatus) {
 	}
 }
 
-// checkBounded : 20, no text grows with what happens.
+// checkBounded checks invariant 20: no text grows with what happens.
 func (c *Checker) checkBounded(now *v1alpha1.TrainingJobStatus) {
 	longest := len(now.Message)
 	if f := now.LastFailure; f != nil {
@@ -91,7 +91,7 @@ func (c *Checker) checkFinal(was, now *v1alpha1.TrainingJobStatus) {
 	}
 }
 
-// checkNew : a job that nobody has written before has inherited nothing.
+// checkNew: a job that nobody has written before has inherited nothing.
 func (c *Checker) checkNew(now *v1alpha1.TrainingJobStatus) {
 	if now.Attempt != 0 || now.Restarts != 0 || now.ChargedRestarts != 0 {
 		c.violate("9 monotone: a new job begins with attempt %d and %d restarts", now.Attempt, now.Restarts)

@@ -19,7 +19,7 @@ var shared = []string{"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PET_NNODES", 
 // leaders are the variables that say where the leader is.
 var leaders = []string{"MASTER_ADDR", "JAX_COORDINATOR_ADDRESS", v1alpha1.EnvLeaderAddress}
 
-// checkRendezvous : all pods of an attempt see the same cluster, and each has a rank of its own.
+// checkRendezvous: all pods of an attempt see the same cluster, and each has a rank of its own.
 func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) {
 	rank := pod.Labels[v1alpha1.LabelRank]
 	if other, taken := h.ranks[rank]; taken && other != slot {
@@ -52,7 +52,7 @@ func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 	h.rendezvous[life.Attempt] = text
 }
 
-// checkProvenance : a pod is the user's template and the documented injections, nothing else.
+// checkProvenance: a pod is the user's template and the documented injections, nothing else.
 func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot) {
 	template := job.Spec.ReplicaSpecs[slot.Role].Template
 	got := pod.Spec // a copy of what is changed below only

@@ -9,7 +9,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// checkSuccesses : 13, what has succeeded stays so, but for a collective that begins anew as a whole; and truly has.
+// checkSuccesses checks invariant 13: what has succeeded stays so, but for a collective that begins anew as a whole; and truly has.
 func (c *Checker) checkSuccesses(h *history, before, after *v1alpha1.TrainingJob) {
 	old, memory := memoryOf(before), memoryOf(after)
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
@@ -37,12 +37,12 @@ func (h *history) succeeded(p place) bool {
 	return false
 }
 
-// checkVerdict : 12, Succeeded only by the success policy, Failed only with evidence.
+// checkVerdict checks invariant 12: Succeeded only by the success policy, Failed only with evidence.
 func (c *Checker) checkVerdict(h *history, before, after *v1alpha1.TrainingJob) {
 	memory := memoryOf(after)
 	switch {
 	case is(after, v1alpha1.ConditionSucceeded):
-		for _, slot := range awaited(after) {
+		for _, slot := range requiredForSuccess(after) {
 			if !memory[slot.Role].Succeeded.Has(slot.Index) {
 				c.violate("12 verdicts are earned: the job succeeded without %s", slot)
 			}
@@ -79,8 +79,8 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 	}
 }
 
-// awaited returns the slots whose success is the job's.
-func awaited(job *v1alpha1.TrainingJob) []state.Slot {
+// requiredForSuccess returns the slots whose success is the job's.
+func requiredForSuccess(job *v1alpha1.TrainingJob) []state.Slot {
 	if job.Spec.SuccessPolicy != v1alpha1.SuccessAllWorkers {
 		return []state.Slot{leader(&job.Spec)}
 	}

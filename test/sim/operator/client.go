@@ -73,7 +73,7 @@ func (p *Process) beforeRead(kind server.Kind, _ client.ObjectKey) error {
 
 // awaitOwn lets the cache catch up with the own writes of that kind: the real client waits that long.
 func (p *Process) awaitOwn(kind server.Kind) {
-	if behind := p.awaited[kind] - p.Cache.Position(kind); behind > 0 {
+	if behind := p.pendingWrites[kind] - p.Cache.Position(kind); behind > 0 {
 		p.Cache.Advance(kind, behind)
 	}
 }
@@ -90,7 +90,7 @@ func (p *Process) read(kind server.Kind, live bool) error {
 }
 
 // send sends a request, with whatever becomes of it.
-func (p *Process) send(r *server.Request, awaited bool) (client.Object, error) {
+func (p *Process) send(r *server.Request, waits bool) (client.Object, error) {
 	if p.dead {
 		return nil, errCrashed
 	}
@@ -102,7 +102,7 @@ func (p *Process) send(r *server.Request, awaited bool) (client.Object, error) {
 	}
 	switch outcome {
 	case Done, Twice:
-		answer, err := p.apply(r, awaited)
+		answer, err := p.apply(r, waits)
 		if outcome == Twice && err == nil {
 			p.world.Faults.Later(delayed(r))
 		}
@@ -118,10 +118,10 @@ func (p *Process) send(r *server.Request, awaited bool) (client.Object, error) {
 		return nil, errCrashed
 	case Freeze:
 		p.world.Faults.Frozen(p)
-		return p.late(r, awaited)
+		return p.late(r, waits)
 	case Slow:
 		p.world.Faults.Slow(p)
-		return p.late(r, awaited)
+		return p.late(r, waits)
 	case TimeoutApplied:
 		_, _ = p.apply(r, false)
 	}
@@ -129,20 +129,20 @@ func (p *Process) send(r *server.Request, awaited bool) (client.Object, error) {
 }
 
 // late sends the request after time has passed, unless the process has crashed meanwhile.
-func (p *Process) late(r *server.Request, awaited bool) (client.Object, error) {
+func (p *Process) late(r *server.Request, waits bool) (client.Object, error) {
 	if p.dead {
 		return nil, errCrashed
 	}
-	return p.apply(r, awaited)
+	return p.apply(r, waits)
 }
 
-func (p *Process) apply(r *server.Request, awaited bool) (client.Object, error) {
+func (p *Process) apply(r *server.Request, waits bool) (client.Object, error) {
 	answer, err := p.world.Server.Do(r)
 	switch {
 	case err != nil:
 		p.say("%s: %v", r, err)
-	case awaited:
-		p.awaited[r.Kind] = p.world.Server.Length(r.Kind)
+	case waits:
+		p.pendingWrites[r.Kind] = p.world.Server.Length(r.Kind)
 	}
 	return answer, err
 }

@@ -50,16 +50,16 @@ type Process struct {
 	// Reconciles, Reads and Writes count what it has done.
 	Reconciles, Reads, Writes int
 
-	world    *World
-	key      client.ObjectKey
-	life     int
-	cluster  *cluster.Cluster
-	retries  workqueue.TypedRateLimiter[reconcile.Request]
-	awaited  map[server.Kind]int // how many changes the cache must show before the next read
-	dead     bool
-	awake    bool
-	wake     time.Time
-	decision *Decision
+	world         *World
+	key           client.ObjectKey
+	life          int
+	cluster       *cluster.Cluster
+	retries       workqueue.TypedRateLimiter[reconcile.Request]
+	pendingWrites map[server.Kind]int // how many changes the cache must show before the next read
+	dead          bool
+	awake         bool
+	wake          time.Time
+	decision      *Decision
 }
 
 // Decision is what a request goes back to.
@@ -86,7 +86,7 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.say("starts")
 	p.life++
 	p.dead, p.awake, p.wake, p.decision = false, true, time.Time{}, nil
-	p.awaited = map[server.Kind]int{}
+	p.pendingWrites = map[server.Kind]int{}
 	p.Cache = p.world.Server.NewCache(views, age)
 	p.Cache.Heard = p.hear
 	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, options)

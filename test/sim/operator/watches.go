@@ -30,13 +30,13 @@ func (p *Process) hear(kind server.Kind, was, is client.Object) {
 	case server.Pods:
 		before, _ := was.(*corev1.Pod)
 		after, _ := is.(*corev1.Pod)
-		if wait, asked := controller.PodLook(before, after); asked && p.owns(o) {
+		if wait, asked := controller.PodDelay(before, after); asked && p.owns(o) {
 			p.lookAfter(wait)
 		}
 	case server.Nodes:
 		before, _ := was.(*corev1.Node)
 		after, _ := is.(*corev1.Node)
-		p.awake = p.awake || controller.NodeLook(before, after) && p.isOn(o.GetName())
+		p.awake = p.awake || controller.NodeMatters(before, after) && p.isOn(o.GetName())
 	}
 }
 

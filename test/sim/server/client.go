@@ -13,8 +13,8 @@ import (
 // Client is a client.Client that reads with its Reader and writes by sending requests.
 type Client struct {
 	*Reader
-	// Send does a request. awaited is whether the client's reads must show it, as the manager's client promises.
-	Send func(r *Request, awaited bool) (client.Object, error)
+	// Send does a request. waits is whether the client's reads must show it, as the manager's client promises.
+	Send func(r *Request, waits bool) (client.Object, error)
 }
 
 // Client returns a client of the server that is never behind.
@@ -35,8 +35,8 @@ func request(verb Verb, o client.Object) *Request {
 }
 
 // send sends the request and copies the answer into o.
-func (c *Client) send(r *Request, awaited bool, o client.Object) error {
-	answer, err := c.Send(r, awaited)
+func (c *Client) send(r *Request, waits bool, o client.Object) error {
+	answer, err := c.Send(r, waits)
 	if err == nil {
 		copyInto(o, answer)
 	}

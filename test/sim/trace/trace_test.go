@@ -108,13 +108,13 @@ func TestADayOfFailures(t *testing.T) {
 	whole := time.Duration(*days) * 24 * time.Hour
 	ran := c.live(p, builder.Epoch.Add(whole+10*time.Minute))
 	status := c.status()
-	misbilled := int(status.ChargedRestarts) - c.crashes
+	mischarged := int(status.ChargedRestarts) - c.crashes
 	fmt.Printf("%d nodes, %d day(s): %d nodes died under the job and its program crashed %d times; %d restarts, %d charged\n"+
 		"  effective time ratio %.4f (the status says %s), mis-charged %d, placed on an avoided node %d, ranks alive twice %d\n",
 		*nodes, *days, c.losses, c.crashes, status.Restarts, status.ChargedRestarts,
-		min(1, ran.Seconds()/(whole+10*time.Minute).Seconds()), status.RunningTimeRatio, misbilled, c.placedOnAvoided, c.doubled)
-	if misbilled != 0 || c.placedOnAvoided != 0 || c.doubled != 0 {
-		t.Errorf("mis-charged %d, placed on an avoided node %d, ranks alive twice %d: want none", misbilled, c.placedOnAvoided, c.doubled)
+		min(1, ran.Seconds()/(whole+10*time.Minute).Seconds()), status.RunningTimeRatio, mischarged, c.placedOnAvoided, c.doubled)
+	if mischarged != 0 || c.placedOnAvoided != 0 || c.doubled != 0 {
+		t.Errorf("mis-charged %d, placed on an avoided node %d, ranks alive twice %d: want none", mischarged, c.placedOnAvoided, c.doubled)
 	}
 	if status.Phase != v1alpha1.PhaseRunning {
 		t.Errorf("the job is %s: %s", status.Phase, status.Message)

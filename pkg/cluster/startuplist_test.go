@@ -80,7 +80,7 @@ func podWith(job *v1alpha1.TrainingJob, uid string) *corev1.Pod {
 	return pod
 }
 
-func TestAllJobsOfAStartAreComparedByOneRoll(t *testing.T) {
+func TestAllJobsOfAStartAreComparedByOneList(t *testing.T) {
 	a, b := running("a", "100"), running("b", "7")
 	server := &registry{jobs: []*v1alpha1.TrainingJob{a, b}, pods: []*corev1.Pod{podWith(a, "a-0"), podWith(b, "b-0")}}
 	c, _ := refusing()
@@ -96,7 +96,7 @@ func TestAllJobsOfAStartAreComparedByOneRoll(t *testing.T) {
 }
 
 // An operator that starts in a cluster of 50,000 pods has no room for all their metadata at once.
-func TestTheRollIsReadInPages(t *testing.T) {
+func TestTheStartupListIsReadInPages(t *testing.T) {
 	job := running("a", "100")
 	server := &registry{jobs: []*v1alpha1.TrainingJob{job}}
 	var cached []corev1.Pod
@@ -119,7 +119,7 @@ func TestTheRollIsReadInPages(t *testing.T) {
 	}
 }
 
-func TestWhenTheRollLeavesADoubtTheJobIsComparedByItself(t *testing.T) {
+func TestWhenTheListLeavesADoubtTheJobIsComparedByItself(t *testing.T) {
 	for name, c := range map[string]struct {
 		cached   string // resourceVersion
 		pods     []string
@@ -128,14 +128,14 @@ func TestWhenTheRollLeavesADoubtTheJobIsComparedByItself(t *testing.T) {
 		former   string // pod of a former job of that name
 	}{
 		"a former job's pod is not in the cache": {cached: "100", pods: []string{"a-0"}, former: "old", conflict: true},
-		"the cache is older than the roll":       {cached: "99", pods: []string{"a-0"}, conflict: true},
+		"the cache is older than the list":       {cached: "99", pods: []string{"a-0"}, conflict: true},
 		"a pod is not in the cache":              {cached: "100", conflict: true},
 		"a write's answer was lost": {cached: "100", pods: []string{"a-0"}, before: func(c *Cluster, job *v1alpha1.TrainingJob) {
 			_ = c.verify(context.Background(), job, []corev1.Pod{*podWith(job, "a-0")})
-			c.note(job, func(n *notes) { n.verified = false })
+			c.memo(job, func(m *jobMemo) { m.verified = false })
 		}},
 		"the job came later": {cached: "100", pods: []string{"a-0"}, before: func(c *Cluster, job *v1alpha1.TrainingJob) {
-			c.roll.called = true
+			c.startup.loaded = true
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

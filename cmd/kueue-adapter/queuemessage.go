@@ -15,20 +15,20 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// words tells each job, in Kueue's own words, why it waits: by an annotation, which the operator has in the job's status. Nobody
-// has to know that there are Workloads to learn what a job waits for.
-type words struct{ client client.Client }
+// queueMessages copies Kueue's message on why a job waits from its Workload to an annotation of the job, which the operator shows
+// in the job's status. Nobody has to know that there are Workloads to learn what a job waits for.
+type queueMessages struct{ client client.Client }
 
-// setUpWords adds the controller to the manager.
-func setUpWords(mgr manager.Manager) error {
+// setUpQueueMessages adds the controller to the manager.
+func setUpQueueMessages(mgr manager.Manager) error {
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return ownerOf(o) != nil })
-	return ctrl.NewControllerManagedBy(mgr).Named("words").For(&kueue.Workload{}).WithEventFilter(ours).Complete(&words{mgr.GetClient()})
+	return ctrl.NewControllerManagedBy(mgr).Named("queue-messages").For(&kueue.Workload{}).WithEventFilter(ours).Complete(&queueMessages{mgr.GetClient()})
 }
 
-// Reconcile puts the words of one Workload on its job.
-func (w *words) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+// Reconcile copies the message of one Workload to its job.
+func (q *queueMessages) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var workload kueue.Workload
-	if err := w.client.Get(ctx, req.NamespacedName, &workload); err != nil {
+	if err := q.client.Get(ctx, req.NamespacedName, &workload); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	owner := ownerOf(&workload)
@@ -36,7 +36,7 @@ func (w *words) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 		return ctrl.Result{}, nil
 	}
 	var job v1alpha1.TrainingJob
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: owner.Name}, &job); err != nil {
+	if err := q.client.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: owner.Name}, &job); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	said := whyItWaits(&workload)
@@ -49,7 +49,7 @@ func (w *words) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	} else {
 		metav1.SetMetaDataAnnotation(&job.ObjectMeta, v1alpha1.AnnotationQueueMessage, said)
 	}
-	if err := w.client.Patch(ctx, &job, client.MergeFrom(before)); err != nil {
+	if err := q.client.Patch(ctx, &job, client.MergeFrom(before)); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("telling job %s why it waits: %w", job.Name, err))
 	}
 	return ctrl.Result{}, nil
@@ -63,7 +63,7 @@ func ownerOf(o client.Object) *metav1.OwnerReference {
 	return nil
 }
 
-// whyItWaits returns Kueue's words about a Workload that has no quota; empty if it has some, or Kueue has said nothing yet.
+// whyItWaits returns Kueue's message about a Workload that has no quota; empty if it has some, or if there is no message yet.
 func whyItWaits(w *kueue.Workload) string {
 	c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
 	if c == nil || c.Status != metav1.ConditionFalse || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished) {

@@ -48,7 +48,7 @@ func TestAJobHasTheWordsInWhichKueueKeepsItWaiting(t *testing.T) {
 			workload := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "w", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)}}}
 			workload.Status.Conditions = c.conditions
 			api := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(job, workload).Build()
-			if _, err := (&words{api}).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(workload)}); err != nil {
+			if _, err := (&queueMessages{api}).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(workload)}); err != nil {
 				t.Fatal(err)
 			}
 			var now v1alpha1.TrainingJob

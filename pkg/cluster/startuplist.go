@@ -16,32 +16,32 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// roll is what the API server had of all jobs when this process first looked at one: what another leader wrote last. To ask
-// for it once, and not for each job, is what lets an operator that starts under hundreds of jobs begin at once.
-type roll struct {
+// startupList is what the API server had of all jobs when this process first observed one: what another leader wrote last. It
+// is read once and not for each job, so that an operator that starts with hundreds of jobs begins at once.
+type startupList struct {
 	mu     sync.Mutex
-	called bool
-	jobs   map[types.UID]*rolled
+	loaded bool
+	jobs   map[types.UID]*listedJob
 }
 
-// rolled is one job on the roll: its resourceVersion, and its pods with those of former jobs of its name.
-type rolled struct {
+// listedJob is one job of the list: its resourceVersion, and its pods with those of former jobs of its name.
+type listedJob struct {
 	version string
 	pods    []types.UID
 }
 
-// answers reports whether the job is on the roll, and whether it and its pods, as cached, are no older than that. A pod on the
-// roll that is not in the cache leaves a doubt, as it may be gone by now: then they count as older.
-func (c *Cluster) answers(ctx context.Context, job *v1alpha1.TrainingJob, cached map[types.UID]bool) (known, fresh bool, err error) {
-	c.roll.mu.Lock()
-	defer c.roll.mu.Unlock()
-	if !c.roll.called {
-		if c.roll.jobs, err = c.callRoll(ctx); err != nil {
+// isFresh reports whether the job is on the startup list, and whether it and its pods, as cached, are no older than the list. A
+// listed pod that is not in the cache may be gone by now, or the cache may be old: then they do not count as fresh.
+func (c *Cluster) isFresh(ctx context.Context, job *v1alpha1.TrainingJob, cached map[types.UID]bool) (known, fresh bool, err error) {
+	c.startup.mu.Lock()
+	defer c.startup.mu.Unlock()
+	if !c.startup.loaded {
+		if c.startup.jobs, err = c.listAll(ctx); err != nil {
 			return false, false, err
 		}
-		c.roll.called = true
+		c.startup.loaded = true
 	}
-	entry := c.roll.jobs[job.UID]
+	entry := c.startup.jobs[job.UID]
 	if entry == nil {
 		return false, false, nil
 	}
@@ -62,11 +62,11 @@ var podList = corev1.SchemeGroupVersion.WithKind("PodList")
 // of them managed fields.
 const page = 500
 
-// callRoll asks the API server for the versions of all jobs and for their pods.
-func (c *Cluster) callRoll(ctx context.Context) (map[types.UID]*rolled, error) {
-	all, names := map[types.UID]*rolled{}, map[client.ObjectKey]*rolled{}
+// listAll asks the API server for the versions of all jobs and for their pods.
+func (c *Cluster) listAll(ctx context.Context) (map[types.UID]*listedJob, error) {
+	all, names := map[types.UID]*listedJob{}, map[client.ObjectKey]*listedJob{}
 	err := c.eachLive(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind+"List"), func(job *metav1.PartialObjectMetadata) {
-		entry := &rolled{version: job.ResourceVersion}
+		entry := &listedJob{version: job.ResourceVersion}
 		all[job.UID], names[client.ObjectKeyFromObject(job)] = entry, entry
 	}, client.InNamespace(c.options.Namespace))
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Cluster) callRoll(ctx context.Context) (map[types.UID]*rolled, error) {
 	return all, nil
 }
 
-// eachLive shows the metadata of each object of the kind, as the API server has it, to see. That must keep no part of it.
+// eachLive calls see with the metadata of each object of the kind, as the API server has it. see must keep no part of it.
 func (c *Cluster) eachLive(ctx context.Context, kind schema.GroupVersionKind, see func(*metav1.PartialObjectMetadata), options ...client.ListOption) error {
 	next := ""
 	for {
@@ -103,9 +103,9 @@ func (c *Cluster) eachLive(ctx context.Context, kind schema.GroupVersionKind, se
 	}
 }
 
-// strike takes the job off the roll: the roll says nothing of what came after it.
-func (c *Cluster) strike(job types.UID) {
-	c.roll.mu.Lock()
-	defer c.roll.mu.Unlock()
-	delete(c.roll.jobs, job)
+// remove takes the job off the list, which says nothing of what was written later.
+func (l *startupList) remove(job types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.jobs, job)
 }

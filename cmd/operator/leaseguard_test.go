@@ -15,7 +15,7 @@ func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 // send reports whether the request passed.
-func send(t *testing.T, m mandate, method, path string) bool {
+func send(t *testing.T, m leaseGuard, method, path string) bool {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "https://cluster"+path, http.NoBody)
 	if err != nil {
@@ -23,7 +23,7 @@ func send(t *testing.T, m mandate, method, path string) bool {
 	}
 	response, err := m.RoundTrip(request)
 	if err != nil {
-		if !errors.Is(err, errNoMandate) {
+		if !errors.Is(err, errLeaseExpired) {
 			t.Fatal(err)
 		}
 		return false
@@ -31,38 +31,38 @@ func send(t *testing.T, m mandate, method, path string) bool {
 	return response.Body.Close() == nil
 }
 
-func TestALeaderWritesForAsLongAsHeRenewedHisLease(t *testing.T) {
+func TestALeaderWritesForAsLongAsItRenewedItsLease(t *testing.T) {
 	const (
 		leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases"
-		lease  = leases + "/" + electionLease
+		held   = leases + "/" + electionLease
 		pods   = "/api/v1/namespaces/n/pods"
 	)
-	m := mandate{answer(http.StatusOK), &tenure{lasts: time.Hour}}
-	refused := mandate{answer(http.StatusConflict), m.held}
+	m := leaseGuard{answer(http.StatusOK), &lease{lasts: time.Hour}}
+	refused := leaseGuard{answer(http.StatusConflict), m.held}
 	if send(t, m, http.MethodPost, pods) {
-		t.Error("who never had the lease may not write")
+		t.Error("whoever never had the lease may not write")
 	}
 	if !send(t, m, http.MethodGet, pods) || !send(t, m, http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews") {
-		t.Error("everybody may read, and ask who reads his metrics")
+		t.Error("everybody may read, and ask who reads the metrics")
 	}
-	if !send(t, refused, http.MethodPut, lease) || send(t, m, http.MethodDelete, pods) {
+	if !send(t, refused, http.MethodPut, held) || send(t, m, http.MethodDelete, pods) {
 		t.Error("a lease that the API server refused is none")
 	}
-	expired := mandate{answer(http.StatusOK), &tenure{renewed: time.Now().Add(-2 * time.Hour), lasts: time.Hour}}
+	expired := leaseGuard{answer(http.StatusOK), &lease{renewed: time.Now().Add(-2 * time.Hour), lasts: time.Hour}}
 	if send(t, expired, http.MethodPost, leases) || send(t, expired, http.MethodPost, pods) {
-		t.Error("who lost the lease may make neither pods nor the Lease of a job's progress")
+		t.Error("whoever lost the lease may make neither pods nor the Lease of a job's progress")
 	}
-	first := mandate{answer(http.StatusCreated), &tenure{lasts: time.Hour}}
+	first := leaseGuard{answer(http.StatusCreated), &lease{lasts: time.Hour}}
 	if !send(t, first, http.MethodPost, leases) || !send(t, first, http.MethodPost, pods) {
-		t.Error("who made the lease has it")
+		t.Error("whoever made the lease has it")
 	}
-	if !send(t, m, http.MethodPut, lease) || !send(t, m, http.MethodPost, pods) {
-		t.Error("who has the lease may write")
+	if !send(t, m, http.MethodPut, held) || !send(t, m, http.MethodPost, pods) {
+		t.Error("whoever has the lease may write")
 	}
 }
 
-func TestAMandateEndsByTheClockThatWentOn(t *testing.T) {
-	held := &tenure{lasts: 10 * time.Second}
+func TestALeaseExpiresByTheClockThatWentOn(t *testing.T) {
+	held := &lease{lasts: 10 * time.Second}
 	start := time.Now()
 	held.renew(start)
 	for name, c := range map[string]struct {
@@ -74,8 +74,8 @@ func TestAMandateEndsByTheClockThatWentOn(t *testing.T) {
 		"the machine was suspended":             {start.Round(0).Add(time.Hour), true},
 		"the wall clock alone, and it is early": {start.Round(0).Add(time.Second), false},
 	} {
-		if got := held.ranOut(c.now); got != c.want {
-			t.Errorf("%s: ran out %v, want %v", name, got, c.want)
+		if got := held.expired(c.now); got != c.want {
+			t.Errorf("%s: expired %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// pendingAtMost is how long the cache may take to show an own write. After that the job is compared with the API server: a pod
+// that was created and removed again between two reads never shows.
+const pendingAtMost = 5 * time.Second
+
+// pendingWrite is an own write to a pod that the cache does not show yet.
+type pendingWrite struct {
+	deleted bool
+	until   time.Time
+}
+
+// expectWrite remembers an own write to a pod. A job waits for its own writes only. The manager's client would wait for those of
+// all jobs, so that a hundred jobs would wait for each other.
+func (c *Cluster) expectWrite(job *v1alpha1.TrainingJob, pod types.UID, deleted bool) {
+	until := c.clock.Now().Add(pendingAtMost)
+	c.memo(job, func(m *jobMemo) {
+		if m.pendingWrites == nil {
+			m.pendingWrites = map[types.UID]pendingWrite{}
+		}
+		m.pendingWrites[pod] = pendingWrite{deleted: deleted, until: until}
+	})
+}
+
+// showsOwnWrites reports whether the pods, as cached, show every own write to the job's pods.
+func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) bool {
+	if c.memo(job, nil).pendingWrites == nil {
+		return true
+	}
+	seen := make(map[types.UID]*corev1.Pod, len(pods))
+	for i := range pods {
+		seen[pods[i].UID] = &pods[i]
+	}
+	now := c.clock.Now()
+	left := c.memo(job, func(m *jobMemo) {
+		for uid, write := range m.pendingWrites {
+			pod := seen[uid]
+			shown := pod != nil
+			if write.deleted {
+				shown = pod == nil || !pod.DeletionTimestamp.IsZero()
+			}
+			if expired := now.After(write.until); shown || expired {
+				delete(m.pendingWrites, uid)
+				m.verified = m.verified && !expired
+			}
+		}
+		if len(m.pendingWrites) == 0 {
+			m.pendingWrites = nil
+		}
+	})
+	return left.pendingWrites == nil
+}
