@@ -92,9 +92,19 @@ func (r *replay) show(v *transcript.Version) {
 			r.t.Fatal(err)
 		}
 		pod.CreationTimestamp = builder.Time(0)
+		if r.waits() {
+			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
+		}
 		r.pods[v.Who] = pod
 	}
 	r.decide(v.At)
+}
+
+// waits reports whether the product has yet to act on a failure. The operator of the recording had acted by then: what it deleted
+// is not deleted here.
+func (r *replay) waits() bool {
+	running := meta.FindStatusCondition(r.job.Status.Conditions, v1alpha1.ConditionRunning)
+	return running != nil && running.Reason == v1alpha1.ReasonRestartHeld
 }
 
 // decide lets the product decide until it has nothing more to say.
