@@ -31,7 +31,9 @@ var _ = Describe("When a job succeeds, ranks that still run", func() {
 		j.runs(0, 0)
 		j.exits(0, "chief-0")
 		j.succeeds()
-		j.stays("all but the chief run", func(v *view) bool { return v.slots(corev1.PodRunning) == "ps-0 worker-0 worker-1" })
+		othersRun := func(v *view) bool { return v.slots(corev1.PodRunning) == "ps-0 worker-0 worker-1" }
+		j.becomes("the phase of the chief's pod follows, and the others run", othersRun)
+		j.stays("the others run", othersRun)
 		j.exits(0, "worker-0", "worker-1")
 		j.leaves("chief-0 Succeeded", "worker-0 Succeeded", "worker-1 Succeeded")
 	})
