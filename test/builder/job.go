@@ -198,6 +198,11 @@ func Clean(policy v1alpha1.CleanPodPolicy) JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.CleanPodPolicy = policy }
 }
 
+// FinishGrace says how long ranks that still run when the job succeeds may go on.
+func FinishGrace(seconds int32) JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.FinishGraceSeconds = &seconds }
+}
+
 // TTL sets runPolicy.ttlSecondsAfterFinished.
 func TTL(seconds int32) JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.TTLSecondsAfterFinished = &seconds }

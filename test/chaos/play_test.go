@@ -68,9 +68,9 @@ func quick(name string) *play {
 	return &play{job: j, succeedsAlone: true}
 }
 
-// job returns a job that restarts without back-off and as often as it must.
+// job returns a job that restarts without back-off and as often as it must, and is cleaned up soon after its success.
 func job(name string, framework v1alpha1.Framework, roles ...builder.JobOption) *v1alpha1.TrainingJob {
-	return builder.Submitted(name, framework, append(roles, builder.MaxRestarts(1000), builder.BackOff(0, 1))...)
+	return builder.Submitted(name, framework, append(roles, builder.MaxRestarts(1000), builder.BackOff(0, 1), builder.FinishGrace(1))...)
 }
 
 // role adds replicas whose pods fake nodes treat so: role(Worker, 2, "run-for", "1s").

@@ -103,9 +103,12 @@ func (a *act) breaks(ctx context.Context, replica, code string, expected ...stri
 	return nil
 }
 
-// succeeds lets the leader finish and checks the job's verdict and counts.
+// succeeds lets the leader and then the workers finish, as training programs do, and checks the job's verdict and counts.
 func (a *act) succeeds(ctx context.Context, leader string, restarts, attempt int32) error {
 	if err := a.end(ctx, leader, "0"); err != nil {
+		return err
+	}
+	if err := a.endWorkers(ctx); err != nil {
 		return err
 	}
 	what := fmt.Sprintf("succeeds after %d restarts in attempt %d", restarts, attempt)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -128,6 +129,27 @@ func (a *act) end(ctx context.Context, replica, code string) error {
 		return fmt.Errorf("%s has no running pod for %s", a.name, replica)
 	}
 	a.timeline.say("you", "exit "+code, fmt.Sprintf("%s on %s exits with code %s", pod.Name, pod.Spec.NodeName, code))
+	return a.exit(ctx, &pod, code)
+}
+
+// endWorkers lets the running pods of all workers exit with code 0. The job waits for them before it is cleaned up.
+func (a *act) endWorkers(ctx context.Context) error {
+	pods, err := a.pods(ctx)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(pods, func(_ string, p corev1.Pod) bool { return p.Labels[v1alpha1.LabelRole] != "worker" })
+	a.timeline.say("you", "exit 0", fmt.Sprintf("%d workers exit with code 0", len(pods)))
+	for _, pod := range pods {
+		if err := a.exit(ctx, &pod, "0"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exit makes a fake node end the pod with a code.
+func (a *act) exit(ctx context.Context, pod *corev1.Pod, code string) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, exitCode, code)
-	return a.client.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	return a.client.Patch(ctx, pod, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }

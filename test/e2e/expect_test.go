@@ -76,13 +76,18 @@ func (v *view) allRun() bool {
 		p := &v.pods[i]
 		switch {
 		case !metav1.IsControlledBy(p, v.job) || !ledger.CanRun(p) || isGivenUp(p):
-		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || ledger.HasEnded(p):
+		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || ledger.HasEnded(p) || v.hasBroken(p.Name):
 			return false
 		default:
 			run++
 		}
 	}
 	return run == wanted
+}
+
+// hasBroken reports whether the status says that the pod began a restart: on a lost node it seems to run until it is deleted.
+func (v *view) hasBroken(pod string) bool {
+	return slices.ContainsFunc(v.job.Status.Incidents, func(i v1alpha1.Incident) bool { return i.Pod == pod })
 }
 
 func (j *submitted) reaches(phase v1alpha1.Phase) *view {

@@ -23,6 +23,13 @@ var _ = Describe("A job of another controller (managedBy)", func() {
 				apierrors.IsNotFound(kube.Get(here.ctx, j.key(), &corev1.Service{}))
 		})
 	})
+
+	It("is run if it is this operator that managedBy names", func() {
+		j := submit(pytorch("p", managedBy(v1alpha1.OperatorName), workers(2)))
+		j.runs(0, 0)
+		j.exits(0, "worker-0")
+		j.succeeds()
+	})
 })
 
 // #1101 #2735: created, never reachable, no message.

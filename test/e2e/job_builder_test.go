@@ -18,6 +18,7 @@ var (
 	allWorkers      = builder.AllWorkers()
 	suspended       = builder.Suspended()
 	cleaning        = builder.Clean
+	finishGrace     = builder.FinishGrace
 	timeToLive      = builder.TTL
 	activeDeadline  = builder.Deadline
 	startupDeadline = builder.StartupDeadline
@@ -46,9 +47,9 @@ func custom(name string, options ...jobOption) *v1alpha1.TrainingJob {
 	return job(name, v1alpha1.Custom, options...)
 }
 
-// job returns a job that restarts without back-off, unless an option says otherwise.
+// job returns a job that restarts without back-off and is cleaned up as soon as it has succeeded, unless an option says otherwise.
 func job(name string, framework v1alpha1.Framework, options ...jobOption) *v1alpha1.TrainingJob {
-	j := builder.Submitted(name, framework, append([]jobOption{backOff(0)}, options...)...)
+	j := builder.Submitted(name, framework, append([]jobOption{backOff(0), finishGrace(0)}, options...)...)
 	j.Namespace = here.namespace
 	return j
 }

@@ -5,6 +5,9 @@ package e2e
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/ledger"
@@ -93,6 +96,46 @@ var _ = Describe("Restart scope", func() {
 		j.stays("it runs", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Restarts == 0 })
 		j.exits(0, "chief-0")
 		j.succeeds()
+	})
+})
+
+// endedWith returns the grace period of the deletion that was first asked for of the pod.
+func endedWith(pod *corev1.Pod) int64 {
+	GinkgoHelper()
+	is := func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == pod.UID && p.DeletionTimestamp != nil }
+	Eventually(func() *corev1.Pod { return here.history.first(is).Pod }).ShouldNot(BeNil(), "a version of %s that is being deleted", pod.Name)
+	return *here.history.first(is).Pod.DeletionGracePeriodSeconds
+}
+
+var _ = Describe("A pod has to end", func() {
+	takingAtMost := func(seconds int64) replicaOption {
+		return func(r *v1alpha1.ReplicaSpec) { r.Template.Spec.TerminationGracePeriodSeconds = &seconds }
+	}
+
+	DescribeTable("when a restart ends it, in", func(want int64, build func() *v1alpha1.TrainingJob) {
+		j := submit(build())
+		before := j.runs(0, 0)
+		j.exits(1, "worker-1")
+		j.runs(1, 1)
+		Expect(endedWith(before.pod("worker-0"))).To(Equal(want))
+	},
+		Entry("5 s", int64(5), func() *v1alpha1.TrainingJob { return pytorch("p", workers(2)) }),
+		Entry("the 2 s of its template, which are less", int64(2), func() *v1alpha1.TrainingJob { return pytorch("p", workers(2, takingAtMost(2))) }),
+		Entry("recovery.terminationGraceSeconds", int64(20), func() *v1alpha1.TrainingJob {
+			return pytorch("p", workers(2), recovering(func(r *v1alpha1.Recovery) { r.TerminationGraceSeconds = ptr.To[int32](20) }))
+		}),
+	)
+
+	It("when it is suspended or cleaned up, in its template's own time", func() {
+		j := submit(pytorch("p", workers(2, takingAtMost(40))))
+		before := j.runs(0, 0)
+		j.suspend()
+		Expect(endedWith(before.pod("worker-1"))).To(BeEquivalentTo(40))
+		j.resume()
+		again := j.runs(0, 0)
+		j.exits(0, "worker-0")
+		j.succeeds()
+		Expect(endedWith(again.pod("worker-1"))).To(BeEquivalentTo(40))
 	})
 })
 

@@ -26,7 +26,7 @@ func (l Life) Before(m Life) bool {
 	return cmp.Or(cmp.Compare(l.Attempt, m.Attempt), cmp.Compare(l.Replacement, m.Replacement)) < 0
 }
 
-var podName = regexp.MustCompile(`^(chief|master|launcher|worker|ps|evaluator)-(\d+)(?:-a(\d+)r(\d+))?$`)
+var podName = regexp.MustCompile(`^([a-z][a-z0-9]{0,14})-(\d+)(?:-a(\d+)r(\d+))?$`)
 
 // LifeOf reads the name that the operator gives to a pod of the job.
 func LifeOf(job, name string) (Life, bool) {
@@ -55,7 +55,7 @@ func CanAct(pod *corev1.Pod) bool { return CanRun(pod) && !IsFenced(pod) }
 // IsFenced reports whether the pod is out of its job's Service: nobody can stop it on its lost node, but nobody meets it.
 func IsFenced(pod *corev1.Pod) bool { return pod.Labels[v1alpha1.LabelJobName] == "" }
 
-var spareName = regexp.MustCompile(`^(chief|master|launcher|worker|ps|evaluator)-spare-\d+$`)
+var spareName = regexp.MustCompile(`^[a-z][a-z0-9]{0,14}-spare-\d+$`)
 
 // IsSpare reports whether the name is one that the operator gives to a placeholder pod of the job.
 func IsSpare(job, name string) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kwok/pkg/utils/gotpl"
@@ -102,17 +103,41 @@ func TestAKubeletThatRejectsAPodTellsNothingOfItsContainers(t *testing.T) {
 	}
 }
 
+// What a test writes into the status of one container is that container's end: a kubelet never changes it again.
+func TestAContainerThatHasEndedStaysAsItIs(t *testing.T) {
+	all := load(t, "Pod")
+	running := pod(corev1.PodRunning, "exit-code", "0")
+	running.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		{Name: "agent", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 1, Reason: "Error", StartedAt: metav1.Now(), FinishedAt: metav1.Now(),
+		}}},
+	}
+	got := play(t, all, running, 0, "agent")
+	want := []string{
+		"Running main=0:Completed agent=1:Error ready=False:PodCompleted sandbox=",
+		"Failed main=0:Completed agent=1:Error ready=False:PodCompleted sandbox=False",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func withSidecar(pod *corev1.Pod) *corev1.Pod {
 	pod.Spec.InitContainers = []corev1.Container{{Name: "agent", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
 	return pod
 }
 
-// play plays the stages until there is nothing more to do, without the delays, and returns the versions of the pod.
-func play(t *testing.T, all lifecycle.Lifecycle, pod *corev1.Pod, deleteAt int) []string {
+// play plays the stages until there is nothing more to do, without the delays, and returns the versions of the pod. It has a container main and those
+// named besides.
+func play(t *testing.T, all lifecycle.Lifecycle, pod *corev1.Pod, deleteAt int, besides ...string) []string {
 	t.Helper()
 	pod = pod.DeepCopy()
 	pod.UID, pod.ResourceVersion, pod.Spec.NodeName = "u", "1", "gpu-0"
 	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "i"}}
+	for _, name := range besides {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: name, Image: "i"})
+	}
 	var versions []string
 	for range 10 {
 		if len(versions) == deleteAt && deleteAt > 0 {
