@@ -18,6 +18,10 @@
 // Whether a replica is broken, runs or needs a node is not asked here: its row in the snapshot says so (state.Replica).
 //
 // Decisions, newest first:
+//   - A plain exit of a collective's rank waits for the others' words, at most a second and a half from the second in which it ended:
+//     the first rank that is heard is a follower more often than not, and what it says would be acted on for good. That needs no
+//     memory, as the exit's own time bounds it; nodes whose clocks are off are not waited for.
+//   - A pod that was told to end since is no evidence by a plain exit, as its program may obey so and its clock may be behind.
 //   - Judge answers everything at once, so that status, steps and Events of one plan follow from one verdict.
 //   - A pod that was told to end did not end by itself, whatever its exit code and the times say: the API server moves the
 //     time of a deletion on when the kubelet confirms it, and nodes' clocks differ. Success counts if it was recorded before.
