@@ -69,8 +69,12 @@ func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost tim
 			*r = refused{}
 		default:
 			told := r.refusal != nil && r.refusal.Told && r.refusal.Reason == reason
+			since := now
+			if r.times > 0 && r.refusal != nil && !r.refusal.Since.IsZero() {
+				since = r.refusal.Since
+			}
 			wait := min(time.Second<<min(r.times, 10), atMost)
-			*r = refused{times: r.times + 1, refusal: &state.Refusal{Reason: reason, Message: refusalMessage(err), Retry: now.Add(wait), Told: told}}
+			*r = refused{times: r.times + 1, refusal: &state.Refusal{Reason: reason, Message: refusalMessage(err), Since: since, Retry: now.Add(wait), Told: told}}
 		}
 	})
 	return nil

@@ -130,7 +130,7 @@ func isKnown(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
 // ofNode are the reasons that speak of a node's trouble. It shows late: the node's peers may have noticed long before.
 var ofNode = []string{
 	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeDeleted,
-	"DeletionByTaintManager", "TerminationByKubelet", "DeletionByPodGC", "Unknown", // a reboot: containers that were found dead after it
+	"DeletionByTaintManager", "TerminationByKubelet", "DeletionByPodGC",
 }
 
 // explainsFailure reports whether a loss accounts for a replica that failed at the given time: it came first, or it is

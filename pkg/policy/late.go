@@ -52,10 +52,13 @@ func sinceBegin(s *state.Snapshot, slot state.Slot, seconds int32) time.Time {
 		return time.Time{}
 	}
 	first, found := firstCreated(s)
-	if isHeldUp := s.AttemptMayBegin() && (s.Refusal != nil || s.Gang.Unavailable != ""); !found && !isHeldUp {
+	if isHeldUp := s.AttemptMayBegin() && (s.Refusal.Pends(s.Now) || s.Gang.Unavailable != ""); !found && !isHeldUp {
 		return time.Time{}
 	}
 	begin := state.Latest(first, state.Latest(attemptStart(s.Job), s.NextStart(slot)))
+	if !found && s.Refusal != nil {
+		begin = state.Latest(begin, s.Refusal.Since)
+	}
 	return begin.Add(time.Duration(seconds) * time.Second)
 }
 

@@ -68,6 +68,8 @@ type Refusal struct {
 	Reason string
 	// Message is the API server's own sentence.
 	Message string
+	// Since is when it was first refused, of refusals in a row.
+	Since time.Time
 	// Retry is when to try again.
 	Retry time.Time
 	// Told says that an Event was written about it.

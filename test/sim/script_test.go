@@ -43,8 +43,9 @@ type stop struct{}
 
 const (
 	moment = 500 * time.Millisecond
-	// endsByItself is how long after a success the ranks of a job are left to end by themselves, and a little more.
-	endsByItself = 40 * time.Second
+	// endsByItself is how long after a success the ranks of a job are left to end by themselves, and what it takes then to clean up
+	// with writes that are slow.
+	endsByItself = 70 * time.Second
 	// momentsAtMost is how long a scenario waits for anything: half an hour.
 	momentsAtMost = 3600
 )
