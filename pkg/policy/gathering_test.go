@@ -22,8 +22,8 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 	held := func(wake time.Duration) judged { return judged{Reason: v1alpha1.ReasonRestartHeld, Wake: wake} }
 	goes := restart(0, "worker-1 Retryable Job charged")
 	check(t, []judgeCase{
-		{"it waits", job, now(60*second+300*time.Millisecond, early()), held(61*second + 500*time.Millisecond)},
-		{"not longer than a second and a half", job, now(62*second, early()), goes},
+		{"it waits", job, now(60*second+300*time.Millisecond, early()), held(62*second + 500*time.Millisecond)},
+		{"not longer than two seconds and a half", job, now(63*second, early()), goes},
 		{"a node whose clock is behind is not waited for", job, now(65*second, early()), goes},
 		{"nor one whose clock is far ahead", job, now(50*second, early()), goes},
 		{"everybody has been heard", job, seen(early(), builder.Failed("worker", 0, builder.Exit(1), builder.At(60*second)), builder.Now(60*second),
@@ -34,7 +34,7 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 		{"nor one that was lost", job, now(60*second, builder.Deleted("worker", 1, builder.DeletedAt(60*second))), lost(0, "worker-1 Infrastructure Job free")},
 		{"replicas that do not need each other do not wait", builder.Job("j", builder.Workers(3), builder.RunsSince(0)), now(60*second, early()), restart(0, "worker-1 Retryable Replica charged")},
 		{"a job does not fail on a follower's word either", builder.Job("j", pytorch, builder.Workers(3), builder.RunsSince(0), builder.MaxRestarts(0)), now(60*second, early()),
-			held(61*second + 500*time.Millisecond)},
+			held(62*second + 500*time.Millisecond)},
 	})
 }
 
