@@ -30,11 +30,11 @@ type Stage int
 
 // The stages.
 const (
-	// Before : what the pods need to find each other and to be a gang, one step after the other.
+	// Before: what the pods need to find each other and to be a gang, one step after the other.
 	Before Stage = iota
-	// Together : what concerns the replicas, in parallel.
+	// Together: what concerns the replicas, in parallel.
 	Together
-	// After : the creation of spares, in parallel. What is refused of them holds up no replica.
+	// After: the creation of spares, in parallel. What is refused of them holds up no replica.
 	After
 )
 

@@ -12,17 +12,17 @@ type Ruling int
 
 // The rulings.
 const (
-	// Continue : nothing changes the job's life; its pods converge to what its status says.
+	// Continue: nothing changes the job's life; its pods converge to what its status says.
 	Continue Ruling = iota
-	// Final : the job has ended before; it stays as it is.
+	// Final: the job has ended before; it stays as it is.
 	Final
-	// Suspend : the job rests, or is to.
+	// Suspend: the job rests, or is to.
 	Suspend
-	// Succeed : the job has succeeded.
+	// Succeed: the job has succeeded.
 	Succeed
-	// Fail : the job has failed.
+	// Fail: the job has failed.
 	Fail
-	// Restart : replicas, or the whole job, get another life.
+	// Restart: replicas, or the whole job, get another life.
 	Restart
 )
 

@@ -25,27 +25,27 @@ type Condition int
 
 // The conditions. A replica is in exactly one of them.
 const (
-	// Missing : it has no pod, and had none that ran: one is to be created.
+	// Missing: it has no pod, and had none that ran: one is to be created.
 	Missing Condition = iota
-	// Pending : its pod has no node.
+	// Pending: its pod has no node.
 	Pending
-	// Starting : its pod has a node and does not run yet.
+	// Starting: its pod has a node and does not run yet.
 	Starting
-	// Ending : its pod was told to end before it ran. Nothing is lost by that: it is created again in the same life.
+	// Ending: its pod was told to end before it ran. Nothing is lost by that: it is created again in the same life.
 	Ending
-	// Running : its pod runs.
+	// Running: its pod runs.
 	Running
-	// Succeeded : it has exited with code 0, and that counts.
+	// Succeeded: it has exited with code 0, and that counts.
 	Succeeded
-	// Failed : its pod has ended without success, or was told to after it had started.
+	// Failed: its pod has ended without success, or was told to after it had started.
 	Failed
-	// Lost : its pod has not finished, and its node is lost.
+	// Lost: its pod has not finished, and its node is lost.
 	Lost
-	// Vanished : its pod ran and is gone although nobody of us took it away.
+	// Vanished: its pod ran and is gone although nobody of us took it away.
 	Vanished
-	// Parked : it is left without a pod, as there is no room for it.
+	// Parked: it is left without a pod, as there is no room for it.
 	Parked
-	// GivenUp : it has failed for good and is not run again in this attempt; the job goes on.
+	// GivenUp: it has failed for good and is not run again in this attempt; the job goes on.
 	GivenUp
 )
 

@@ -50,7 +50,8 @@ const (
 	ReasonReplicasStarting = "ReplicasStarting"
 	// ReasonBackOff: the next attempt waits for nextStartTime, or a replica for its own time; the message names it.
 	ReasonBackOff = "BackOff"
-	// ReasonRestartHeld: a replica has failed, and the restart waits until the others have started.
+	// ReasonRestartHeld: a replica has failed, and the restart waits until the others have started or, for at most 2.5 s, until the
+	// other ranks of a collective have ended too.
 	ReasonRestartHeld = "RestartHeld"
 	// ReasonFormerPodsEnding: pods of an earlier life, which could still write a checkpoint, have yet to end.
 	ReasonFormerPodsEnding = "FormerPodsEnding"

@@ -12,7 +12,7 @@ type Failure struct {
 	Attempt int32 `json:"attempt"`
 	// cause says what kind of failure it is; it decides whether the failure is restarted, and charged to which budget.
 	Cause Cause `json:"cause"`
-	// pod that broke; it is kept for its log until the next restart.
+	// pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence named it late.
 	// +optional
 	Pod string `json:"pod,omitempty"`
 	// node that the pod was on.
