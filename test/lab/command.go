@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -35,7 +37,7 @@ This binary is also each of these programs itself, and kubectl:
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(upCommand(), downCommand(), addNodesCommand(), restartCommand(), imageCommand(), nodeInitCommand())
+	root.AddCommand(upCommand(), downCommand(), addNodesCommand(), restartCommand(), nodeCommand(), podCommand(), imageCommand(), nodeInitCommand())
 	return root
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
+
 	"github.com/trainingjob/operator/test/lab/archive"
 	"github.com/trainingjob/operator/test/lab/debian"
 	"github.com/trainingjob/operator/test/lab/network"
@@ -131,7 +133,7 @@ func (s State) apiServerPort() int {
 
 func (s State) apiServer() string { return fmt.Sprintf("%s:%d", s.apiServerHost(), s.apiServerPort()) }
 
-// realNode describes node i.
+// realNode describes node i as it is to be booted.
 func (d Dir) realNode(i int, state State) (realnode.Node, error) {
 	packages, err := packages()
 	if err != nil {
@@ -141,25 +143,38 @@ func (d Dir) realNode(i int, state State) (realnode.Node, error) {
 	if err != nil {
 		return realnode.Node{}, fmt.Errorf("finding this program: %w", err)
 	}
-	name := fmt.Sprintf("%s%d", realPrefix, i)
 	return realnode.Node{
-		Name: name, Index: i, Nodes: state.Real.Nodes, Block: state.Real.Block, Dir: d.file(name),
+		Name: realName(i), Index: i, Nodes: state.Real.Nodes, Block: state.Real.Block, Dir: d.realDir(i),
 		Cgroup:       state.Real.cgroup(i),
 		Packages:     packages.Root(),
 		Lab:          self,
+		Shared:       d.file("shared"),
 		LeaseSeconds: leaseSeconds(state.NodeMonitorGracePeriod),
+		BootID:       string(uuid.NewUUID()),
 	}, nil
 }
 
+func realName(i int) string { return fmt.Sprintf("%s%d", realPrefix, i) }
+
+// realDir is the folder of real node i.
+func (d Dir) realDir(i int) string { return d.file(realName(i)) }
+
 // cgroup is the name of the cgroup of node i, which no other lab has.
 func (r Real) cgroup(i int) string {
-	return fmt.Sprintf("tjlab-%s-%s%d", strings.ReplaceAll(r.HardwareAddr, ":", ""), realPrefix, i)
+	return "tjlab-" + strings.ReplaceAll(r.HardwareAddr, ":", "") + "-" + realName(i)
 }
 
 // bootReal starts the real nodes, which then register themselves while the lab goes on.
 func (l *lab) bootReal(context.Context) error {
 	if l.state.Real == nil {
 		return nil
+	}
+	if err := os.MkdirAll(l.dir.file("shared"), 0o777); err != nil {
+		return fmt.Errorf("making the folder that nodes share: %w", err)
+	}
+	// Pods of any user write there, whatever this command's umask is.
+	if err := os.Chmod(l.dir.file("shared"), 0o777); err != nil {
+		return fmt.Errorf("making the folder that nodes share: %w", err)
 	}
 	for i := range l.state.Real.Nodes {
 		node, err := l.dir.realNode(i, l.state)
@@ -216,7 +231,7 @@ func (l *lab) awaitReal(ctx context.Context) error {
 
 // awaitNode waits until a node that boots works, and the scheduler may use it.
 func (l *lab) awaitNode(ctx context.Context, i int, child *process.Child) error {
-	node, err := l.dir.realNode(i, l.state)
+	node, err := realnode.Read(l.dir.realDir(i))
 	if err != nil {
 		return err
 	}
@@ -229,10 +244,10 @@ func (l *lab) awaitNode(ctx context.Context, i int, child *process.Child) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := setGPUs(ctx, client, node.Name, l.state.Real.GPUs); err != nil {
+	if err := waitForRealNode(ctx, client, node); err != nil {
 		return err
 	}
-	return waitForRealNode(ctx, client, node.Name)
+	return setGPUs(ctx, client, node.Name, l.state.Real.GPUs)
 }
 
 // releaseReal removes what real nodes have left on the machine; their processes have ended.

@@ -29,7 +29,7 @@ func (d Dir) addRealCredentials(state State) error {
 		return fmt.Errorf("reading the tokens: %w", err)
 	}
 	for i := range state.Real.Nodes {
-		tokens = fmt.Appendf(tokens, "%s,system:node:%s%d,%s%d,system:nodes\n", newToken(), realPrefix, i, realPrefix, i)
+		tokens = fmt.Appendf(tokens, "%s,system:node:%s,%s,system:nodes\n", newToken(), realName(i), realName(i))
 	}
 	authority, certificate, key, err := clientCertificate("kube-apiserver-kubelet-client")
 	if err != nil {
@@ -95,7 +95,7 @@ func (d Dir) nodeCredentials(i int, state State) (realnode.Credentials, error) {
 	if err != nil {
 		return realnode.Credentials{}, err
 	}
-	token, err := d.tokenOf(fmt.Sprintf("system:node:%s%d", realPrefix, i))
+	token, err := d.tokenOf("system:node:" + realName(i))
 	if err != nil {
 		return realnode.Credentials{}, err
 	}

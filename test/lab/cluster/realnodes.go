@@ -4,19 +4,21 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/trainingjob/operator/test/lab/realnode"
 )
 
-// waitForRealNode waits until the scheduler may use the node.
-func waitForRealNode(ctx context.Context, client kubernetes.Interface, name string) error {
+// waitForRealNode waits until the kubelet of this boot has spoken and the scheduler may use the node. A node that was away for
+// a moment only has been ready all the time, by what the former kubelet said.
+func waitForRealNode(ctx context.Context, client kubernetes.Interface, booted realnode.Node) error {
 	if err := retry(ctx, func() (bool, error) {
-		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		return err == nil && isReady(*node), err
+		node, err := client.CoreV1().Nodes().Get(ctx, booted.Name, metav1.GetOptions{})
+		return err == nil && node.Status.NodeInfo.BootID == booted.BootID && isReady(*node), err
 	}); err != nil {
-		return fmt.Errorf("waiting for node %s to be ready (the log of its kubelet, %s/root/var/log/kubelet.log, may say why not): %w", name, name, err)
+		return fmt.Errorf("waiting for node %s to be ready (%s/root/var/log/kubelet.log may say why not): %w", booted.Name, booted.Dir, err)
 	}
 	return nil
 }
@@ -27,14 +29,9 @@ func setGPUs(ctx context.Context, client kubernetes.Interface, name string, gpus
 	if gpus == 0 {
 		return nil
 	}
-	patch := fmt.Appendf(nil, `{"status": {"capacity": {"nvidia.com/gpu": "%d"}}}`, gpus)
-	if err := retry(ctx, func() (bool, error) {
-		_, err := client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-		if apierrors.IsNotFound(err) {
-			return false, err // it has not registered yet
-		}
-		return true, err
-	}); err != nil {
+	// The kubelet would follow the capacity with the allocatable ones some seconds later.
+	patch := fmt.Appendf(nil, `{"status": {"capacity": {"nvidia.com/gpu": "%d"}, "allocatable": {"nvidia.com/gpu": "%d"}}}`, gpus, gpus)
+	if _, err := client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 		return fmt.Errorf("giving node %s GPUs: %w", name, err)
 	}
 	return nil

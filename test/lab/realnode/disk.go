@@ -1,6 +1,7 @@
 package realnode
 
 import (
+	"crypto/md5"
 	"embed"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ var templates embed.FS
 // makeFolders makes those that programs expect and those that init mounts something on.
 func (n Node) makeFolders() error {
 	for _, folder := range []string{
-		"dev", "proc", "sys", "run", "tmp", "root", "old", "usr", "opt/node", "opt/lab", "etc/kubernetes", "etc/cni/net.d",
+		"dev", "proc", "sys", "run", "tmp", "root", "old", "shared", "usr", "opt/node", "opt/lab", "etc/kubernetes", "etc/cni/net.d",
 		"var/lib/kubelet", "var/lib/containerd", "var/lib/cni", "var/lib/sysctl", "var/log/pods", "var/log/containers", "var/tmp",
 	} {
 		if err := os.MkdirAll(filepath.Join(n.root(), folder), 0o755); err != nil {
@@ -33,6 +34,7 @@ func (n Node) writeConfiguration(credentials Credentials) error {
 	files := map[string][]byte{
 		"etc/kubernetes/kubeconfig":  credentials.Kubeconfig,
 		"etc/kubernetes/clients.crt": credentials.ClientCA,
+		"etc/machine-id":             fmt.Appendf(nil, "%x\n", md5.Sum([]byte(n.Cgroup))), // 32 digits, of this node alone
 		"etc/hostname":               []byte(n.Name + "\n"),
 		"etc/hosts":                  []byte("127.0.0.1 localhost\n" + n.Block.Node(n.Index).String() + " " + n.Name + "\n"),
 		"etc/resolv.conf":            []byte("nameserver " + n.Block.Gateway().String() + "\n"),

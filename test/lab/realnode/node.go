@@ -8,6 +8,7 @@
 //	this machine                        in the node
 //	DIR/root                            /            its disk: pods, images and logs; it stays when the node is booted again
 //	/usr (read only), /dev              /usr, /dev
+//	the lab's folder shared             /shared      the same in all nodes
 //	the unpacked Debian packages        /opt/node
 //	this program                        /opt/lab/lab
 //	cgroup /NAME in every hierarchy     the same     /NAME/system for kubelet and containerd, below /NAME/kubepods the pods
@@ -48,8 +49,12 @@ type Node struct {
 	// Packages is the folder with the unpacked Debian packages, Lab the file of this program.
 	Packages string `json:"packages"`
 	Lab      string `json:"lab"`
+	// Shared is a folder that all nodes of the lab have as /shared, as they would have a file server's.
+	Shared string `json:"shared"`
 	// LeaseSeconds is how long the node's lease lasts.
 	LeaseSeconds int `json:"leaseSeconds"`
+	// BootID is the node's own /proc/sys/kernel/random/boot_id, another one after each boot; the kubelet puts it into the Node.
+	BootID string `json:"bootID"`
 }
 
 // Credentials are what a kubelet proves itself with, and whom it believes.
@@ -73,9 +78,11 @@ func (n Node) Install(credentials Credentials) error {
 	if err := n.makeFolders(); err != nil {
 		return err
 	}
-	if err := n.writeConfiguration(credentials); err != nil {
-		return err
-	}
+	return n.writeConfiguration(credentials)
+}
+
+// describe writes what the first process of the node reads.
+func (n Node) describe() error {
 	content, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
 		return fmt.Errorf("describing node %s: %w", n.Name, err)
@@ -102,6 +109,9 @@ func Read(dir string) (Node, error) {
 // Boot starts the node with the disk that it has. What a former life of it has left of cgroups is removed before: the
 // kubelet's cAdvisor would go through all of it, for nearly a minute.
 func (n Node) Boot() (*process.Child, error) {
+	if err := n.describe(); err != nil {
+		return nil, err
+	}
 	if err := RemoveCgroup(n.Cgroup); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package realnode
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -64,6 +65,7 @@ func (n Node) mounts() []mount {
 		{"/usr", "usr", "", all},
 		{"", "usr", "", unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY},
 		{n.Packages, "opt/node", "", all},
+		{n.Shared, "shared", "", unix.MS_BIND},
 		{n.Lab, "opt/lab/lab", "", unix.MS_BIND},
 		{"/dev", "dev", "", all},
 		{"proc", "proc", "proc", 0},
@@ -74,9 +76,11 @@ func (n Node) mounts() []mount {
 	}
 }
 
-// hideSettings puts private files over the settings.
+// hideSettings puts private files over the settings, and over the id of the machine's boot.
 func (n Node) hideSettings() error {
-	for name, value := range settings {
+	hidden := maps.Clone(settings)
+	hidden["kernel/random/boot_id"] = n.BootID
+	for name, value := range hidden {
 		file := filepath.Join(n.root(), "var/lib/sysctl", filepath.Base(filepath.Dir(name))+"-"+filepath.Base(name))
 		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
 			return fmt.Errorf("writing a private %s: %w", name, err)
