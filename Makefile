@@ -27,6 +27,8 @@ E2E_ARGS ?= --ginkgo.label-filter='!lab && $(PLAIN)'
 SEEDS ?= 1000000
 # What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
 CHAOS_ARGS ?= --ginkgo.no-color
+# What make test-nodes hands to test/nodes.
+NODES_ARGS ?= --ginkgo.no-color
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
@@ -171,6 +173,10 @@ e2e: ## run the end-to-end suite on your cluster with the operator and nodes tha
 .PHONY: test-gang
 test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
+
+.PHONY: test-nodes
+test-nodes: bin/lab real ## test the lab's real nodes, and that fake ones tell the same story as they (root, on Debian or Ubuntu)
+	go test -count=1 -v -timeout 30m -tags nodes ./test/nodes $(NODES_ARGS)
 
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly

@@ -15,6 +15,8 @@
 //	exit CODE [MESSAGE]   end, with a termination message
 //	oom                   take memory until the kernel kills it
 //	hang                  take no more steps
+//	api                   ask the API server something, as the pod's service account
+//	fill PATH             write a file of 64 MiB
 package main
 
 import (
@@ -93,19 +95,35 @@ func obey(command string) {
 		}
 		end(code, message)
 	case "oom":
-		say("takes memory until it is killed")
-		for held := [][]byte{}; ; {
-			block := make([]byte, 8<<20)
-			for i := 0; i < len(block); i += 4096 {
-				block[i] = 1 // else the page exists only on paper
-			}
-			held = append(held, block)
-		}
+		takeMemory()
 	case "hang":
 		say("hangs")
 		select {}
+	case "api":
+		askAPI()
+	case "fill":
+		fill(rest)
 	default:
 		end(2, "unknown command: "+command)
+	}
+}
+
+func takeMemory() {
+	say("takes memory until it is killed")
+	for held := [][]byte{}; ; {
+		block := make([]byte, 8<<20)
+		for i := 0; i < len(block); i += 4096 {
+			block[i] = 1 // else the page exists only on paper
+		}
+		held = append(held, block)
+	}
+}
+
+// fill writes 64 MiB at most: it is to exceed a limit of a volume, not to fill a disk.
+func fill(path string) {
+	say("fills %s", path)
+	if err := os.WriteFile(path, make([]byte, 64<<20), 0o644); err != nil {
+		say("cannot fill %s: %v", path, err)
 	}
 }
 
