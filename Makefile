@@ -5,9 +5,11 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# Of a lab: how many nodes with how many GPUs each, in which work folder, with the operator (on) or without (off).
+# Of a lab: how many fake nodes with how many GPUs each, how many real ones (root and Debian or Ubuntu), in which work folder, with
+# the operator (on) or without (off).
 NODES    ?= 16
 GPUS     ?= 8
+REAL     ?= 0
 LAB_DIR  ?= .lab
 OPERATOR ?= on
 
@@ -25,6 +27,8 @@ E2E_ARGS ?= --ginkgo.label-filter='!lab && $(PLAIN)'
 SEEDS ?= 1000000
 # What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
 CHAOS_ARGS ?= --ginkgo.no-color
+# What make test-nodes hands to test/nodes.
+NODES_ARGS ?= --ginkgo.no-color
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
@@ -35,7 +39,7 @@ generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema doc
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go') go.mod go.sum
 adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.go')
 demo_files := $(shell find test/demo -type f -not -name '*_test.go' 2>/dev/null)
-lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md')
+lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md' -not -path '*/dns/*' -not -path '*/standin/*')
 
 ##@ Help
 
@@ -43,7 +47,7 @@ lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.
 help: ## show this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "Variables: NODES=$(NODES) GPUS=$(GPUS) LAB_DIR=$(LAB_DIR) OPERATOR=$(OPERATOR) (off: a lab without it) VERSION=$(VERSION) KUBECONFIG"
+	@echo "Variables: NODES=$(NODES) GPUS=$(GPUS) REAL=$(REAL) LAB_DIR=$(LAB_DIR) OPERATOR=$(OPERATOR) (off: a lab without it) VERSION=$(VERSION) KUBECONFIG"
 
 ##@ Code
 
@@ -94,6 +98,15 @@ bin/lab: $(lab_files)
 	@echo "The lab is a whole Kubernetes control plane in one binary: the first compile takes about ten minutes on 2 cores."
 	.ci/build test/lab . $@ "-X k8s.io/component-base/version.gitVersion=v1.37.1"
 
+.PHONY: real
+real: bin/coredns bin/pause bin/trainer ## build what real nodes need beside bin/lab: CoreDNS and two programs for images
+
+bin/coredns: $(wildcard test/lab/dns/*)
+	.ci/build test/lab/dns . $@ ""
+
+bin/pause bin/trainer: bin/%: test/lab/standin/%/main.go
+	.ci/build test/lab ./standin/$* $@ ""
+
 .PHONY: schedulers
 schedulers: bin/coscheduling bin/volcano bin/kueue bin/kueue-adapter ## build what bin/lab up --with coscheduling|volcano|kueue|kueue-adapter runs
 
@@ -122,8 +135,8 @@ demo: bin/lab bin/operator bin/demo ## show what the operator does, on a lab of 
 	bin/demo --lab bin/lab --operator bin/operator --crds manifests/crd --examples examples
 
 .PHONY: lab
-lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) ## start a lab in LAB_DIR and leave it running
-	bin/lab up --dir $(LAB_DIR) --nodes $(NODES) --gpus $(GPUS) --crds manifests/crd \
+lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
+	bin/lab up --dir $(LAB_DIR) --nodes $(NODES) --gpus $(GPUS) --real $(REAL) --crds manifests/crd \
 	  $(if $(filter off,$(OPERATOR)),,--operator bin/operator --operator-manifests manifests/base)
 
 .PHONY: lab-down
@@ -160,6 +173,10 @@ e2e: ## run the end-to-end suite on your cluster with the operator and nodes tha
 .PHONY: test-gang
 test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
+
+.PHONY: test-nodes
+test-nodes: bin/lab real ## test the lab's real nodes, and that fake ones tell the same story as they (root, on Debian or Ubuntu)
+	go test -count=1 -v -timeout 30m -tags nodes ./test/nodes $(NODES_ARGS)
 
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly

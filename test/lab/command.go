@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -35,7 +37,7 @@ This binary is also each of these programs itself, and kubectl:
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(upCommand(), downCommand(), addNodesCommand(), restartCommand())
+	root.AddCommand(upCommand(), downCommand(), addNodesCommand(), restartCommand(), nodeCommand(), podCommand(), imageCommand(), nodeInitCommand())
 	return root
 }
 
@@ -67,6 +69,9 @@ fails, everything that was started is ended again.`,
 	flags.BoolVar(&options.WithoutNativeGangs, "without-native-gangs", false, "leave Kubernetes' own gangs off, as a cluster does by default")
 	flags.DurationVar(&options.NodeMonitorGracePeriod, "node-monitor-grace-period", 0,
 		"how long a node may be silent before it counts as lost; 0 means Kubernetes' own, 50s")
+	flags.IntVar(&options.Real, "real", 0, "number of real nodes, real-0 and so on: root, and Debian or Ubuntu")
+	flags.IntVar(&options.RealGPUs, "real-gpus", 0, "GPUs (nvidia.com/gpu) that each real node claims to have")
+	flags.StringArrayVar(&options.Images, "image", nil, "image archive to import into the real nodes (may be repeated)")
 	return command
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Lab is a Kubernetes cluster for tests on one machine: a real control plane and fake GPU
 // nodes, without containers and without network. README.md tells how to use it.
 //

@@ -26,13 +26,9 @@ func AddNodes(ctx context.Context, path string, count int, out io.Writer) error 
 	if count < 1 {
 		return fmt.Errorf("--count %d: there is nothing to add", count)
 	}
-	dir, err := NewDir(path)
+	dir, state, err := runningLab(path)
 	if err != nil {
 		return err
-	}
-	state, err := dir.readState()
-	if err != nil || len(state.alive()) == 0 {
-		return fmt.Errorf("no lab runs in %s; start one first: lab up --dir %s", dir, dir)
 	}
 	client, err := dir.client()
 	if err != nil {

@@ -61,23 +61,20 @@ func etcd(d Dir, ports Ports) component {
 }
 
 func apiServer(d Dir, state State, token string) component {
-	ports := state.Ports
 	gangs := nativeGangs(state)
 	if gangs != nil {
 		gangs = append(gangs, "--runtime-config=scheduling.k8s.io/v1beta1=true")
 	}
-	server := d.own("kube-apiserver", "https://"+local(ports.APIServer)+"/readyz", append([]string{
-		"--etcd-servers=http://" + local(ports.Etcd),
-		"--bind-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", ports.APIServer),
+	server := d.own("kube-apiserver", "https://"+state.apiServer()+"/readyz", slices.Concat([]string{
+		"--etcd-servers=http://" + local(state.Ports.Etcd),
+		"--bind-address=" + state.apiServerHost(),
+		fmt.Sprintf("--secure-port=%d", state.apiServerPort()),
 		"--tls-cert-file=" + d.file("apiserver.crt"),
 		"--tls-private-key-file=" + d.file("apiserver.key"),
 		"--token-auth-file=" + d.file("tokens.csv"),
-		"--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + d.file("service-accounts.key"),
 		"--service-account-signing-key-file=" + d.file("service-accounts.key"),
-		"--service-cluster-ip-range=10.0.0.0/16",
 		// An Endpoints object may not hold a loopback address: without this, an error
 		// every ten seconds.
 		"--endpoint-reconciler-type=none",
@@ -88,9 +85,24 @@ func apiServer(d Dir, state State, token string) component {
 		"--audit-log-path=" + d.file("audit.log"),
 		// In MiB; tests count the file's lines, so it must never be rotated.
 		"--audit-log-maxsize=100000",
-	}, gangs...))
+	}, gangs, forNodes(d, state)))
 	server.health.Token = token
 	return server
+}
+
+// forNodes are the API server's flags that depend on whether there are real nodes.
+func forNodes(d Dir, state State) []string {
+	if state.Real == nil {
+		return []string{"--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/16"}
+	}
+	return []string{
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--service-cluster-ip-range=" + state.Real.Block.Services().String(),
+		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-client-certificate=" + d.file("kubelet-client.crt"),
+		"--kubelet-client-key=" + d.file("kubelet-client.key"),
+	}
 }
 
 func controllerManager(d Dir, state State) component {

@@ -16,9 +16,10 @@ import (
 
 // writeCredentials makes all that the components prove themselves with: the API server's
 // certificate, the key that signs service account tokens, and one token for an
-// administrator, together with the kubeconfig that holds it. It returns the token.
-func (d Dir) writeCredentials(ports Ports) (string, error) {
-	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)},
+// administrator, together with the kubeconfig that holds it. It returns the token. A lab with real nodes has more (real.go).
+func (d Dir) writeCredentials(state State) (string, error) {
+	address := net.ParseIP(state.apiServerHost())
+	certificate, key, err := cert.GenerateSelfSignedCertKey(address.String(), []net.IP{address},
 		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"})
 	if err != nil {
 		return "", fmt.Errorf("making the API server's certificate: %w", err)
@@ -32,17 +33,18 @@ func (d Dir) writeCredentials(ports Ports) (string, error) {
 		return "", fmt.Errorf("encoding the service account key: %w", err)
 	}
 	token := newToken()
+	tokens := token + `,lab-admin,lab-admin,"system:masters"` + "\n"
 	for name, content := range map[string][]byte{
 		"apiserver.crt":        certificate,
 		"apiserver.key":        key,
 		"service-accounts.key": signerPEM,
-		"tokens.csv":           []byte(token + `,lab-admin,lab-admin,"system:masters"` + "\n"),
+		"tokens.csv":           []byte(tokens),
 	} {
 		if err := os.WriteFile(d.file(name), content, 0o600); err != nil {
 			return "", fmt.Errorf("writing credentials: %w", err)
 		}
 	}
-	if err := clientcmd.WriteToFile(kubeconfig(ports, certificate, token), d.kubeconfig()); err != nil {
+	if err := clientcmd.WriteToFile(kubeconfig(state, certificate, token), d.kubeconfig()); err != nil {
 		return "", fmt.Errorf("writing the kubeconfig: %w", err)
 	}
 	return token, nil
@@ -54,10 +56,10 @@ func newToken() string {
 	return hex.EncodeToString(random)
 }
 
-func kubeconfig(ports Ports, authority []byte, token string) clientcmdapi.Config {
+func kubeconfig(state State, authority []byte, token string) clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["lab"] = &clientcmdapi.Cluster{
-		Server:                   "https://" + local(ports.APIServer),
+		Server:                   "https://" + state.apiServer(),
 		CertificateAuthorityData: authority,
 	}
 	config.AuthInfos["lab"] = &clientcmdapi.AuthInfo{Token: token}

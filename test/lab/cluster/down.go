@@ -33,6 +33,9 @@ func Down(path string, keepFiles bool, out io.Writer) error {
 	}); err != nil {
 		return err
 	}
+	if err := state.releaseReal(); err != nil {
+		return err
+	}
 	if keepFiles {
 		fmt.Fprintf(out, "the lab has ended; its files are in %s\n", dir)
 		return nil

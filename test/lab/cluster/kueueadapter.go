@@ -60,7 +60,7 @@ func (l *lab) kubeconfigOf(ctx context.Context, client kubernetes.Interface, nam
 		return "", err
 	}
 	path := l.dir.file(account + ".kubeconfig")
-	if err := clientcmd.WriteToFile(kubeconfig(l.state.Ports, admin.CAData, token.Status.Token), path); err != nil {
+	if err := clientcmd.WriteToFile(kubeconfig(l.state, admin.CAData, token.Status.Token), path); err != nil {
 		return "", fmt.Errorf("writing the kubeconfig of %s: %w", account, err)
 	}
 	return path, nil

@@ -16,7 +16,7 @@ func TestRestartNamesTheComponentsThereAre(t *testing.T) {
 	if err := Restart(context.Background(), string(dir), "etcd", 0, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "token") {
 		t.Errorf("want an error about credentials that are not there, got %v", err)
 	}
-	if _, err := dir.writeCredentials(Ports{APIServer: 1}); err != nil {
+	if _, err := dir.writeCredentials(State{Ports: Ports{APIServer: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	err := Restart(context.Background(), string(dir), "kubelet", 0, &bytes.Buffer{})
@@ -27,7 +27,7 @@ func TestRestartNamesTheComponentsThereAre(t *testing.T) {
 
 func TestTheTokenIsReadAsItWasWritten(t *testing.T) {
 	dir := dirWith(t, State{})
-	want, err := dir.writeCredentials(Ports{APIServer: 1})
+	want, err := dir.writeCredentials(State{Ports: Ports{APIServer: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

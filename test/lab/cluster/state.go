@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ type State struct {
 	NodeMonitorGracePeriod time.Duration `json:"nodeMonitorGracePeriod,omitempty"`
 	// WithoutNativeGangs is that of Options.
 	WithoutNativeGangs bool `json:"withoutNativeGangs,omitempty"`
+	// Real is nil in a lab without real nodes.
+	Real *Real `json:"real,omitempty"`
 	// Up is the command that is starting this lab; gone from the file once it is done.
 	Up *process.Process `json:"up,omitempty"`
 	// Processes are in the order of their start, which is the reverse of their end.
@@ -67,6 +70,23 @@ func (s State) alive() []process.Process {
 		}
 	}
 	return alive
+}
+
+// process returns the process of that name.
+func (s State) process(name string) (process.Process, bool) {
+	at := slices.IndexFunc(s.Processes, func(p process.Process) bool { return p.Name == name })
+	if at < 0 {
+		return process.Process{}, false
+	}
+	return s.Processes[at], true
+}
+
+// record adds a process, in the place of the former one of its name if there is one: so the order of starts stays.
+func (s *State) record(started process.Process) {
+	if _, found := s.process(started.Name); !found {
+		s.Processes = append(s.Processes, started)
+	}
+	s.replace(started)
 }
 
 // describe names processes for a message: "etcd 12, kwok 34".

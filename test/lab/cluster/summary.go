@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/trainingjob/operator/test/lab/realnode"
 )
 
 // done writes DIR/env, takes "lab up" out of the state and tells the user what there is.
@@ -40,6 +42,10 @@ func (l *lab) summary() string {
 	fmt.Fprintf(&text, "\nKUBECONFIG=%s\n", l.dir.kubeconfig())
 	if pid, running := l.operatorPID(); running {
 		fmt.Fprintf(&text, "operator pid %d, log %s\nmetrics %s\n", pid, l.dir.file(operatorName+".log"), l.metricsURL())
+	}
+	if real := l.state.Real; real != nil {
+		fmt.Fprintf(&text, "real nodes are for pods with the nodeSelector %s: \"true\"; their logs are in %s/%s*/root/var/log\n",
+			realnode.RealLabel, l.dir, realPrefix)
 	}
 	fmt.Fprintf(&text, "\nfor your shell:  . %s\nto end it:       make lab-down   (or lab down --dir %s)\n",
 		shellQuote(l.dir.file("env")), shellQuote(string(l.dir)))

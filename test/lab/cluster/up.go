@@ -1,9 +1,9 @@
 // Package cluster makes, grows and ends a lab: a Kubernetes control plane of real
-// components with fake GPU nodes, all of it processes of this machine.
+// components with fake GPU nodes and, if asked for, real ones, all of it processes of this machine.
 //
-// Up, in order: folder, credentials and files; etcd and the API server; all CRDs, those of the
-// add-ons too; controller manager, scheduler, kwok; nodes; add-ons; the operator. Each is waited
-// for. What is started is in lab.json before that, so that Down finds it whatever happens to Up,
+// Up, in order: folder, network, credentials and files; etcd and the API server; all CRDs, those of the
+// add-ons too; controller manager, scheduler, kwok, DNS; nodes; add-ons; the operator. Each is waited
+// for. Real nodes boot meanwhile. What is started is in lab.json before that, so that Down finds it whatever happens to Up,
 // and when a step fails Up ends all that it has started but leaves the folder, with the logs.
 //
 // The CRDs come first because the garbage collector and the quota controller ask what there is
@@ -12,6 +12,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,6 +43,10 @@ type Options struct {
 	WithoutNativeGangs bool
 	// NodeMonitorGracePeriod is how long a silent node stays Ready; 0 for Kubernetes' own.
 	NodeMonitorGracePeriod time.Duration
+	// Real is the number of real nodes, RealGPUs how many GPUs each claims to have, and Images are archives to import into them.
+	Real     int
+	RealGPUs int
+	Images   []string
 }
 
 // lab is a lab in the making.
@@ -56,6 +61,8 @@ type lab struct {
 	counted []corev1.ResourceName
 	// kueueWebhookPort is known before Kueue starts: its CRDs name it.
 	kueueWebhookPort int32
+	// booted are the first processes of the real nodes.
+	booted []*process.Child
 }
 
 // Up starts a lab and returns once all of it is ready. On error nothing is left running.
@@ -81,6 +88,9 @@ func Up(ctx context.Context, options Options, out io.Writer) error {
 func (o Options) check() error {
 	if o.Nodes < 0 || o.GPUs < 0 {
 		return fmt.Errorf("--nodes %d and --gpus %d must not be negative", o.Nodes, o.GPUs)
+	}
+	if err := o.checkReal(); err != nil {
+		return err
 	}
 	for _, path := range o.CRDs {
 		if _, err := readCRDs(path); err != nil {
@@ -118,7 +128,8 @@ func (o Options) checkOperator() error {
 
 func (l *lab) up(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.begun, l.startAPIServer, l.installCRDs, l.startControllers, l.createNodes, l.startAddons, l.startOperator, l.done,
+		l.begun, l.startAPIServer, l.bootReal, l.installCRDs, l.startControllers, l.startDNS, l.createNodes, l.awaitReal, l.startAddons,
+		l.startOperator, l.done,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -128,7 +139,7 @@ func (l *lab) up(ctx context.Context) error {
 }
 
 // begun claims the folder and fills it.
-func (l *lab) begun(context.Context) (err error) {
+func (l *lab) begun(ctx context.Context) (err error) {
 	self, err := process.Self("lab up")
 	if err != nil {
 		return err
@@ -141,7 +152,13 @@ func (l *lab) begun(context.Context) (err error) {
 	if err := l.dir.writeState(l.state); err != nil {
 		return err
 	}
-	if l.token, err = l.dir.writeCredentials(l.state.Ports); err != nil {
+	if err := l.prepareReal(ctx); err != nil {
+		return err
+	}
+	if l.token, err = l.dir.writeCredentials(l.state); err != nil {
+		return err
+	}
+	if err := l.dir.addRealCredentials(l.state); err != nil {
 		return err
 	}
 	return l.dir.writeFiles()
@@ -187,11 +204,11 @@ func (l *lab) start(ctx context.Context, c component) error {
 
 // giveUp ends what was started and returns the reason for that.
 func (l *lab) giveUp(reason error) error {
-	if len(l.state.Processes) == 0 {
+	if len(l.state.Processes) == 0 && l.state.Real == nil {
 		return reason
 	}
 	l.say("giving up, ending what was started")
-	if err := stopAll(l.state.Processes, func(process.Process) {}); err != nil {
+	if err := errors.Join(stopAll(l.state.Processes, func(process.Process) {}), l.state.releaseReal()); err != nil {
 		return fmt.Errorf("%w\n(and while giving up: %w)", reason, err)
 	}
 	return fmt.Errorf("%w\n(the logs are in %s)", reason, l.dir)

@@ -38,6 +38,8 @@ func Named(name string) Main {
 		return runKubectl
 	case "kwok":
 		return kwok
+	case "kubelet":
+		return runKubelet
 	}
 	return nil
 }

@@ -38,6 +38,8 @@ type Program struct {
 	Args []string
 	// Log is the file for standard output and standard error.
 	Log string
+	// Namespaces are those that the process gets for itself (CLONE_NEWPID and so on, clone(2)).
+	Namespaces uintptr
 }
 
 // Start runs a program in a session of its own, so that neither the end of this command
@@ -53,7 +55,7 @@ func Start(program Program) (*Child, error) {
 	command.Args = append([]string{program.Name}, program.Args...)
 	command.Dir = filepath.Dir(program.Log)
 	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: program.Namespaces}
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program.Name, err)
 	}

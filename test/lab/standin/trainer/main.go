@@ -1,0 +1,148 @@
+// Trainer stands in for a training program on real nodes, in an image of 2 MB: it finds its peers as frameworks do, does steps that all ranks
+// take together, breaks when a peer is gone, and fails on command.
+//
+// Peers: with TF_CONFIG every task is connected with every other; with MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE rank 0 with each;
+// with neither it is alone. It says on standard output when it starts, meets a peer, gets a signal and ends.
+//
+//	STEPS=0            steps until it exits with 0; 0 goes on for ever
+//	STEP_TIME=200ms    how long a step takes
+//	TERM_CODE=143      what it exits with on SIGTERM; "ignore" ignores it, as a program without a handler does as process 1
+//	TERM_TIME=0s       how long it takes to leave on SIGTERM
+//	COMMAND=""         what it does after the first step, as do says
+//
+// In a pod that runs: kubectl exec POD -- /program do COMMAND, which is one of
+//
+//	exit CODE [MESSAGE]   end, with a termination message
+//	oom                   take memory until the kernel kills it
+//	hang                  take no more steps
+//	api                   ask the API server something, as the pod's service account
+//	fill PATH             write a file of 64 MiB
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	commandFile = "/tmp/command"
+	// brokenCode is what frameworks' collectives end with when a peer is gone: an exception that nobody catches.
+	brokenCode = 1
+)
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == "do" {
+		if err := os.WriteFile(commandFile, []byte(strings.Join(os.Args[2:], " ")), 0o644); err != nil {
+			end(2, err.Error())
+		}
+		return
+	}
+	say("starts, as process %d of attempt %s", os.Getpid(), os.Getenv("TRAININGJOB_ATTEMPT"))
+	go onTerm()
+	where, err := readPlace()
+	if err != nil {
+		end(2, err.Error())
+	}
+	peers := meet(where)
+	train(where, peers)
+}
+
+// train takes steps with the peers.
+func train(where place, peers []peer) {
+	steps, _ := strconv.Atoi(os.Getenv("STEPS"))
+	pace, err := time.ParseDuration(env("STEP_TIME", "200ms"))
+	if err != nil {
+		end(2, "STEP_TIME: "+err.Error())
+	}
+	lost := make(chan error, len(peers))
+	for step := 1; steps == 0 || step <= steps; step++ {
+		for _, p := range peers {
+			go p.exchange(step, lost)
+		}
+		for range peers {
+			if err := <-lost; err != nil {
+				end(brokenCode, "collective broken: "+err.Error())
+			}
+		}
+		if step == 1 || step%10 == 0 {
+			say("rank %d of %d: step %d", where.rank, where.world, step)
+		}
+		if step == 1 {
+			obey(os.Getenv("COMMAND"))
+		}
+		if command, err := os.ReadFile(commandFile); err == nil {
+			_ = os.Remove(commandFile)
+			obey(string(command))
+		}
+		time.Sleep(pace)
+	}
+	end(0, "")
+}
+
+// obey does what a command says.
+func obey(command string) {
+	verb, rest, _ := strings.Cut(strings.TrimSpace(command), " ")
+	switch verb {
+	case "":
+	case "exit":
+		digits, message, _ := strings.Cut(rest, " ")
+		code, err := strconv.Atoi(digits)
+		if err != nil {
+			code, message = 2, "exit wants a number: "+command
+		}
+		end(code, message)
+	case "oom":
+		takeMemory()
+	case "hang":
+		say("hangs")
+		select {}
+	case "api":
+		askAPI()
+	case "fill":
+		fill(rest)
+	default:
+		end(2, "unknown command: "+command)
+	}
+}
+
+func takeMemory() {
+	say("takes memory until it is killed")
+	for held := [][]byte{}; ; {
+		block := make([]byte, 8<<20)
+		for i := 0; i < len(block); i += 4096 {
+			block[i] = 1 // else the page exists only on paper
+		}
+		held = append(held, block)
+	}
+}
+
+// fill writes 64 MiB at most: it is to exceed a limit of a volume, not to fill a disk.
+func fill(path string) {
+	say("fills %s", path)
+	if err := os.WriteFile(path, make([]byte, 64<<20), 0o644); err != nil {
+		say("cannot fill %s: %v", path, err)
+	}
+}
+
+// end says why, also where Kubernetes looks for a termination message, and exits.
+func end(code int, message string) {
+	if message != "" {
+		_ = os.WriteFile("/dev/termination-log", []byte(message), 0o644) // not there outside of a pod
+	}
+	say("ends with %d %s", code, message)
+	os.Exit(code)
+}
+
+func say(format string, args ...any) {
+	fmt.Printf("%s %s\n", time.Now().UTC().Format("15:04:05.000"), fmt.Sprintf(format, args...))
+}
+
+func env(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
