@@ -11,16 +11,16 @@
 //	                                       all ranks but rank 0, and is left out if there are none
 //	PYTHONUNBUFFERED                       1, also for evaluators
 //
-// XGBoost (3.0) reads no variable by itself: the script hands them on. The tracker binds to the address that it is given, so
-// it is not given rank 0's name, which may not resolve yet:
+// XGBoost (3.0) reads no variable by itself: the script hands them on. It waits itself until DMLC_TRACKER_URI resolves, as
+// XGBoost gives up at once on a name that does not (src/collective/socket.cc, MakeSockAddress):
 //
 //	if os.environ["RANK"] == "0":
 //	    tracker = RabitTracker(n_workers=int(os.environ["WORLD_SIZE"]), host_ip="0.0.0.0",
 //	                           port=int(os.environ["DMLC_TRACKER_PORT"]), sortby="task")
 //	    tracker.start()
-//	with CommunicatorContext(dmlc_tracker_uri=os.environ["DMLC_TRACKER_URI"],
+//	with CommunicatorContext(dmlc_tracker_uri=resolve(os.environ["DMLC_TRACKER_URI"]),
 //	                         dmlc_tracker_port=int(os.environ["DMLC_TRACKER_PORT"]),
-//	                         dmlc_task_id=os.environ["DMLC_TASK_ID"]):
+//	                         dmlc_task_id=os.environ["DMLC_TASK_ID"], dmlc_retry=60):
 //
 // Decisions, newest first:
 //   - DMLC_TASK_ID has leading zeros: the tracker sorts task ids as text (src/collective/tracker.h, WorkerCmp), and with
