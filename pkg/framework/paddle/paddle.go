@@ -6,8 +6,9 @@
 //	PADDLE_MASTER, PADDLE_NNODES, PADDLE_RANK, PADDLE_JOB_ID
 //	                        the launcher's --master, --nnodes, --rank and --job_id (distributed/launch/context/args_envs.py);
 //	                        it sets the others anew for the processes that it starts
-//	PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, PADDLE_CURRENT_ENDPOINT, PADDLE_TRAINER_ENDPOINTS
-//	                        read by init_parallel_env (distributed/parallel.py), which meets at PADDLE_MASTER
+//	PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, PADDLE_CURRENT_ENDPOINT
+//	                        read by init_parallel_env (distributed/parallel.py), which meets at PADDLE_MASTER; without GPUs
+//	                        it wants PADDLE_DISTRI_BACKEND=gloo beside them, which the launcher sets by itself
 //
 // With parameter servers each replica is one process, started with plain python, which fleet.init tells what it is
 // (distributed/fleet/base/role_maker.py, PaddleCloudRoleMaker):
@@ -20,6 +21,8 @@
 // PYTHONUNBUFFERED is 1 for all, also for evaluators.
 //
 // Decisions, newest first:
+//   - A collective has no PADDLE_TRAINER_ENDPOINTS: the launcher takes the first of them for the master, whatever PADDLE_MASTER says
+//     (distributed/launch/plugins, collective_compatible), and then nobody serves.
 //   - Rank 0's PADDLE_MASTER is 127.0.0.1: the launcher serves the meeting if that or its own address is there, and never looks
 //     a name up for it (distributed/launch/controllers/master.py, HTTPMaster). PaddleJob v1 gave it the pod's address for that.
 //   - PADDLE_RANK: without it nodes are ranked by names that the launcher draws at random.
@@ -59,12 +62,13 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	python := []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}}
 	shared := slices.Concat(python, []corev1.EnvVar{
 		{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(state.WorldSize(&job.Spec))},
-		{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(job, v1alpha1.Master, v1alpha1.Worker)},
 	})
 	member := collective
 	if !state.IsCollective(&job.Spec) {
 		member = withServers
-		shared = append(shared, corev1.EnvVar{Name: "PADDLE_PSERVERS_IP_PORT_LIST", Value: endpoints(job, v1alpha1.PS)})
+		shared = append(shared,
+			corev1.EnvVar{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(job, v1alpha1.Master, v1alpha1.Worker)},
+			corev1.EnvVar{Name: "PADDLE_PSERVERS_IP_PORT_LIST", Value: endpoints(job, v1alpha1.PS)})
 	}
 	return func(slot state.Slot) []corev1.EnvVar {
 		if slot.Role == v1alpha1.Evaluator {
