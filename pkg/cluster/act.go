@@ -87,6 +87,8 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	case plan.CreateLease:
 		_, err := c.create(ctx, job, step.Lease, &coordinationv1.Lease{})
 		return err
+	case plan.CreateSSHKey:
+		return c.createSSHKey(ctx, job)
 	case plan.CreateGroup:
 		return c.createGroup(ctx, job, step.Group)
 	case plan.ResizeGroup:

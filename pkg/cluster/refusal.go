@@ -32,6 +32,16 @@ func (e *nameConflict) Error() string {
 		e.kind[strings.LastIndex(e.kind, ".")+1:], e.name)
 }
 
+// noSSHKey says that the operator may not create the Secret of an MPI job.
+type noSSHKey struct{ refusal error }
+
+func (e *noSSHKey) Error() string {
+	return "the key of an MPI job is a Secret, which the operator may not create: apply manifests/components/mpi, or write " +
+		"mpi.launchAgent: None if the images do without SSH; the API server says: " + apiMessage(e.refusal)
+}
+
+func (e *noSSHKey) Unwrap() error { return e.refusal }
+
 // nameHeld says that the name of a child is not free yet: the object that has it is being deleted, or its owner is gone.
 type nameHeld struct{ name string }
 
@@ -127,8 +137,17 @@ func refusalReason(err error) string {
 	}
 }
 
-// refusalMessage returns the API server's own sentence.
+// refusalMessage says what was refused and why, where it can in the API server's own sentence.
 func refusalMessage(err error) string {
+	var noKey *noSSHKey
+	if errors.As(err, &noKey) {
+		return noKey.Error()
+	}
+	return apiMessage(err)
+}
+
+// apiMessage returns the API server's own sentence.
+func apiMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return status.Status().Message

@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -44,9 +45,14 @@ func ps(n int) option         { return replicas(v1alpha1.PS, n) }
 func evaluators(n int) option { return replicas(v1alpha1.Evaluator, n) }
 
 var (
-	chief  = replicas(v1alpha1.Chief, 1)
-	master = replicas(v1alpha1.Master, 1)
+	chief    = replicas(v1alpha1.Chief, 1)
+	master   = replicas(v1alpha1.Master, 1)
+	launcher = replicas(v1alpha1.Launcher, 1)
 )
+
+func launchedBy(agent v1alpha1.LaunchAgent) option {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.MPI = &v1alpha1.MPISpec{LaunchAgent: agent} }
+}
 
 func elastic(least, most int32) option {
 	return func(job *v1alpha1.TrainingJob) {
@@ -110,7 +116,7 @@ func everyShape(framework v1alpha1.Framework, others ...option) map[string]*v1al
 					options = append(options, elastic(1, 9))
 				}
 				job := newJob(framework, options...)
-				mayElastic := n > 0 && framework != v1alpha1.JAX
+				mayElastic := n > 0 && slices.Contains([]v1alpha1.Framework{v1alpha1.TensorFlow, v1alpha1.PyTorch, v1alpha1.Custom}, framework)
 				if state.WorldSize(&job.Spec) > 0 && (!grows || mayElastic) {
 					jobs[fmt.Sprintf("%v elastic %t", slots(job), grows)] = job
 				}

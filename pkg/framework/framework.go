@@ -6,7 +6,8 @@
 //
 //	job ──> For(job.Spec.Framework).Environment(job) ──> one function from slot to variables ──> build.Pod
 //
-// build.Pod adds TRAININGJOB_* for every framework, and lets the template's own variables win.
+// build.Pod adds TRAININGJOB_* for every framework, and lets the template's own variables win. Where variables are not enough, as
+// for MPI, the framework is a Completer and puts the rest into the pod.
 //
 // Decisions, newest first:
 //   - An evaluator gets no variable that would let it join the collective: with PET_MASTER_ADDR alone, torchrun in an
@@ -22,8 +23,12 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/framework/custom"
 	"github.com/trainingjob/operator/pkg/framework/jax"
+	"github.com/trainingjob/operator/pkg/framework/lightgbm"
+	"github.com/trainingjob/operator/pkg/framework/mpi"
+	"github.com/trainingjob/operator/pkg/framework/paddle"
 	"github.com/trainingjob/operator/pkg/framework/pytorch"
 	"github.com/trainingjob/operator/pkg/framework/tensorflow"
+	"github.com/trainingjob/operator/pkg/framework/xgboost"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -36,7 +41,17 @@ type Framework interface {
 	Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar
 }
 
-var known = []Framework{tensorflow.Framework{}, pytorch.Framework{}, jax.Framework{}, custom.Framework{}}
+// Completer is a framework whose replicas need more than variables.
+type Completer interface {
+	Framework
+	// Complete returns, for one job, what gives the pod of a replica the rest: files, or a command where the template has none.
+	Complete(job *v1alpha1.TrainingJob) func(state.Slot, *corev1.Pod)
+}
+
+var known = []Framework{
+	tensorflow.Framework{}, pytorch.Framework{}, jax.Framework{}, mpi.Framework{}, xgboost.Framework{}, lightgbm.Framework{},
+	paddle.Framework{}, custom.Framework{},
+}
 
 // For returns the framework of that name, and Custom for one that nobody knows.
 func For(name v1alpha1.Framework) Framework {
@@ -46,4 +61,12 @@ func For(name v1alpha1.Framework) Framework {
 		}
 	}
 	return custom.Framework{}
+}
+
+// Complete returns what gives the pods of the job all that is not variables; of most frameworks it does nothing.
+func Complete(job *v1alpha1.TrainingJob) func(state.Slot, *corev1.Pod) {
+	if completer, is := For(job.Spec.Framework).(Completer); is {
+		return completer.Complete(job)
+	}
+	return func(state.Slot, *corev1.Pod) {}
 }

@@ -21,6 +21,9 @@ func TestEnvironmentIsWhatTheGoldenFilesSay(t *testing.T) {
 		tf        = v1alpha1.TensorFlow
 		torch     = v1alpha1.PyTorch
 		jax       = v1alpha1.JAX
+		xgb       = v1alpha1.XGBoost
+		lgb       = v1alpha1.LightGBM
+		pdl       = v1alpha1.Paddle
 		worker    = v1alpha1.Worker
 		gpu       = "nvidia.com/gpu"
 		torchPort = "pytorchjob-port"
@@ -54,6 +57,18 @@ func TestEnvironmentIsWhatTheGoldenFilesSay(t *testing.T) {
 		"a jax job has one worker":                          newJob(jax, workers(1)),
 		"a jax job names its port":                          newJob(jax, workers(2), port(worker, "jaxjob-port", 6666)),
 		"a jax job lives in another namespace":              newJob(jax, workers(2), named("vision", "resnet")),
+		"an xgboost job has a master and workers":           newJob(xgb, master, workers(2), evaluators(1)),
+		"an xgboost job has one worker":                     newJob(xgb, workers(1)),
+		"an xgboost job names its ports by role":            newJob(xgb, master, workers(1), port(v1alpha1.Master, "xgboostjob-port", 7000), port(worker, "xgboostjob-port", 7001)),
+		"a lightgbm job has a master and workers":           newJob(lgb, master, workers(2), evaluators(1)),
+		"a lightgbm job has workers only":                   newJob(lgb, workers(3)),
+		"a lightgbm job names its ports by role":            newJob(lgb, master, workers(1), port(v1alpha1.Master, "xgboostjob-port", 7000), port(worker, "xgboostjob-port", 7001)),
+		"a paddle job is a collective of workers":           newJob(pdl, workers(2), evaluators(1), attempt(2)),
+		"a paddle job is a collective with a master":        newJob(pdl, master, workers(1)),
+		"a paddle job has parameter servers":                newJob(pdl, ps(2), workers(2), evaluators(1)),
+		"a paddle job names its port":                       newJob(pdl, workers(2), port(worker, "master", 6170)),
+		"an mpi job launches by ssh":                        newJob(v1alpha1.MPI, launcher, workers(2)),
+		"an mpi job launches in a way of its own":           newJob(v1alpha1.MPI, launcher, workers(2), launchedBy(v1alpha1.LaunchAgentNone)),
 		"a custom job gets names and numbers":               newJob(v1alpha1.Custom, master, workers(1)),
 		"a job of an unknown framework is a custom job":     newJob("Chainer", workers(1)),
 	} {

@@ -24,6 +24,10 @@ func everyJob() map[string]*v1alpha1.TrainingJob {
 		everyShape(v1alpha1.TensorFlow, chief, ps(1), ps(3), evaluators(2)),
 		everyShape(v1alpha1.PyTorch, master, evaluators(2)),
 		everyShape(v1alpha1.JAX, evaluators(2)),
+		everyShape(v1alpha1.XGBoost, master, evaluators(2)),
+		everyShape(v1alpha1.LightGBM, master, evaluators(2)),
+		everyShape(v1alpha1.Paddle, master, ps(2), evaluators(2)),
+		everyShape(v1alpha1.MPI, launcher),
 		everyShape(v1alpha1.Custom, master, ps(2), evaluators(2)),
 	} {
 		for shape, job := range jobs {
@@ -73,6 +77,8 @@ func TestRanksAreTheNumbersBelowTheWorldSize(t *testing.T) {
 		for _, v := range []struct{ rank, size string }{
 			{"RANK", "WORLD_SIZE"}, {"PET_NODE_RANK", "WORLD_SIZE"},
 			{"JAX_PROCESS_ID", "JAX_NUM_PROCESSES"}, {"PROCESS_ID", "NUM_PROCESSES"},
+			{"DMLC_TASK_ID", "DMLC_NUM_WORKER"},
+			{"PADDLE_RANK", "PADDLE_NNODES"}, {"PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"},
 		} {
 			var got, want []int
 			for slot, env := range environmentOf(job) {

@@ -228,6 +228,9 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 	if !ready {
 		return steps, s.Now.Add(askAgain)
 	}
+	if len(first) > 0 && s.Job.Spec.LaunchesBySSH() {
+		steps = append(steps, CreateSSHKey{state.SSHSecretName(s.Job)})
+	}
 	return append(append(steps, group...), createPods(s, v, first)...), wake
 }
 

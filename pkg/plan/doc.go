@@ -15,6 +15,8 @@
 //	node lost ── status: next life ── FencePod, DeletePod ── CreatePod ... 30 s later DeletePod by force
 //
 // Decisions, newest first:
+//   - Whoever creates pods of an MPI job asks for its SSH key first, each time: nobody here may read Secrets, so nobody knows
+//     whether it is there. That it is there already is as good as made; one that somebody deleted comes back with the next pod.
 //   - A pod that does not end on a node that is well stalls the job and is named; it is deleted by force only if the user
 //     says after how long, as its processes may then run beside the next ones.
 //   - What an earlier job of the same name left on a lost node is deleted by force at once: its job is gone, and it holds the

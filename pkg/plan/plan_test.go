@@ -17,7 +17,10 @@ import (
 
 const second = time.Second
 
-var pytorch = builder.Framework(v1alpha1.PyTorch)
+var (
+	pytorch = builder.Framework(v1alpha1.PyTorch)
+	mpi     = builder.Framework(v1alpha1.MPI)
+)
 
 // seen makes the cases shorter to write.
 func seen(options ...builder.SnapshotOption) []builder.SnapshotOption { return options }
@@ -31,6 +34,8 @@ func lines(steps []plan.Step) []string {
 			text = append(text, "create service "+step.Service.Name)
 		case plan.CreateLease:
 			text = append(text, "create lease "+step.Lease.Name)
+		case plan.CreateSSHKey:
+			text = append(text, "create secret "+step.Name)
 		case plan.CreatePod:
 			text = append(text, "create "+step.Name)
 		case plan.FencePod:

@@ -35,6 +35,7 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	environment := sync.OnceValue(func() func(state.Slot) []corev1.EnvVar {
 		return framework.For(job.Spec.Framework).Environment(job)
 	})
+	complete := sync.OnceValue(func() func(state.Slot, *corev1.Pod) { return framework.Complete(job) })
 	return func(step CreatePod) *corev1.Pod {
 		if step.Spare {
 			spare := build.Spare(job, step.Slot.Role, step.Slot.Index, step.Placement.Avoided, step.Placement.SparePriorityClass)
@@ -42,6 +43,7 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 			return spare
 		}
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
+		complete()(step.Slot, pod)
 		place(job, pod, step.Placement.Gang)
 		return pod
 	}

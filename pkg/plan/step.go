@@ -18,7 +18,7 @@ const (
 	WhySpare     = "a spare is not needed, or makes way"
 )
 
-// Step is one write to take: a CreateService, CreateLease, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, FencePod,
+// Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, FencePod,
 // DeletePod or DeleteJob.
 type Step interface {
 	// String tells the step: "create j-worker-0".
@@ -41,7 +41,7 @@ const (
 // StageOf returns the stage of a step.
 func StageOf(step Step) Stage {
 	switch step := step.(type) {
-	case CreateService, CreateLease, CreateGroup, ResizeGroup:
+	case CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup:
 		return Before
 	case CreatePod:
 		if step.Spare {
@@ -56,6 +56,9 @@ type CreateService struct{ Service *corev1.Service }
 
 // CreateLease creates the job's progress Lease.
 type CreateLease struct{ Lease *coordinationv1.Lease }
+
+// CreateSSHKey creates the Secret of that name with a new key, unless there is one.
+type CreateSSHKey struct{ Name string }
 
 // CreateGroup creates the pod group of an attempt.
 type CreateGroup struct{ Group state.Object }
@@ -109,6 +112,7 @@ type DeleteJob struct{ UID types.UID }
 
 func (s CreateService) String() string { return "create service " + s.Service.Name }
 func (s CreateLease) String() string   { return "create lease " + s.Lease.Name }
+func (s CreateSSHKey) String() string  { return "create secret " + s.Name }
 func (s CreateGroup) String() string   { return "create group " + s.Group.GetName() }
 func (s ResizeGroup) String() string   { return "resize group " + s.Name }
 func (s DeleteGroup) String() string   { return "delete group " + s.Name }

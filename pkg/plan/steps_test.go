@@ -53,12 +53,24 @@ func checkSteps(t *testing.T, cases []stepCase) {
 
 func TestCreating(t *testing.T) {
 	two := builder.Job("j", builder.Workers(2))
+	launched := builder.Job("j", mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(1))
 	second1 := builder.Job("j", pytorch, builder.Workers(2), builder.Attempt(1))
 	replaced := builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
 	checkSteps(t, []stepCase{
 		{"a new job gets its Service and all its pods, in the order of their ranks",
 			builder.Job("j", builder.Workers(2), builder.PS(1), builder.Leader(v1alpha1.Chief)), seen(builder.NoService()),
 			[]string{"create service j", "create j-chief-0", "create j-worker-0", "create j-worker-1", "create j-ps-0"}, 0},
+		{"an MPI job gets its key before its pods", launched, seen(builder.NoService()),
+			[]string{"create service j", "create secret j-uid-j-ssh", "create j-launcher-0", "create j-worker-0"}, 0},
+		{"it is asked for again with each missing pod, as nobody may look whether it is there", launched, seen(builder.Running("launcher", 0)),
+			[]string{"create secret j-uid-j-ssh", "create j-worker-0"}, 0},
+		{"and not when no pod is missing", launched, seen(builder.Running("launcher", 0), builder.Running("worker", 0)), nil, 0},
+		{"nor before nextStartTime", builder.Job("j", mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(1), nextStart(90*second)), nil, nil, 90 * second},
+		{"an MPI job that launches in a way of its own has none", builder.Job("j", mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(1),
+			func(job *v1alpha1.TrainingJob) {
+				job.Spec.MPI = &v1alpha1.MPISpec{LaunchAgent: v1alpha1.LaunchAgentNone}
+			}), nil,
+			[]string{"create j-launcher-0", "create j-worker-0"}, 0},
 		{"what is missing is created", two, seen(builder.Running("worker", 0)), []string{"create j-worker-1"}, 0},
 		{"a Service that somebody deleted comes back", two,
 			seen(builder.NoService(), builder.Running("worker", 0), builder.Running("worker", 1)), []string{"create service j"}, 0},

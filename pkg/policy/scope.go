@@ -8,7 +8,8 @@ import (
 // scopeOf returns what is restarted when a replica of the role breaks: what the user wrote, else the framework's default.
 //
 //	                     Worker   Chief/Master/Launcher   PS    Evaluator
-//	TensorFlow with PS   Replica  Replica                 Job   Replica     the PS hold the variables
+//	TensorFlow, Paddle   Replica  Replica                 Job   Replica     the PS hold the variables
+//	with PS
 //	collective           Job      Job                     -     Replica     no rank can go on without the others
 //	elastic PyTorch      Replica  Job                     -     Replica     the others meet again; rank 0 hosts the
 //	                                                                        rendezvous, unless it has an endpoint of its own

@@ -26,7 +26,11 @@ func Shape(spec *v1alpha1.TrainingJobSpec) string {
 		roles[name] = r
 	}
 	hash := fnv.New64a()
-	text, err := json.Marshal([]any{roles, spec.Elastic, spec.Scheduling})
+	fixed := []any{roles, spec.Elastic, spec.Scheduling}
+	if spec.MPI != nil {
+		fixed = append(fixed, spec.MPI) // the hash of every other job stays what it was before there were MPI jobs
+	}
+	text, err := json.Marshal(fixed)
 	if err != nil {
 		return "" // what came as JSON goes as JSON
 	}

@@ -7,7 +7,7 @@ func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
 	switch spec.Framework {
 	case v1alpha1.Custom:
 		return false
-	case v1alpha1.TensorFlow:
+	case v1alpha1.TensorFlow, v1alpha1.Paddle:
 		return spec.Replicas(v1alpha1.PS) == 0
 	default:
 		return true

@@ -22,6 +22,7 @@ const (
 	singleNamespace = "../../manifests/overlays/single-namespace"
 	admission       = "../../manifests/components/admission"
 	kueue           = "../../manifests/components/kueue"
+	mpi             = "../../manifests/components/mpi"
 	tenant          = "../../manifests/tenant"
 )
 
@@ -64,7 +65,7 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 }
 
 func TestTheManifestsApplyWithStrictValidation(t *testing.T) {
-	for name, folder := range map[string]string{"base": base, "single namespace": singleNamespace, "admission": admission, "kueue": kueue, "tenant": tenant} {
+	for name, folder := range map[string]string{"base": base, "single namespace": singleNamespace, "admission": admission, "kueue": kueue, "mpi": mpi, "tenant": tenant} {
 		t.Run(name, func(t *testing.T) {
 			// A dry run of an object needs its namespace to exist, whatever it is called.
 			ns := namespace(t, nil)

@@ -63,6 +63,7 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 			"ClusterRole trainingjob-metrics-auth": onCallers,
 			"Role trainingjob-leader-election":     atHome(operatorName),
 		}},
+		"with MPI jobs, beside the others": {mpi, map[string]grants{"ClusterRole trainingjob-mpi": {"/secrets": {"create"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, granted(t, operatorName, rendered(t, c.folder))); diff != "" {

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+const mpiJob = `spec: {framework: MPI, replicaSpecs: {Launcher: {template: POD}}}`
+
 // newJobs says for changes of the good job which sentence refuses it. None: it is accepted.
 var newJobs = []struct{ name, change, refusal string }{
 	{"a job as it should be", `{}`, ""},
@@ -50,7 +52,7 @@ var newJobs = []struct{ name, change, refusal string }{
 	{"no framework", `spec: {framework: null}`, "spec.framework: Required value"},
 	{
 		"an unknown framework", `spec: {framework: Caffe}`,
-		`spec.framework: Unsupported value: "Caffe": supported values: "TensorFlow", "PyTorch", "JAX", "Custom"`,
+		`spec.framework: Unsupported value: "Caffe": supported values: "TensorFlow", "PyTorch", "JAX", "MPI", "XGBoost", "LightGBM", "Paddle", "Custom"`,
 	},
 	{
 		"an unknown role", `spec: {replicaSpecs: {Boss: {template: POD}}}`,
@@ -134,8 +136,45 @@ var newJobs = []struct{ name, change, refusal string }{
 	},
 	{
 		"an elastic JAX job", `spec: {framework: JAX, elastic: {minReplicas: 1, maxReplicas: 8}}`,
-		"a JAX job cannot be elastic: its number of processes is fixed; leave elastic out",
+		"only PyTorch, TensorFlow and Custom jobs can be elastic: the number of processes of the others is fixed; leave elastic out",
 	},
+	{"a good MPI job", mpiJob, ""},
+	{"an MPI job that says everything", `spec: {framework: MPI, mpi: {slotsPerWorker: 8, launchAgent: None}, replicaSpecs: {Launcher: {template: POD}}}`, ""},
+	{"an MPI job without a launcher", `spec: {framework: MPI}`, "an MPI job has a Launcher, which runs mpirun, and at least one Worker; it has no other roles"},
+	{"an MPI job without workers", `spec: {framework: MPI, replicaSpecs: {Worker: null, Launcher: {template: POD}}}`, "an MPI job has a Launcher, which runs mpirun, and at least one Worker"},
+	{"an MPI job with no worker left", `spec: {framework: MPI, replicaSpecs: {Worker: {replicas: 0}, Launcher: {template: POD}}}`, "an MPI job has a Launcher, which runs mpirun, and at least one Worker"},
+	{"an evaluator with MPI", `spec: {framework: MPI, replicaSpecs: {Evaluator: {template: POD}, Launcher: {template: POD}}}`, "it has no other roles"},
+	{"an elastic MPI job", `spec: {framework: MPI, elastic: {minReplicas: 1, maxReplicas: 8}, replicaSpecs: {Launcher: {template: POD}}}`, "only PyTorch, TensorFlow and Custom jobs can be elastic"},
+	{
+		"an MPI job whose workers are to succeed", `spec: {framework: MPI, successPolicy: AllWorkers, replicaSpecs: {Launcher: {template: POD}}}`,
+		"the workers of an MPI job do not end by themselves: write successPolicy: Leader",
+	},
+	{"mpi with TensorFlow", `spec: {mpi: {slotsPerWorker: 2}}`, "only an MPI job has a launcher that needs mpi: write framework: MPI or leave mpi out"},
+	{"no slots", `spec: {framework: MPI, mpi: {slotsPerWorker: 0}, replicaSpecs: {Launcher: {template: POD}}}`, "spec.mpi.slotsPerWorker in body should be greater than or equal to 1"},
+	{"an unknown launch agent", `spec: {framework: MPI, mpi: {launchAgent: rsh}, replicaSpecs: {Launcher: {template: POD}}}`, `supported values: "SSH", "None"`},
+	{
+		"root's key readable for a group", `spec: {framework: MPI, replicaSpecs: {Launcher: {template: {spec: {securityContext: {fsGroup: 100}, containers: [{name: main, image: busybox}]}}}}}`,
+		"ssh of root takes no key that a group may read, and fsGroup makes the job's key such a one: leave securityContext.fsGroup out, or write the runAsUser of another user beside it",
+	},
+	{
+		"root's key readable for a group, and it says who root is", `spec: {framework: MPI, replicaSpecs: {Launcher: {template: POD}, Worker: {template: {spec: {securityContext: {fsGroup: 100, runAsUser: 0}}}}}}`,
+		"ssh of root takes no key that a group may read",
+	},
+	{"another user's key readable for a group", `spec: {framework: MPI, replicaSpecs: {Launcher: {template: POD}, Worker: {template: {spec: {securityContext: {fsGroup: 100, runAsUser: 1000}}}}}}`, ""},
+	{"a key readable for the group of whoever is not root", `spec: {framework: MPI, replicaSpecs: {Launcher: {template: POD}, Worker: {template: {spec: {securityContext: {fsGroup: 100, runAsNonRoot: true}}}}}}`, ""},
+	{"a group without a key", `spec: {framework: MPI, mpi: {launchAgent: None}, replicaSpecs: {Launcher: {template: POD}, Worker: {template: {spec: {securityContext: {fsGroup: 100}}}}}}`, ""},
+	{"a group with TensorFlow", `spec: {replicaSpecs: {Worker: {template: {spec: {securityContext: {fsGroup: 100}}}}}}`, ""},
+	{"as many MPI workers as the lists of hosts can hold", `spec: {framework: MPI, replicaSpecs: {Launcher: {template: POD}, Worker: {replicas: 3906}}}`, ""},
+	{
+		"more MPI workers than the lists of hosts can hold", `spec: {framework: MPI, replicaSpecs: {Launcher: {template: POD}, Worker: {replicas: 3907}}}`,
+		"an MPI launcher gets its list of hosts as annotations, which cannot hold that many workers: write fewer replicas, each with more mpi.slotsPerWorker, or a shorter metadata.name",
+	},
+	{"XGBoost with all its roles", `spec: {framework: XGBoost, replicaSpecs: {Master: {template: POD}, Evaluator: {template: POD}}}`, ""},
+	{"parameter servers with XGBoost", `spec: {framework: XGBoost, replicaSpecs: {PS: {template: POD}}}`, "an XGBoost or LightGBM job has the roles Master, Worker and Evaluator"},
+	{"a chief with LightGBM", `spec: {framework: LightGBM, replicaSpecs: {Chief: {template: POD}}}`, "an XGBoost or LightGBM job has the roles Master, Worker and Evaluator"},
+	{"an elastic LightGBM job", `spec: {framework: LightGBM, elastic: {minReplicas: 1, maxReplicas: 8}}`, "only PyTorch, TensorFlow and Custom jobs can be elastic"},
+	{"Paddle with all its roles", `spec: {framework: Paddle, replicaSpecs: {Master: {template: POD}, PS: {template: POD}, Evaluator: {template: POD}}}`, ""},
+	{"a launcher with Paddle", `spec: {framework: Paddle, replicaSpecs: {Launcher: {template: POD}}}`, "a Paddle job has the roles Master, PS, Worker and Evaluator; write PS for what was a Master with parameters in a PaddleJob"},
 	{
 		"a back-off above its maximum", `spec: {recovery: {backoffSeconds: 400}}`,
 		"recovery.backoffSeconds must not be above recovery.maxBackoffSeconds",

@@ -51,6 +51,18 @@ var changes = []struct{ name, from, change, refusal string }{
 		"elastic may change only while the job is suspended: set suspend: true first",
 	},
 	{
+		"giving an MPI job other slots while it runs", mpiJob, `spec: {mpi: {slotsPerWorker: 2}}`,
+		"mpi may change only while the job is suspended: set suspend: true first",
+	},
+	{
+		"taking mpi away while the job runs", `spec: {framework: MPI, mpi: {slotsPerWorker: 2}, replicaSpecs: {Launcher: {template: POD}}}`, `spec: {mpi: null}`,
+		"mpi may change only while the job is suspended: set suspend: true first",
+	},
+	{
+		"giving an MPI job other slots while it is suspended", `spec: {framework: MPI, suspend: true, replicaSpecs: {Launcher: {template: POD}}}`,
+		`spec: {mpi: {slotsPerWorker: 2}}`, "",
+	},
+	{
 		"removing a role while the job runs", `spec: {replicaSpecs: {PS: {template: POD}}}`, `spec: {replicaSpecs: {PS: null}}`,
 		"roles may be added or removed only while the job is suspended: set suspend: true first",
 	},

@@ -22,12 +22,12 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// grantedVerbs returns what manifests/base lets the operator do with jobs, their children and nodes: "create pods".
+// grantedVerbs returns what manifests/base and manifests/components/mpi let the operator do with jobs, their children and nodes: "create pods".
 func grantedVerbs() []string {
 	GinkgoHelper()
 	granted := verbsIn("../../manifests/base/operator-role.yaml")
 	Expect(granted).To(ContainElement("create pods"))
-	return granted
+	return append(granted, verbsIn(mpiRights)...)
 }
 
 // verbsIn returns what the ClusterRoles in the file grant. A Role is for the election of a leader, which no lab has.
@@ -96,12 +96,13 @@ var _ = Describe("The operator's rights", Serial, Label("lab"), func() {
 		expiring.runs(1, 1)
 		expiring.exits(0, "worker-0")
 		expiring.isDeleted()
+		submit(job("launched", v1alpha1.MPI, launcher(), workers(1))).runs(0, 0)
 		gangsComeAndGo()
 
 		strangers := auditLog(func(r *request) bool { return r.User.Username != operatorAccount })
 		Expect(strangers).To(BeEmpty(), "what the operator asks as somebody else, such as an administrator: start the lab with --operator-manifests manifests/base")
 		granted, used := grantedVerbs(), usedVerbs()
-		Expect(granted).To(ContainElements(used), "nothing is asked for that manifests/base does not grant")
+		Expect(granted).To(ContainElements(used), "nothing is asked for that manifests/base and manifests/components/mpi do not grant")
 		granted = slices.DeleteFunc(granted, func(verb string) bool {
 			return strings.HasPrefix(verb, "list ") || strings.HasPrefix(verb, "watch ") // its caches ask at the start, and one of them suffices
 		})

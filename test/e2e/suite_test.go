@@ -90,6 +90,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred(), "connecting to the cluster of KUBECONFIG %s", path)
 	Expect(kube.List(ctx, &v1alpha1.TrainingJobList{}, client.Limit(1))).To(Succeed(),
 		"the cluster of KUBECONFIG %s does not serve TrainingJobs: install manifests/base, or run `make lab`", path)
+	letOperatorMakeKeys(ctx)
 	var nodes corev1.NodeList
 	Expect(kube.List(ctx, &nodes)).To(Succeed())
 	Expect(slices.ContainsFunc(nodes.Items, isFake)).To(BeTrue(),

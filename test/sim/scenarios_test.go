@@ -43,6 +43,14 @@ var basics = []scenario{
 			r.promptly(time.Second, "the failure is counted", func() { r.restarted(1) }) // before the kubelet says it of the pod
 			r.succeed("chief-0")
 		}},
+	{name: "mpi_worker_lost", job: []builder.JobOption{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2)}, want: leaderSucceeded(1, 1, 1),
+		play: func(r *run) {
+			r.running()
+			r.exit(137, "worker-1") // and mpirun gives up
+			r.exit(1, "launcher-0")
+			r.restarted(1)
+			r.succeed("launcher-0")
+		}},
 	{name: "scope_role", job: []builder.JobOption{builder.Leader(v1alpha1.Launcher), builder.Workers(3), builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
 		want: leaderSucceeded(0, 1, 1), play: func(r *run) {
 			r.running()

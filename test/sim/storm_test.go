@@ -23,7 +23,15 @@ const (
 	reconcilesAtMost = 50
 )
 
-var pytorch = builder.Framework(v1alpha1.PyTorch)
+var (
+	pytorch = builder.Framework(v1alpha1.PyTorch)
+	mpi     = builder.Framework(v1alpha1.MPI)
+)
+
+// withoutSSH is an MPI job whose images start ranks in a way of their own.
+func withoutSSH(job *v1alpha1.TrainingJob) {
+	job.Spec.MPI = &v1alpha1.MPISpec{LaunchAgent: v1alpha1.LaunchAgentNone}
+}
 
 // jobs are what seeds draw from: frameworks, scopes and policies.
 var jobs = [][]builder.JobOption{
@@ -60,6 +68,14 @@ var jobs = [][]builder.JobOption{
 	{builder.Workers(3), builder.AllWorkers(), prepared(v1alpha1.Worker)},
 	{pytorch, builder.Workers(2), restartedInPlace(v1alpha1.Worker)},
 	{tensorflow, builder.Workers(2), builder.PS(1), accompanied(v1alpha1.PS), restartedInPlace(v1alpha1.Worker)},
+	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2)},
+	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2), native, builder.Clean(v1alpha1.CleanAll)},
+	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.Scope(v1alpha1.ScopeReplica, v1alpha1.Worker), builder.Spares(v1alpha1.Worker, 1)},
+	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2), withoutSSH},
+	{builder.Framework(v1alpha1.XGBoost), builder.Leader(v1alpha1.Master), builder.Workers(2), builder.Evaluators(1)},
+	{builder.Framework(v1alpha1.LightGBM), builder.Workers(3), builder.AllWorkers()},
+	{builder.Framework(v1alpha1.Paddle), builder.Workers(3)},
+	{builder.Framework(v1alpha1.Paddle), builder.Workers(2), builder.PS(1)},
 }
 
 // accompanied gives a role's pods a second container that runs beside the first.

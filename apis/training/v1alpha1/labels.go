@@ -31,6 +31,14 @@ const AnnotationQueueMessage = Group + "/queue-message"
 // AnnotationAvoidedNodes is on pods: the nodes that their required node affinity excludes, with commas between them.
 const AnnotationAvoidedNodes = Group + "/avoided-nodes"
 
+// Annotations of an MPI job's launcher, which it sees as the files hostfile and machinefile: its workers and their slots.
+const (
+	// AnnotationHostFile has a line "<host> slots=<n>" for each worker, as Open MPI reads it.
+	AnnotationHostFile = Group + "/hostfile"
+	// AnnotationMachineFile has a line "<host>:<n>" for each worker, as MPICH and Intel MPI read it.
+	AnnotationMachineFile = Group + "/machinefile"
+)
+
 // Annotations of the progress Lease, which the training writes.
 const (
 	// AnnotationStep is the training's step, a whole number that grows.

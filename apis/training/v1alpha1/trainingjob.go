@@ -23,6 +23,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Duration,type=string,JSONPath=.status.duration,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name becomes the name of a Service and part of host names: write lower-case letters, digits and '-', beginning with a letter"
 // +kubebuilder:validation:XValidation:rule="self.spec.replicaSpecs.all(r, size(self.metadata.name) + size(r) + 2 + size(string(r == 'Worker' && has(self.spec.elastic) ? self.spec.elastic.maxReplicas : self.spec.replicaSpecs[r].replicas)) <= 63)",message="metadata.name is too long: each replica gets the host name <name>-<role>-<index>, which must fit the 63 characters of a DNS label; write a shorter name"
+// +kubebuilder:validation:XValidation:rule="self.spec.framework != 'MPI' || !('Worker' in self.spec.replicaSpecs) || self.spec.replicaSpecs['Worker'].replicas * (4 * size(self.metadata.name) + 48) <= 250000",message="an MPI launcher gets its list of hosts as annotations, which cannot hold that many workers: write fewer replicas, each with more mpi.slotsPerWorker, or a shorter metadata.name"
 type TrainingJob struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata. The name is also the name of the job's headless Service.
@@ -52,24 +53,32 @@ type TrainingJobList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",message="managedBy cannot change: create another job"
 // +kubebuilder:validation:XValidation:rule="self.framework != 'PyTorch' || self.replicaSpecs.all(r, r in ['Master', 'Worker', 'Evaluator'])",message="a PyTorch job has the roles Master, Worker and Evaluator; write framework: TensorFlow or framework: Custom for parameter servers, a Chief or a Launcher"
 // +kubebuilder:validation:XValidation:rule="self.framework != 'JAX' || self.replicaSpecs.all(r, r in ['Worker', 'Evaluator'])",message="a JAX job has the roles Worker and Evaluator; worker 0 is its coordinator"
+// +kubebuilder:validation:XValidation:rule="!(self.framework in ['XGBoost', 'LightGBM']) || self.replicaSpecs.all(r, r in ['Master', 'Worker', 'Evaluator'])",message="an XGBoost or LightGBM job has the roles Master, Worker and Evaluator"
+// +kubebuilder:validation:XValidation:rule="self.framework != 'Paddle' || self.replicaSpecs.all(r, r in ['Master', 'PS', 'Worker', 'Evaluator'])",message="a Paddle job has the roles Master, PS, Worker and Evaluator; write PS for what was a Master with parameters in a PaddleJob"
+// +kubebuilder:validation:XValidation:rule="self.framework != 'MPI' || (self.replicaSpecs.all(r, r in ['Launcher', 'Worker']) && ['Launcher', 'Worker'].all(r, r in self.replicaSpecs && self.replicaSpecs[r].replicas > 0))",message="an MPI job has a Launcher, which runs mpirun, and at least one Worker; it has no other roles"
+// +kubebuilder:validation:XValidation:rule="self.framework != 'MPI' || self.successPolicy != 'AllWorkers'",message="the workers of an MPI job do not end by themselves: write successPolicy: Leader"
+// +kubebuilder:validation:XValidation:rule="!has(self.mpi) || self.framework == 'MPI'",message="only an MPI job has a launcher that needs mpi: write framework: MPI or leave mpi out"
+// +kubebuilder:validation:XValidation:rule="self.framework != 'MPI' || self.?mpi.launchAgent.orValue('SSH') == 'None' || self.replicaSpecs.all(r, !self.replicaSpecs[r].template.?spec.securityContext.fsGroup.hasValue() || self.replicaSpecs[r].template.?spec.securityContext.runAsUser.orValue(self.replicaSpecs[r].template.?spec.securityContext.runAsNonRoot.orValue(false) ? 1 : 0) > 0)",message="ssh of root takes no key that a group may read, and fsGroup makes the job's key such a one: leave securityContext.fsGroup out, or write the runAsUser of another user beside it"
 // +kubebuilder:validation:XValidation:rule="self.framework != 'TensorFlow' || self.replicaSpecs.all(r, r in ['Chief', 'PS', 'Worker', 'Evaluator'])",message="a TensorFlow job has the roles Chief, PS, Worker and Evaluator; write Chief instead of Master"
 // +kubebuilder:validation:XValidation:rule="self.replicaSpecs.exists(r, r in ['Chief', 'Master', 'Launcher', 'Worker'] && self.replicaSpecs[r].replicas > 0)",message="no replica can decide the job: write a Worker, Chief, Master or Launcher with at least 1 replica"
 // +kubebuilder:validation:XValidation:rule="self.replicaSpecs.filter(r, r in ['Chief', 'Master', 'Launcher']).size() <= 1",message="a job has one leader: write only one of Chief, Master and Launcher"
 // +kubebuilder:validation:XValidation:rule="self.replicaSpecs.all(r, !(r in ['Chief', 'Master', 'Launcher']) || self.replicaSpecs[r].replicas <= 1)",message="a job has one leader: write replicas: 1 for Chief, Master or Launcher"
 // +kubebuilder:validation:XValidation:rule="self.replicaSpecs.map(r, self.replicaSpecs[r].replicas).sum() <= 10000",message="a job has at most 10000 replicas in all roles together"
-// +kubebuilder:validation:XValidation:rule="!has(self.elastic) || self.framework != 'JAX'",message="a JAX job cannot be elastic: its number of processes is fixed; leave elastic out"
+// +kubebuilder:validation:XValidation:rule="!has(self.elastic) || self.framework in ['PyTorch', 'TensorFlow', 'Custom']",message="only PyTorch, TensorFlow and Custom jobs can be elastic: the number of processes of the others is fixed; leave elastic out"
 // +kubebuilder:validation:XValidation:rule="!has(self.elastic) || self.framework != 'TensorFlow' || ('PS' in self.replicaSpecs && self.replicaSpecs['PS'].replicas > 0)",message="a TensorFlow job without parameter servers cannot be elastic: its workers wait for each other; write a PS role or leave elastic out"
 // +kubebuilder:validation:XValidation:rule="!has(self.elastic) || !has(self.elastic.rendezvous) || self.framework == 'PyTorch'",message="only PyTorch jobs meet at a rendezvous: leave elastic.rendezvous out"
 // +kubebuilder:validation:XValidation:rule="!has(self.elastic) || ('Worker' in self.replicaSpecs && self.replicaSpecs['Worker'].replicas >= self.elastic.minReplicas && self.replicaSpecs['Worker'].replicas <= self.elastic.maxReplicas)",message="an elastic job needs replicaSpecs.Worker.replicas between elastic.minReplicas and elastic.maxReplicas"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (has(self.elastic) ? has(oldSelf.elastic) && self.elastic == oldSelf.elastic : !has(oldSelf.elastic))",message="elastic may change only while the job is suspended: set suspend: true first"
+// +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (has(self.mpi) ? has(oldSelf.mpi) && self.mpi == oldSelf.mpi : !has(oldSelf.mpi))",message="mpi may change only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (has(self.scheduling) ? has(oldSelf.scheduling) && self.scheduling == oldSelf.scheduling : !has(oldSelf.scheduling))",message="scheduling may change only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (size(self.replicaSpecs) == size(oldSelf.replicaSpecs) && self.replicaSpecs.all(r, r in oldSelf.replicaSpecs))",message="roles may be added or removed only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || self.replicaSpecs.all(r, !(r in oldSelf.replicaSpecs) || self.replicaSpecs[r].template == oldSelf.replicaSpecs[r].template)",message="pod templates may change only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || self.replicaSpecs.all(r, !(r in oldSelf.replicaSpecs) || self.replicaSpecs[r].replicas == oldSelf.replicaSpecs[r].replicas || (r == 'Worker' && has(self.elastic)))",message="replicas of a job that runs may change only for the Worker role of an elastic job: set elastic (minReplicas, maxReplicas) when creating the job, or suspend: true before scaling"
 type TrainingJobSpec struct {
 	// framework says which environment the replicas get to find each other: TensorFlow (TF_CONFIG),
-	// PyTorch (MASTER_ADDR, RANK, PET_*), JAX (JAX_COORDINATOR_ADDRESS, ...) or Custom (TRAININGJOB_* only).
-	// It also decides the default restart scopes. Immutable.
+	// PyTorch (MASTER_ADDR, RANK, PET_*), JAX (JAX_COORDINATOR_ADDRESS, ...), MPI (a host file, and SSH to the workers),
+	// XGBoost (DMLC_*, MASTER_ADDR, RANK), LightGBM (LIGHTGBM_MACHINES, MASTER_ADDR, RANK), Paddle (PADDLE_*) or Custom
+	// (TRAININGJOB_* only). It also decides the default restart scopes. Immutable.
 	// +required
 	Framework Framework `json:"framework"`
 
@@ -97,6 +106,10 @@ type TrainingJobSpec struct {
 	// May change only while suspended.
 	// +optional
 	Elastic *Elastic `json:"elastic,omitempty"`
+
+	// mpi says how the launcher of an MPI job reaches the workers. May change only while suspended.
+	// +optional
+	MPI *MPISpec `json:"mpi,omitempty"`
 
 	// successPolicy says whose exit code 0 ends the job with success. Leader: the chief, master or launcher,
 	// else worker 0. AllWorkers: every leader and worker. Default Leader.
@@ -137,7 +150,7 @@ func (s *TrainingJobSpec) IsManagedElsewhere() bool {
 
 // Framework is the training framework whose launcher the replicas run.
 //
-// +kubebuilder:validation:Enum=TensorFlow;PyTorch;JAX;Custom
+// +kubebuilder:validation:Enum=TensorFlow;PyTorch;JAX;MPI;XGBoost;LightGBM;Paddle;Custom
 type Framework string
 
 // The frameworks.
@@ -145,6 +158,10 @@ const (
 	TensorFlow Framework = "TensorFlow"
 	PyTorch    Framework = "PyTorch"
 	JAX        Framework = "JAX"
+	MPI        Framework = "MPI"
+	XGBoost    Framework = "XGBoost"
+	LightGBM   Framework = "LightGBM"
+	Paddle     Framework = "Paddle"
 	Custom     Framework = "Custom"
 )
 

@@ -13,7 +13,11 @@
 // with the kubernetes package installed, batch/v1 Jobs; none of these is us. A script therefore says
 //
 //	jax.distributed.initialize(num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
-//	                           process_id=int(os.environ["JAX_PROCESS_ID"]))
+//	                           process_id=int(os.environ["JAX_PROCESS_ID"]),
+//	                           cluster_detection_method="deactivate")
+//
+// The last argument matters where that package is installed: JAX detects even if it has both numbers, to learn of the devices
+// (clusters/cluster.py), and in a pod without a token that fails.
 //
 // Decisions, newest first:
 //   - No JAX_COORDINATOR_BIND_ADDRESS: JAX binds [::]:port by itself. Old releases bind the address they are given,

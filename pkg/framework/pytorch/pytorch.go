@@ -135,31 +135,14 @@ func member(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	return env
 }
 
-// counted are the resources that torchrun's auto does not count, each unit of which is a process's own; a prefix ends with "*".
-var counted = []string{"habana.ai/gaudi", "huawei.com/Ascend*", "aws.amazon.com/neuroncore", "gpu.intel.com/i915", "gpu.intel.com/xe"}
-
 // processes returns how many processes torchrun starts in a pod of the role.
 func processes(job *v1alpha1.TrainingJob, role v1alpha1.Role) string {
-	hasGPU, most := false, int64(0)
-	for _, c := range job.Spec.ReplicaSpecs[role].Template.Spec.Containers {
-		for resource, quantity := range c.Resources.Limits {
-			if slices.ContainsFunc(counted, func(known string) bool { return isNamed(string(resource), known) }) {
-				most = max(most, quantity.Value())
-			}
-			hasGPU = hasGPU || strings.Contains(string(resource), "gpu")
-		}
-	}
-	switch {
-	case most > 0:
-		return strconv.FormatInt(most, 10)
-	case hasGPU:
+	switch gpus, uncounted := build.Accelerators(job, role); {
+	case uncounted > 0:
+		return strconv.FormatInt(uncounted, 10)
+	case gpus > 0:
 		return "auto"
 	default:
 		return "1"
 	}
-}
-
-func isNamed(resource, known string) bool {
-	prefix, isPrefix := strings.CutSuffix(known, "*")
-	return resource == known || isPrefix && strings.HasPrefix(resource, prefix)
 }

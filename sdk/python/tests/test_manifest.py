@@ -1,5 +1,6 @@
 """Manifests are what examples/*.yaml say, and wrong arguments say what to write instead."""
 
+import json
 import pathlib
 import unittest
 
@@ -11,6 +12,7 @@ except ImportError:
     yaml = None
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
+SCHEMA = json.loads((EXAMPLES.parent / "manifests/schema/trainingjob.dev_v1alpha1_trainingjob.json").read_text(encoding="utf-8"))
 
 NIGHTLY = {
     "apiVersion": "trainingjob.dev/v1alpha1",
@@ -117,6 +119,12 @@ class Manifests(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "unknown role"):
                 tj.job("j", framework, {role: tj.replicas(image="i")})
 
+    def test_every_framework_of_the_api_can_be_written(self):
+        said = SCHEMA["properties"]["spec"]["properties"]["framework"]["enum"]
+        for framework in said:
+            self.assertEqual(tj.job("j", framework, {"Worker": tj.replicas(image="i")})["spec"]["framework"], framework)
+        self.assertEqual(len(said), 8)
+
     def test_environment_and_annotations_go_to_the_pods(self):
         pod = tj.template("i", env={"LR": 0.1}, annotations={"a": "b"})
         self.assertEqual(pod["metadata"], {"annotations": {"a": "b"}})
@@ -127,14 +135,16 @@ class WrongArguments(unittest.TestCase):
     def test_they_say_what_to_write_instead(self):
         one = {"Worker": tj.replicas(image="i")}
         cases = (
-            (lambda: tj.job("j", "Torch", one), "write TensorFlow, PyTorch, JAX or Custom"),
-            (lambda: tj.job("j", None, one), "write TensorFlow, PyTorch, JAX or Custom"),
+            (lambda: tj.job("j", "Torch", one), "write TensorFlow, PyTorch, JAX, MPI, XGBoost, LightGBM, Paddle or Custom"),
+            (lambda: tj.job("j", None, one), "write TensorFlow, PyTorch, JAX, MPI, XGBoost, LightGBM, Paddle or Custom"),
             (lambda: tj.job("j", "JAX", {"worker": tj.replicas(image="i")}),
              "unknown role 'worker': write Chief, Master, Launcher, Worker, PS or Evaluator"),
             (lambda: tj.job("j", "JAX", {}), 'write roles={"Worker"'),
             (lambda: tj.job("j", "JAX", {"Worker": 4}), 'write "Worker": replicas('),
             (lambda: tj.job("1_J", "JAX", one), "lower-case letters"),
             (lambda: tj.job("j", "JAX", one, success_policy="All"), "write Leader or AllWorkers"),
+            (lambda: tj.mpi(launch_agent="rsh"), "write SSH or None"),
+            (lambda: tj.mpi(slots_per_worker=0), "write a whole number from 1 to 1024"),
             (lambda: tj.replicas(-1, image="i"), "replicas is -1: write a whole number from 0 to 10000"),
             (lambda: tj.replicas(2.5, image="i"), "write a whole number"),
             (lambda: tj.replicas(2), 'image is missing: write image='),

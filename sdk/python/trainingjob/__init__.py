@@ -6,9 +6,9 @@ Manifests are plain dicts and need nothing but Python; Client needs the `kuberne
 from .client import Client
 from .errors import ApiError, JobFailed, JobNotFound, TrainingJobError
 from .manifest import job, replicas, template
-from .parts import elastic, progress, recovery, rule, run_policy, scheduling, spares
+from .parts import elastic, mpi, progress, recovery, rule, run_policy, scheduling, spares
 
 __all__ = [
     "ApiError", "Client", "JobFailed", "JobNotFound", "TrainingJobError",
-    "elastic", "job", "progress", "recovery", "replicas", "rule", "run_policy", "scheduling", "spares", "template",
+    "elastic", "job", "mpi", "progress", "recovery", "replicas", "rule", "run_policy", "scheduling", "spares", "template",
 ]

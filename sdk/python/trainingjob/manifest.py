@@ -13,7 +13,7 @@ from .parts import spares as _spares
 
 API_VERSION = "trainingjob.dev/v1alpha1"
 KIND = "TrainingJob"
-FRAMEWORKS = ("TensorFlow", "PyTorch", "JAX", "Custom")
+FRAMEWORKS = ("TensorFlow", "PyTorch", "JAX", "MPI", "XGBoost", "LightGBM", "Paddle", "Custom")
 ROLES = ("Chief", "Master", "Launcher", "Worker", "PS", "Evaluator")
 # A Custom job may have roles of its own.
 OWN_ROLE = re.compile(r"[a-z][a-z0-9]{0,14}")
@@ -24,17 +24,17 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
         annotations: dict | None = None, suspend: bool | None = None, managed_by: str | None = None,
         elastic: dict | None = None, success_policy: str | None = None, run_policy: dict | None = None,
         recovery: dict | None = None, scheduling: dict | None = None, progress: dict | None = None,
-        queue: str | None = None) -> dict:
+        queue: str | None = None, mpi: dict | None = None) -> dict:
     """Returns the manifest of a TrainingJob.
 
     name: of the job and its Service: lower-case letters, digits and '-', beginning with a letter.
-    framework: TensorFlow, PyTorch, JAX or Custom.
+    framework: TensorFlow, PyTorch, JAX, MPI, XGBoost, LightGBM, Paddle or Custom.
     roles: from Chief, Master, Launcher, Worker, PS, Evaluator to what replicas() returns. A Custom job may have others, with
       lower-case names of its own.
     namespace: default the client's.
     suspend: True creates it without pods. Default False.
     managed_by: another controller that runs this job. Default this operator.
-    elastic, run_policy, recovery, scheduling, progress: what the functions of those names return.
+    elastic, mpi, run_policy, recovery, scheduling, progress: what the functions of those names return.
     queue: Kueue's LocalQueue that the job waits in. Default none; Volcano's queues are scheduling(queue=...).
     success_policy: Leader (default) or AllWorkers.
 
@@ -58,7 +58,7 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
         "kind": KIND,
         "metadata": given(name=name, namespace=namespace, labels=labels, annotations=annotations),
         "spec": given(framework=framework, suspend=suspend, managedBy=managed_by, successPolicy=success_policy,
-                       elastic=elastic, runPolicy=run_policy, recovery=recovery, scheduling=scheduling, progress=progress,
+                       elastic=elastic, mpi=mpi, runPolicy=run_policy, recovery=recovery, scheduling=scheduling, progress=progress,
                        replicaSpecs=dict(roles)),
     }
 

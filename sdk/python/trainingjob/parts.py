@@ -120,6 +120,17 @@ def scheduling(*, gang: str | None = None, min_available: int | None = None, que
                  schedulerName=scheduler_name, topology=topology, timeoutSeconds=timeout_seconds)
 
 
+def mpi(*, slots_per_worker: int | None = None, launch_agent: str | None = None) -> dict:
+    """Returns how the launcher of an MPI job reaches the workers.
+
+    slots_per_worker: ranks on each worker, 1 to 1024. Default the worker's GPUs, else 1.
+    launch_agent: SSH (default) or None: the images start ranks in a way of their own, written "None".
+    """
+    one_of("launch_agent", launch_agent, ("SSH", "None"))
+    within("slots_per_worker", slots_per_worker, 1, 1024)
+    return given(slotsPerWorker=slots_per_worker, launchAgent=launch_agent)
+
+
 def progress(*, stall_after_seconds: int | None = None, action: str | None = None) -> dict:
     """Returns what to do when the job's Lease <job>-progress is not renewed for so long.
 

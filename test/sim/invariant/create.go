@@ -49,6 +49,9 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	}
 	c.checkGang(h, pod, d, life, strict)
 	c.checkProvenance(r.Object.(*corev1.Pod), d.From, slot)
+	if strict { // who comes late may come when the job is gone, and its key with it
+		c.checkKey(pod, d.From)
+	}
 }
 
 // knownTo returns the job that a decision must be right about: with the status as it is, if its process leads and nobody

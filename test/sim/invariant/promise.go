@@ -16,7 +16,7 @@ import (
 type kindOfJob string
 
 const (
-	parameterServer   kindOfJob = "TensorFlow with PS"
+	parameterServer   kindOfJob = "TensorFlow or Paddle with PS"
 	collective        kindOfJob = "collective"
 	elasticCollective kindOfJob = "elastic PyTorch"
 	custom            kindOfJob = "Custom"
@@ -30,7 +30,7 @@ var scopes = map[kindOfJob]map[v1alpha1.Role]v1alpha1.RestartScope{
 	},
 	collective: {
 		v1alpha1.Worker: v1alpha1.ScopeJob, v1alpha1.Chief: v1alpha1.ScopeJob, v1alpha1.Master: v1alpha1.ScopeJob,
-		v1alpha1.Evaluator: v1alpha1.ScopeReplica,
+		v1alpha1.Launcher: v1alpha1.ScopeJob, v1alpha1.Evaluator: v1alpha1.ScopeReplica,
 	},
 	elasticCollective: {
 		v1alpha1.Worker: v1alpha1.ScopeReplica, leadingWorker: v1alpha1.ScopeJob, v1alpha1.Chief: v1alpha1.ScopeJob,
@@ -49,7 +49,7 @@ func kindOf(spec *v1alpha1.TrainingJobSpec) kindOfJob {
 	switch {
 	case spec.Framework == v1alpha1.Custom:
 		return custom
-	case spec.Framework == v1alpha1.TensorFlow && spec.Replicas(v1alpha1.PS) > 0:
+	case (spec.Framework == v1alpha1.TensorFlow || spec.Framework == v1alpha1.Paddle) && spec.Replicas(v1alpha1.PS) > 0:
 		return parameterServer
 	case spec.Elastic != nil:
 		return elasticCollective

@@ -62,6 +62,7 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 		got.SchedulingGroup = template.Spec.SchedulingGroup // invariant 17 has looked at it
 	}
 	got.Hostname, got.Subdomain, got.RestartPolicy = template.Spec.Hostname, template.Spec.Subdomain, template.Spec.RestartPolicy
+	c.takeFilesOff(pod, &got, job, slot)
 	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
 	// the tolerations that make eviction from a broken node quick stand at the end; avoided nodes are in the affinity
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {

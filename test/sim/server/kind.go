@@ -23,11 +23,12 @@ const (
 	Nodes
 	Leases
 	PodGroups
+	Secrets
 	kinds
 )
 
 // Kinds lists all kinds.
-var Kinds = []Kind{Jobs, Pods, Services, Nodes, Leases, PodGroups}
+var Kinds = []Kind{Jobs, Pods, Services, Nodes, Leases, PodGroups, Secrets}
 
 // String returns the name of the kind's resource: "pods".
 func (k Kind) String() string { return k.Resource().Resource }
@@ -45,6 +46,8 @@ func (k Kind) Resource() schema.GroupResource {
 		return schema.GroupResource{Resource: "nodes"}
 	case PodGroups:
 		return schema.GroupResource{Group: schedulingv1beta1.GroupName, Resource: "podgroups"}
+	case Secrets:
+		return schema.GroupResource{Resource: "secrets"}
 	default:
 		return schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	}
@@ -52,7 +55,7 @@ func (k Kind) Resource() schema.GroupResource {
 
 // GroupKind returns the group and kind of the kind.
 func (k Kind) GroupKind() schema.GroupKind {
-	name := [kinds]string{v1alpha1.Kind, "Pod", "Service", "Node", "Lease", "PodGroup"}[k]
+	name := [kinds]string{v1alpha1.Kind, "Pod", "Service", "Node", "Lease", "PodGroup", "Secret"}[k]
 	return schema.GroupKind{Group: k.Resource().Group, Kind: name}
 }
 
@@ -71,6 +74,8 @@ func KindOf(o client.Object) Kind {
 		return Leases
 	case *schedulingv1beta1.PodGroup:
 		return PodGroups
+	case *corev1.Secret:
+		return Secrets
 	default:
 		panic(fmt.Sprintf("the server does not store a %T", o))
 	}
@@ -89,6 +94,8 @@ func (k Kind) newObject() client.Object {
 		return &corev1.Node{}
 	case PodGroups:
 		return &schedulingv1beta1.PodGroup{}
+	case Secrets:
+		return &corev1.Secret{}
 	default:
 		return &coordinationv1.Lease{}
 	}

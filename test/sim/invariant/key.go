@@ -1,0 +1,74 @@
+package invariant
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+// What docs/frameworks.md promises of MPI jobs.
+const (
+	mpiFolder = "/etc/mpi"
+	mpiVolume = "trainingjob-mpi"
+)
+
+// secretName is "<job>-<first 8 letters of its UID>-ssh".
+func secretName(job *v1alpha1.TrainingJob) string {
+	uid := string(job.UID)
+	return job.Name + "-" + uid[:min(8, len(uid))] + "-ssh"
+}
+
+func hasKey(spec *v1alpha1.TrainingJobSpec) bool {
+	return spec.Framework == v1alpha1.MPI && (spec.MPI == nil || spec.MPI.LaunchAgent != v1alpha1.LaunchAgentNone)
+}
+
+// checkKey: a pod of an MPI job finds the job's key, which has one owner; other jobs have none.
+func (c *Checker) checkKey(pod *corev1.Pod, job *v1alpha1.TrainingJob) {
+	secret, _ := c.world.Server.Get(server.Secrets, job.Namespace, secretName(job)).(*corev1.Secret)
+	switch {
+	case !hasKey(&job.Spec):
+		if secret != nil {
+			c.violate("19 key: %s is there, and its job has no use for it", secret.Name)
+		}
+	case secret == nil:
+		c.violate("19 key: %s is created without %s", pod.Name, secretName(job))
+	case len(secret.OwnerReferences) != 1 || secret.OwnerReferences[0].UID != job.UID:
+		c.violate("19 key: %s has the owners %v, not the one controller %s", secret.Name, secret.OwnerReferences, job.UID)
+	}
+}
+
+// takeFilesOff takes from the pod of an MPI job what docs/frameworks.md says that it gets beside variables.
+func (c *Checker) takeFilesOff(pod *corev1.Pod, got *corev1.PodSpec, job *v1alpha1.TrainingJob, slot state.Slot) {
+	if job.Spec.Framework != v1alpha1.MPI || slot.Role != v1alpha1.Launcher && !hasKey(&job.Spec) {
+		return
+	}
+	template := job.Spec.ReplicaSpecs[slot.Role].Template.Spec
+	if last := len(got.Volumes) - 1; last < 0 || got.Volumes[last].Name != mpiVolume {
+		c.violate("16 provenance: %s has no volume %s", pod.Name, mpiVolume)
+		return
+	}
+	got.Volumes = got.Volumes[:len(got.Volumes)-1]
+	if len(got.Volumes) == 0 {
+		got.Volumes = template.Volumes
+	}
+	got.Containers = slices.Clone(got.Containers)
+	for i := range got.Containers {
+		mounts := got.Containers[i].VolumeMounts
+		if last := len(mounts) - 1; last < 0 || !equality.Semantic.DeepEqual(mounts[last], corev1.VolumeMount{Name: mpiVolume, MountPath: mpiFolder, ReadOnly: true}) {
+			c.violate("16 provenance: %s does not have its files in %s", pod.Name, mpiFolder)
+			return
+		}
+		got.Containers[i].VolumeMounts = mounts[:len(mounts)-1]
+	}
+	if main := template.Containers[0]; slot.Role == v1alpha1.Worker && hasKey(&job.Spec) && len(main.Command)+len(main.Args) == 0 {
+		if len(got.Containers[0].Command) == 0 {
+			c.violate("16 provenance: %s runs no sshd", pod.Name)
+		}
+		got.Containers[0].Command = nil
+	}
+}
