@@ -77,3 +77,20 @@ func TestWaitHealthyTellsWhyNot(t *testing.T) {
 		t.Errorf("want the endpoint's answer and log, got %v", err)
 	}
 }
+
+func TestAProcessIsFoundThatNobodyHasRecorded(t *testing.T) {
+	child := start(t, "sleep 60; :")
+	found, err := StartedIn(filepath.Dir(child.Log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The shell's own child has the mark as well.
+	if !slices.ContainsFunc(found, func(p Process) bool {
+		return p.PID == child.PID && p.StartTicks == child.StartTicks && p.Name == "probe"
+	}) {
+		t.Errorf("found %+v, want probe with pid %d", found, child.PID)
+	}
+	if others, err := StartedIn(t.TempDir()); err != nil || len(others) > 0 {
+		t.Errorf("in another folder: found %+v, %v", others, err)
+	}
+}
