@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -49,10 +50,11 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 }
 
 // takeInParallel takes the steps and returns the first error. After it no further step is taken; what is under way goes on, as a
-// write whose answer nobody waits for may be done all the same.
+// write whose answer nobody waits for may be done all the same. A conflict concerns its own step only: it is returned last.
 func (c *Cluster) takeInParallel(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step, build func(plan.CreatePod) *corev1.Pod) error {
 	group, goesOn := errgroup.WithContext(ctx)
 	group.SetLimit(int(c.writes.share))
+	var changed atomic.Bool
 	for _, step := range steps {
 		if goesOn.Err() != nil {
 			break
@@ -63,10 +65,18 @@ func (c *Cluster) takeInParallel(ctx context.Context, job *v1alpha1.TrainingJob,
 				return err // another step has failed first, or the operator is ending
 			}
 			defer release()
-			return c.take(ctx, job, step, build)
+			err = c.take(ctx, job, step, build)
+			if apierrors.IsConflict(err) {
+				changed.Store(true)
+				return nil
+			}
+			return err
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil || !changed.Load() {
+		return err
+	}
+	return staleCache(job, "a pod has changed since it was read")
 }
 
 func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step, build func(plan.CreatePod) *corev1.Pod) error {
@@ -94,22 +104,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 		}
 		return err
 	case plan.DeletePod:
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
-		options := []client.DeleteOption{client.Preconditions{UID: &step.UID}, client.DisableReadYourWritesConsistency}
-		switch {
-		case step.Force:
-			options = append(options, client.GracePeriodSeconds(0))
-		case step.Grace != nil:
-			options = append(options, client.GracePeriodSeconds(*step.Grace))
-		}
-		if step.Version != "" {
-			return c.deleteUnchanged(ctx, job, pod, step)
-		}
-		err := c.delete(ctx, pod, options...)
-		if err == nil {
-			c.expectWrite(job, step.UID, true)
-		}
-		return err
+		return c.deletePod(ctx, job, step)
 	case plan.DeleteJob:
 		return c.delete(ctx, job.DeepCopy(), client.Preconditions{UID: &step.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	default:
@@ -117,17 +112,28 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	}
 }
 
-// deleteUnchanged deletes the pod if nobody has written to it since it was read. A scheduler that has just found a node for it is
-// a conflict.
-func (c *Cluster) deleteUnchanged(ctx context.Context, job *v1alpha1.TrainingJob, pod *corev1.Pod, step plan.DeletePod) error {
-	unchanged := client.Preconditions{UID: &step.UID, ResourceVersion: &step.Version}
-	err := c.client.Delete(ctx, pod, unchanged, client.DisableReadYourWritesConsistency)
+// deletePod deletes the pod if it still has the step's UID and version. That nobody has written to it since it was read keeps a pod
+// whose node has just told how it ended from going unread, and one that waits from going when the scheduler has just found its node.
+func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.DeletePod) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
+	as := client.Preconditions{UID: &step.UID}
+	if step.Version != "" {
+		as.ResourceVersion = &step.Version
+	}
+	options := []client.DeleteOption{as, client.DisableReadYourWritesConsistency}
 	switch {
-	case err == nil:
+	case step.Force:
+		options = append(options, client.GracePeriodSeconds(0))
+	case step.Grace != nil:
+		options = append(options, client.GracePeriodSeconds(*step.Grace))
+	}
+	err := c.client.Delete(ctx, pod, options...)
+	switch {
+	case apierrors.IsConflict(err) && step.Version != "":
+		return staleCache(job, "pod "+step.Name+" has changed")
+	case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		c.expectWrite(job, step.UID, true)
 		return nil
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		return staleCache(job, "pod "+step.Name+" has changed")
 	default:
 		return fmt.Errorf("deleting pod %s: %w", step.Name, err)
 	}

@@ -3,11 +3,14 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -59,9 +62,10 @@ func (c *Cluster) addUsable(ctx context.Context, o *state.Observed) error {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
 	o.Usable = &state.Usable{}
+	suits := suitable(o.Job)
 	for i := range all.Items {
 		switch node := &all.Items[i]; {
-		case !c.isUsable(node, o.Job):
+		case !c.isWell(node) || !suits(node):
 		case avoided[node.Name]:
 			o.Usable.Avoided = append(o.Usable.Avoided, node.Name)
 		default:
@@ -72,17 +76,43 @@ func (c *Cluster) addUsable(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// isUsable reports whether the node is well, and pods of some role of the job tolerate its taints.
-func (c *Cluster) isUsable(node *corev1.Node, job *v1alpha1.TrainingJob) bool {
-	if node.Spec.Unschedulable || state.NodeOf(node, c.options.LostAfter, c.options.LostTaints).Lost.Reason != "" {
-		return false
-	}
+// isWell reports whether the node takes new pods.
+func (c *Cluster) isWell(node *corev1.Node) bool {
+	return !node.Spec.Unschedulable && state.NodeOf(node, c.options.LostAfter, c.options.LostTaints).Lost.Reason == ""
+}
+
+// suitable returns what reports whether pods of some role of the job could run on a node if it were empty: they tolerate its taints,
+// ask for a node like it, and for no more than it has.
+func suitable(job *v1alpha1.TrainingJob) func(*corev1.Node) bool {
+	var roles []func(*corev1.Node) bool
 	for _, replicas := range job.Spec.ReplicaSpecs {
-		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return isRepelledBy(&t, replicas.Template.Spec.Tolerations) }) {
-			return true
+		pod := &corev1.Pod{Spec: replicas.Template.Spec}
+		affinity, requests := nodeaffinity.GetRequiredNodeAffinity(pod), requestsOf(pod)
+		roles = append(roles, func(node *corev1.Node) bool {
+			matches, err := affinity.Match(node)
+			isRepelled := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return isRepelledBy(&t, pod.Spec.Tolerations) })
+			return matches && err == nil && !isRepelled && fits(requests, node.Status.Allocatable)
+		})
+	}
+	return func(node *corev1.Node) bool {
+		return slices.ContainsFunc(roles, func(suits func(*corev1.Node) bool) bool { return suits(node) })
+	}
+}
+
+// requestsOf returns what the pod of a template asks for. What has a limit only asks for as much, as the API server will say of the pod.
+func requestsOf(pod *corev1.Pod) corev1.ResourceList {
+	requests := resource.PodLimits(pod, resource.PodResourcesOptions{})
+	maps.Copy(requests, resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	return requests
+}
+
+func fits(requests, allocatable corev1.ResourceList) bool {
+	for name, quantity := range requests {
+		if has := allocatable[name]; quantity.Cmp(has) > 0 {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 func isRepelledBy(taint *corev1.Taint, tolerations []corev1.Toleration) bool {

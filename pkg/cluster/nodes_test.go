@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
@@ -71,6 +72,16 @@ func TestUsableNodesAreCounted(t *testing.T) {
 		}
 		return list
 	}
+	all[6].Labels = map[string]string{"gpu": "h100"}
+	all[7].Status.Allocatable = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
+	selects := builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+		template.Spec.NodeSelector = map[string]string{"gpu": "h100"}
+	})
+	requests := func(gpus string) builder.JobOption {
+		return builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+			template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
+		})
+	}
 	cases := []struct {
 		name  string
 		job   []builder.JobOption
@@ -80,6 +91,9 @@ func TestUsableNodesAreCounted(t *testing.T) {
 		{"a job that avoids none need not know", avoids(), false, nil},
 		{"one that has forgiven neither", append(avoids(), builder.Avoided("n7", time.Second)), false, nil},
 		{"ready, schedulable, and the taints are tolerated", avoids("n7", "n6", "n0"), false, &state.Usable{Others: 2, Avoided: []string{"n6", "n7"}}},
+		{"the node selector asks for one of them", append(avoids("n6"), selects), false, &state.Usable{Avoided: []string{"n6"}}},
+		{"one of them has GPUs", append(avoids("n4"), requests("8")), false, &state.Usable{Others: 1}},
+		{"none has as many GPUs", append(avoids("n7"), requests("9")), false, &state.Usable{}},
 		{"an operator that may not read nodes", avoids("n7"), true, nil},
 	}
 	for _, c := range cases {

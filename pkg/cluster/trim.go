@@ -107,15 +107,16 @@ func only(annotations map[string]string, names ...string) map[string]string {
 	return kept
 }
 
-// trimNode returns a node with only what state.NodeOf and isUsable read: its heartbeats then change nothing.
+// trimNode returns a node with only what state.NodeOf and suitable read: its heartbeats then change nothing.
 func trimNode(o any) (any, error) {
 	node, ok := o.(*corev1.Node)
 	if !ok {
 		return o, nil
 	}
 	trimmed := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
 		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
+		Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable},
 	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
@@ -129,7 +130,7 @@ func states(full []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
 	for i := range full {
 		trimmed = append(trimmed, corev1.ContainerStatus{
-			Name: full[i].Name, State: full[i].State, AllocatedResourcesStatus: full[i].AllocatedResourcesStatus,
+			Name: full[i].Name, State: full[i].State, Ready: full[i].Ready, AllocatedResourcesStatus: full[i].AllocatedResourcesStatus,
 		})
 	}
 	return trimmed

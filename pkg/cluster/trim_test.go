@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -66,15 +67,16 @@ func TestWhatIsNoPodOrNodeIsLeftAlone(t *testing.T) {
 }
 
 func TestATrimmedNodeIsSmall(t *testing.T) {
+	gpus := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "long", LastTransitionTime: builder.Time(0)}
 	full := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu"}}, PodCIDR: "10.0.0.0/24"},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready, {Type: corev1.NodeDiskPressure}}, Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
+		Status:     corev1.NodeStatus{Allocatable: gpus, Capacity: gpus, Conditions: []corev1.NodeCondition{ready, {Type: corev1.NodeDiskPressure}}, Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
 	}
 	want := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu"}}},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(0)}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu"}}},
+		Status: corev1.NodeStatus{Allocatable: gpus, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(0)}}},
 	}
 	if diff := cmp.Diff(want, trimmedNode(t, full)); diff != "" {
 		t.Errorf("trimmed node (-want +got):\n%s", diff)

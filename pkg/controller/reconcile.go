@@ -49,7 +49,10 @@ func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v
 	if log := ctrl.LoggerFrom(ctx).V(1); log.Enabled() {
 		log.Info("planned", "plan", p.String())
 	}
-	if err := c.Record(ctx, s.Job, &p); err != nil {
+	switch err := c.Record(ctx, s.Job, &p); {
+	case apierrors.IsNotFound(err): // the job was deleted meanwhile, which the cache is about to show
+		return retryConflict, nil
+	case err != nil:
 		return retry("recording", err)
 	}
 	recorded(s.Job, &p)

@@ -53,6 +53,7 @@ func endsIn10s() *state.Snapshot {
 
 func TestPass(t *testing.T) {
 	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), "j", errors.New("old"))
+	deleted := apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), "j")
 	boom := errors.New("boom")
 	all := []string{"observe", "record", "count", "act"}
 	cases := []struct {
@@ -69,6 +70,7 @@ func TestPass(t *testing.T) {
 		{"nothing is to be waited for", script{shows: builder.Snapshot(builder.Job("j", builder.Workers(1)), builder.Running("worker", 0))}, all, 0, ""},
 		{"the cache is old", script{failAt: "observe", err: conflict}, all[:1], 200 * time.Millisecond, ""},
 		{"somebody wrote first", script{shows: endsIn10s(), failAt: "record", err: conflict}, all[:2], 200 * time.Millisecond, ""},
+		{"the job was deleted meanwhile", script{shows: endsIn10s(), failAt: "record", err: deleted}, all[:2], 200 * time.Millisecond, ""},
 		{"nothing is done or counted that was not recorded", script{shows: endsIn10s(), failAt: "record", err: boom}, all[:2], 0, "recording: boom"},
 		{"an error on reading", script{failAt: "observe", err: boom}, all[:1], 0, "observing: boom"},
 		{"an error on acting", script{shows: endsIn10s(), failAt: "act", err: boom}, all, 0, "acting: boom"},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -154,7 +155,7 @@ func (c conditions) setRunning(v *policy.Verdict) {
 	missing := v.Missing
 	switch {
 	case missing == nil:
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, enough(v.Absent))
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, enough(v.Absent)+butNotReady(c.s))
 		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")
 		if c.next.RunningTime == nil {
 			now := metav1.NewTime(c.s.Now)
@@ -196,6 +197,32 @@ func enough(absent *state.Replica) string {
 	default:
 		return "At least minReplicas workers run."
 	}
+}
+
+// butNotReady tells which of the replicas that run are not ready: a probe says so, or their nodes are not heard of.
+func butNotReady(s *state.Snapshot) string {
+	var first *state.Replica
+	more := 0
+	for r := range s.Replicas() {
+		switch {
+		case r.Condition != state.Running || r.Pod.Ready:
+		case first == nil:
+			first = r
+		default:
+			more++
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	text := fmt.Sprintf(" Not ready: %s on %s", first.Slot, first.Pod.Node)
+	if node, inTrouble := s.NodeTrouble(first.Pod); inTrouble && node.IsNotReady() {
+		text += ", as its node is not ready"
+	}
+	if more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text + "."
 }
 
 func (c conditions) runningSince() time.Time {

@@ -126,7 +126,7 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 			steps = append(steps, FencePod{Name: p.Name, UID: p.UID})
 		}
 		if p.Deleted.IsZero() {
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why, Grace: graceOf(s, p, why)})
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: versionOf(p, why), Why: why, Grace: graceOf(s, p, why)})
 			continue
 		}
 		due := forceTime(s, p)
@@ -137,6 +137,15 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 		wake = state.Earliest(wake, state.Earliest(due, nextWord(s, p)))
 	}
 	return steps, wake
+}
+
+// versionOf returns the resourceVersion at which a pod is to be ended; empty for any. In a restart, the last word of a pod that runs
+// may tell what began it.
+func versionOf(p *state.Pod, why string) string {
+	if why == WhyPastLife && p.HasStarted() && p.CanRun() {
+		return p.Version
+	}
+	return ""
 }
 
 // graceOf returns how many seconds the pod has to end; nil for what its template says. In a restart the others have broken off what

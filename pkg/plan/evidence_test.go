@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -93,5 +94,22 @@ func TestAJobRunsWithoutItsEvaluator(t *testing.T) {
 	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionRunning)
 	if c == nil || c.Status != "True" || !strings.Contains(c.Message, "evaluator-0") {
 		t.Errorf("Running is %+v", c)
+	}
+}
+
+// What a pod says while it is told to end may explain the restart: one that runs is ended only as it was read, one that has nothing
+// more to say, or cannot, at any version.
+func TestARestartEndsARunningPodOnlyAsItWasRead(t *testing.T) {
+	past, job := builder.Life(0, 0), builder.Job("j", builder.Workers(2), builder.Attempt(1))
+	read := builder.Edit(func(pod *corev1.Pod) { pod.ResourceVersion = "7" })
+	for version, pod := range map[string]builder.SnapshotOption{
+		"7": builder.Running("worker", 0, past, read),
+		"":  builder.Failed("worker", 0, past, read, builder.Exit(1)),
+	} {
+		for _, step := range plan.Make(builder.Snapshot(job, pod)).Steps {
+			if d, is := step.(plan.DeletePod); is && d.Version != version {
+				t.Errorf("%v at version %q, want %q", d, d.Version, version)
+			}
+		}
 	}
 }

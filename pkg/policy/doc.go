@@ -18,6 +18,12 @@
 // Whether a replica is broken, runs or needs a node is not asked here: its row in the snapshot says so (state.Replica).
 //
 // Decisions, newest first:
+//   - An exit that no budget is left for fails the job at once, although its node's peer may be lost and not known to be for a minute:
+//     a rank that is silent because its node is gone looks like one that waits for its peers, and every job that fails for good would
+//     be told so a minute late.
+//   - A node that is back within seconds was never lost. That it forgot its containers (Unknown) is a loss, but when they ended is not
+//     known, so it takes no charge back from a follower that was heard first: an exit of its own a moment earlier would look the same.
+//   - A replica whose main container has ended and whose side-car runs on is deleted with its log, as it holds its node's resources.
 //   - A plain exit of a collective's rank waits for the others' words, at most two and a half seconds from the second in which it ended:
 //     the first rank that is heard is a follower more often than not, and what it says would be acted on for good. That needs no
 //     memory, as the exit's own time bounds it; nodes whose clocks are off are not waited for.

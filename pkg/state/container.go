@@ -23,6 +23,16 @@ func mainContainer(pod *corev1.Pod) string {
 	return pod.Spec.Containers[0].Name
 }
 
+// containersNotReady is why a kubelet calls a pod not ready of which some container is not.
+// Source: k8s.io/kubernetes/pkg/kubelet/status.
+const containersNotReady = "ContainersNotReady"
+
+// isMainReady reports whether the kubelet calls the main container ready.
+func isMainReady(pod *corev1.Pod) bool {
+	main := mainContainer(pod)
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == main && c.Ready })
+}
+
 // readExits takes over how the pod's containers ended. An init container counts only once the pod has failed of it: before that it
 // may be a side-car, which the kubelet restarts.
 func (p *Pod) readExits(pod *corev1.Pod) {

@@ -20,6 +20,7 @@ type Pod struct {
 
 	Node  string
 	Phase corev1.PodPhase
+	// Ready is whether the main container is ready and its node has not taken that back. Side-cars do not count.
 	Ready bool
 
 	// Created is when the API server took the pod.
@@ -159,7 +160,7 @@ func read(pod *corev1.Pod) Pod {
 	for _, c := range pod.Status.Conditions {
 		switch {
 		case c.Type == corev1.PodReady:
-			p.Ready = c.Status == corev1.ConditionTrue
+			p.Ready = c.Status == corev1.ConditionTrue || c.Reason == containersNotReady && isMainReady(pod)
 		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue:
 			p.Disruption = trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
 		}

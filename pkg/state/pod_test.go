@@ -27,6 +27,19 @@ func runs(name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 }
 
+func ready(name string) corev1.ContainerStatus {
+	c := runs(name)
+	c.Ready = true
+	return c
+}
+
+// notReady makes the pod one that is not ready for that reason.
+func notReady(reason string) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: reason})
+	})
+}
+
 // containers are the pod's, in the order of its spec.
 func containers(all ...corev1.ContainerStatus) builder.PodOption {
 	return builder.Edit(func(pod *corev1.Pod) {
@@ -97,6 +110,11 @@ func TestPodOf(t *testing.T) {
 			state.Pod{Node: "node-1", Waiting: state.Trouble{Reason: "ErrImagePull", Message: "denied"}}},
 		{"a pod that runs", corev1.PodRunning, []builder.PodOption{builder.Ready(), containers(runs("main"))},
 			state.Pod{Node: "n", Ready: true}},
+		{"a side-car has ended and the main container is ready", corev1.PodRunning,
+			[]builder.PodOption{notReady("ContainersNotReady"), containers(ready("a"), ended("b", 0, 3*second))}, state.Pod{Node: "n", Ready: true}},
+		{"the main container is not ready, a side-car is", corev1.PodRunning,
+			[]builder.PodOption{notReady("ContainersNotReady"), containers(runs("a"), ready("b"))}, state.Pod{Node: "n"}},
+		{"its node is not heard of any more", corev1.PodRunning, []builder.PodOption{notReady(""), containers(ready("a"))}, state.Pod{Node: "n"}},
 		{"a pod that succeeded", corev1.PodSucceeded, []builder.PodOption{builder.Exit(0), builder.At(9 * second)},
 			state.Pod{Node: "n", Ended: true, MainSucceeded: true, Finished: at(9 * second)}},
 		{"side-cars have failed, the main container has not", corev1.PodFailed,

@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+// A pod that was written to since it was read may have said how it ended: it stays until that is read. The other pods do not wait.
+func TestOnlyPodsThatHaveNotChangedAreEnded(t *testing.T) {
+	job, api := builder.Job("j", builder.Workers(3)), server.New(clock.RealClock{}).Client("test")
+	var steps []plan.Step
+	for i := range 3 {
+		pod := builder.Pod(job, state.Slot{Role: "worker", Index: i}, state.Life{}, corev1.PodRunning)
+		if err := api.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, plan.DeletePod{Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Why: plan.WhyPastLife})
+		if i == 0 {
+			pod.Status.Phase = corev1.PodFailed
+			if err := api.Status().Update(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).Act(t.Context(), job, steps)
+	if !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	var left corev1.PodList
+	if err := api.List(t.Context(), &left, client.InNamespace(job.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range left.Items {
+		pod := &left.Items[i]
+		if isChanged, isEnded := pod.Name == "j-worker-0", pod.DeletionTimestamp != nil; isChanged == isEnded {
+			t.Errorf("%s, %s: told to end %t", pod.Name, pod.Status.Phase, isEnded)
+		}
+	}
+}

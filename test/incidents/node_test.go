@@ -1,0 +1,85 @@
+//go:build nodes
+
+package incidents
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Each fault takes a node that holds some ranks away; the job has to run again on what is left of it, and say whose fault it was.
+var _ = Describe("A node that", Serial, func() {
+	DescribeTable("takes its ranks along", func(ctx SpecContext, fault, mend, reason string, made func() *v1alpha1.TrainingJob) {
+		train := submit(ctx, made())
+		train.runs(ctx, 0)
+		node := train.pod(ctx, 1).Spec.NodeName
+		DeferCleanup(func(ctx SpecContext) {
+			if mend != "" {
+				lab(ctx, "node", mend, node)
+			}
+			waitForNode(ctx, node)
+		})
+		began := time.Now()
+		lab(ctx, "node", fault, node)
+		train.becomes(ctx, "a loss is in the status", func(s *v1alpha1.TrainingJobStatus) bool {
+			return s.LastFailure != nil && s.LastFailure.Reason == reason && s.LastFailure.Node == node
+		})
+		lost := time.Since(began)
+		train.becomes(ctx, "all replicas run on other nodes", func(s *v1alpha1.TrainingJobStatus) bool {
+			return s.Phase == v1alpha1.PhaseRunning && s.ReadyReplicas == s.Replicas
+		})
+		AddReportEntry(CurrentSpecReport().LeafNodeText, fmt.Sprintf("loss told after %s, all run after %s", lost.Round(100*time.Millisecond), time.Since(began).Round(100*time.Millisecond)))
+		for _, incident := range train.seen.Status.Incidents {
+			Expect(incident.Charged).To(BeFalse(), "%s: %s", incident.Pod, incident.Message)
+		}
+		Expect(train.seen.Status.AvoidedNodes).To(HaveLen(1))
+		Expect(train.seen.Status.AvoidedNodes[0].Name).To(Equal(node))
+	},
+		Entry("a collective on a node that dies", "kill", "boot", v1alpha1.ReasonNodeLost, fourRanks),
+		Entry("a collective on a node that is cut off", "cut", "heal", v1alpha1.ReasonNodeLost, fourRanks),
+		Entry("a collective on a node that stands still", "freeze", "thaw", v1alpha1.ReasonNodeLost, fourRanks),
+		Entry("a parameter-server job on a node that dies", "kill", "boot", v1alpha1.ReasonNodeLost, servers),
+	)
+
+	It("is back before anybody calls it lost has its ranks started again", func(ctx SpecContext) {
+		train := submit(ctx, fourRanks())
+		train.runs(ctx, 0)
+		node := train.pod(ctx, 1).Spec.NodeName
+		DeferCleanup(func(ctx SpecContext) { waitForNode(ctx, node) })
+		lab(ctx, "node", "reboot", node)
+		train.becomes(ctx, "a later attempt runs", func(s *v1alpha1.TrainingJobStatus) bool {
+			return s.Attempt > 0 && s.Phase == v1alpha1.PhaseRunning && s.ReadyReplicas == s.Replicas
+		})
+	})
+})
+
+func fourRanks() *v1alpha1.TrainingJob { return collective(4) }
+
+func servers() *v1alpha1.TrainingJob {
+	return newJob(v1alpha1.TensorFlow, map[v1alpha1.Role]int32{v1alpha1.Chief: 1, v1alpha1.Worker: 2, v1alpha1.PS: 1})
+}
+
+// waitForNode waits until the node takes pods again.
+func waitForNode(ctx context.Context, name string) {
+	GinkgoHelper()
+	Eventually(func() bool {
+		var node corev1.Node
+		if kube.Get(ctx, client.ObjectKey{Name: name}, &node) != nil {
+			return false
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady {
+				return c.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0
+			}
+		}
+		return false
+	}).WithTimeout(2*time.Minute).Should(BeTrue(), "%s is ready again", name)
+}
