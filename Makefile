@@ -131,8 +131,12 @@ image: ## build the container images with Docker: the operator's and that of Kue
 ##@ Try it
 
 .PHONY: demo
-demo: bin/lab bin/operator bin/demo ## show what the operator does, on a lab of its own that ends with it
-	bin/demo --lab bin/lab --operator bin/operator --crds manifests/crd --examples examples
+demo: bin/lab bin/operator bin/demo $(if $(filter 0,$(REAL)),,real bin/images/hello-ps.tar) ## show what the operator does, on a lab of its own that ends with it; REAL=1: on real nodes, which train
+	bin/demo --lab bin/lab --operator bin/operator --crds manifests/crd --examples examples \
+	  $(if $(filter 0,$(REAL)),,--image bin/images/hello-ps.tar)
+
+bin/images/hello-ps.tar: $(wildcard examples/hello-ps/*) | bin/lab
+	bin/lab image build examples/hello-ps --tag ghcr.io/trainingjob/examples/hello-ps:v1 -o $@
 
 .PHONY: lab
 lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
