@@ -28,16 +28,9 @@ func Down(path string, keepFiles bool, out io.Writer) error {
 	if up := state.Up; up != nil && up.Alive() {
 		return fmt.Errorf("lab up (pid %d) is still starting the lab in %s; interrupt it (Ctrl-C) or wait for it", up.PID, dir)
 	}
-	started, err := dir.started(state)
-	if err != nil {
-		return err
-	}
-	if err := stopAll(started, func(p process.Process) {
+	if err := dir.end(state, func(p process.Process) {
 		fmt.Fprintf(out, "%s ended (pid %d)\n", p.Name, p.PID)
 	}); err != nil {
-		return err
-	}
-	if err := state.releaseReal(); err != nil {
 		return err
 	}
 	if keepFiles {
@@ -49,6 +42,18 @@ func Down(path string, keepFiles bool, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "the lab in %s is gone\n", dir)
 	return nil
+}
+
+// end ends the lab's processes, telling of each, and then removes what real nodes have left on the machine.
+func (d Dir) end(state State, ended func(process.Process)) error {
+	started, err := d.started(state)
+	if err != nil {
+		return err
+	}
+	if err := stopAll(started, ended); err != nil {
+		return err
+	}
+	return state.releaseReal()
 }
 
 // started returns the processes of the lab: those of its state, and one that a killed lab up had just started and not yet recorded.
