@@ -72,6 +72,7 @@ verify: generate ## fail if generated files, go.mod or the format of the code ar
 lint: ## run golangci-lint on the modules that have code of ours
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
 	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/lab/dns && $(as_built) ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
@@ -131,8 +132,12 @@ image: ## build the container images with Docker: the operator's and that of Kue
 ##@ Try it
 
 .PHONY: demo
-demo: bin/lab bin/operator bin/demo ## show what the operator does, on a lab of its own that ends with it
-	bin/demo --lab bin/lab --operator bin/operator --crds manifests/crd --examples examples
+demo: bin/lab bin/operator bin/demo $(if $(filter 0,$(REAL)),,real bin/images/hello-ps.tar) ## show what the operator does, on a lab of its own that ends with it; REAL=1: on real nodes, which train
+	bin/demo --lab bin/lab --operator bin/operator --crds manifests/crd --examples examples \
+	  $(if $(filter 0,$(REAL)),,--image bin/images/hello-ps.tar)
+
+bin/images/hello-ps.tar: $(wildcard examples/hello-ps/*) | bin/lab
+	bin/lab image build examples/hello-ps --tag ghcr.io/trainingjob/examples/hello-ps:v1 -o $@
 
 .PHONY: lab
 lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // lab is the lab that the demo runs on.
@@ -14,9 +15,12 @@ type lab struct{ binary, dir string }
 func (l lab) kubeconfig() string { return filepath.Join(l.dir, "kubeconfig") }
 
 func (l lab) up(ctx context.Context, o options) error {
-	fmt.Println("Starting Kubernetes on this machine, with 16 fake nodes of 8 GPUs each and the operator:")
-	cmd := exec.CommandContext(ctx, l.binary, "up", "--dir", l.dir, "--nodes", "16", "--gpus", "8",
-		"--crds", o.crds, "--operator", o.operator)
+	what, nodes := "16 fake nodes of 8 GPUs each", []string{"--nodes", "16", "--gpus", "8"}
+	if o.image != "" {
+		what, nodes = "2 real nodes", []string{"--nodes", "0", "--real", "2", "--image", o.image}
+	}
+	fmt.Printf("Starting Kubernetes on this machine, with %s and the operator:\n", what)
+	cmd := exec.CommandContext(ctx, l.binary, append([]string{"up", "--dir", l.dir, "--crds", o.crds, "--operator", o.operator}, nodes...)...)
 	cmd.Stderr = os.Stderr
 	if out, err := cmd.Output(); err != nil {
 		return fmt.Errorf("starting the lab: %w\n%s", err, out)
@@ -32,10 +36,33 @@ func (l lab) down() error {
 	return nil
 }
 
+// run runs a command of the lab on it.
+func (l lab) run(ctx context.Context, args ...string) error {
+	if out, err := exec.CommandContext(ctx, l.binary, append(args, "--dir", l.dir)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("lab %s: %w\n%s", args[0], err, out)
+	}
+	return nil
+}
+
+// kubectl is a command of the lab's kubectl.
+func (l lab) kubectl(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, l.binary, append([]string{"kubectl", "--kubeconfig", l.kubeconfig()}, args...)...)
+}
+
+// apply does what kubectl apply -f does; "-" is the given text.
+func (l lab) apply(ctx context.Context, file, text string) error {
+	cmd := l.kubectl(ctx, "apply", "-f", file)
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("applying %s: %w\n%s", file, err, out)
+	}
+	return nil
+}
+
 // table prints what kubectl get tj shows in the end.
 func (l lab) table(ctx context.Context) error {
 	fmt.Println("\n$ kubectl get tj -o wide")
-	cmd := exec.CommandContext(ctx, l.binary, "kubectl", "--kubeconfig", l.kubeconfig(), "get", "tj", "-o", "wide")
+	cmd := l.kubectl(ctx, "get", "tj", "-o", "wide")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("listing the jobs: %w", err)

@@ -1,5 +1,6 @@
 // Command demo shows what the operator does: on a lab of its own it submits three of the examples, breaks replicas, and
-// tells what happened and why, one line an event. It exits with status 1 if anything came out otherwise than it should.
+// tells what happened and why, one line an event. With an image of examples/hello-ps it does so on real nodes, where the example
+// trains. It exits with status 1 if anything came out otherwise than it should.
 package main
 
 import (
@@ -16,10 +17,12 @@ import (
 )
 
 // patience bounds the whole demo, without the lab's start.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 type options struct {
 	lab, operator, crds, examples string
+	// image is the archive of the image of examples/hello-ps, for the demo on real nodes.
+	image string
 }
 
 func main() {
@@ -43,6 +46,7 @@ func command() *cobra.Command {
 	cmd.Flags().StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
 	cmd.Flags().StringVar(&o.crds, "crds", "manifests/crd", "file or folder with the CRD")
 	cmd.Flags().StringVar(&o.examples, "examples", "examples", "folder with the examples")
+	cmd.Flags().StringVar(&o.image, "image", "", "archive with the image of examples/hello-ps: the demo is on real nodes then (root, Debian or Ubuntu)")
 	return cmd
 }
 
@@ -57,7 +61,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err := l.up(ctx, o); err != nil {
 		return err
 	}
-	playErr := play(ctx, l.kubeconfig(), o.examples)
+	playErr := play(ctx, l, o)
 	if err := l.table(ctx); err != nil {
 		return errors.Join(playErr, err)
 	}
@@ -68,12 +72,15 @@ func run(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-func play(ctx context.Context, kubeconfig, examples string) error {
+func play(ctx context.Context, l lab, o options) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s, err := newStage(ctx, kubeconfig, examples)
+	s, err := newStage(ctx, l.kubeconfig(), o.examples)
 	if err != nil {
 		return err
+	}
+	if o.image != "" {
+		return s.train(ctx, l)
 	}
 	return s.play(ctx)
 }

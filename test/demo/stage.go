@@ -34,6 +34,8 @@ type stage struct {
 	client   client.WithWatch
 	examples string
 	timeline *timeline
+	// exit ends a pod with a code.
+	exit func(context.Context, *corev1.Pod, string) error
 }
 
 func newStage(ctx context.Context, kubeconfig, examples string) (*stage, error) {
@@ -54,7 +56,9 @@ func newStage(ctx context.Context, kubeconfig, examples string) (*stage, error) 
 		return nil, fmt.Errorf("connecting to the lab: %w", err)
 	}
 	t := &timeline{began: time.Now(), told: map[string]bool{}}
-	return &stage{client: c, examples: examples, timeline: t}, t.follow(ctx, c)
+	s := &stage{client: c, examples: examples, timeline: t}
+	s.exit = s.exitOnFakeNode
+	return s, t.follow(ctx, c)
 }
 
 // submit creates the job of an example and waits until it runs.
@@ -148,8 +152,8 @@ func (a *act) endWorkers(ctx context.Context) error {
 	return nil
 }
 
-// exit makes a fake node end the pod with a code.
-func (a *act) exit(ctx context.Context, pod *corev1.Pod, code string) error {
+// exitOnFakeNode makes a fake node end the pod with a code.
+func (s *stage) exitOnFakeNode(ctx context.Context, pod *corev1.Pod, code string) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, exitCode, code)
-	return a.client.Patch(ctx, pod, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	return s.client.Patch(ctx, pod, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }

@@ -25,11 +25,12 @@ func newCommand() *cobra.Command {
 processes of this machine, with fake GPU nodes that do to pods what annotations on the
 pods say (run for so long, exit with this code, never start, never go away ...): see
 test/lab/README.md for all of them. No container runtime and no network are needed.
+With --real there are real nodes beside them, whose pods run: as root, on Debian or Ubuntu.
 
 This binary is also each of these programs itself, and kubectl:
 
   lab kubectl get nodes
-  lab etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kwok --help`,
+  lab etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kwok|kubelet --help`,
 		Example: `  lab up --nodes 16 --crds manifests/crd --operator bin/operator
   . .lab/env && kubectl get nodes
   lab down`,

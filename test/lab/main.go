@@ -1,7 +1,7 @@
 //go:build linux
 
 // Lab is a Kubernetes cluster for tests on one machine: a real control plane and fake GPU
-// nodes, without containers and without network. README.md tells how to use it.
+// nodes, without containers and without network; real nodes beside them if asked for. README.md tells how to use it.
 //
 // The one binary is also every program of the cluster, chosen by its first argument or by
 // the name it was called with:
@@ -9,7 +9,11 @@
 //	component  etcd, kube-apiserver ... as functions
 //	process    start a program that outlives this one, find it again, end it
 //	stages     what fake nodes and their pods do (kwok's Stages)
-//	cluster    up, down, add-nodes: all of these put together
+//	realnode   a node with a kubelet and containerd, in namespaces of its own
+//	network    the bridge, links and addresses of real nodes
+//	debian     what real nodes run, as packages that are not installed
+//	archive    image archives
+//	cluster    up, down, add-nodes, node, pod: all of these put together
 package main
 
 import (

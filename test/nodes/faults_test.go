@@ -75,8 +75,7 @@ var _ = Describe("A real node", Serial, func() {
 
 	It("is lost while it is frozen, and its pods stand still", func(ctx context.Context) {
 		pod := onNode("frozen", "real-1", corev1.EnvVar{Name: "STEP_TIME", Value: "10ms"})
-		// It stays, for its log.
-		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		tolerant(pod)
 		run(ctx, pod)
 		lab.run("node", "freeze", "real-1")
 		Eventually(ready).WithContext(ctx).WithArguments("real-1").Should(Equal(corev1.ConditionUnknown))

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/trainingjob/operator/test/lab/process"
 )
 
 // Dir is a lab's work folder; every file of a lab lies in it.
@@ -35,7 +37,7 @@ func (d Dir) prepare() error {
 		return fmt.Errorf("a lab already runs in %s (%s); end it first: make lab-down, or lab down --dir %s",
 			d, describe(state.alive()), d)
 	case err == nil:
-		if err := errors.Join(state.releaseReal(), d.clear()); err != nil {
+		if err := errors.Join(d.end(state, func(process.Process) {}), d.clear()); err != nil {
 			return fmt.Errorf("cleaning up after the dead lab in %s: %w", d, err)
 		}
 	case !errors.Is(err, fs.ErrNotExist):

@@ -28,12 +28,9 @@ func Down(path string, keepFiles bool, out io.Writer) error {
 	if up := state.Up; up != nil && up.Alive() {
 		return fmt.Errorf("lab up (pid %d) is still starting the lab in %s; interrupt it (Ctrl-C) or wait for it", up.PID, dir)
 	}
-	if err := stopAll(state.Processes, func(p process.Process) {
+	if err := dir.end(state, func(p process.Process) {
 		fmt.Fprintf(out, "%s ended (pid %d)\n", p.Name, p.PID)
 	}); err != nil {
-		return err
-	}
-	if err := state.releaseReal(); err != nil {
 		return err
 	}
 	if keepFiles {
@@ -45,6 +42,35 @@ func Down(path string, keepFiles bool, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "the lab in %s is gone\n", dir)
 	return nil
+}
+
+// end ends the lab's processes, telling of each, and then removes what real nodes have left on the machine.
+func (d Dir) end(state State, ended func(process.Process)) error {
+	started, err := d.started(state)
+	if err != nil {
+		return err
+	}
+	if err := stopAll(started, ended); err != nil {
+		return err
+	}
+	return state.releaseReal()
+}
+
+// started returns the processes of the lab: those of its state, and one that a killed lab up had just started and not yet recorded.
+func (d Dir) started(state State) ([]process.Process, error) {
+	found, err := process.StartedIn(string(d))
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(state.Processes)
+	for _, p := range found {
+		if !slices.ContainsFunc(all, func(recorded process.Process) bool {
+			return recorded.PID == p.PID && recorded.StartTicks == p.StartTicks
+		}) {
+			all = append(all, p)
+		}
+	}
+	return all, nil
 }
 
 // stopAll ends processes in the reverse order of their start: nothing outlives what it

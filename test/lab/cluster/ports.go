@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// Ports are those that a lab listens on, all of 127.0.0.1.
+// Ports are those that a lab listens on, all of 127.0.0.1; the API server of a lab with real nodes listens elsewhere (State.apiServer).
 type Ports struct {
 	Etcd              int `json:"etcd"`
 	EtcdPeer          int `json:"etcdPeer"`

@@ -67,18 +67,26 @@ func (o Options) checkReal() error {
 	if err := packages.Check(); err != nil {
 		return err
 	}
+	if err := checkPrograms(); err != nil {
+		return err
+	}
+	for _, path := range o.Images {
+		if _, err := archive.Read(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPrograms returns an error if make has not built what real nodes need.
+func checkPrograms() error {
 	for _, name := range programsOfReal {
 		path, err := beside(name)
 		if err != nil {
 			return err
 		}
 		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("--real %d: %w (make real makes it)", o.Real, err)
-		}
-	}
-	for _, path := range o.Images {
-		if _, err := archive.Read(path); err != nil {
-			return err
+			return fmt.Errorf("looking for a program of real nodes: %w (make real makes it)", err)
 		}
 	}
 	return nil

@@ -104,8 +104,11 @@ func (c Cache) unpack(ctx context.Context, say func(format string, args ...any))
 	var versions strings.Builder
 	for _, name := range packages {
 		files, err := filepath.Glob(filepath.Join(string(c), "archives", name+"_*.deb"))
-		if err != nil || len(files) != 1 {
-			return fmt.Errorf("apt-get has downloaded %d files for package %s, want 1 (%v)", len(files), name, err)
+		if err != nil {
+			return fmt.Errorf("looking for package %s: %w", name, err)
+		}
+		if len(files) != 1 {
+			return fmt.Errorf("apt-get has downloaded %d files for package %s, want 1", len(files), name)
 		}
 		version, err := output(exec.CommandContext(ctx, "dpkg-deb", "--field", files[0], "Version"))
 		if err != nil {

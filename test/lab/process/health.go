@@ -45,7 +45,7 @@ func (c *Child) WaitHealthy(ctx context.Context, health Health) error {
 	}
 }
 
-// healthClient accepts any certificate: it talks to 127.0.0.1 only, and some components
+// healthClient accepts any certificate: it talks to this machine only, and some components
 // make their certificate up in memory.
 var healthClient = &http.Client{
 	Timeout:   5 * time.Second,

@@ -55,6 +55,7 @@ func Start(program Program) (*Child, error) {
 	command.Args = append([]string{program.Name}, program.Args...)
 	command.Dir = filepath.Dir(program.Log)
 	command.Stdout, command.Stderr = log, log
+	command.Env = append(os.Environ(), mark(command.Dir))
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: program.Namespaces}
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program.Name, err)

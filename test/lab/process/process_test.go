@@ -77,3 +77,18 @@ func TestWaitHealthyTellsWhyNot(t *testing.T) {
 		t.Errorf("want the endpoint's answer and log, got %v", err)
 	}
 }
+
+func TestAProcessIsFoundThatNobodyHasRecorded(t *testing.T) {
+	child := start(t, "sleep 60; :")
+	found, err := StartedIn(filepath.Dir(child.Log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The shell's own child has the mark as well, and ends with the shell.
+	if len(found) != 1 || found[0].PID != child.PID || found[0].StartTicks != child.StartTicks || found[0].Name != "probe" {
+		t.Errorf("found %+v, want probe with pid %d alone", found, child.PID)
+	}
+	if others, err := StartedIn(t.TempDir()); err != nil || len(others) > 0 {
+		t.Errorf("in another folder: found %+v, %v", others, err)
+	}
+}

@@ -73,7 +73,7 @@ func Freeze(init int) error {
 // isStill reports whether a process is stopped or has ended.
 func isStill(pid int) bool {
 	state, _, _ := strings.Cut(status(pid, "State"), " ")
-	return state == "" || strings.Contains("TtZX", state)
+	return slices.Contains([]string{"", "T", "t", "Z", "X"}, state)
 }
 
 // Thaw lets the processes of a frozen node go on.

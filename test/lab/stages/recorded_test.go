@@ -22,7 +22,9 @@ import (
 //
 //	phase[(reason)] [deleting GRACE] container=state ... ready=status[:reason] sandbox=status
 //
-// where "never" stands for an end without a time. Versions of a pod's start are left out: a fake node takes no time for it.
+// where "never" stands for an end without a time. Versions of a pod's start are left out: a fake node takes no time for it. So are those
+// in which a container that is deleted before it ran waits for ContainerCreating again: nothing is decided from them. What was recorded is
+// compared with kubelets of today by test/nodes.
 var recorded = []struct {
 	name string
 	pod  *corev1.Pod
@@ -70,6 +72,9 @@ var recorded = []struct {
 	}},
 	{"evicted for its own storage", pod(corev1.PodRunning, "evict", `Usage of EmptyDir volume "scratch" exceeds the limit "5Mi".`), 0, []string{
 		"Failed(Evicted) main=137:Error ready=False:PodFailed sandbox=False",
+	}},
+	{"evicted for its own storage, and obeys SIGTERM", pod(corev1.PodRunning, "evict", "too much", "exit-code", "143"), 0, []string{
+		"Failed(Evicted) main=143:Error ready=False:PodFailed sandbox=False",
 	}},
 	{"its node was rebooted", pod(corev1.PodPending, "exit-code", "255", "exit-reason", "Unknown"), 0, []string{
 		"Running main=running ready=True sandbox=True",

@@ -79,6 +79,14 @@ func held(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
+// marked is how the controller manager leaves the pod of a node that is silent.
+func marked(pod *corev1.Pod) *corev1.Pod { return notReady(pod, "") }
+
+func notReady(pod *corev1.Pod, reason string) *corev1.Pod {
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: reason}}
+	return pod
+}
+
 func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 	all := load(t, "Pod") // before the times below are taken, as that takes a while
 	ago := func(d time.Duration) string { return time.Now().Add(-d).Format(time.RFC3339Nano) }
@@ -114,6 +122,14 @@ func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 		{"deleted, and has its phase", deleted(ended(pod(corev1.PodFailed)), 30, 0), "pod-gone", 300 * time.Millisecond},
 		{"never to terminate, ended", deleted(ended(pod(running, "never-terminate", "true")), 30, 0), "pod-rest", forEver},
 		{"never to terminate", deleted(pod(running, "never-terminate", "true", "exit-code", "1"), 30, 0), "pod-rest", forEver},
+		{"marked while its node was silent", marked(pod(running, "run-for", "3s")), "pod-ready-again", 0},
+		{"marked, and to run for ever", marked(pod(running)), "pod-ready-again", 0},
+		{"marked and deleted", marked(deleted(pod(running), 30, 0)), "pod-ready-again", 0},
+		{"marked and deleted, never to terminate", marked(deleted(pod(running, "never-terminate", "true"), 30, 0)), "pod-ready-again", 0},
+		{"marked and deleted by force, held by a finalizer", marked(held(deleted(pod(running), 0, 0))), "pod-rest", forEver},
+		{"marked, and has ended", marked(ended(pod(running))), "pod-end", 0},
+		{"marked, and has failed", marked(pod(corev1.PodFailed)), "pod-rest", forEver},
+		{"not ready for a reason", notReady(pod(running), "ContainersNotReady"), "pod-rest", forEver},
 		{"deleted by force, held by a finalizer", held(deleted(pod(running), 0, 0)), "pod-rest", forEver},
 		{"its end was cut off by the API server's", deleted(pod(running), 0, 0), "pod-terminate-again", 5 * time.Second},
 	} {

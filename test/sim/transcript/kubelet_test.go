@@ -95,6 +95,26 @@ func TestKubelet(t *testing.T) {
 	}
 }
 
+// The controller manager marks the pods of a silent node as not ready; the kubelet that is back says that they are (test/nodes).
+func TestAPodIsReadyAgainWhenItsNodeIsBack(t *testing.T) {
+	w, pod, _ := newPod(nil)
+	now := func() *corev1.Pod { return w.Server.Get(server.Pods, pod.Namespace, pod.Name).(*corev1.Pod) }
+	isReady := func() bool {
+		return slices.ContainsFunc(now().Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+	}
+	if !isReady() {
+		t.Fatal("it should be ready at first")
+	}
+	if w.FailNode(now().Spec.NodeName); isReady() {
+		t.Error("ready while its node is silent")
+	}
+	if w.ReviveNode(now().Spec.NodeName); !isReady() {
+		t.Error("not ready though its node is back")
+	}
+}
+
 // newPod returns a world with one pod, which runs unless something keeps it from that, and its story.
 func newPod(prepare func(*world.World, *corev1.Pod)) (*world.World, *corev1.Pod, *story) {
 	w, told := world.New(), &story{}

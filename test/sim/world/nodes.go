@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +51,19 @@ func (w *World) ReviveNode(name string) {
 	node := w.node(name).DeepCopy()
 	node.Spec.Taints = nil
 	w.must(&server.Request{User: NodeController, Verb: server.Update, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: node})
+	for _, pod := range w.Pods() {
+		if pod.Spec.NodeName == name && isMarked(pod) {
+			w.writePod(Kubelet, pod, w.setReady)
+		}
+	}
+}
+
+// isMarked reports whether the pod runs and FailNode has said that it is not ready. The kubelet that is back says otherwise, also
+// of a pod that is being deleted (test/nodes).
+func isMarked(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodRunning && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == ""
+	})
 }
 
 // DeleteNode takes a node away for good; the pods on it are removed some time later.
