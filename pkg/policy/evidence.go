@@ -81,6 +81,7 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *Incident {
 		o := newIncident(s, failureOf(s, ended), i.Scope, p)
 		switch {
 		case o.Reason == v1alpha1.ReasonDeleted: // it was known when the restart was ordered
+		case isForgotten(&o.Failure) && !p.Deleted.IsZero(): // it was told to end: what it had done by then nobody knows
 		case explainsFailure(s, &o.Failure, i.Time.Add(-time.Second)): // before it: to the second, nobody knows which was first
 			return &o
 		case isTrueExit(s, i, p, o.Cause) && (best == nil || o.Time.Before(&best.Time)):
@@ -88,6 +89,12 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *Incident {
 		}
 	}
 	return best
+}
+
+// isForgotten reports whether the node does not know any more how the container ended, as after a reboot. Its time is that of the
+// look, by the node's own clock.
+func isForgotten(f *v1alpha1.Failure) bool {
+	return f.Reason == "Unknown" || f.Reason == "ContainerStatusUnknown"
 }
 
 // asEnded returns the pod as it would be had the restart not deleted it, and had nobody come for it after it had exited: what

@@ -118,6 +118,10 @@ func TestALossThatShowsLateTakesTheIncidentOver(t *testing.T) {
 		{"a late taint on a pod that had failed before is none, but its exit is", restarted(),
 			seen(builder.Failed("worker", 2, past, builder.Exit(1), builder.At(20*second), builder.Disrupted("DeletionByTaintManager", 210*second)), builder.Now(300*second)),
 			[]string{"worker-2 Retryable Error charged"}},
+		{"an end before it that its node has forgotten, as after a reboot", restarted(),
+			seen(builder.Failed("worker", 2, past, builder.ExitSaying(255, "Unknown", ""), builder.At(20*second))), []string{"worker-2 Infrastructure Unknown free"}},
+		{"a forgotten end of a pod that was told to end: clocks differ", restarted(),
+			seen(builder.Failed("worker", 2, past, builder.ExitSaying(255, "Unknown", ""), builder.At(20*second), builder.DeletedAt(33*second))), nil},
 		{"the node of the pod that the incident began with", restarted(), seen(builder.Running("worker", 0, past), builder.NodeLost("node-worker-0", 50*second), builder.Now(75*second)),
 			[]string{"worker-0 Infrastructure NodeLost free"}},
 	})
