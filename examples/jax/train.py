@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 
 signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # until the training begins there is nothing to save
 import jax
@@ -113,4 +114,9 @@ def main():
     sys.exit(0 if loss < GOOD_LOSS else f"the loss should be below {GOOD_LOSS}")
 
 
-main()
+try:
+    main()
+except Exception:
+    traceback.print_exc()
+    sys.stderr.flush()
+    os._exit(1)  # at once: leaving in order would wait for a process that is dead

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 
+signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # until the training begins there is nothing to save
 import torch
 import torch.distributed as dist
 
@@ -75,7 +76,6 @@ def batch(seed, size):
 
 
 def main():
-    signal.signal(signal.SIGTERM, on_sigterm)
     say("waits for the other ranks")
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=datetime.timedelta(minutes=2))
     say("met the other ranks")
@@ -84,6 +84,7 @@ def main():
     step = load(model, optimizer)
     dist.barrier()  # nobody saves, and so removes old checkpoints, while another rank still reads one
     parallel = torch.nn.parallel.DistributedDataParallel(model)
+    signal.signal(signal.SIGTERM, on_sigterm)
     while step < STEPS and not told_to_end:
         x, y = batch(step * world + rank, 64)
         loss = torch.nn.functional.mse_loss(parallel(x), y)
