@@ -26,7 +26,7 @@ func imageCommand() *cobra.Command {
 		Use:   "image",
 		Short: "Images of real nodes",
 	}
-	command.AddCommand(imageImportCommand())
+	command.AddCommand(imageBuildCommand(), imageImportCommand())
 	return command
 }
 

@@ -1,9 +1,12 @@
+//go:build linux
+
 package image
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/compression"
@@ -12,7 +15,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"runtime"
 )
 
 // keyLabel is where an image says from which steps and files it was made.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package image
 
 import (
@@ -7,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
@@ -54,9 +55,6 @@ func Build(ctx context.Context, o Options, out io.Writer) error {
 
 // possible returns a sentence for people where an image cannot be built.
 func possible() error {
-	if runtime.GOOS != "linux" {
-		return fmt.Errorf("images are built on Linux only; elsewhere use docker build")
-	}
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("building an image mounts file systems and changes the root folder: run it as root, or use docker build")
 	}
