@@ -1,0 +1,107 @@
+//go:build frameworks
+
+package frameworks
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// An example is a folder of examples/.
+type example struct {
+	name string
+	// goodLoss is what the model must reach, with a fault and without one. The noise in the data alone makes half of it, so
+	// a model that has lost steps and not made up for them shows.
+	goodLoss float64
+	// victim is the replica that faults hit.
+	victim victim
+	// server, if there is one, holds parameters.
+	server *victim
+	// notRun says why the example cannot run here; empty if it can.
+	notRun string
+}
+
+// A victim is a replica and what must be restarted when it is lost.
+type victim struct {
+	role  v1alpha1.Role
+	index int32
+	scope v1alpha1.RestartScope
+}
+
+func (v victim) String() string {
+	return fmt.Sprintf("%s-%d", strings.ToLower(string(v.role)), v.index)
+}
+
+var (
+	rank1        = victim{v1alpha1.Worker, 0, v1alpha1.ScopeJob} // of a job with a master
+	worker1      = victim{v1alpha1.Worker, 1, v1alpha1.ScopeJob}
+	loneWorker   = victim{v1alpha1.Worker, 1, v1alpha1.ScopeReplica}
+	server0      = victim{v1alpha1.PS, 0, v1alpha1.ScopeJob}
+	examplesHere = []example{
+		{name: "hello-ps", goodLoss: 0.02, victim: loneWorker, server: &server0},
+		{name: "pytorch-ddp", goodLoss: 0.02, victim: worker1},
+		{name: "tensorflow-ps", goodLoss: 0.02, victim: loneWorker, server: &server0},
+		{name: "tensorflow-multiworker", goodLoss: 0.02, victim: worker1},
+		{name: "jax", goodLoss: 0.02, victim: worker1},
+		{name: "pytorch-elastic", goodLoss: 0.02, victim: loneWorker},
+		{name: "mpi", goodLoss: 0.02, victim: worker1},
+		{name: "xgboost", goodLoss: 0.2, victim: worker1},
+		{name: "lightgbm", goodLoss: 0.2, victim: worker1},
+		{name: "paddle", goodLoss: 0.02, victim: worker1},
+		{name: "pytorch-fsdp", goodLoss: 0.02, victim: rank1, notRun: "Debian's PyTorch 1.13 cannot import FSDP with Python 3.11, " +
+			"and the packages of newer ones for CPUs are on no registry that is reached here"},
+	}
+)
+
+var _ = Describe("", func() {
+	for _, e := range examplesHere {
+		Describe(e.name, Ordered, ContinueOnFailure, Label(e.name), func() {
+			BeforeAll(func() {
+				if e.notRun != "" {
+					Skip(e.notRun)
+				}
+				e.bringImage()
+			})
+			BeforeEach(nodesAreWell)
+
+			It("trains to the expected loss", Label("plain"), func(ctx SpecContext) {
+				r := begin(ctx, e, e.victim, fault{})
+				r.ends()
+				Expect(r.job().Status.Restarts).To(BeZero(), "restarts")
+				figures.start(r)
+			}, SpecTimeout(5*time.Minute))
+
+			for _, f := range faults {
+				hit := e.victim
+				if f.stalls && e.server != nil {
+					hit = *e.server // a worker that hangs does not keep the others from training
+				}
+				It(fmt.Sprintf("goes on when %s of %s", f.name, hit), Label(f.label), func(ctx SpecContext) {
+					breaks(ctx, e, hit, f)
+				}, SpecTimeout(8*time.Minute))
+			}
+			if e.server != nil {
+				It(fmt.Sprintf("goes on when %s of %s", killed.name, e.server), Label(killed.label), func(ctx SpecContext) {
+					breaks(ctx, e, *e.server, killed)
+				}, SpecTimeout(8*time.Minute))
+			}
+		})
+	}
+})
+
+// bringImage builds the image and loads it into the nodes. The archive is as large as the image, so it does not stay.
+func (e example) bringImage() {
+	GinkgoHelper()
+	archive := filepath.Join(root, "bin/images", e.name+".tar")
+	lab("image", "build", "examples/"+e.name, "--tag", "ghcr.io/trainingjob/examples/"+e.name+":v1", "-o", archive)
+	lab("image", "import", "--dir", labDir, archive)
+	Expect(os.Remove(archive)).To(Succeed())
+}
