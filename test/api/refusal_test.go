@@ -5,6 +5,7 @@ package api_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,12 +160,16 @@ func TestABadJobIsRefusedWithASentenceThatSaysWhatToWrite(t *testing.T) {
 }
 
 func TestEveryExampleIsAccepted(t *testing.T) {
-	files, err := filepath.Glob("../../examples/*.yaml")
-	if err != nil || len(files) == 0 {
+	alone, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil || len(alone) == 0 {
 		t.Fatalf("no examples found: %v", err)
 	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+	withPrograms, err := filepath.Glob("../../examples/*/*.yaml")
+	if err != nil || len(withPrograms) == 0 {
+		t.Fatalf("no examples with programs found: %v", err)
+	}
+	for _, file := range slices.Concat(alone, withPrograms) {
+		t.Run(strings.TrimPrefix(strings.TrimSuffix(file, ".yaml"), "../../examples/"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

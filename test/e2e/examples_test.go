@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -19,12 +23,13 @@ import (
 )
 
 var _ = Describe("The example", Serial, func() {
-	files, err := filepath.Glob("../../examples/*.yaml")
-	if err != nil || len(files) == 0 {
+	alone, err := filepath.Glob("../../examples/*.yaml")
+	withPrograms, err2 := filepath.Glob("../../examples/*/*.yaml")
+	if err := errors.Join(err, err2); err != nil || len(alone) == 0 || len(withPrograms) == 0 {
 		panic("there are no examples in ../../examples: run the suite in test/e2e")
 	}
-	for _, file := range files {
-		It(filepath.Base(file)+" works as it is", needs(file), func() {
+	for _, file := range slices.Concat(alone, withPrograms) {
+		It(strings.TrimPrefix(file, "../../examples/")+" works as it is", needs(file), func() {
 			gpusAreFree()
 			example := applyExample(file)
 			j := &submitted{name: example.GetName(), generation: 1}
@@ -63,6 +68,9 @@ func applyExample(file string) *unstructured.Unstructured {
 		example := &unstructured.Unstructured{}
 		Expect(yaml.Unmarshal([]byte(document), &example.Object)).To(Succeed())
 		example.SetNamespace(here.namespace)
+		if example.GetKind() == "PersistentVolumeClaim" {
+			provide(example.GetName())
+		}
 		Expect(kube.Create(here.ctx, example, client.FieldValidation("Strict"))).To(Succeed())
 		if example.GetKind() == v1alpha1.Kind {
 			job = example
@@ -70,4 +78,20 @@ func applyExample(file string) *unstructured.Unstructured {
 	}
 	Expect(job).NotTo(BeNil(), "%s has no TrainingJob", file)
 	return job
+}
+
+// provide makes a volume for a claim of the spec's namespace, as nothing in a lab does by itself.
+func provide(claim string) {
+	GinkgoHelper()
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: here.namespace},
+		Spec: corev1.PersistentVolumeSpec{
+			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+			Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Ti")},
+			ClaimRef:               &corev1.ObjectReference{Namespace: here.namespace, Name: claim},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + claim}},
+		},
+	}
+	Expect(kube.Create(here.ctx, volume)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(kube.Delete(ctx, volume)).To(Succeed()) })
 }
