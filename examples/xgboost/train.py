@@ -105,7 +105,8 @@ def main():
         signal.signal(signal.SIGTERM, on_sigterm)
         mine = rows(rank, 20000)
         model = xgboost.train(
-            {"objective": "reg:squarederror", "tree_method": "hist", "max_depth": 4, "eta": 0.15, "nthread": 1},
+            {"objective": "reg:squarederror", "tree_method": "hist", "max_depth": 4, "eta": 0.15, "nthread": 1,
+             "device": os.environ.get("DEVICE", "cpu")},
             mine, STEPS - step, evals=[(mine, "train")], verbose_eval=False, xgb_model=model, callbacks=[AfterEachTree(step)])
     if tracker:
         tracker.wait_for()
