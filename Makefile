@@ -29,6 +29,8 @@ SEEDS ?= 1000000
 CHAOS_ARGS ?= --ginkgo.no-color
 # What make test-nodes hands to test/nodes.
 NODES_ARGS ?= --ginkgo.no-color
+# Which specs make test-frameworks runs, as a label filter: names of folders, and plain, kill, delete, drain, node-kill, cut, oom, hang.
+FRAMEWORKS ?=
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
@@ -186,6 +188,10 @@ test-nodes: bin/lab real ## test the lab's real nodes, and that fake ones tell t
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly
 	go test -count=1 -v -timeout 60m -tags chaos ./test/chaos $(CHAOS_ARGS)
+
+.PHONY: test-frameworks
+test-frameworks: bin/lab bin/operator real ## train the programs of examples/ on real nodes and break them (FRAMEWORKS='hello-ps && kill'): root, Debian or Ubuntu
+	.ci/test-frameworks '$(FRAMEWORKS)'
 
 .PHONY: sdk
 sdk: ## run the Python SDK's tests (needs python3 with venv, installs kubernetes from PyPI into bin/venv)

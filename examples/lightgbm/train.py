@@ -110,7 +110,8 @@ def main():
     if step < STEPS:
         mine = lightgbm.Dataset(x, y)
         model = lightgbm.train(
-            {"objective": "regression", "metric": "rmse", "num_leaves": 15, "learning_rate": 0.15, "num_threads": 1, "verbose": -1, **network},
+            {"objective": "regression", "metric": "rmse", "num_leaves": 15, "learning_rate": 0.15, "num_threads": 1,
+             "device_type": os.environ.get("DEVICE", "cpu"), "verbose": -1, **network},
             mine, STEPS - step, valid_sets=[mine], valid_names=["train"], init_model=model, callbacks=[after_each_tree(step)])
     x, y = rows(10**9, 2000)
     loss = float(np.sqrt(np.mean((model.predict(x) - y) ** 2)))

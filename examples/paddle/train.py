@@ -1,7 +1,7 @@
 """Trains a linear model with PaddlePaddle's DataParallel, on CPUs or GPUs.
 
-Who this trainer is and where the others are stands in PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM and PADDLE_TRAINER_ENDPOINTS, which
-the operator sets. The trainers stand and fall together: when one dies, the operator starts all of them again, and they
+Who this trainer is and where it meets the others stands in PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM and PADDLE_MASTER, which the
+operator sets. The trainers stand and fall together: when one dies, the operator starts all of them again, and they
 go on from the newest checkpoint.
 """
 import os

@@ -71,6 +71,18 @@ def rows(seed, size):
     return xgboost.DMatrix(x, np.sin(2 * x[:, 0]) + x[:, 1] ** 2 + 0.1 * random.standard_normal(size))
 
 
+def address(name):
+    """Returns the address of a name, and waits until it has one, as XGBoost does not."""
+    give_up = time.time() + 120
+    while True:
+        try:
+            return socket.gethostbyname(name)
+        except OSError:
+            if time.time() > give_up:
+                raise
+            time.sleep(0.5)
+
+
 class AfterEachTree(xgboost.callback.TrainingCallback):
     def __init__(self, step):
         self.step = step
@@ -96,7 +108,7 @@ def main():
         tracker = RabitTracker(world, host_ip=socket.gethostbyname(socket.gethostname()), port=port, sortby="task")
         tracker.start()
     with xgboost.collective.CommunicatorContext(
-        dmlc_tracker_uri=os.environ["DMLC_TRACKER_URI"], dmlc_tracker_port=port,
+        dmlc_tracker_uri=address(os.environ["DMLC_TRACKER_URI"]), dmlc_tracker_port=port,
         dmlc_task_id=os.environ["DMLC_TASK_ID"], dmlc_retry=60, dmlc_timeout=120,
     ):
         say("met the other ranks")
@@ -105,7 +117,8 @@ def main():
         signal.signal(signal.SIGTERM, on_sigterm)
         mine = rows(rank, 20000)
         model = xgboost.train(
-            {"objective": "reg:squarederror", "tree_method": "hist", "max_depth": 4, "eta": 0.15, "nthread": 1},
+            {"objective": "reg:squarederror", "tree_method": "hist", "max_depth": 4, "eta": 0.15, "nthread": 1,
+             "device": os.environ.get("DEVICE", "cpu")},
             mine, STEPS - step, evals=[(mine, "train")], verbose_eval=False, xgb_model=model, callbacks=[AfterEachTree(step)])
     if tracker:
         tracker.wait_for()

@@ -56,10 +56,8 @@ var faults = []fault{
 	{
 		name: "memory runs out", label: "oom", cause: v1alpha1.CauseOOM, reason: "OOMKilled",
 		prepare: func(r *run) { r.limitMemory("1Gi") },
-		// A second process fills the container's memory, and the kernel is told to choose the first one.
-		do: func(r *run) {
-			r.mayFail("exec", r.pod().Name, "--", "sh", "-c", "echo 1000 > /proc/1/oom_score_adj; tail /dev/zero")
-		},
+		// Files in memory count against the container; the kernel then ends its largest process, which is the training.
+		do: func(r *run) { r.mayFail("exec", r.pod().Name, "--", "dd", "if=/dev/zero", "of=/ram/fill", "bs=1M") },
 	},
 	{
 		name: "the process hangs", label: "hang", cause: v1alpha1.CauseHang, reason: "ProgressStalled", stalls: true,

@@ -266,17 +266,29 @@ func (r *run) slower(factor float64) {
 	})
 }
 
+// limitMemory also mounts a file system in memory, /ram, that has no limit of its own.
 func (r *run) limitMemory(limit string) {
 	r.eachContainer(func(c *corev1.Container) {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "ram", MountPath: "/ram"})
+	})
+	r.eachPod(func(pod *corev1.PodSpec) {
+		inMemory := corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}
+		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "ram", VolumeSource: corev1.VolumeSource{EmptyDir: &inMemory}})
 	})
 }
 
 func (r *run) eachContainer(change func(*corev1.Container)) {
-	for role, replica := range r.spec.Spec.ReplicaSpecs {
-		for i := range replica.Template.Spec.Containers {
-			change(&replica.Template.Spec.Containers[i])
+	r.eachPod(func(pod *corev1.PodSpec) {
+		for i := range pod.Containers {
+			change(&pod.Containers[i])
 		}
+	})
+}
+
+func (r *run) eachPod(change func(*corev1.PodSpec)) {
+	for role, replica := range r.spec.Spec.ReplicaSpecs {
+		change(&replica.Template.Spec)
 		r.spec.Spec.ReplicaSpecs[role] = replica
 	}
 }

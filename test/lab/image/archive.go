@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -55,7 +54,7 @@ func (b *builder) archive() error {
 func (b *builder) image(key string) (v1.Image, error) {
 	var layers []v1.Layer
 	for _, l := range b.done {
-		packed, err := tarball.LayerFromFile(l.tar, tarball.WithCompression(compression.None))
+		packed, err := tarball.LayerFromFile(l.tar)
 		if err != nil {
 			return nil, fmt.Errorf("reading layer %s: %w", l.key, err)
 		}

@@ -47,6 +47,7 @@ func (b *builder) base(ctx context.Context, release string) (layer, error) {
 		}
 		defer func() { _ = file.Close() }()
 		cmd.Stdout, cmd.Stderr = file, file
+		endWhole(cmd)
 		err = b.watched("debootstrap", func() string { return lastLines(log, 1) }, func() error { return inOwnMountNamespace(cmd.Run) })
 		if err != nil {
 			return fmt.Errorf("%w; the last lines of %s:\n%s", err, log, lastLines(log, 10))

@@ -3,8 +3,10 @@
 package image
 
 import (
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -44,7 +46,7 @@ func (b *builder) add(key string, fill func(upper string) error) error {
 
 func (b *builder) layer(key string, fill func(upper string) error) (layer, error) {
 	home := filepath.Join(b.Cache, "layers", key)
-	l := layer{key: key, dir: filepath.Join(home, "files"), tar: filepath.Join(home, "layer.tar")}
+	l := layer{key: key, dir: filepath.Join(home, "files"), tar: filepath.Join(home, "layer.tar.gz")}
 	if _, err := os.Stat(home); err == nil {
 		return l, nil
 	}
@@ -64,7 +66,7 @@ func (b *builder) layer(key string, fill func(upper string) error) (layer, error
 	return l, os.Rename(home+".new", home)
 }
 
-func (b *builder) pack(home string) (err error) {
+func (b *builder) pack(home string) error {
 	files, err := archive.TarWithOptions(filepath.Join(home, "files"), &archive.TarOptions{
 		Compression: compression.None, WhiteoutFormat: archive.OverlayWhiteoutFormat,
 	})
@@ -72,15 +74,16 @@ func (b *builder) pack(home string) (err error) {
 		return err
 	}
 	defer func() { _ = files.Close() }()
-	tar, err := os.Create(filepath.Join(home, "layer.tar"))
+	tar, err := os.Create(filepath.Join(home, "layer.tar.gz"))
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(tar, files); err != nil {
-		_ = tar.Close()
+	zip, err := gzip.NewWriterLevel(tar, gzip.BestSpeed)
+	if err != nil {
 		return err
 	}
-	return tar.Close()
+	_, err = io.Copy(zip, files)
+	return errors.Join(err, zip.Close(), tar.Close())
 }
 
 // copy puts files of the context into the layer.

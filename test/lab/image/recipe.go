@@ -51,17 +51,7 @@ func readRecipe(dockerfile io.Reader) (recipe, error) {
 func supported(step instructions.Command) error {
 	switch s := step.(type) {
 	case *instructions.RunCommand:
-		if err := s.Expand(asWritten); err != nil { // settles the flags
-			return err
-		}
-		if len(s.Files) > 0 {
-			return fmt.Errorf("here-documents are not supported here: join the commands with &&")
-		}
-		for _, m := range instructions.GetMounts(s) {
-			if m.Type != instructions.MountTypeCache || m.From != "" {
-				return fmt.Errorf("only --mount=type=cache,target=... is supported here")
-			}
-		}
+		return supportedRun(s)
 	case *instructions.CopyCommand:
 		if s.From != "" || s.Chown != "" || s.Chmod != "" || len(s.SourceContents) > 0 || len(s.ExcludePatterns) > 0 {
 			return fmt.Errorf("only COPY SOURCE... TARGET without flags is supported here")
@@ -79,4 +69,18 @@ func supported(step instructions.Command) error {
 	return nil
 }
 
-func asWritten(word string) (string, error) { return word, nil }
+func supportedRun(step *instructions.RunCommand) error {
+	asWritten := func(word string) (string, error) { return word, nil }
+	if err := step.Expand(asWritten); err != nil { // settles the flags
+		return err
+	}
+	if len(step.Files) > 0 {
+		return fmt.Errorf("here-documents are not supported here: join the commands with &&")
+	}
+	for _, m := range instructions.GetMounts(step) {
+		if m.Type != instructions.MountTypeCache || m.From != "" {
+			return fmt.Errorf("only --mount=type=cache,target=... is supported here")
+		}
+	}
+	return nil
+}

@@ -147,9 +147,15 @@ func (b *builder) chroot(ctx context.Context, root string, line []string, log st
 	cmd.Dir = filepath.Join("/", b.config.workdir)
 	cmd.Env = slices.Concat(lentEnvironment(), []string{"HOME=/root", "DEBIAN_FRONTEND=noninteractive"}, b.config.env)
 	cmd.Stdout, cmd.Stderr = file, file
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Setpgid: true}
-	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	endWhole(cmd)
+	cmd.SysProcAttr.Chroot = root
 	return cmd.Run()
+}
+
+// endWhole has the end of the command's context end its children as well.
+func endWhole(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 }
 
 // lastLines returns the end of a log, or why it cannot be read.
