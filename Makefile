@@ -27,8 +27,9 @@ E2E_ARGS ?= --ginkgo.label-filter='!lab && $(PLAIN)'
 SEEDS ?= 1000000
 # What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
 CHAOS_ARGS ?= --ginkgo.no-color
-# What make test-nodes hands to test/nodes.
-NODES_ARGS ?= --ginkgo.no-color
+# What make test-nodes hands to test/nodes and test/incidents, and how often it makes each fault of which the right rank must be named.
+NODES_ARGS ?=
+INCIDENTS ?= 20
 # Which specs make test-frameworks runs, as a label filter: names of folders, and plain, kill, delete, drain, node-kill, cut, oom, hang.
 FRAMEWORKS ?=
 # What make bench hands to test/bench.
@@ -182,8 +183,8 @@ test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every 
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
 .PHONY: test-nodes
-test-nodes: bin/lab real ## test the lab's real nodes, and that fake ones tell the same story as they (root, on Debian or Ubuntu)
-	go test -count=1 -v -timeout 30m -tags nodes ./test/nodes $(NODES_ARGS)
+test-nodes: bin/lab bin/operator real ## test real nodes, that fake ones tell the same as they, and the operator on them (root, on Debian or Ubuntu)
+	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
 
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly
