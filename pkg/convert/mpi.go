@@ -79,13 +79,13 @@ func (c *conversion) slots(spec *fields) {
 	c.job.Spec.MPI.SlotsPerWorker = c.within(spec.at("slotsPerWorker"), slots, 1, mostSlots)
 }
 
-// workerCommand takes a mere sshd out of the workers, as they run one by themselves, and notes every other command.
+// workerCommand takes a mere sshd or sleep out of the workers, as they run sshd by themselves, and notes every other command.
 func (c *conversion) workerCommand(base string, workers *v1alpha1.ReplicaSpec) {
 	own := &workers.Template.Spec.Containers[0]
 	command := slices.Concat(own.Command, own.Args)
-	if path.Base(own.Command[0]) == "sshd" {
+	if program := path.Base(own.Command[0]); program == "sshd" || program == "sleep" {
 		own.Command, own.Args = nil, nil
-		c.note(Dropped, base+".command", command, "a worker without a command runs sshd, with the job's own configuration and key")
+		c.note(Dropped, base+".command", command, "a worker without a command runs sshd with the job's own configuration and key, which is what ranks need")
 		return
 	}
 	c.note(Changed, base+".command", command, "must end in: exec /usr/sbin/sshd -De -f /etc/mpi/ssh/sshd_config")

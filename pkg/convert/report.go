@@ -35,11 +35,11 @@ type Note struct {
 	Advice string `json:"advice"`
 }
 
-// Report is what is not as it was, in the order of the source.
+// Report is what is not as it was, object by object.
 type Report struct {
 	// Jobs is the number of jobs converted.
 	Jobs int `json:"jobs"`
-	// Notes by object.
+	// Notes of all objects, in the order of the documents.
 	Notes []Note `json:"notes"`
 }
 

@@ -103,11 +103,11 @@ func (c *conversion) mainContainer(path string, template *corev1.PodTemplateSpec
 	if named == counted {
 		return
 	}
-	effect := Added
+	effect, former := Added, any(nil)
 	if found {
-		effect = Changed
+		effect, former = Changed, named
 	}
-	c.note(effect, path+".metadata.annotations["+defaultContainer+"]", template.Annotations[defaultContainer],
+	c.note(effect, path+".metadata.annotations["+defaultContainer+"]", former,
 		"is written as %s: in %s the exit code of the container of that name counts", counted, c.kind.name)
 	metav1.SetMetaDataAnnotation(&template.ObjectMeta, defaultContainer, counted)
 }
