@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -114,14 +115,18 @@ func (c *conversion) namePort(role v1alpha1.Role) {
 		"the default of %s is port %d, that of TrainingJob another: leave %s out for that", c.kind.name, c.kind.port.number, c.kind.port.name)
 }
 
-// setEnv sets a variable in all containers of all roles that do not set it themselves.
+// setEnv sets a variable in all containers of all roles, in place of what they say of it, as the operator did.
 func (c *conversion) setEnv(name, value string) {
-	for _, spec := range c.job.Spec.ReplicaSpecs {
-		for i := range spec.Template.Spec.Containers {
-			own := &spec.Template.Spec.Containers[i]
-			if !slices.ContainsFunc(own.Env, func(v corev1.EnvVar) bool { return v.Name == name }) {
-				own.Env = append(own.Env, corev1.EnvVar{Name: name, Value: value})
+	for _, role := range c.job.Spec.Roles() {
+		containers := c.job.Spec.ReplicaSpecs[role].Template.Spec.Containers
+		for i := range containers {
+			own := &containers[i]
+			if former := slices.IndexFunc(own.Env, func(v corev1.EnvVar) bool { return v.Name == name }); former >= 0 {
+				c.note(Dropped, fmt.Sprintf("spec.%s.%s.template.spec.containers[%d].env[%d]", c.kind.replicaSpecs, c.sources[role], i, former),
+					name+"="+own.Env[former].Value, "the operator overwrote it with %s", value)
+				own.Env = slices.Delete(own.Env, former, former+1)
 			}
+			own.Env = append(own.Env, corev1.EnvVar{Name: name, Value: value})
 		}
 	}
 }

@@ -38,6 +38,12 @@ func (c *conversion) hints() {
 
 // hint notes what one container says.
 func (c *conversion) hint(path string, own *corev1.Container) {
+	for i, v := range own.Env {
+		if slices.Contains(c.kind.variables, v.Name) || c.has(master) && slices.Contains(c.kind.masterVariables, v.Name) {
+			c.note(Changed, fmt.Sprintf("%s.env[%d]", path, i), v.Name+"="+v.Value,
+				"was overwritten by the operator: a TrainingJob's container has what its template says, so leave it out")
+		}
+	}
 	text := slices.Concat(own.Command, own.Args)
 	for _, v := range own.Env {
 		text = append(text, v.Value)

@@ -48,9 +48,9 @@ func Job(source map[string]any) (*v1alpha1.TrainingJob, Report, error) {
 	if len(c.errs) == 0 {
 		run := spec.object("runPolicy")
 		c.runPolicy(run)
+		c.hints()
 		k.rest(c, spec)
 		c.leftOver(run)
-		c.hints()
 		c.leftOver(spec)
 	}
 	c.status(root)

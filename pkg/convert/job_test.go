@@ -1,10 +1,12 @@
 package convert_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -135,5 +137,41 @@ func TestTheSourceIsNotChanged(t *testing.T) {
 	}
 	if after, _ := yaml.Marshal(source); string(after) != string(before) {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
+	}
+}
+
+// The former operator put its variables after the template's, and the last one counts. A TrainingJob's template wins.
+func TestVariablesThatTheOperatorOverwrote(t *testing.T) {
+	const workers = `pytorchReplicaSpecs: {%s: {template: {spec: {containers: [{name: pytorch, image: i, env: [{name: RANK, value: "7"}, {name: PET_NPROC_PER_NODE, value: "3"}]}]}}}}}}`
+	for name, c := range map[string]struct {
+		source string
+		noted  []string // the variables that a note says to leave out
+		env    []corev1.EnvVar
+	}{
+		"with a master RANK was": {torch + "{" + fmt.Sprintf(workers, "Master"), []string{"RANK=7", "PET_NPROC_PER_NODE=3"},
+			[]corev1.EnvVar{{Name: "RANK", Value: "7"}, {Name: "PET_NPROC_PER_NODE", Value: "3"}}},
+		"without one it was not": {torch + "{" + fmt.Sprintf(workers, "Worker"), []string{"PET_NPROC_PER_NODE=3"},
+			[]corev1.EnvVar{{Name: "RANK", Value: "7"}, {Name: "PET_NPROC_PER_NODE", Value: "3"}}},
+		"nprocPerNode still does": {torch + `{nprocPerNode: "8", ` + fmt.Sprintf(workers, "Worker"), []string{"PET_NPROC_PER_NODE=3"},
+			[]corev1.EnvVar{{Name: "RANK", Value: "7"}, {Name: "PET_NPROC_PER_NODE", Value: "8"}}},
+	} {
+		job, report, err := convert.Job(read(t, c.source))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var noted []string
+		for _, n := range report.Notes {
+			if strings.Contains(n.Path, ".env[") && n.Effect == convert.Changed {
+				noted = append(noted, strings.Trim(n.Value, `"`))
+			}
+		}
+		if diff := cmp.Diff(c.noted, noted); diff != "" {
+			t.Errorf("%s: noted (-want +got):\n%s", name, diff)
+		}
+		for _, spec := range job.Spec.ReplicaSpecs {
+			if diff := cmp.Diff(c.env, spec.Template.Spec.Containers[0].Env); diff != "" {
+				t.Errorf("%s: variables (-want +got):\n%s", name, diff)
+			}
+		}
 	}
 }

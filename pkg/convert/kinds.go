@@ -21,6 +21,10 @@ type kind struct {
 	replicas map[v1alpha1.Role]int32
 	// port is the default of the leader's port if a TrainingJob has another one.
 	port *port
+	// variables are those that the operator set even where the template did. Those of a TrainingJob's template stay.
+	variables []string
+	// masterVariables are more of them, if the job has a master.
+	masterVariables []string
 	// rest converts what only this kind has.
 	rest func(c *conversion, spec *fields)
 }
@@ -42,48 +46,59 @@ const (
 var kinds = []kind{
 	{
 		name: "TFJob", version: "v1", framework: v1alpha1.TensorFlow, replicaSpecs: "tfReplicaSpecs", container: "tensorflow",
-		roles:    map[string]v1alpha1.Role{"chief": chief, "master": chief, "ps": ps, "worker": worker, "evaluator": evaluator},
-		restarts: map[v1alpha1.Role]v1alpha1.RestartPolicy{chief: never, ps: never, worker: never, evaluator: never},
-		rest:     (*conversion).tensorflow,
+		roles:     map[string]v1alpha1.Role{"chief": chief, "master": chief, "ps": ps, "worker": worker, "evaluator": evaluator},
+		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{chief: never, ps: never, worker: never, evaluator: never},
+		variables: []string{"TF_CONFIG"},
+		rest:      (*conversion).tensorflow,
 	},
 	{
 		name: "PyTorchJob", version: "v1", framework: v1alpha1.PyTorch, replicaSpecs: "pytorchReplicaSpecs", container: "pytorch",
-		roles:    map[string]v1alpha1.Role{"master": master, "worker": worker},
-		restarts: map[v1alpha1.Role]v1alpha1.RestartPolicy{master: onFailure, worker: onFailure},
-		port:     &port{"pytorchjob-port", 23456},
-		rest:     (*conversion).pytorch,
+		roles:           map[string]v1alpha1.Role{"master": master, "worker": worker},
+		restarts:        map[v1alpha1.Role]v1alpha1.RestartPolicy{master: onFailure, worker: onFailure},
+		port:            &port{"pytorchjob-port", 23456},
+		variables:       []string{"PET_NNODES", "PET_NPROC_PER_NODE"},
+		masterVariables: []string{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NODE_RANK"},
+		rest:            (*conversion).pytorch,
 	},
 	{
 		name: "JAXJob", version: "v1", framework: v1alpha1.JAX, replicaSpecs: "jaxReplicaSpecs", container: "jax",
-		roles:    map[string]v1alpha1.Role{"worker": worker},
-		restarts: map[v1alpha1.Role]v1alpha1.RestartPolicy{worker: never},
-		port:     &port{"jaxjob-port", 6666},
-		rest:     (*conversion).jax,
+		roles:     map[string]v1alpha1.Role{"worker": worker},
+		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{worker: never},
+		port:      &port{"jaxjob-port", 6666},
+		variables: []string{"COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID"},
+		rest:      (*conversion).jax,
 	},
 	{
 		name: "XGBoostJob", version: "v1", framework: v1alpha1.XGBoost, replicaSpecs: "xgbReplicaSpecs", container: "xgboost",
-		roles:    map[string]v1alpha1.Role{"master": master, "worker": worker},
-		restarts: map[v1alpha1.Role]v1alpha1.RestartPolicy{master: never, worker: never},
-		rest:     (*conversion).boosting,
+		roles:     map[string]v1alpha1.Role{"master": master, "worker": worker},
+		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{master: never, worker: never},
+		variables: []string{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "WORKER_ADDRS", "WORKER_PORT"},
+		rest:      (*conversion).boosting,
 	},
 	{
 		name: "PaddleJob", version: "v1", framework: v1alpha1.Paddle, replicaSpecs: "paddleReplicaSpecs", container: "paddle",
-		roles:    map[string]v1alpha1.Role{"master": ps, "worker": worker},
-		restarts: map[v1alpha1.Role]v1alpha1.RestartPolicy{ps: onFailure, worker: onFailure},
-		rest:     (*conversion).paddle,
+		roles:     map[string]v1alpha1.Role{"master": ps, "worker": worker},
+		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{ps: onFailure, worker: onFailure},
+		variables: []string{"PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_JOB_ID"},
+		rest:      (*conversion).paddle,
 	},
 	{
 		name: "MPIJob", version: "v1", framework: v1alpha1.MPI, replicaSpecs: "mpiReplicaSpecs",
-		roles:    map[string]v1alpha1.Role{"launcher": launcher, "worker": worker},
-		restarts: map[v1alpha1.Role]v1alpha1.RestartPolicy{launcher: never, worker: never},
-		replicas: map[v1alpha1.Role]int32{worker: 0},
-		rest:     (*conversion).mpiByKubectl,
+		roles:     map[string]v1alpha1.Role{"launcher": launcher, "worker": worker},
+		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{launcher: never, worker: never},
+		replicas:  map[v1alpha1.Role]int32{worker: 0},
+		variables: []string{"OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_agent"},
+		rest:      (*conversion).mpiByKubectl,
 	},
 	{
 		name: "MPIJob", version: "v2beta1", framework: v1alpha1.MPI, replicaSpecs: "mpiReplicaSpecs",
 		roles:    map[string]v1alpha1.Role{"launcher": launcher, "worker": worker},
 		restarts: map[v1alpha1.Role]v1alpha1.RestartPolicy{launcher: onFailure, worker: never},
 		replicas: map[v1alpha1.Role]int32{worker: 0},
-		rest:     (*conversion).mpiBySSH,
+		variables: []string{
+			"OMPI_MCA_orte_default_hostfile", "OMPI_MCA_orte_keep_fqdn_hostnames", "HYDRA_HOST_FILE",
+			"I_MPI_HYDRA_HOST_FILE",
+		},
+		rest: (*conversion).mpiBySSH,
 	},
 }
