@@ -33,7 +33,7 @@ func (f *fields) at(name string) string {
 // object takes a field that is an object. One that is not there has no fields.
 func (f *fields) object(name string) *fields {
 	inner := map[string]any{}
-	if value := value[map[string]any](f, name); value != nil {
+	if value := read[map[string]any](f, name); value != nil {
 		inner = *value
 	}
 	return &fields{path: f.at(name), unread: inner, errs: f.errs}
@@ -44,8 +44,8 @@ func (f *fields) names() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(f.unread)), func(name string) bool { return f.unread[name] == nil })
 }
 
-// value takes a field of type T; nil if there is none. A value of another type is an error of the source.
-func value[T any](f *fields, name string) *T {
+// read takes a field of type T; nil if there is none. A value of another type is an error of the source.
+func read[T any](f *fields, name string) *T {
 	raw := f.take(name)
 	if raw == nil {
 		return nil

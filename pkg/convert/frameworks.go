@@ -16,7 +16,7 @@ func (c *conversion) tensorflow(spec *fields) {
 	if former := c.sources[chief]; strings.EqualFold(former, "master") {
 		c.note(Changed, "spec.tfReplicaSpecs."+former, nil, "becomes Chief: TF_CONFIG calls it chief, and its pod is %s-chief-0", c.job.Name)
 	}
-	if policy := value[string](spec, "successPolicy"); policy != nil && *policy != "" {
+	if policy := read[string](spec, "successPolicy"); policy != nil && *policy != "" {
 		switch path := spec.at("successPolicy"); {
 		case *policy != "AllWorkers":
 			c.fail(path, "is %s: write AllWorkers or leave it out", *policy)
@@ -35,7 +35,7 @@ const mostDynamicWorkers = 100
 // dynamicWorkers converts enableDynamicWorker, which let the number of workers change without bounds.
 func (c *conversion) dynamicWorkers(spec *fields) {
 	path := spec.at("enableDynamicWorker")
-	if dynamic := value[bool](spec, "enableDynamicWorker"); dynamic == nil || !*dynamic {
+	if dynamic := read[bool](spec, "enableDynamicWorker"); dynamic == nil || !*dynamic {
 		return
 	}
 	workers := c.job.Spec.Replicas(worker)
@@ -59,7 +59,7 @@ func (c *conversion) boosting(*fields) {
 		spec := c.job.Spec.ReplicaSpecs[role]
 		if len(spec.Template.Spec.Containers) > 0 && says(&spec.Template, "lightgbm", "lgbm", "LightGBM") {
 			c.job.Spec.Framework = v1alpha1.LightGBM
-			c.note(Changed, "spec.xgbReplicaSpecs."+c.sources[role]+".template", main(&spec.Template).Image,
+			c.note(Changed, "spec.xgbReplicaSpecs."+c.sources[role]+".template", mainOf(&spec.Template).Image,
 				"speaks of LightGBM, so the framework is LightGBM; write XGBoost if that is wrong")
 			return
 		}
@@ -73,7 +73,7 @@ func (c *conversion) paddle(spec *fields) {
 		c.note(Changed, "spec.paddleReplicaSpecs."+c.sources[ps], nil, "becomes PS, a parameter server: the pod is %s-ps-0, and the job succeeds when all workers have", c.job.Name)
 		for _, role := range []v1alpha1.Role{ps, worker} {
 			if template := c.job.Spec.ReplicaSpecs[role].Template; c.has(role) && says(&template, "paddle.distributed.launch", "fleetrun") {
-				c.note(Changed, "spec.paddleReplicaSpecs."+c.sources[role]+".template.spec.containers", slices.Concat(main(&template).Command, main(&template).Args),
+				c.note(Changed, "spec.paddleReplicaSpecs."+c.sources[role]+".template.spec.containers", slices.Concat(mainOf(&template).Command, mainOf(&template).Args),
 					"a job with parameter servers starts its program with plain python, not with paddle.distributed.launch, which cannot find servers by name")
 			}
 		}
@@ -109,7 +109,7 @@ func (c *conversion) namePort(role v1alpha1.Role) {
 			}
 		}
 	}
-	own := main(template)
+	own := mainOf(template)
 	own.Ports = append(own.Ports, corev1.ContainerPort{Name: c.kind.port.name, ContainerPort: c.kind.port.number})
 	c.note(Added, "spec."+c.kind.replicaSpecs+"."+c.sources[role]+".template.spec.containers["+own.Name+"].ports", nil,
 		"the default of %s is port %d, that of TrainingJob another: leave %s out for that", c.kind.name, c.kind.port.number, c.kind.port.name)

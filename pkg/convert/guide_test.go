@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // docs/migrating.md has each field of the former kinds but those of pod templates and of autoscalers' metrics.
@@ -17,7 +18,7 @@ func TestTheGuideNamesEveryField(t *testing.T) {
 	named := map[string]bool{}
 	for i, part := range strings.Split(string(guide), "`") {
 		if i%2 == 1 { // between two back quotes
-			for _, word := range strings.FieldsFunc(part, func(r rune) bool { return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') }) {
+			for _, word := range strings.FieldsFunc(part, func(r rune) bool { return !unicode.IsLetter(r) }) {
 				named[word] = true
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -39,7 +38,7 @@ func Job(source map[string]any) (*v1alpha1.TrainingJob, Report, error) {
 	c := &conversion{kind: k, job: new(v1alpha1.TrainingJob), sources: map[v1alpha1.Role]string{}}
 	c.job.APIVersion, c.job.Kind = v1alpha1.GroupVersion.String(), v1alpha1.Kind
 	c.job.Spec.Framework = k.framework
-	root := &fields{unread: runtime.DeepCopyJSON(whole(source)), errs: &c.errs}
+	root := &fields{unread: wholeNumbers(source), errs: &c.errs}
 	root.take("apiVersion")
 	root.take("kind")
 	c.metadata(root.object("metadata"))
@@ -56,7 +55,7 @@ func Job(source map[string]any) (*v1alpha1.TrainingJob, Report, error) {
 	c.status(root)
 	c.leftOver(root)
 	report := Report{Jobs: 1, Notes: c.notes}
-	object := k.name + " " + name(source)
+	object := k.name + " " + nameOf(source)
 	for i := range report.Notes {
 		report.Notes[i].Object = object
 	}
@@ -85,8 +84,8 @@ func kindOf(source map[string]any) (*kind, error) {
 	return nil, fmt.Errorf("%s of %s is not known: write it as one of %s", name, apiVersion, strings.Join(known, " or "))
 }
 
-// name returns the name of an object with its namespace, for people.
-func name(object map[string]any) string {
+// nameOf returns the name of an object with its namespace, for people.
+func nameOf(object map[string]any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	if name == "" {
@@ -98,8 +97,8 @@ func name(object map[string]any) string {
 	return name
 }
 
-// whole returns the object with its whole numbers as int64, as Kubernetes' decoders have them.
-func whole(value any) map[string]any {
+// wholeNumbers returns a copy of the object with its whole numbers as int64, as Kubernetes' decoders have them.
+func wholeNumbers(object map[string]any) map[string]any {
 	var walk func(any) any
 	walk = func(value any) any {
 		switch value := value.(type) {
@@ -122,7 +121,7 @@ func whole(value any) map[string]any {
 		}
 		return value
 	}
-	return walk(value).(map[string]any)
+	return walk(object).(map[string]any)
 }
 
 // note adds a note.
@@ -162,7 +161,7 @@ func (c *conversion) within(path string, n, low, high int64) *int32 {
 // metadata converts what users write in metadata.
 func (c *conversion) metadata(f *fields) {
 	text := func(name string) string {
-		if value := value[string](f, name); value != nil {
+		if value := read[string](f, name); value != nil {
 			return *value
 		}
 		return ""
@@ -171,10 +170,10 @@ func (c *conversion) metadata(f *fields) {
 	if m.Name == "" && m.GenerateName == "" {
 		c.fail(f.at("name"), "is missing: give the job a name")
 	}
-	if labels := value[map[string]string](f, "labels"); labels != nil {
+	if labels := read[map[string]string](f, "labels"); labels != nil {
 		m.Labels = *labels
 	}
-	if annotations := value[map[string]string](f, "annotations"); annotations != nil {
+	if annotations := read[map[string]string](f, "annotations"); annotations != nil {
 		m.Annotations = *annotations
 		if applied, found := m.Annotations[lastApplied]; found {
 			c.note(Dropped, f.at("annotations")+"["+lastApplied+"]", applied, "kubectl apply writes it anew")

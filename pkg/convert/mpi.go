@@ -12,11 +12,11 @@ import (
 
 // mpiByKubectl converts what only an MPIJob of Training Operator has: kubectl reached the workers, which slept.
 func (c *conversion) mpiByKubectl(spec *fields) {
-	outer := value[v1alpha1.CleanPodPolicy](spec, "cleanPodPolicy")
+	outer := read[v1alpha1.CleanPodPolicy](spec, "cleanPodPolicy")
 	if outer != nil {
 		c.outerCleanPodPolicy(spec.at("cleanPodPolicy"), *outer)
 	}
-	if container := value[string](spec, "mainContainer"); container != nil && *container != "" {
+	if container := read[string](spec, "mainContainer"); container != nil && *container != "" {
 		c.note(Changed, spec.at("mainContainer"), *container,
 			"named the container that runs the ranks: it is the one that runs sshd, the first of the Worker unless another one's command does")
 	}
@@ -49,16 +49,16 @@ func (c *conversion) outerCleanPodPolicy(outer string, policy v1alpha1.CleanPodP
 // mpiBySSH converts what only an MPIJob of MPI Operator has.
 func (c *conversion) mpiBySSH(spec *fields) {
 	c.slots(spec)
-	if given := value[string](spec, "sshAuthMountPath"); given != nil {
+	if given := read[string](spec, "sshAuthMountPath"); given != nil {
 		c.note(Dropped, spec.at("sshAuthMountPath"), *given, "key and configuration are in /etc/mpi/ssh, where mpirun finds them; a command that calls ssh itself takes -F /etc/mpi/ssh/config")
 	}
-	if given := value[string](spec, "mpiImplementation"); given != nil {
+	if given := read[string](spec, "mpiImplementation"); given != nil {
 		c.note(Dropped, spec.at("mpiImplementation"), *given, "is not needed: Open MPI, Intel MPI and MPICH each find their settings")
 	}
-	if given := value[string](spec, "launcherCreationPolicy"); given != nil {
+	if given := read[string](spec, "launcherCreationPolicy"); given != nil {
 		c.note(Dropped, spec.at("launcherCreationPolicy"), *given, "is not needed: all start together, and ssh waits until a worker answers")
 	}
-	if asWorker := value[bool](spec, "runLauncherAsWorker"); asWorker != nil && *asWorker {
+	if asWorker := read[bool](spec, "runLauncherAsWorker"); asWorker != nil && *asWorker {
 		c.note(Dropped, spec.at("runLauncherAsWorker"), true, "a launcher runs mpirun only: add 1 to Worker.replicas, and let the launcher ask for no GPUs")
 	}
 	if workers, found := c.job.Spec.ReplicaSpecs[worker]; found && len(workers.Template.Spec.Containers[0].Command) > 0 {
@@ -71,7 +71,7 @@ func (c *conversion) mpiBySSH(spec *fields) {
 func (c *conversion) slots(spec *fields) {
 	c.job.Spec.MPI = &v1alpha1.MPISpec{}
 	slots := int64(1)
-	if given := value[int64](spec, "slotsPerWorker"); given != nil {
+	if given := read[int64](spec, "slotsPerWorker"); given != nil {
 		slots = *given
 	} else {
 		c.note(Added, spec.at("slotsPerWorker"), nil, "the default of MPIJob is 1, that of TrainingJob the number of a worker's GPUs: leave mpi.slotsPerWorker out for that")

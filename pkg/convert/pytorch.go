@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -36,8 +37,8 @@ func (c *conversion) pytorch(spec *fields) {
 
 // processes converts the number of processes that torchrun starts in a pod, which had two fields.
 func (c *conversion) processes(spec, elastic *fields) {
-	path, number := spec.at("nprocPerNode"), ptr.Deref(value[string](spec, "nprocPerNode"), "")
-	if former := value[int32](elastic, "nProcPerNode"); former != nil {
+	path, number := spec.at("nprocPerNode"), ptr.Deref(read[string](spec, "nprocPerNode"), "")
+	if former := read[int32](elastic, "nProcPerNode"); former != nil {
 		path, number = elastic.at("nProcPerNode"), strconv.Itoa(int(*former))
 	}
 	if number == "" {
@@ -52,7 +53,7 @@ func (c *conversion) processes(spec, elastic *fields) {
 func (c *conversion) automaticProcesses(path string) {
 	for _, role := range c.job.Spec.Roles() {
 		template := c.job.Spec.ReplicaSpecs[role].Template
-		if says(&template, "torchrun", "torch.distributed") && len(main(&template).Resources.Limits) == 0 {
+		if says(&template, "torchrun", "torch.distributed") && len(mainOf(&template).Resources.Limits) == 0 {
 			c.note(Changed, path, nil, "is auto by default, which without GPUs starts a process per CPU: a TrainingJob starts one; write %s: auto into the template", processesPerNode)
 			return
 		}
@@ -66,8 +67,8 @@ func (c *conversion) elastic(f *fields) {
 		c.fail(f.path, "needs a role Worker")
 		return
 	}
-	low, high := value[int32](f, "minReplicas"), value[int32](f, "maxReplicas")
-	low, high = or(low, high, workers.Replicas), or(high, low, workers.Replicas)
+	low, high := read[int32](f, "minReplicas"), read[int32](f, "maxReplicas")
+	low, high = cmp.Or(low, high, workers.Replicas), cmp.Or(high, low, workers.Replicas)
 	if *low > *high || *low < 1 {
 		c.fail(f.path, "has minReplicas %d and maxReplicas %d: write at least 1, and not more than maxReplicas", *low, *high)
 		return
@@ -79,7 +80,7 @@ func (c *conversion) elastic(f *fields) {
 	if c.has(master) {
 		c.note(Changed, f.path, nil, "torchrun waits for minReplicas to maxReplicas workers and the master; the master was not counted")
 	}
-	if restarts := value[int32](f, "maxRestarts"); restarts != nil {
+	if restarts := read[int32](f, "maxRestarts"); restarts != nil {
 		c.setEnv(maxRestarts, strconv.Itoa(int(*restarts)))
 		c.note(Changed, f.at("maxRestarts"), *restarts, "becomes torchrun's variable %s of each container; recovery.maxRestarts limits restarts of pods", maxRestarts)
 	}
@@ -90,16 +91,6 @@ func (c *conversion) elastic(f *fields) {
 	c.leftOver(f)
 }
 
-// or returns the first that is set.
-func or(numbers ...*int32) *int32 {
-	for _, n := range numbers {
-		if n != nil {
-			return n
-		}
-	}
-	return nil
-}
-
 // setting is what a TrainingJob takes as a setting of a rendezvous, and mostSettings how many.
 var setting = regexp.MustCompile(`^[A-Za-z0-9_]{1,126}=[^,]{0,126}$`)
 
@@ -107,7 +98,7 @@ const mostSettings = 16
 
 // rendezvous converts where the workers meet; nil if that is the leader, by c10d.
 func (c *conversion) rendezvous(f *fields) *v1alpha1.Rendezvous {
-	given := v1alpha1.Rendezvous{Backend: ptr.Deref(value[string](f, "rdzvBackend"), "c10d"), Endpoint: c.endpoint(f)}
+	given := v1alpha1.Rendezvous{Backend: ptr.Deref(read[string](f, "rdzvBackend"), "c10d"), Endpoint: c.endpoint(f)}
 	switch given.Backend {
 	case "c10d":
 	case "etcd", "etcd-v2":
@@ -117,9 +108,9 @@ func (c *conversion) rendezvous(f *fields) *v1alpha1.Rendezvous {
 	default:
 		c.fail(f.at("rdzvBackend"), "is %s: write c10d, etcd or etcd-v2", given.Backend)
 	}
-	for i, own := range ptr.Deref(value[[]map[string]any](f, "rdzvConf"), nil) {
+	for i, own := range ptr.Deref(read[[]map[string]any](f, "rdzvConf"), nil) {
 		pair := &fields{path: fmt.Sprintf("%s[%d]", f.at("rdzvConf"), i), unread: own, errs: &c.errs}
-		text := ptr.Deref(value[string](pair, "key"), "") + "=" + ptr.Deref(value[string](pair, "value"), "")
+		text := ptr.Deref(read[string](pair, "key"), "") + "=" + ptr.Deref(read[string](pair, "value"), "")
 		if len(given.Conf) == mostSettings || !setting.MatchString(text) {
 			c.note(Dropped, pair.path, text, "a rendezvous has at most %d settings key=value, of at most 126 letters on each side and without commas: shorten it", mostSettings)
 		} else {
@@ -135,7 +126,7 @@ func (c *conversion) rendezvous(f *fields) *v1alpha1.Rendezvous {
 
 // endpoint converts the address of a store outside the job; empty if it is the leader's.
 func (c *conversion) endpoint(f *fields) string {
-	host, port := value[string](f, "rdzvHost"), value[int32](f, "rdzvPort")
+	host, port := read[string](f, "rdzvHost"), read[int32](f, "rdzvPort")
 	if host == nil || *host == c.job.Name+"-worker-0" || *host == c.job.Name+"-master-0" {
 		if host != nil {
 			c.note(Changed, f.at("rdzvHost"), *host, "is of the job itself: the leader holds the store, which needs no address")

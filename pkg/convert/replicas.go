@@ -44,7 +44,7 @@ func (c *conversion) roleNames() string {
 
 // replicaSpec converts one role.
 func (c *conversion) replicaSpec(f *fields, role v1alpha1.Role) v1alpha1.ReplicaSpec {
-	replicas := value[int32](f, "replicas")
+	replicas := read[int32](f, "replicas")
 	if replicas == nil {
 		replicas = ptr.To(int32(1))
 		if fallback, other := c.kind.replicas[role]; other {
@@ -64,7 +64,7 @@ func (c *conversion) replicaSpec(f *fields, role v1alpha1.Role) v1alpha1.Replica
 
 // restartPolicy converts the restart policy of one role.
 func (c *conversion) restartPolicy(f *fields, role v1alpha1.Role) v1alpha1.RestartPolicy {
-	given := value[v1alpha1.RestartPolicy](f, "restartPolicy")
+	given := read[v1alpha1.RestartPolicy](f, "restartPolicy")
 	if given == nil || *given == "" {
 		fallback := c.kind.restarts[role]
 		if fallback != v1alpha1.RestartOnFailure {

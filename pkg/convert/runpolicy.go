@@ -21,18 +21,18 @@ var kubeflowControllers = []string{"", "kubeflow.org/training-operator", "kubefl
 
 // runPolicy converts what all kinds have in common.
 func (c *conversion) runPolicy(run *fields) {
-	c.cleanPodPolicy(run.at("cleanPodPolicy"), value[v1alpha1.CleanPodPolicy](run, "cleanPodPolicy"))
+	c.cleanPodPolicy(run.at("cleanPodPolicy"), read[v1alpha1.CleanPodPolicy](run, "cleanPodPolicy"))
 	policy := &c.job.Spec.RunPolicy
-	if ttl := value[int64](run, "ttlSecondsAfterFinished"); ttl != nil {
+	if ttl := read[int64](run, "ttlSecondsAfterFinished"); ttl != nil {
 		policy.TTLSecondsAfterFinished = c.within(run.at("ttlSecondsAfterFinished"), *ttl, 0, longestSeconds)
 	}
-	if deadline := value[int64](run, "activeDeadlineSeconds"); deadline != nil {
+	if deadline := read[int64](run, "activeDeadlineSeconds"); deadline != nil {
 		policy.ActiveDeadlineSeconds = c.within(run.at("activeDeadlineSeconds"), *deadline, 1, longestSeconds)
 		c.note(Changed, run.at("activeDeadlineSeconds"), *deadline,
 			"counts from the first start, without suspended time; it used to begin anew with each resumption")
 	}
 	c.backoffLimit(run)
-	if suspend := value[bool](run, "suspend"); suspend != nil {
+	if suspend := read[bool](run, "suspend"); suspend != nil {
 		c.job.Spec.Suspend = suspend
 	}
 	c.managedBy(run)
@@ -55,7 +55,7 @@ func (c *conversion) cleanPodPolicy(path string, given *v1alpha1.CleanPodPolicy)
 
 // backoffLimit converts the limit of restarts into a budget. It counted for as long as the job lived.
 func (c *conversion) backoffLimit(run *fields) {
-	path, limit, recovery := run.at("backoffLimit"), value[int64](run, "backoffLimit"), &c.job.Spec.Recovery
+	path, limit, recovery := run.at("backoffLimit"), read[int64](run, "backoffLimit"), &c.job.Spec.Recovery
 	switch {
 	case limit != nil && *limit < 0:
 		c.fail(path, "is %d: write 0 or more", *limit)
@@ -91,7 +91,7 @@ func (c *conversion) restarts() bool {
 
 // managedBy converts who runs the job.
 func (c *conversion) managedBy(run *fields) {
-	given := ptr.Deref(value[string](run, "managedBy"), "")
+	given := ptr.Deref(read[string](run, "managedBy"), "")
 	for _, own := range kubeflowControllers {
 		if given == own {
 			if given != "" {
@@ -111,8 +111,8 @@ var schedulerGangs = map[string]v1alpha1.Gang{
 
 // scheduling converts the gang. Who schedules it was a flag of the former operator, which only its traces tell.
 func (c *conversion) scheduling(f *fields) {
-	given := v1alpha1.Scheduling{Queue: ptr.Deref(value[string](f, "queue"), ""), PriorityClassName: ptr.Deref(value[string](f, "priorityClass"), "")}
-	if available := value[int64](f, "minAvailable"); available != nil {
+	given := v1alpha1.Scheduling{Queue: ptr.Deref(read[string](f, "queue"), ""), PriorityClassName: ptr.Deref(read[string](f, "priorityClass"), "")}
+	if available := read[int64](f, "minAvailable"); available != nil {
 		given.MinAvailable = c.within(f.at("minAvailable"), *available, 1, mostReplicas)
 		c.note(Changed, f.at("minAvailable"), *available, "counts if the job has a gang: write scheduling.gang, or start the operator with --gang")
 	}

@@ -95,7 +95,7 @@ func one(object map[string]any, text []byte, report *Report, out *bytes.Buffer) 
 		}
 	} else {
 		kind, _ := object["kind"].(string)
-		report.Notes = append(report.Notes, Note{Object: kind + " " + name(object), Effect: Kept, Advice: "is no job, and is written as it is"})
+		report.Notes = append(report.Notes, Note{Object: kind + " " + nameOf(object), Effect: Kept, Advice: "is no job, and is written as it is"})
 	}
 	if out.Len() > 0 {
 		out.WriteString("---\n")

@@ -18,7 +18,7 @@ const defaultContainer = "kubectl.kubernetes.io/default-container"
 
 // template converts the pod template of one role.
 func (c *conversion) template(f *fields) corev1.PodTemplateSpec {
-	source := value[map[string]any](f, "template")
+	source := read[map[string]any](f, "template")
 	path := f.at("template")
 	var template corev1.PodTemplateSpec
 	if source == nil {
@@ -112,8 +112,8 @@ func (c *conversion) mainContainer(path string, template *corev1.PodTemplateSpec
 	metav1.SetMetaDataAnnotation(&template.ObjectMeta, defaultContainer, counted)
 }
 
-// main returns the container whose exit code counts.
-func main(template *corev1.PodTemplateSpec) *corev1.Container {
+// mainOf returns the container whose exit code counts.
+func mainOf(template *corev1.PodTemplateSpec) *corev1.Container {
 	named := slices.IndexFunc(template.Spec.Containers, func(own corev1.Container) bool {
 		return own.Name == template.Annotations[defaultContainer]
 	})
@@ -122,7 +122,7 @@ func main(template *corev1.PodTemplateSpec) *corev1.Container {
 
 // says reports whether the main container's image, command or arguments have one of the words.
 func says(template *corev1.PodTemplateSpec, words ...string) bool {
-	own := main(template)
+	own := mainOf(template)
 	text := strings.Join(slices.Concat([]string{own.Image}, own.Command, own.Args), " ")
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
