@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -55,7 +56,8 @@ func document(text []byte, report *Report, out *bytes.Buffer) error {
 	if len(object) == 0 {
 		return nil
 	}
-	if items, isList := object["items"].([]any); isList {
+	kind, _ := object["kind"].(string)
+	if items, hasItems := object["items"].([]any); hasItems && strings.HasSuffix(kind, "List") {
 		return list(items, report, out)
 	}
 	return one(object, text, report, out)
@@ -100,7 +102,7 @@ func one(object map[string]any, text []byte, report *Report, out *bytes.Buffer) 
 	if out.Len() > 0 {
 		out.WriteString("---\n")
 	}
-	out.Write(bytes.TrimSpace(text))
+	out.Write(bytes.Trim(text, "\r\n"))
 	out.WriteString("\n")
 	return nil
 }

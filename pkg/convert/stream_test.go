@@ -36,6 +36,7 @@ func TestStream(t *testing.T) {
 		"documents of nothing":             {"---\n# nothing\n---\n" + one + "---\n", []string{"TrainingJob one"}},
 		"a list, as kubectl get prints it": {list, []string{"TrainingJob one", "Service store"}},
 		"no job at all":                    {service, []string{"Service store"}},
+		"an object that has items":         {"apiVersion: example.com/v1\nkind: Menu\nmetadata: {name: menu}\nitems: [{name: soup}]\n", []string{"Menu menu"}},
 		"another kind of the same group":   {"apiVersion: kubeflow.org/v1\nkind: Notebook\nmetadata: {name: notes}\n", []string{"Notebook notes"}},
 	} {
 		var out bytes.Buffer
@@ -54,10 +55,16 @@ func TestStream(t *testing.T) {
 }
 
 func TestWhatIsNoJobIsPassedOnToTheLetter(t *testing.T) {
-	var out bytes.Buffer
-	report, err := convert.Stream(strings.NewReader(service), &out)
-	if err != nil || out.String() != service {
-		t.Errorf("error %v, written:\n%s", err, out.String())
+	indented := "  " + strings.ReplaceAll(strings.TrimSpace(service), "\n", "\n  ") + "\n"
+	for _, text := range []string{service, indented, service + "---\n" + indented} {
+		var out bytes.Buffer
+		if _, err := convert.Stream(strings.NewReader(text), &out); err != nil || out.String() != text {
+			t.Errorf("error %v, written:\n%s", err, out.String())
+		}
+	}
+	report, err := convert.Stream(strings.NewReader(service), new(bytes.Buffer))
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(report.Notes) != 1 || report.Notes[0].Effect != convert.Kept || report.Notes[0].Object != "Service store" || report.Jobs != 0 {
 		t.Errorf("the report is %+v", report)
