@@ -1,0 +1,132 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// tensorflow converts what only a TFJob has.
+func (c *conversion) tensorflow(spec *fields) {
+	if former := c.sources[chief]; strings.EqualFold(former, "master") {
+		c.note(Changed, "spec.tfReplicaSpecs."+former, nil, "becomes Chief: TF_CONFIG calls it chief, and its pod is %s-chief-0", c.job.Name)
+	}
+	if policy := read[string](spec, "successPolicy"); policy != nil && *policy != "" {
+		switch path := spec.at("successPolicy"); {
+		case *policy != "AllWorkers":
+			c.fail(path, "is %s: write AllWorkers or leave it out", *policy)
+		case c.has(chief):
+			c.note(Dropped, path, *policy, "did nothing beside a chief, whose success alone is the job's: write successPolicy: AllWorkers to wait for the workers as well")
+		default:
+			c.job.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers
+		}
+	}
+	c.dynamicWorkers(spec)
+}
+
+// mostDynamicWorkers is the upper bound of workers that had none.
+const mostDynamicWorkers = 100
+
+// dynamicWorkers converts enableDynamicWorker, which let the number of workers change without bounds.
+func (c *conversion) dynamicWorkers(spec *fields) {
+	path := spec.at("enableDynamicWorker")
+	if dynamic := read[bool](spec, "enableDynamicWorker"); dynamic == nil || !*dynamic {
+		return
+	}
+	workers := c.job.Spec.Replicas(worker)
+	if c.job.Spec.Replicas(ps) == 0 || workers == 0 {
+		c.note(Dropped, path, true, "needs a role PS and workers: the workers of a job without parameter servers wait for each other")
+		return
+	}
+	c.job.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: 1, MaxReplicas: max(workers, mostDynamicWorkers)}
+	c.note(Changed, path, true, "becomes elastic with 1 to %d workers: write the bounds that you want; a worker that fails for good now fails the job", c.job.Spec.Elastic.MaxReplicas)
+}
+
+// jax converts what only a JAXJob has: its success is that of all workers.
+func (c *conversion) jax(*fields) {
+	c.needsAll()
+	c.namePort(worker)
+}
+
+// boosting finds out whose program an XGBoostJob runs.
+func (c *conversion) boosting(*fields) {
+	for _, role := range []v1alpha1.Role{master, worker} {
+		spec := c.job.Spec.ReplicaSpecs[role]
+		if len(spec.Template.Spec.Containers) > 0 && says(&spec.Template, "lightgbm", "lgbm", "LightGBM") {
+			c.job.Spec.Framework = v1alpha1.LightGBM
+			c.note(Changed, "spec.xgbReplicaSpecs."+c.sources[role]+".template", mainOf(&spec.Template).Image,
+				"speaks of LightGBM, so the framework is LightGBM; write XGBoost if that is wrong")
+			return
+		}
+	}
+}
+
+// paddle converts what only a PaddleJob has. A Master made it a job with parameter servers.
+func (c *conversion) paddle(spec *fields) {
+	c.needsAll()
+	if c.has(ps) {
+		c.note(Changed, "spec.paddleReplicaSpecs."+c.sources[ps], nil, "becomes PS, a parameter server: the pod is %s-ps-0, and the job succeeds when all workers have", c.job.Name)
+		for _, role := range []v1alpha1.Role{ps, worker} {
+			if template := c.job.Spec.ReplicaSpecs[role].Template; c.has(role) && says(&template, "paddle.distributed.launch", "fleetrun") {
+				c.note(Changed, "spec.paddleReplicaSpecs."+c.sources[role]+".template.spec.containers", slices.Concat(mainOf(&template).Command, mainOf(&template).Args),
+					"a job with parameter servers starts its program with plain python, not with paddle.distributed.launch, which cannot find servers by name")
+			}
+		}
+	}
+	elastic := spec.object("elasticPolicy")
+	for _, name := range elastic.names() {
+		c.drop(elastic, name, "a Paddle job has a fixed number of workers: write replicas, and recovery.maxRestarts for restarts")
+	}
+}
+
+// has reports whether the job has a role.
+func (c *conversion) has(role v1alpha1.Role) bool {
+	_, found := c.job.Spec.ReplicaSpecs[role]
+	return found
+}
+
+// needsAll makes the success of all workers the job's, as it was in a job without a master.
+func (c *conversion) needsAll() {
+	if c.job.Spec.Replicas(worker) == 1 {
+		return
+	}
+	c.job.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers
+	c.note(Added, "spec.successPolicy", nil, "%s without a leader succeeds when all workers have, TrainingJob when worker 0 has, unless it says AllWorkers", c.kind.name)
+}
+
+// namePort writes the default port of the kind into the template of the leader's role, where it was not a TrainingJob's.
+func (c *conversion) namePort(role v1alpha1.Role) {
+	template := ptr.To(c.job.Spec.ReplicaSpecs[role].Template) // whose containers are the job's own
+	for _, container := range template.Spec.Containers {
+		for _, port := range container.Ports {
+			if port.Name == c.kind.port.name {
+				return
+			}
+		}
+	}
+	own := mainOf(template)
+	own.Ports = append(own.Ports, corev1.ContainerPort{Name: c.kind.port.name, ContainerPort: c.kind.port.number})
+	c.note(Added, "spec."+c.kind.replicaSpecs+"."+c.sources[role]+".template.spec.containers["+own.Name+"].ports", nil,
+		"the default of %s is port %d, that of TrainingJob another: leave %s out for that", c.kind.name, c.kind.port.number, c.kind.port.name)
+}
+
+// setEnv sets a variable in all containers of all roles, in place of what they say of it, as the operator did.
+func (c *conversion) setEnv(name, value string) {
+	for _, role := range c.job.Spec.Roles() {
+		containers := c.job.Spec.ReplicaSpecs[role].Template.Spec.Containers
+		for i := range containers {
+			own := &containers[i]
+			if former := slices.IndexFunc(own.Env, func(v corev1.EnvVar) bool { return v.Name == name }); former >= 0 {
+				c.note(Dropped, fmt.Sprintf("spec.%s.%s.template.spec.containers[%d].env[%d]", c.kind.replicaSpecs, c.sources[role], i, former),
+					name+"="+own.Env[former].Value, "the operator overwrote it with %s", value)
+				own.Env = slices.Delete(own.Env, former, former+1)
+			}
+			own.Env = append(own.Env, corev1.EnvVar{Name: name, Value: value})
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package convert
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// formerly are words in commands and variables that name what a TrainingJob does not have.
+var formerly = []struct{ word, advice string }{
+	{"/etc/mpi/discover_hosts.sh", "lists the hosts that run: an MPI job has a fixed number of workers, all in /etc/mpi/hostfile"},
+	{"/etc/mpi/kubexec.sh", "starts ranks by kubectl: mpirun reaches the workers by ssh, without an agent"},
+	{"/opt/kube/", "is where kubectl was: mpirun reaches the workers by ssh"},
+	{"horovodrun", "calls ssh by itself, without the job's key: write mpirun instead"},
+	{"K_MPI_JOB_ROLE", "is not set: look for TRAININGJOB_RANK, or write a command for each role"},
+	{"PADDLE_SERVER_NUM", "is not set: count the servers in PADDLE_PSERVERS_IP_PORT_LIST"},
+	{"PADDLE_TRAINER_NUM", "is not set: PADDLE_TRAINERS_NUM is the number of trainers"},
+}
+
+// hints notes what the commands and variables of the job say that is no longer so.
+func (c *conversion) hints() {
+	for _, role := range c.job.Spec.Roles() {
+		template := c.job.Spec.ReplicaSpecs[role].Template
+		base := "spec." + c.kind.replicaSpecs + "." + c.sources[role] + ".template.spec."
+		for i, own := range template.Spec.InitContainers {
+			c.hint(fmt.Sprintf("%sinitContainers[%d]", base, i), &own)
+		}
+		for i, own := range template.Spec.Containers {
+			c.hint(fmt.Sprintf("%scontainers[%d]", base, i), &own)
+		}
+	}
+}
+
+// hint notes what one container says.
+func (c *conversion) hint(path string, own *corev1.Container) {
+	for i, v := range own.Env {
+		if slices.Contains(c.kind.variables, v.Name) || c.has(master) && slices.Contains(c.kind.masterVariables, v.Name) {
+			c.note(Changed, fmt.Sprintf("%s.env[%d]", path, i), v.Name+"="+v.Value,
+				"was overwritten by the operator: a TrainingJob's container has what its template says, so leave it out")
+		}
+	}
+	text := slices.Concat(own.Command, own.Args)
+	for _, v := range own.Env {
+		text = append(text, v.Value)
+	}
+	all := strings.Join(text, "\n")
+	for _, f := range formerly {
+		if strings.Contains(all, f.word) {
+			c.note(Changed, path, f.word, "%s", f.advice)
+		}
+	}
+	for _, host := range c.hostNames(all) {
+		c.note(Changed, path, host, "was the name of a Service of that replica: write %s, as one Service has all replicas of the job", c.newHost(host))
+	}
+}
+
+// hostNames returns the names of replicas that the text has without those of the job's Service behind them.
+func (c *conversion) hostNames(text string) []string {
+	name := regexp.QuoteMeta(c.job.Name)
+	var found []string
+	for _, match := range regexp.MustCompile(`\b`+name+`-(?:chief|master|launcher|ps|worker|evaluator)-\d+(?:\.`+name+`\b)?`).FindAllString(text, -1) {
+		if !strings.Contains(match, ".") && c.job.Name != "" && !slices.Contains(found, match) {
+			found = append(found, match)
+		}
+	}
+	return found
+}
+
+// newHost returns the name of a replica within its namespace.
+func (c *conversion) newHost(host string) string {
+	rest := strings.TrimPrefix(host, c.job.Name+"-")
+	former, index, _ := strings.Cut(rest, "-")
+	role := v1alpha1.Role(former)
+	if known, found := c.kind.roles[former]; found {
+		role = known
+	}
+	return fmt.Sprintf("%s-%s-%s.%s", c.job.Name, strings.ToLower(string(role)), index, c.job.Name)
+}

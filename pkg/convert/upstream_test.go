@@ -1,0 +1,64 @@
+package convert_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/convert"
+	"github.com/trainingjob/operator/test/kubeflow"
+	"github.com/trainingjob/operator/test/schema"
+)
+
+// Every example of the two operators becomes a job that the API server takes.
+func TestExamplesOfKubeflow(t *testing.T) {
+	for _, c := range []struct {
+		module  kubeflow.Module
+		folder  string
+		atLeast int
+	}{
+		{kubeflow.TrainingOperator, "examples", 24},
+		{kubeflow.MPIOperator, "examples", 5},
+	} {
+		files, err := c.module.Manifests(t.Context(), c.folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) < c.atLeast {
+			t.Fatalf("%s has %d manifests, want at least %d: is the search wrong?", c.module.Path, len(files), c.atLeast)
+		}
+		for _, file := range files {
+			t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) { example(t, file) })
+		}
+	}
+}
+
+func example(t *testing.T, file string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	report, err := convert.Stream(bytes.NewReader(text), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Jobs == 0 {
+		t.Fatalf("no job was found in\n%s", text)
+	}
+	for _, document := range strings.Split(out.String(), "\n---\n") {
+		job := new(v1alpha1.TrainingJob)
+		if err := yaml.UnmarshalStrict([]byte(document), job); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if err := schema.CheckJob(t.Context(), job); err != nil {
+			t.Errorf("%v in\n%s", err, document)
+		}
+	}
+	t.Logf("%s\n%s", report, out.String())
+}
