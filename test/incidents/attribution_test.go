@@ -30,35 +30,41 @@ func (t *tally) String() string {
 		t.named, n, t.logs, n, spread(t.decided), spread(t.running))
 }
 
+// way is a way for a rank to go: what is done to it, what the status calls it, and words of its log.
+type way struct {
+	fault func(context.Context, *corev1.Pod)
+	cause v1alpha1.Cause
+	words string
+}
+
 // Four ranks step together and three of them exit with 1 as soon as one is gone, so that every pod of the job fails at once. The status
 // is to name the one that went first, with its log, for every way to go that differs from what the others do.
 var _ = Describe("Who was first", func() {
-	DescribeTable("among ranks that all fail at once", func(ctx SpecContext, fault func(context.Context, *corev1.Pod), cause v1alpha1.Cause, words string) {
+	DescribeTable("among ranks that all fail at once", func(ctx SpecContext, how way) {
 		train := submit(ctx, collective(4))
 		train.runs(ctx, 0)
 		var sum tally
 		for round := range *rounds {
-			train.faultOf(ctx, &sum, round, fault, cause, words)
+			train.breaks(ctx, &sum, round, how)
 		}
 		AddReportEntry(CurrentSpecReport().LeafNodeText, sum.String())
-		fmt.Fprintf(GinkgoWriter, "%s: %s\n", CurrentSpecReport().LeafNodeText, &sum)
 		Expect(len(sum.wrong)).To(BeNumerically("<=", *rounds/20), strings.Join(sum.wrong, "\n"))
 		Expect(sum.logs).To(BeNumerically(">=", *rounds-*rounds/20), strings.Join(sum.silent, "\n"))
 	},
-		Entry("exit 42", func(ctx context.Context, pod *corev1.Pod) { tell(ctx, pod, "exit", "42", "disk", "full") }, v1alpha1.CauseRetryable, "ends with 42"),
-		Entry("out of memory", func(ctx context.Context, pod *corev1.Pod) { tell(ctx, pod, "oom") }, v1alpha1.CauseOOM, "takes memory"),
-		Entry("kill -9", kill, v1alpha1.CauseRetryable, "step 1"),
+		Entry("exit 42", way{func(ctx context.Context, pod *corev1.Pod) { tell(ctx, pod, "exit", "42", "disk", "full") }, v1alpha1.CauseRetryable, "ends with 42"}),
+		Entry("out of memory", way{func(ctx context.Context, pod *corev1.Pod) { tell(ctx, pod, "oom") }, v1alpha1.CauseOOM, "takes memory"}),
+		Entry("kill -9", way{kill, v1alpha1.CauseRetryable, "step 1"}),
 	)
 })
 
-// faultOf breaks one rank, another one each round, waits until all run again, and counts what the status says of it.
-func (j *job) faultOf(ctx context.Context, sum *tally, round int, fault func(context.Context, *corev1.Pod), cause v1alpha1.Cause, words string) {
+// breaks ends one rank, another one each round, waits until all run again, and counts what the status says of it.
+func (j *job) breaks(ctx context.Context, sum *tally, round int, how way) {
 	GinkgoHelper()
 	attempt := j.seen.Status.Attempt
 	guilty := j.pod(ctx, round%4)
 	Eventually(output).WithArguments(ctx, "kubectl", "logs", "-n", namespace, guilty.Name).Should(ContainSubstring("step 1"), "the ranks have met")
 	began := time.Now()
-	fault(ctx, guilty)
+	how.fault(ctx, guilty)
 	j.becomes(ctx, "a restart is decided", func(s *v1alpha1.TrainingJobStatus) bool { return s.Attempt > attempt })
 	sum.decided = append(sum.decided, time.Since(began))
 	j.runs(ctx, attempt+1)
@@ -67,7 +73,7 @@ func (j *job) faultOf(ctx context.Context, sum *tally, round int, fault func(con
 	switch {
 	case last == nil:
 		sum.wrong = append(sum.wrong, fmt.Sprintf("round %d: %s broke, no lastFailure", round, guilty.Name))
-	case last.Pod != guilty.Name || last.Cause != cause:
+	case last.Pod != guilty.Name || last.Cause != how.cause:
 		sum.wrong = append(sum.wrong, fmt.Sprintf("round %d: %s broke, lastFailure is %s, %s (%s)", round, guilty.Name, last.Pod, last.Cause, last.Message))
 	default:
 		sum.named++
@@ -75,7 +81,7 @@ func (j *job) faultOf(ctx context.Context, sum *tally, round int, fault func(con
 	if last == nil {
 		return
 	}
-	if log := output(ctx, "kubectl", "logs", "-n", namespace, last.Pod); strings.Contains(log, words) {
+	if log := output(ctx, "kubectl", "logs", "-n", namespace, last.Pod); strings.Contains(log, how.words) {
 		sum.logs++
 	} else {
 		sum.silent = append(sum.silent, fmt.Sprintf("round %d: the log of %s: %s", round, last.Pod, log))

@@ -82,10 +82,6 @@ func variable(name, value string) change {
 	})
 }
 
-func recovery(edit func(*v1alpha1.Recovery)) change {
-	return func(made *v1alpha1.TrainingJob) { edit(&made.Spec.Recovery) }
-}
-
 func submit(ctx context.Context, made *v1alpha1.TrainingJob, changes ...change) *job {
 	GinkgoHelper()
 	for _, edit := range changes {
