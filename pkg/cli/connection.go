@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/story"
+)
+
+// connection is a cluster, with the caller's rights, and the namespace that the caller means.
+type connection struct {
+	kube      client.WithWatch
+	core      kubernetes.Interface
+	discovery discovery.DiscoveryInterface
+	namespace string
+}
+
+// dial connects as the flags and the kubeconfig say. Nothing is asked of the cluster yet.
+func (t *tool) dial() (*connection, error) {
+	loader := t.flags.ToRawKubeConfigLoader()
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent, config.QPS = "kubectl-tj/"+t.version, -1
+	config.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	kube, err := client.NewWithWatch(config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		return nil, err
+	}
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{kube: kube, core: core, discovery: core.Discovery(), namespace: namespace}, nil
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // two types of one name, which no user can bring about
+		}
+	}
+	return scheme
+}
+
+// job returns the job of that name. If there is none the error offers the nearest name.
+func (c *connection) job(ctx context.Context, name string) (*v1alpha1.TrainingJob, error) {
+	job := &v1alpha1.TrainingJob{}
+	err := c.kube.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, job)
+	if apierrors.IsNotFound(err) {
+		return nil, c.unknown(ctx, name)
+	}
+	return job, err
+}
+
+// unknown returns the error about a job that does not exist.
+func (c *connection) unknown(ctx context.Context, name string) error {
+	var jobs v1alpha1.TrainingJobList
+	if err := c.kube.List(ctx, &jobs, client.InNamespace(c.namespace)); err != nil {
+		return fmt.Errorf("there is no TrainingJob %s in namespace %s", name, c.namespace)
+	}
+	var names []string
+	for i := range jobs.Items {
+		names = append(names, jobs.Items[i].Name)
+	}
+	text := fmt.Sprintf("there is no TrainingJob %s in namespace %s", name, c.namespace)
+	switch near := nearest(name, names); {
+	case near != "":
+		return fmt.Errorf("%s; did you mean %s?", text, near)
+	case len(names) == 0:
+		return fmt.Errorf("%s, nor any other: give another one with -n, or see all with kubectl tj list -A", text)
+	default:
+		return fmt.Errorf("%s: see those that there are with kubectl tj list -n %s", text, c.namespace)
+	}
+}
+
+// jobs returns the jobs of a namespace, or of all if it is empty, that the label selector selects, sorted.
+func (c *connection) jobs(ctx context.Context, namespace, selector string) ([]v1alpha1.TrainingJob, error) {
+	selected, err := labels.Parse(selector)
+	if err != nil {
+		return nil, fmt.Errorf("--selector %q: write key=value, with commas between several: %w", selector, err)
+	}
+	var list v1alpha1.TrainingJobList
+	if err := c.kube.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selected}); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.TrainingJob) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	return list.Items, nil
+}
+
+// pods returns the pods of a job, of every life.
+func (c *connection) pods(ctx context.Context, job *v1alpha1.TrainingJob) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	err := c.kube.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(job.UID)})
+	return pods.Items, err
+}
+
+// view returns all that there is to know of a job.
+func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJob) (*story.View, error) {
+	pods, err := c.pods(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	v := &story.View{Job: job, Pods: pods, Now: t.now()}
+	var events corev1.EventList
+	err = c.kube.List(ctx, &events, client.InNamespace(job.Namespace), client.MatchingFields{"involvedObject.uid": string(job.UID)})
+	if err != nil {
+		fmt.Fprintln(t.ErrOut, "Events are left out:", explain(err, t.flags))
+	}
+	v.Events = events.Items
+	return v, nil
+}

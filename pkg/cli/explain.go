@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// explain returns an error as a sentence that says what to do about it.
+func explain(err error, flags *genericclioptions.ConfigFlags) string {
+	var dial *net.OpError
+	var dns *net.DNSError
+	switch text := err.Error(); {
+	case clientcmd.IsEmptyConfig(err), strings.Contains(text, "no configuration has been provided"):
+		return "there is no cluster: no kubeconfig says where one is. Set KUBECONFIG, or give --kubeconfig FILE."
+	case strings.Contains(text, "context") && (clientcmd.IsContextNotFound(err) || strings.Contains(text, "does not exist")):
+		return sentence(text) + contexts(flags)
+	case meta.IsNoMatchError(err), strings.Contains(text, "the server could not find the requested resource"):
+		return "the cluster does not know TrainingJobs: install the CRD and the operator, with kubectl apply -k manifests/base. (" + text + ")"
+	case apierrors.IsUnauthorized(err):
+		return "the cluster does not know who you are: log in again, or give another context with --context. (" + text + ")"
+	case apierrors.IsForbidden(err):
+		return sentence(text) + " Ask who runs the cluster for the ClusterRole trainingjob-edit or trainingjob-view in this namespace; kubectl tj doctor says what you may do."
+	case apierrors.IsTooManyRequests(err):
+		return "the API server is too busy (429) and went on refusing: wait a while and try again. (" + text + ")"
+	case errors.As(err, &dns):
+		return "the cluster's address is not known: " + sentence(dns.Error()) + " Check the server in your kubeconfig, or give --context."
+	case errors.As(err, &dial):
+		return "the cluster does not answer: " + sentence(dial.Error()) + " Is it up, and is --context the right one?"
+	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded):
+		return "the cluster did not answer in time: try again, or give a longer --request-timeout. (" + text + ")"
+	default:
+		return sentence(text)
+	}
+}
+
+// sentence ends a text with a full stop.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
+// contexts names the contexts that the kubeconfig has.
+func contexts(flags *genericclioptions.ConfigFlags) string {
+	config, err := flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil || len(config.Contexts) == 0 {
+		return ""
+	}
+	var names []string
+	for name := range config.Contexts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return fmt.Sprintf(" Your kubeconfig has: %s.", strings.Join(names, ", "))
+}

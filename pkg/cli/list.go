@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// listing are the flags of list.
+type listing struct {
+	all      bool
+	selector string
+	output   string
+}
+
+func (t *tool) listCommand() *cobra.Command {
+	o := &listing{}
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls", "get"}, Args: cobra.NoArgs,
+		Short:   "List the jobs of a namespace, or of all",
+		Example: "  kubectl tj list -n team-a\n  kubectl tj list -A -l team=vision -o wide",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := t.connect()
+			if err != nil {
+				return err
+			}
+			namespace := c.namespace
+			if o.all {
+				namespace = ""
+			}
+			jobs, err := c.jobs(cmd.Context(), namespace, o.selector)
+			if err != nil {
+				return err
+			}
+			return t.printJobs(jobs, o, namespace)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the jobs of all namespaces")
+	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "list only jobs with these labels, as key=value,key2!=value2")
+	addOutput(cmd, &o.output, "wide")
+	return cmd
+}
+
+// printJobs prints the list in the form that the flags ask for.
+func (t *tool) printJobs(jobs []v1alpha1.TrainingJob, o *listing, namespace string) error {
+	if o.output != "" && o.output != "wide" {
+		list := &v1alpha1.TrainingJobList{Items: jobs}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind + "List"))
+		return t.printObject(list, o.output)
+	}
+	if len(jobs) == 0 {
+		where := "in any namespace"
+		if namespace != "" {
+			where = "in namespace " + namespace
+		}
+		fmt.Fprintf(t.ErrOut, "No TrainingJobs %s.\n", where)
+		return nil
+	}
+	header := []string{"NAME", "PHASE", "READY", "RESTARTS", "AGE", "WHY"}
+	if o.output == "wide" {
+		header = []string{"NAME", "PHASE", "READY", "RESTARTS", "AGE", "FRAMEWORK", "QUEUE", "ATTEMPT", "STEP", "RAN", "WHY"}
+	}
+	if o.all {
+		header = append([]string{"NAMESPACE"}, header...)
+	}
+	rows := [][]string{header}
+	for i := range jobs {
+		rows = append(rows, t.row(&jobs[i], o))
+	}
+	return t.table(rows)
+}
+
+func (t *tool) row(job *v1alpha1.TrainingJob, o *listing) []string {
+	status := &job.Status
+	row := []string{
+		job.Name, cmp.Or(string(status.Phase), "-"), cmp.Or(status.Ready, "-"), fmt.Sprint(status.Restarts),
+		duration.HumanDuration(t.now().Sub(job.CreationTimestamp.Time)),
+	}
+	if o.output == "wide" {
+		step := "-"
+		if status.Progress != nil {
+			step = fmt.Sprint(status.Progress.Step)
+		}
+		row = append(row, string(job.Spec.Framework), cmp.Or(status.Queue, "-"), fmt.Sprint(status.Attempt), step, cmp.Or(status.RunningTimeRatio, "-"))
+	}
+	if o.all {
+		row = append([]string{job.Namespace}, row...)
+	}
+	why := status.Reason
+	if o.output == "wide" {
+		why = strings.TrimSuffix(status.Reason+": "+status.Message, ": ")
+	}
+	return append(row, cmp.Or(why, "-"))
+}
+
+// table prints rows in columns.
+func (t *tool) table(rows [][]string) error {
+	_, err := fmt.Fprint(t.Out, t.columns(rows))
+	return err
+}
+
+// columns returns rows in columns, each line cut to the screen.
+func (t *tool) columns(rows [][]string) string {
+	var text strings.Builder
+	w := printers.GetNewTabWriter(&text)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	_ = w.Flush() // into memory
+	var b strings.Builder
+	for line := range strings.Lines(t.screen.fit(text.String())) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return b.String()
+}

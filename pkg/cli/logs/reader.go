@@ -1,0 +1,295 @@
+package logs
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Opener opens the log of a container of a pod.
+type Opener interface {
+	// Open returns the log as the kubelet writes it, each line with its time before it.
+	Open(ctx context.Context, pod, container string, o Options) (io.ReadCloser, error)
+}
+
+// Options say which part of a log is opened.
+type Options struct {
+	// Follow says that the stream goes on until the container ends.
+	Follow bool
+	// Previous is the log of the container before it was started again in its pod.
+	Previous bool
+	// From leaves out lines before that time; zero for none. It has whole seconds.
+	From time.Time
+	// Tail leaves out all but the last lines; negative for none.
+	Tail int64
+}
+
+// Container is what is known of a container whose log is read.
+type Container struct {
+	// Started is whether it has ever run, and Ended whether it has ended for good.
+	Started, Ended bool
+	// Restarts is how often it was started again in its pod.
+	Restarts int32
+	// Gone is whether its pod is gone.
+	Gone bool
+}
+
+// reader reads the log of one container to its end.
+type reader struct {
+	opener         Opener
+	pod, container string
+	first          Options
+	// look returns what is known of the container now, and a channel that is closed when that may have changed.
+	look func() (Container, <-chan struct{})
+	// take takes the next line; it returns false once nobody wants more.
+	take func(Line) bool
+	// pause is how long to wait before a log that broke off is opened again.
+	pause time.Duration
+
+	cursor   Cursor
+	begun    bool
+	restarts int32
+	// partial is the end of the latest stream, without an end of line: it is a line if nothing comes after it.
+	partial *Line
+	// rest is that end as it was read.
+	rest string
+	// end is where the latest reading of a log that grows no more ended, and again how often in a row it was there. blank is how many
+	// readings in a row had no line at all.
+	end   end
+	again int
+	blank int
+	// lost is why lines may be missing.
+	lost error
+}
+
+// end is where a reading ended.
+type end struct {
+	last  time.Time
+	count int
+	rest  string
+}
+
+// mostBlank is how many readings in a row must have no line, not even the one that was read last, until that is gone: the kubelet has
+// put the log aside to begin another file.
+const mostBlank = 5
+
+var (
+	errGone     = errors.New("its log is gone")
+	errUnwanted = errors.New("nobody reads on")
+	// errRestarted says that the container was started again while its log was opened.
+	errRestarted = errors.New("its container is being started again")
+)
+
+// follow reads until the container has ended and all was read. It returns an error that says what may be missing.
+func (r *reader) follow(ctx context.Context) error {
+	var broken error
+	for ctx.Err() == nil {
+		is, changed := r.look()
+		switch {
+		case is.Gone:
+			return r.finish(is, broken)
+		case !is.Started:
+			wait(ctx, changed, 0)
+			continue
+		}
+		err := r.read(ctx, is, true)
+		switch {
+		case errors.Is(err, errUnwanted):
+			return nil
+		case err == nil && is.Ended && r.isConfirmed():
+			return r.finish(is, nil)
+		case err == nil && is.Ended, errors.Is(err, errRestarted):
+			continue
+		case isFinal(err), errors.Is(err, errGone) && is.Ended:
+			return err
+		case err == nil, isStarting(err), apierrors.IsNotFound(err):
+			broken = nil
+		default:
+			broken = err
+		}
+		wait(ctx, changed, r.pause)
+	}
+	return nil
+}
+
+// finish takes what is left when nothing more comes. It returns an error if lines may be missing.
+func (r *reader) finish(is Container, broken error) error {
+	if r.partial != nil && r.cursor.IsNew(r.partial.Time) {
+		r.take(*r.partial)
+	}
+	switch broken = cmp.Or(r.lost, broken); {
+	case broken != nil:
+		return fmt.Errorf("the end of its log may be missing: %w", broken)
+	case is.Gone && is.Started && !r.begun:
+		return fmt.Errorf("%w: the pod was gone before it could be read", errGone)
+	}
+	return nil
+}
+
+// once reads what there is.
+func (r *reader) once(ctx context.Context) error {
+	is, _ := r.look()
+	if !is.Started {
+		return nil
+	}
+	err := r.read(ctx, is, false)
+	if errors.Is(err, errUnwanted) || isStarting(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.finish(is, nil)
+}
+
+// read reads the log from where it broke off. If the container was started again since, what is left of the log before comes first.
+func (r *reader) read(ctx context.Context, is Container, follow bool) error {
+	if r.first.Previous {
+		return r.stream(ctx, Options{Previous: true, Tail: r.first.Tail, From: r.first.From})
+	}
+	if is.Restarts > r.restarts && (r.begun || r.first.Tail < 0) {
+		if err := r.readBefore(ctx); err != nil {
+			return err
+		}
+	}
+	o := Options{Follow: follow, From: r.from(), Tail: r.first.Tail}
+	if r.begun {
+		o.Tail = -1
+	}
+	r.restarts = is.Restarts
+	return r.stream(ctx, o)
+}
+
+// readBefore reads what is left of the log of the container before it was started again.
+func (r *reader) readBefore(ctx context.Context) error {
+	for {
+		err := r.stream(ctx, Options{Previous: true, From: r.from(), Tail: -1})
+		switch {
+		case errors.Is(err, errGone), apierrors.IsBadRequest(err): // the kubelet keeps one log before the present one
+			r.lost = err
+		case err != nil:
+			return err
+		case !r.isConfirmed():
+			continue
+		}
+		r.flushPartial()
+		r.again, r.blank = 0, 0
+		r.cursor.turn()
+		return nil
+	}
+}
+
+// isConfirmed reports whether a log that grows no more was read to its end: two readings in a row have ended at the same place. One
+// alone proves nothing, as a connection that breaks between kubelet and API server looks to us like an end.
+func (r *reader) isConfirmed() bool {
+	now := end{last: r.cursor.last, count: r.cursor.count, rest: r.rest}
+	if now != r.end || !r.cursor.reached() {
+		r.end, r.again = now, 0
+	}
+	r.again++
+	return r.again > 1 || r.blank >= mostBlank
+}
+
+// from begins a reading and returns from when on lines are needed.
+func (r *reader) from() time.Time {
+	from := r.cursor.Begin()
+	if from.Before(r.first.From) {
+		return r.first.From
+	}
+	return from
+}
+
+// flushPartial takes what a container that was started again said last.
+func (r *reader) flushPartial() {
+	if r.partial != nil && r.cursor.IsNew(r.partial.Time) {
+		r.take(*r.partial)
+	}
+	r.partial = nil
+}
+
+// stream takes the new lines of one stream.
+func (r *reader) stream(ctx context.Context, o Options) error {
+	log, err := r.opener.Open(ctx, r.pod, r.container, o)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if is, _ := r.look(); !o.Previous && is.Restarts != r.restarts {
+		return errRestarted // whose log this is cannot be told
+	}
+	r.begun, r.partial = true, nil
+	r.blank++
+	in := bufio.NewReaderSize(log, 64<<10)
+	for {
+		text, err := in.ReadString('\n')
+		if err == nil {
+			err = r.takeLine(text)
+		} else if errors.Is(err, io.EOF) {
+			return r.keepPartial(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// takeLine takes the line if it was not read before.
+func (r *reader) takeLine(text string) error {
+	line, ok := parse(strings.TrimSuffix(text, "\n"))
+	if !ok {
+		return fmt.Errorf("%w: %s", errGone, strings.TrimSpace(text)) // it is the kubelet who speaks
+	}
+	r.blank = 0
+	if r.cursor.IsNew(line.Time) && !r.take(line) {
+		return errUnwanted
+	}
+	return nil
+}
+
+// keepPartial keeps the text behind the last end of line: the container may have ended with it, or the stream within it.
+func (r *reader) keepPartial(text string) error {
+	r.rest = text
+	if line, ok := parse(text); ok {
+		r.partial = &line
+	} else if text != "" && (text[0] < '0' || text[0] > '9') {
+		return fmt.Errorf("%w: %s", errGone, strings.TrimSpace(text))
+	}
+	return nil
+}
+
+// parse returns the line behind the time that the kubelet writes before it; ok is false if there is none.
+func parse(text string) (line Line, ok bool) {
+	stamp, rest, _ := strings.Cut(text, " ")
+	at, err := time.Parse(time.RFC3339Nano, stamp)
+	return Line{Time: at, Text: rest}, err == nil
+}
+
+// isFinal reports whether it is no use to try again.
+func isFinal(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// isStarting reports whether the container has no log yet.
+func isStarting(err error) bool {
+	return apierrors.IsBadRequest(err) // "container is waiting to start: ContainerCreating"
+}
+
+// wait waits until changed is closed, the time is over (0: never) or the context ends.
+func wait(ctx context.Context, changed <-chan struct{}, atMost time.Duration) {
+	var over <-chan time.Time
+	if atMost > 0 {
+		timer := time.NewTimer(atMost)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-over:
+	}
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// eventRequested is the reason of the Event that tells of a restart which a person asked for.
+const eventRequested = "RestartRequested"
+
+func (t *tool) restartCommand() *cobra.Command {
+	reason := ""
+	cmd := &cobra.Command{
+		Use: "restart NAME [REPLICA]", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: t.completeJobs(1),
+		Short: "Restart a job, or one replica of it; nobody is charged",
+		Long: `Restart a job, or one replica of it, such as worker-3.
+
+The pods are deleted, and the operator starts their replicas anew: it counts a restart of cause Infrastructure and reason Deleted,
+which is charged to no budget. An Event on the job says before that it was asked for. Where the ranks depend on each other, one
+replica's restart is that of the whole job; kubectl tj says so.`,
+		Example: "  kubectl tj restart mnist\n  kubectl tj restart mnist worker-3 --reason 'its loader hangs'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := t.connect()
+			if err != nil {
+				return err
+			}
+			job, err := c.job(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			pods, err := c.pods(cmd.Context(), job)
+			if err != nil {
+				return err
+			}
+			r, err := restartOf(&story.View{Job: job, Pods: pods, Now: t.now()}, args[1:])
+			if err != nil {
+				return err
+			}
+			r.reason = reason
+			return t.restart(cmd.Context(), c, r)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the Event on the job")
+	return cmd
+}
+
+// restart is a restart that a person asks for.
+type restart struct {
+	job *v1alpha1.TrainingJob
+	// pods are those to delete.
+	pods []*state.Pod
+	// what says what is restarted: "the whole job".
+	what   string
+	reason string
+}
+
+// restartOf returns what to delete for a restart of the whole job, or of the replica that is named. It returns an error that says
+// what to do instead if nothing runs that could be restarted.
+func restartOf(v *story.View, replica []string) (*restart, error) {
+	job := v.Job
+	switch {
+	case isFinished(job):
+		return nil, fmt.Errorf("%s has finished (%s), and a job that has finished does not start again: submit it as another job", job.Name, job.Status.Phase)
+	case job.Spec.IsSuspended():
+		return nil, fmt.Errorf("%s is suspended: start it with kubectl tj resume %s", job.Name, job.Name)
+	case job.Spec.IsManagedElsewhere():
+		return nil, fmt.Errorf("%s is run by %s (spec.managedBy): ask that to restart it", job.Name, job.Spec.ManagedBy)
+	}
+	s, err := v.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	r := &restart{job: job, what: "the whole job"}
+	found := len(replica) == 0
+	var names []string
+	for row := range s.Replicas() {
+		names = append(names, row.Slot.String())
+		if len(replica) > 0 && !strings.EqualFold(row.Slot.String(), replica[0]) {
+			continue
+		}
+		found = true
+		if row.Pod != nil && row.Condition != state.Succeeded && row.Pod.Deleted.IsZero() {
+			r.pods = append(r.pods, row.Pod)
+		}
+		if len(replica) > 0 {
+			r.what = whatRestarts(job, row.Slot)
+		}
+	}
+	if !found {
+		return nil, unknownReplica(job.Name, replica[0], names)
+	}
+	if len(r.pods) == 0 {
+		return nil, fmt.Errorf("%s has no pod that could be restarted: see kubectl tj status %s", strings.Join(append([]string{job.Name}, replica...), " "), job.Name)
+	}
+	return r, nil
+}
+
+// whatRestarts says what the operator restarts when the pod of a slot is deleted.
+func whatRestarts(job *v1alpha1.TrainingJob, slot state.Slot) string {
+	switch job.Status.ReplicaStatuses[slot.Role].RestartScope {
+	case v1alpha1.ScopeJob:
+		return fmt.Sprintf("the whole job, as the other ranks cannot go on without %s", slot)
+	case v1alpha1.ScopeRole:
+		return fmt.Sprintf("all replicas of role %s, as its restartScope says", slot.Role)
+	default:
+		return slot.String() + " alone"
+	}
+}
+
+func unknownReplica(job, name string, names []string) error {
+	if near := nearest(name, names); near != "" {
+		return fmt.Errorf("%s has no replica %s; did you mean %s?", job, name, near)
+	}
+	return fmt.Errorf("%s has no replica %s: its replicas are %s to %s", job, name, names[0], names[len(names)-1])
+}
+
+// restart tells that the restart was asked for, then deletes the pods. One that was replaced meanwhile is left alone.
+func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
+	if err := c.kube.Create(ctx, t.request(r)); err != nil {
+		fmt.Fprintln(t.ErrOut, "No Event tells of it:", explain(err, t.flags))
+	}
+	deleted := 0
+	for _, p := range r.pods {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.job.Namespace, Name: p.Name}}
+		err := c.kube.Delete(ctx, pod, client.Preconditions{UID: &p.UID}, client.GracePeriodSeconds(grace(r.job, p.Slot.Role)))
+		switch {
+		case err == nil:
+			deleted++
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+			return fmt.Errorf("%d of %d pods are deleted: %w", deleted, len(r.pods), err)
+		}
+	}
+	if deleted == 0 {
+		return errors.New("its pods were replaced at this moment: see kubectl tj status " + r.job.Name)
+	}
+	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nobody is charged\n", r.job.Name, r.what)
+	return nil
+}
+
+// grace returns how many seconds a pod has to end in a restart: what the operator would give it.
+func grace(job *v1alpha1.TrainingJob, role v1alpha1.Role) int64 {
+	own := ptr.Deref(job.Spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	return min(own, int64(ptr.Deref(job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds)))
+}
+
+// request returns the Event that says who asked for the restart, and why.
+func (t *tool) request(r *restart) *corev1.Event {
+	who := "somebody"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		who = u.Username
+	}
+	message := fmt.Sprintf("%s asked with kubectl tj for a restart of %s.", who, r.what)
+	if r.reason != "" {
+		message += " Reason: " + r.reason
+	}
+	now := metav1.NewTime(t.now())
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: r.job.Name + "-", Namespace: r.job.Namespace},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Namespace: r.job.Namespace, Name: r.job.Name, UID: r.job.UID,
+		},
+		Type: corev1.EventTypeNormal, Reason: eventRequested, Message: message,
+		FirstTimestamp: now, LastTimestamp: now, Count: 1, Source: corev1.EventSource{Component: "kubectl-tj"},
+	}
+}

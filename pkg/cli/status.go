@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/logs"
+	"github.com/trainingjob/operator/pkg/cli/story"
+)
+
+const (
+	// mostRows is how many replicas the table shows one by one.
+	mostRows = 32
+	// repaint is how often the ages in a live table grow.
+	repaint = time.Second
+	// gather is how long changes are gathered before a live table is painted anew.
+	gather = 200 * time.Millisecond
+)
+
+// statusFlags are the flags of status.
+type statusFlags struct {
+	watch, all bool
+	output     string
+}
+
+func (t *tool) statusCommand() *cobra.Command {
+	o := &statusFlags{}
+	cmd := &cobra.Command{
+		Use: "status NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Short: "Show how a job and each of its replicas are",
+		Long: `Show how a job and each of its replicas are.
+
+With --watch it goes on until the job has finished, as a table that stays in its place on a terminal, and elsewhere as a line for
+each change. Its exit status is then the job's: 0 for success.`,
+		Example: "  kubectl tj status mnist\n  kubectl tj status mnist --watch",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := t.connect()
+			if err != nil {
+				return err
+			}
+			job, err := c.job(cmd.Context(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case o.output != "":
+				return t.printObject(job, o.output)
+			case o.watch:
+				return t.watchStatus(cmd.Context(), c, job, o)
+			}
+			pods, err := c.pods(cmd.Context(), job)
+			if err != nil {
+				return err
+			}
+			text, err := t.statusText(&story.View{Job: job, Pods: pods, Now: t.now()}, o)
+			fmt.Fprint(t.Out, text)
+			return err
+		},
+	}
+	addOutput(cmd, &o.output)
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on until the job has finished")
+	cmd.Flags().BoolVar(&o.all, "all", false, fmt.Sprintf("show every replica; without, those that are alike share a row if there are more than %d", mostRows))
+	return cmd
+}
+
+// statusText returns the whole picture: how the job is, then its replicas.
+func (t *tool) statusText(v *story.View, o *statusFlags) (string, error) {
+	most := mostRows
+	if o.all {
+		most = len(v.Pods) + 1<<20
+	}
+	lines, err := story.Replicas(v, most)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	head := t.headline(v)
+	b.WriteString(t.screen.fit(head))
+	rows := [][]string{{"RANK", "REPLICA", "STATE", "NODE", "REPLACED", "AGE", "WHY"}}
+	for _, l := range lines {
+		rows = append(rows, []string{l.Ranks, l.Names, l.State, cmp.Or(l.Node, "-"), fmt.Sprint(l.Replaced), cmp.Or(l.Age, "-"), cmp.Or(l.Why, "-")})
+	}
+	b.WriteString("\n" + t.columns(rows))
+	return b.String(), nil
+}
+
+// headline sums the job up in a few lines.
+func (t *tool) headline(v *story.View) string {
+	s := &v.Job.Status
+	text := fmt.Sprintf("%s: %s, %s ready, attempt %d, %d restarts\n", v.Job.Name, cmp.Or(string(s.Phase), "not seen by the operator yet"), cmp.Or(s.Ready, "-"), s.Attempt, s.Restarts)
+	if s.Message != "" {
+		text += s.Message + "\n"
+	}
+	if p := s.Progress; p != nil {
+		text += fmt.Sprintf("step %d", p.Step)
+		if p.Checkpoint != "" {
+			text += ", checkpoint " + p.Checkpoint
+		}
+		text += "\n"
+	}
+	return text
+}
+
+// watchStatus shows the job until it has finished.
+func (t *tool) watchStatus(ctx context.Context, c *connection, job *v1alpha1.TrainingJob, o *statusFlags) error {
+	w, err := c.watch(ctx, job, t.say)
+	if err != nil {
+		return err
+	}
+	show := t.lineByLine()
+	if t.screen.isTerminal {
+		show = t.livePicture(o)
+	}
+	return w.each(ctx, repaint, func(scene logs.Scene) (bool, error) {
+		if err := show(&story.View{Job: scene.Job, Pods: scene.Pods, Now: t.now()}); err != nil {
+			return true, err
+		}
+		if isFinished(scene.Job) {
+			return true, verdictOf(scene.Job)
+		}
+		if scene.Gone {
+			return true, errGone
+		}
+		if t.screen.isTerminal {
+			wait(ctx, gather)
+		}
+		return false, nil
+	})
+}
+
+// isFinished reports whether the job has succeeded or failed.
+func isFinished(job *v1alpha1.TrainingJob) bool {
+	return job.Status.Phase == v1alpha1.PhaseSucceeded || job.Status.Phase == v1alpha1.PhaseFailed
+}
+
+// verdictOf returns how a job that has finished ends a verb that waits for it: with what the replica exited with that failed it.
+func verdictOf(job *v1alpha1.TrainingJob) error {
+	f := job.Status.LastFailure
+	switch {
+	case job.Status.Phase == v1alpha1.PhaseSucceeded:
+		return nil
+	case f != nil && f.ExitCode != nil && *f.ExitCode > 0:
+		return exitError(*f.ExitCode)
+	default:
+		return exitError(1)
+	}
+}
+
+// say tells the user something that is no output.
+func (t *tool) say(text string) { fmt.Fprintln(t.ErrOut, text) }
+
+// livePicture returns what paints the picture in the place of the one before.
+func (t *tool) livePicture(o *statusFlags) func(*story.View) error {
+	painted := 0
+	return func(v *story.View) error {
+		text, err := t.statusText(v, o)
+		if err != nil {
+			return err
+		}
+		if painted > 0 {
+			fmt.Fprintf(t.Out, "\x1b[%dA\x1b[J", painted)
+		}
+		painted = strings.Count(text, "\n")
+		_, err = fmt.Fprint(t.Out, text)
+		return err
+	}
+}
+
+// lineByLine returns what prints a line whenever the job's own words change.
+func (t *tool) lineByLine() func(*story.View) error {
+	before := ""
+	return func(v *story.View) error {
+		s := &v.Job.Status
+		text := fmt.Sprintf("%s %s ready, attempt %d, %d restarts: %s", cmp.Or(string(s.Phase), "-"), cmp.Or(s.Ready, "-"), s.Attempt, s.Restarts, cmp.Or(s.Message, "-"))
+		if text == before {
+			return nil
+		}
+		before = text
+		_, err := fmt.Fprintln(t.Out, v.Now.UTC().Format(time.TimeOnly), text)
+		return err
+	}
+}
+
+// wait waits, or until the context ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// selectorOf selects the pods of a job, of every life, those that were taken out of its Service included.
+func selectorOf(job *v1alpha1.TrainingJob) labels.Selector {
+	return labels.SelectorFromSet(labels.Set{v1alpha1.LabelJobUID: string(job.UID)})
+}

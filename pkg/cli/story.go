@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trainingjob/operator/pkg/cli/story"
+)
+
+func (t *tool) whyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "why NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Short:   "Say in a sentence why a job waits, restarts or has failed, on which facts, and what to do now",
+		Example: "  kubectl tj why mnist",
+		RunE: t.tell(func(v *story.View) (string, error) {
+			e, err := story.Why(v)
+			return e.String(), err
+		}),
+	}
+}
+
+func (t *tool) timelineCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "timeline NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Short:   "Draw the attempts of a job as bars, and tell its incidents and where the time went",
+		Example: "  kubectl tj timeline mnist",
+		RunE: t.tell(func(v *story.View) (string, error) {
+			return story.Timeline(v, t.screen.picture(), t.screen.marks), nil
+		}),
+	}
+}
+
+// tell returns what runs a verb that tells something of one job.
+func (t *tool) tell(tale func(*story.View) (string, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := t.connect()
+		if err != nil {
+			return err
+		}
+		job, err := c.job(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		v, err := c.view(cmd.Context(), t, job)
+		if err != nil {
+			return err
+		}
+		text, err := tale(v)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(t.Out, text)
+		return err
+	}
+}

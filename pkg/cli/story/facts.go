@@ -1,0 +1,166 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// failureFacts tell of the latest failure, what was done about it and what it cost.
+func failureFacts(v *View) []string {
+	f := v.Job.Status.LastFailure
+	if f == nil {
+		return nil
+	}
+	facts := []string{fmt.Sprintf("Last failure: %s, in attempt %d, at %s (%s ago).", WhatBroke(f), f.Attempt, v.clock(f.Time.Time), v.ago(f.Time.Time))}
+	if f.Message != "" {
+		facts = append(facts, fmt.Sprintf("It said: %q", f.Message))
+	}
+	if f.Alike > 0 {
+		facts = append(facts, fmt.Sprintf("%d more replicas broke in the same second in the same way: which was first is not known.", f.Alike))
+	}
+	if len(v.Job.Status.Incidents) > 0 && !isTrue(v.Job, v1alpha1.ConditionFailed) {
+		i := &v.Job.Status.Incidents[0]
+		facts = append(facts, fmt.Sprintf("Answer: %s, decided %s later, %s.", answer(i), duration.HumanDuration(i.RestartTime.Sub(i.Time.Time)), charge(i)))
+	}
+	return facts
+}
+
+// answer says what was restarted for an incident.
+func answer(i *v1alpha1.Incident) string {
+	switch i.Scope {
+	case v1alpha1.ScopeJob:
+		return fmt.Sprintf("the whole job restarted as attempt %d", i.Attempt+1)
+	case v1alpha1.ScopeRole:
+		return fmt.Sprintf("all replicas of role %s were replaced", i.Role)
+	default:
+		return "only this replica was replaced"
+	}
+}
+
+func charge(i *v1alpha1.Incident) string {
+	text := "charged to nobody"
+	if i.Charged {
+		text = "charged to a budget"
+	}
+	if i.Explained {
+		text += "; its true cause showed only after the restart"
+	}
+	return text
+}
+
+// replicaFacts count the replicas by how they are, if they do not all run, and name those whose pod waits for something.
+func replicaFacts(s *state.Snapshot) []string {
+	if s.IsFinished() {
+		return nil
+	}
+	count := map[state.Condition]int{}
+	waits := map[string][]*state.Replica{}
+	total := 0
+	for r := range s.Replicas() {
+		count[r.Condition]++
+		total++
+		if reason := waitsFor(r); reason != "" {
+			waits[reason] = append(waits[reason], r)
+		}
+	}
+	if count[state.Running] == total || s.Job.Spec.IsSuspended() {
+		return nil
+	}
+	var parts []string
+	for c := state.Missing; c <= state.GivenUp; c++ {
+		if count[c] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[c], strings.ToLower(c.String())))
+		}
+	}
+	return append([]string{fmt.Sprintf("Of %d replicas: %s.", total, strings.Join(parts, ", "))}, waitingFacts(waits)...)
+}
+
+// waitsFor returns why the pod of a replica does not run, if somebody must do something about it.
+func waitsFor(r *state.Replica) string {
+	if r.Pod == nil || slices.Contains([]string{"", "ContainerCreating", "PodInitializing"}, r.Pod.Waiting.Reason) {
+		return ""
+	}
+	return strings.TrimSuffix(r.Pod.Waiting.Reason+": "+r.Pod.Waiting.Message, ": ")
+}
+
+// waitingFacts tell each reason to wait once, the most frequent first.
+func waitingFacts(waits map[string][]*state.Replica) []string {
+	var reasons []string
+	for reason := range waits {
+		reasons = append(reasons, reason)
+	}
+	slices.SortFunc(reasons, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(waits[b]), len(waits[a])), cmp.Compare(a, b))
+	})
+	var facts []string
+	for _, reason := range reasons[:min(len(reasons), 5)] {
+		who := waits[reason][0].Slot.String()
+		if more := len(waits[reason]) - 1; more > 0 {
+			who += fmt.Sprintf(" and %d more", more)
+		}
+		facts = append(facts, fmt.Sprintf("%s: %s", who, strings.TrimSuffix(reason, ".")+"."))
+	}
+	return facts
+}
+
+// waitFacts tell until when restarts are held back.
+func waitFacts(v *View, s *state.Snapshot) []string {
+	if s.IsFinished() {
+		return nil
+	}
+	if at := v.Job.Status.NextStartTime; at != nil && v.Now.Before(at.Time) {
+		return []string{fmt.Sprintf("Back-off: the next attempt begins at %s, in %s (restart %d in a row).",
+			v.clock(at.Time), duration.HumanDuration(at.Sub(v.Now)), v.Job.Status.ConsecutiveRestarts)}
+	}
+	var facts []string
+	for r := range s.Replicas() {
+		if at := s.NextStart(r.Slot); r.Pod == nil && v.Now.Before(at) {
+			facts = append(facts, fmt.Sprintf("Back-off: %s is created again at %s, in %s.", r.Slot, v.clock(at), duration.HumanDuration(at.Sub(v.Now))))
+		}
+	}
+	if more := len(facts) - 3; more > 0 {
+		facts = append(facts[:3], fmt.Sprintf("Back-off: %d more replicas wait.", more))
+	}
+	return facts
+}
+
+// budgetFacts tell what the restarts have used up.
+func budgetFacts(v *View) []string {
+	var facts []string
+	for _, b := range v.Job.Status.Budgets {
+		facts = append(facts, fmt.Sprintf("Budget %s: %d of %d used.", b.Name, b.Used, b.Limit))
+	}
+	if n := v.Job.Status.Restarts; n > 0 {
+		facts = append(facts, fmt.Sprintf("Restarts so far: %d, of which %d are charged.", n, v.Job.Status.ChargedRestarts))
+	}
+	return facts
+}
+
+// nodeFacts tell which nodes the job's new pods avoid.
+func nodeFacts(v *View) []string {
+	var facts []string
+	for _, n := range v.Job.Status.AvoidedNodes {
+		if v.Now.Before(n.Until.Time) {
+			facts = append(facts, fmt.Sprintf("New pods avoid %s until %s (%s, strike %d).", n.Name, v.clock(n.Until.Time), n.Reason, n.Strikes))
+		}
+	}
+	return facts
+}
+
+// eventFacts repeat the latest warnings that the status does not tell of.
+func eventFacts(v *View) []string {
+	var facts []string
+	for _, e := range v.warnings(3) {
+		if e.Message != v.Job.Status.Message {
+			facts = append(facts, fmt.Sprintf("Event %s, %s ago: %s", e.Reason, v.ago(seen(&e)), e.Message))
+		}
+	}
+	return facts
+}

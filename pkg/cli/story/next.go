@@ -1,0 +1,179 @@
+package story
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// advice is what to do for one reason. NAME, NS, POD, RANK, ATTEMPT and NODE in it are filled in.
+type advice struct {
+	reasons []string
+	text    string
+}
+
+const (
+	changeTemplate = "Templates change while the job is suspended: kubectl tj suspend -n NS NAME, kubectl edit tj -n NS NAME, kubectl tj resume -n NS NAME."
+	readLog        = "Read its log: kubectl tj logs -n NS NAME --rank RANK --attempt ATTEMPT --tail 100"
+	submitAgain    = "A job that has finished does not start again: mend the cause and submit it as another job."
+)
+
+// stalls are for jobs that cannot go on until somebody acts.
+var stalls = []advice{
+	{[]string{v1alpha1.ReasonQuotaExceeded}, "See what the quota leaves: kubectl describe quota -n NS. Ask for less, or have it raised; the operator tries again by itself."},
+	{[]string{v1alpha1.ReasonForbidden}, "Change the template as the message says, or ask who runs the cluster for an exemption. " + changeTemplate},
+	{[]string{v1alpha1.ReasonAdmissionUnavailable}, "Tell who runs the cluster: an admission webhook that must be asked does not answer. The operator tries again by itself."},
+	{[]string{v1alpha1.ReasonInvalid}, "Correct what the message names. " + changeTemplate},
+	{[]string{v1alpha1.ReasonNameConflict}, "Delete or rename what holds the name: kubectl get pods,services -n NS. The operator tries again by itself."},
+	{[]string{v1alpha1.ReasonPodNotEnding}, "See why the pod does not end: kubectl describe pod -n NS POD. recovery.forceAfterSeconds bounds the wait, for jobs whose checkpoints take no harm."},
+}
+
+// waits are for jobs whose pods do not run yet, by the reason of a condition or of a pod.
+var waits = []advice{
+	{[]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting}, "Wait for room, or ask for less: kubectl describe nodes shows what is free."},
+	{[]string{v1alpha1.ReasonGangUnavailable}, "Have the gang's scheduler installed, or write scheduling.gang: None. kubectl tj doctor says which gang APIs the cluster serves."},
+	{[]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}, "Check the image's name, and imagePullSecrets: kubectl describe pod -n NS POD. " + changeTemplate},
+	{[]string{"CreateContainerConfigError"}, "Create the ConfigMap or Secret that the message names: the kubelet tries again by itself."},
+	{[]string{"CreateContainerError", "RunContainerError", "StartError"}, "Check command, working directory and mounts. " + changeTemplate},
+	{[]string{"CrashLoopBackOff"}, "Read its log: kubectl tj logs -n NS NAME --rank RANK --previous"},
+	{[]string{v1alpha1.ReasonFormerPodsEnding}, "Wait: pods of an earlier life end first, as they could still write a checkpoint."},
+	{[]string{v1alpha1.ReasonBackOff}, "Wait for the time above, or find out meanwhile why it broke. " + readLog},
+}
+
+// failures are for what broke, by the reason of the failure or of the verdict, else by its cause.
+var failures = []advice{
+	{[]string{v1alpha1.ReasonDeadlineExceeded}, "Raise runPolicy.activeDeadlineSeconds, or make the run shorter."},
+	{[]string{v1alpha1.ReasonSchedulingTimeout}, "Ask for less, or raise scheduling.timeoutSeconds."},
+	{[]string{v1alpha1.ReasonNoProgress}, "See in the log what each attempt ends with at the same step; recovery.noProgressLimit bounds such restarts. " + readLog},
+	{[]string{v1alpha1.ReasonStartupDeadline}, "See what the slowest replica waited for: kubectl describe pod -n NS POD. runPolicy.startupDeadlineSeconds sets the limit."},
+	{[]string{v1alpha1.ReasonDeleted}, "Nothing: somebody deleted the pod, and it was replaced."},
+	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Tell who runs the cluster: kubectl describe node NODE."},
+}
+
+// causes are the advice where no reason says more.
+var causes = map[v1alpha1.Cause]string{
+	v1alpha1.CauseOOM:            "Raise resources.limits.memory, or make batches or the number of loader processes smaller. " + changeTemplate,
+	v1alpha1.CausePreempted:      "Nothing: the job made way for one of higher priority. A priority class of its own would keep its place: scheduling.priorityClassName.",
+	v1alpha1.CauseInfrastructure: "Nothing: the pod was lost and not at fault.",
+	v1alpha1.CauseHang:           "See what the ranks wait for: kubectl exec -n NS POD -- py-spy dump --pid 1, or the last lines of all: kubectl tj logs -n NS NAME --tail 5",
+	v1alpha1.CauseStartup:        "See why the container did not start: kubectl describe pod -n NS POD. " + changeTemplate,
+}
+
+// codes are the advice for exit codes that say what is wrong.
+var codes = map[int32]string{
+	126: "Exit code 126: the command is there but cannot be executed. Check the file's mode and the image's platform.",
+	127: "Exit code 127: the command was not found in the image. Check command and args of the template.",
+	134: "Exit code 134: the program aborted itself (SIGABRT), as NCCL and failed assertions do.",
+	137: "Exit code 137: something killed it (SIGKILL) that was not its memory limit: kubectl describe pod -n NS POD.",
+	139: "Exit code 139: it wrote where it must not (SIGSEGV). A core dump or faulthandler says where.",
+}
+
+// next returns what to do now, best first.
+func next(v *View, s *state.Snapshot) []string {
+	job := v.Job
+	var list []string
+	switch {
+	case job.DeletionTimestamp != nil, job.Spec.IsManagedElsewhere():
+		return nil
+	case job.Status.Phase == "":
+		list = []string{"If this lasts, the operator may not be running: kubectl tj doctor"}
+	case isTrue(job, v1alpha1.ConditionFailed):
+		list = append(afterFailure(v), submitAgain)
+	case isTrue(job, v1alpha1.ConditionSucceeded):
+		return nil
+	case isTrue(job, v1alpha1.ConditionQueued):
+		list = []string{"Wait for the queue: kubectl get workloads -n NS, kubectl describe localqueue -n NS " + job.Status.Queue}
+	case job.Spec.IsSuspended():
+		list = []string{"Start it again: kubectl tj resume -n NS NAME"}
+	case isTrue(job, v1alpha1.ConditionStalled):
+		list = matching(stalls, condition(job, v1alpha1.ConditionStalled).Reason)
+	default:
+		list = underWay(v, s)
+	}
+	return fill(v, s, list)
+}
+
+// underWay returns what to do about a job that has not come to rest.
+func underWay(v *View, s *state.Snapshot) []string {
+	reasons := []string{v.Job.Status.Reason}
+	for r := range s.Replicas() {
+		if r.Pod != nil {
+			reasons = append(reasons, r.Pod.Waiting.Reason)
+		}
+	}
+	list := matching(waits, reasons...)
+	if v.Job.Spec.Elastic != nil && v.Job.Status.Phase == v1alpha1.PhasePending {
+		list = append(list, fmt.Sprintf("Make do with fewer workers: kubectl tj scale -n NS NAME --replicas %d", v.Job.Spec.Elastic.MinReplicas))
+	}
+	if len(list) > 0 {
+		return list
+	}
+	if c := condition(v.Job, v1alpha1.ConditionProgressing); c != nil && c.Status == "False" {
+		return []string{causes[v1alpha1.CauseHang]}
+	}
+	if v.Job.Status.Phase == v1alpha1.PhaseRestarting || v.Job.Status.Reason == v1alpha1.ReasonSomeReplicasRunning {
+		return append(afterFailure(v), "Wait: the operator restarts it by itself. kubectl tj status -n NS NAME --watch")
+	}
+	return nil
+}
+
+// afterFailure returns what to do about the latest failure.
+func afterFailure(v *View) []string {
+	f := v.Job.Status.LastFailure
+	list := matching(failures, v.Job.Status.Reason)
+	if f == nil {
+		return list
+	}
+	byReason := matching(failures, f.Reason)
+	switch {
+	case len(byReason) > 0:
+		list = append(list, byReason...)
+	case causes[f.Cause] != "":
+		list = append(list, causes[f.Cause])
+	default:
+		if hint := codes[exitCode(f)]; hint != "" {
+			list = append(list, hint)
+		}
+		list = append(list, readLog)
+	}
+	slices.Sort(list[min(len(list), 1):])
+	return slices.Compact(list)
+}
+
+// matching returns the advice for the reasons, each once, in the order of the table.
+func matching(table []advice, reasons ...string) []string {
+	var list []string
+	for _, a := range table {
+		if slices.ContainsFunc(a.reasons, func(r string) bool { return slices.Contains(reasons, r) }) {
+			list = append(list, a.text)
+		}
+	}
+	return list
+}
+
+// fill puts the names of the job and of the replica that matters into the advice.
+func fill(v *View, s *state.Snapshot, list []string) []string {
+	slot, pod, node, attempt := state.Leader(&v.Job.Spec), "", "", int(v.Job.Status.Attempt)
+	if f := v.Job.Status.LastFailure; f != nil {
+		slot, pod, node, attempt = SlotOf(f), f.Pod, f.Node, int(f.Attempt)
+	}
+	for r := range s.Replicas() {
+		if waitsFor(r) != "" {
+			slot, pod, node = r.Slot, r.Pod.Name, r.Pod.Node
+			break
+		}
+	}
+	if pod == "" {
+		pod = state.PodName(v.Job.Name, slot, s.Life(slot))
+	}
+	words := strings.NewReplacer("-n NS NAME", "-n "+v.Job.Namespace+" "+v.Job.Name, "-n NS", "-n "+v.Job.Namespace, "POD", pod,
+		"RANK", fmt.Sprint(state.Rank(&v.Job.Spec, slot)), "ATTEMPT", fmt.Sprint(attempt), "node NODE", "node "+node)
+	filled := make([]string, 0, len(list))
+	for _, text := range list {
+		filled = append(filled, words.Replace(text))
+	}
+	return filled
+}

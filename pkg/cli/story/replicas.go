@@ -1,0 +1,103 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Line is a row of the table of replicas: one replica, or a run of them that are alike.
+type Line struct {
+	// Ranks and Names are those of the replicas: "3" and "worker-2", or "1-8" and "worker-0-7".
+	Ranks, Names string
+	// State is how they are, in the operator's words.
+	State string
+	// Node that the pod is on; of a run of replicas on how many nodes.
+	Node string
+	// Replaced is how often the replica was replaced in this attempt.
+	Replaced int
+	// Age of the pod's life, or of the youngest.
+	Age string
+	// Why says what the replica waits for or how it ended.
+	Why string
+}
+
+// Replicas returns the table of the job's replicas in the order of their ranks. With more than most rows, runs of replicas that
+// are alike become one row.
+func Replicas(v *View, most int) ([]Line, error) {
+	s, err := v.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	var lines []Line
+	for r := range s.Replicas() {
+		lines = append(lines, lineOf(v, s, r))
+	}
+	if len(lines) > most {
+		return gather(s, lines), nil
+	}
+	return lines, nil
+}
+
+func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
+	line := Line{
+		Ranks: strconv.Itoa(state.Rank(&v.Job.Spec, r.Slot)), Names: r.Slot.String(), State: r.Condition.String(),
+		Replaced: r.Life.Replacement, Why: why(s, r),
+	}
+	if r.Condition == state.Missing && v.Job.Spec.IsSuspended() {
+		line.State = "Suspended"
+	}
+	if r.Pod != nil {
+		line.Node, line.Age = r.Pod.Node, v.ago(r.Pod.Created)
+	}
+	return line
+}
+
+// why says what a replica waits for or how it ended.
+func why(s *state.Snapshot, r *state.Replica) string {
+	if at := s.NextStart(r.Slot); r.Pod == nil && s.Now.Before(at) {
+		return "created again at " + at.UTC().Format("15:04:05 UTC")
+	}
+	switch p := r.Pod; {
+	case p == nil:
+		return ""
+	case !p.Deleted.IsZero():
+		return "told to end"
+	case p.Exit != nil:
+		return strings.TrimSpace(fmt.Sprintf("exit code %d %s", p.Exit.Code, cmp.Or(p.Exit.Message, p.Exit.Reason)))
+	case p.Rejected.Reason != "":
+		return p.Rejected.Reason + ": " + p.Rejected.Message
+	case r.Condition == state.Running && !p.Ready:
+		return "not ready"
+	default:
+		return waitsFor(r)
+	}
+}
+
+// gather makes one row of each run of replicas of a role that are alike.
+func gather(s *state.Snapshot, lines []Line) []Line {
+	var runs []Line
+	var role v1alpha1.Role
+	n := 0
+	first := 0
+	i := 0
+	for r := range s.Replicas() {
+		line := lines[i]
+		same := len(runs) > 0 && role == r.Slot.Role && runs[len(runs)-1].State == line.State && runs[len(runs)-1].Why == line.Why && runs[len(runs)-1].Replaced == line.Replaced
+		if same {
+			n++
+			last := &runs[len(runs)-1]
+			last.Names = fmt.Sprintf("%s-%d-%d", strings.ToLower(string(role)), first, r.Slot.Index)
+			last.Ranks = fmt.Sprintf("%s-%s", strings.Split(last.Ranks, "-")[0], line.Ranks)
+			last.Node, last.Age = fmt.Sprintf("%d pods", n), line.Age
+		} else {
+			runs, role, first, n = append(runs, line), r.Slot.Role, r.Slot.Index, 1
+		}
+		i++
+	}
+	return runs
+}

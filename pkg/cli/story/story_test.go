@@ -1,0 +1,241 @@
+package story_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const second = time.Second
+
+// golden compares what is told with what was told, and looked at by a person, before.
+func golden(t *testing.T, got string) {
+	t.Helper()
+	name := strings.ReplaceAll(strings.TrimPrefix(t.Name(), "Test"), "/", "-")
+	path := filepath.Join("testdata", strings.ReplaceAll(name, "_", "-")+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("told otherwise than before (-before +now):\n%s", diff)
+	}
+}
+
+// phase gives the job a phase, and the operator's words for it.
+func phase(p v1alpha1.Phase, reason, message string) builder.JobOption {
+	return builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Phase, s.Reason, s.Message = p, reason, message })
+}
+
+func failure(cause v1alpha1.Cause, reason string, code int32, at time.Duration) v1alpha1.Failure {
+	f := v1alpha1.Failure{
+		Role: v1alpha1.Worker, Index: 1, Cause: cause, Reason: reason, Pod: "mnist-worker-1", Node: "gpu-7", Time: builder.Time(at),
+	}
+	if code > 0 {
+		f.ExitCode = &code
+	}
+	if code > 128 {
+		f.Signal = ptr.To(code - 128)
+	}
+	return f
+}
+
+func lastFailure(f v1alpha1.Failure, message string) builder.JobOption {
+	f.Message = message
+	return builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.LastFailure = &f })
+}
+
+func incident(f v1alpha1.Failure, scope v1alpha1.RestartScope, charged bool, after time.Duration) v1alpha1.Incident {
+	return v1alpha1.Incident{Failure: f, Scope: scope, Charged: charged, RestartTime: builder.Time(f.Time.Sub(builder.Epoch) + after)}
+}
+
+func inAttempt(n int32, f v1alpha1.Failure) v1alpha1.Failure {
+	f.Attempt = n
+	return f
+}
+
+// view is a job that is looked at ten minutes after Epoch.
+func view(job *v1alpha1.TrainingJob, pods ...*corev1.Pod) *story.View {
+	v := &story.View{Job: job, Now: builder.Epoch.Add(10 * time.Minute)}
+	if len(pods) > 0 && job.Status.StartTime == nil {
+		job.Status.StartTime = builder.TimePtr(0)
+	}
+	for _, p := range pods {
+		v.Pods = append(v.Pods, *p)
+	}
+	return v
+}
+
+func worker(job *v1alpha1.TrainingJob, i int, phase corev1.PodPhase, options ...builder.PodOption) *corev1.Pod {
+	pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker, Index: i}, state.Life{Attempt: int(job.Status.Attempt)}, phase, options...)
+	pod.CreationTimestamp = builder.Time(0)
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+	return pod
+}
+
+func TestWhy(t *testing.T) {
+	quota := phase(v1alpha1.PhasePending, v1alpha1.ReasonQuotaExceeded, `pods "mnist-worker-1" is forbidden: exceeded quota: gpus, requested: nvidia.com/gpu=8, used: nvidia.com/gpu=8, limited: nvidia.com/gpu=8`)
+	oom := failure(v1alpha1.CauseOOM, "OOMKilled", 137, 550*second)
+	lost := failure(v1alpha1.CauseInfrastructure, "NodeLost", 0, 550*second)
+	missing := failure(v1alpha1.CauseFatal, "Error", 127, 550*second)
+	cases := []struct {
+		name string
+		view *story.View
+	}{
+		{"the operator has not seen it", view(builder.Job("mnist", builder.Workers(2)))},
+		{"its image cannot be pulled", func() *story.View {
+			job := builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), phase(v1alpha1.PhasePending, "ImagePullBackOff", "worker-1: ImagePullBackOff: Back-off pulling image"))
+			return view(job, worker(job, 0, corev1.PodRunning), worker(job, 1, corev1.PodPending, builder.Waiting("ImagePullBackOff", `Back-off pulling image "train:x"`)))
+		}()},
+		{"no node has room", func() *story.View {
+			job := builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), phase(v1alpha1.PhasePending, v1alpha1.ReasonUnschedulable, "worker-0: 0/4 nodes are available: 4 Insufficient nvidia.com/gpu."))
+			say := builder.Unschedulable("0/4 nodes are available: 4 Insufficient nvidia.com/gpu.")
+			return view(job, worker(job, 0, corev1.PodPending, say), worker(job, 1, corev1.PodPending, say))
+		}()},
+		{"a quota refuses it", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), quota, builder.Condition(v1alpha1.ConditionStalled, true, v1alpha1.ReasonQuotaExceeded, 0)))},
+		{"it restarts after it ran out of memory", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Attempt(1),
+			phase(v1alpha1.PhaseRestarting, v1alpha1.ReasonOutOfMemory, "worker-1 on gpu-7 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3."),
+			lastFailure(oom, ""), builder.Incidents(incident(oom, v1alpha1.ScopeJob, true, second)),
+			builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+				s.Restarts, s.ChargedRestarts, s.NextStartTime = 1, 1, builder.TimePtr(605*second)
+				s.Budgets = []v1alpha1.Budget{{Name: v1alpha1.BudgetOOMRestarts, Used: 1, Limit: 3}}
+			})))},
+		{"a node was lost and the job goes on", func() *story.View {
+			job := builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), phase(v1alpha1.PhaseRunning, v1alpha1.ReasonSomeReplicasRunning, "The job goes on; worker-1 does not run at present."),
+				lastFailure(lost, "not ready for 15s"), builder.Incidents(incident(lost, v1alpha1.ScopeReplica, false, 15*second)), builder.Avoided("gpu-7", 24*time.Hour),
+				builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0", Replacements: "1:1"}))
+			return view(job, worker(job, 0, corev1.PodRunning))
+		}()},
+		{"its command was not found", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFailed, true, v1alpha1.ReasonFatalExit, 555*second),
+			builder.Condition(v1alpha1.ConditionFinished, true, v1alpha1.ReasonFatalExit, 555*second), builder.Condition(v1alpha1.ConditionStalled, true, v1alpha1.ReasonFatalExit, 555*second),
+			phase(v1alpha1.PhaseFailed, v1alpha1.ReasonFatalExit, "worker-1 on gpu-7 exited with code 127 (Error), which restartPolicy OnFailure takes for permanent."), lastFailure(missing, "trian.py: not found")))},
+		{"it hangs", view(builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."),
+			builder.Condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, 0),
+			builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+				s.Conditions[len(s.Conditions)-1].Message = "No progress: step 1200 since 11m."
+			})))},
+		{"it is suspended", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0),
+			phase(v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended, "spec.suspend is true.")))},
+		{"it waits in a queue", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionQueued, true, v1alpha1.ReasonQueued, 0),
+			builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Queue = "team-a" }), phase(v1alpha1.PhaseQueued, v1alpha1.ReasonQueued, "The job waits to be admitted by queue team-a.")))},
+		{"it has succeeded", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionSucceeded, true, v1alpha1.ReasonLeaderSucceeded, 500*second),
+			builder.Condition(v1alpha1.ConditionFinished, true, v1alpha1.ReasonLeaderSucceeded, 500*second), phase(v1alpha1.PhaseSucceeded, v1alpha1.ReasonLeaderSucceeded, "worker-0 has succeeded.")))},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := story.Why(c.view)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, e.String())
+		})
+	}
+}
+
+// An advice names the replica that matters, and no placeholder of a name is left in any.
+func TestWhyFillsItsAdviceIn(t *testing.T) {
+	for _, cause := range []v1alpha1.Cause{v1alpha1.CauseOOM, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseRetryable, v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted} {
+		job := builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFailed, true, "X", 0), phase(v1alpha1.PhaseFailed, "X", "It failed."), lastFailure(failure(cause, "Error", 3, 0), ""))
+		e, err := story.Why(view(job))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(e.Next, "\n")
+		for _, word := range []string{"NS", "NAME", "POD", "RANK", "ATTEMPT", "NODE"} {
+			if strings.Contains(text, " "+word) {
+				t.Errorf("cause %s: %s is left in %q", cause, word, text)
+			}
+		}
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	job := builder.Job("mnist", builder.Workers(100), builder.RunsSince(0))
+	var pods []*corev1.Pod
+	for i := range 100 {
+		options := []builder.PodOption{builder.Ready()}
+		if i == 40 {
+			options = []builder.PodOption{builder.ExitSaying(3, "Error", "no data")}
+			pods = append(pods, worker(job, i, corev1.PodFailed, options...))
+			continue
+		}
+		pods = append(pods, worker(job, i, corev1.PodRunning, options...))
+	}
+	lines, err := story.Replicas(view(job, pods...), 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []story.Line{
+		{Ranks: "0-39", Names: "worker-0-39", State: "Running", Node: "40 pods", Age: "10m"},
+		{Ranks: "40", Names: "worker-40", State: "Failed", Node: "node-worker-40", Age: "10m", Why: "exit code 3 no data"},
+		{Ranks: "41-99", Names: "worker-41-99", State: "Running", Node: "59 pods", Age: "10m"},
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	first := incident(failure(v1alpha1.CauseOOM, "OOMKilled", 137, 200*second), v1alpha1.ScopeJob, true, 5*second)
+	lost := incident(inAttempt(1, failure(v1alpha1.CauseInfrastructure, "NodeLost", 0, 300*second)), v1alpha1.ScopeReplica, false, 15*second)
+	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("mnist", append([]builder.JobOption{
+			builder.Workers(2), builder.RunsSince(260 * second), builder.Attempt(1), phase(v1alpha1.PhaseRunning, "", ""), builder.Incidents(lost, first),
+			builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+				s.Restarts, s.RunningTime, s.RunningTimeRatio = 2, builder.TimePtr(40*second), "0.833"
+				s.LostSeconds = v1alpha1.LostSeconds{Starting: 90, Restart: 10}
+			}),
+		}, options...)...)
+	}
+	for name, width := range map[string]int{"80 columns": 80, "40 columns": 40} {
+		t.Run(name, func(t *testing.T) {
+			text := story.Timeline(view(job()), width, story.ASCII)
+			golden(t, text)
+			for line := range strings.Lines(text) {
+				if strings.Contains(line, "#") && len(line) > width+1 {
+					t.Errorf("the bar %q is wider than %d", line, width)
+				}
+			}
+		})
+	}
+	t.Run("not started", func(t *testing.T) {
+		golden(t, story.Timeline(view(builder.Job("mnist", builder.Workers(2))), 80, story.ASCII))
+	})
+}
+
+// With more restarts than the status keeps, the first bar stands for all attempts that it does not tell of.
+func TestSpansBeyondWhatTheStatusKeeps(t *testing.T) {
+	var kept []v1alpha1.Incident
+	for n := int32(14); n >= 5; n-- {
+		kept = append(kept, incident(inAttempt(n, failure(v1alpha1.CauseRetryable, "Error", 1, time.Duration(n)*30*second)), v1alpha1.ScopeJob, true, second))
+	}
+	spans := story.Spans(view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Attempt(15), builder.Incidents(kept...))))
+	if len(spans) != 11 || spans[0].First != 0 || spans[0].Last != 5 || spans[10].First != 15 || spans[10].Last != 15 {
+		t.Errorf("spans: %+v", spans)
+	}
+	for i, s := range spans {
+		if s.To.Before(s.From) || i > 0 && s.From.Before(spans[i-1].To) {
+			t.Errorf("span %d begins before the one before it ends: %+v", i, s)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// View is what a story is told from.
+type View struct {
+	Job *v1alpha1.TrainingJob
+	// Pods are those of the job, of every life, spares included.
+	Pods []corev1.Pod
+	// Events are those about the job, in any order.
+	Events []corev1.Event
+	Now    time.Time
+}
+
+// Snapshot returns the job as the operator sees it, but for nodes, which few users may read. It returns an error if the status was
+// written by an operator whose memory has another form.
+func (v *View) Snapshot() (*state.Snapshot, error) {
+	o := state.Observed{Now: v.Now, Job: v.Job, HasService: true}
+	for i := range v.Pods {
+		if !metav1.IsControlledBy(&v.Pods[i], v.Job) {
+			continue
+		}
+		if p, isReplica := state.PodOf(v.Job.Name, &v.Pods[i]); isReplica {
+			o.Pods = append(o.Pods, p)
+		} else if p, isSpare := state.SpareOf(v.Job.Name, &v.Pods[i]); isSpare {
+			o.Spares = append(o.Spares, p)
+		}
+	}
+	s, err := state.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("the status of %s was written by an operator of another version than this program: %w", v.Job.Name, err)
+	}
+	return s, nil
+}
+
+// warnings returns the latest warning Events, newest first, at most n of them and each message once.
+func (v *View) warnings(n int) []corev1.Event {
+	events := slices.Clone(v.Events)
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return cmp.Compare(seen(&b).UnixNano(), seen(&a).UnixNano()) })
+	var list []corev1.Event
+	for i := range events {
+		isKnown := slices.ContainsFunc(list, func(e corev1.Event) bool { return e.Message == events[i].Message })
+		if events[i].Type == corev1.EventTypeWarning && !isKnown && len(list) < n {
+			list = append(list, events[i])
+		}
+	}
+	return list
+}
+
+// seen returns when an Event was last seen: each writer of Events sets other fields.
+func seen(e *corev1.Event) time.Time {
+	latest := e.CreationTimestamp.Time
+	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time} {
+		latest = state.Latest(latest, t)
+	}
+	if e.Series != nil {
+		latest = state.Latest(latest, e.Series.LastObservedTime.Time)
+	}
+	return latest
+}
+
+// ago returns how long before now a time was, as kubectl writes it: "3m12s".
+func (v *View) ago(t time.Time) string { return duration.HumanDuration(max(0, v.Now.Sub(t))) }
+
+// clock returns a time of the day of the view, or the date too if it is of another day.
+func (v *View) clock(t time.Time) string {
+	if t.UTC().Format(time.DateOnly) == v.Now.UTC().Format(time.DateOnly) {
+		return t.UTC().Format("15:04:05 UTC")
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+func condition(job *v1alpha1.TrainingJob, kind string) *metav1.Condition {
+	for i := range job.Status.Conditions {
+		if job.Status.Conditions[i].Type == kind {
+			return &job.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func isTrue(job *v1alpha1.TrainingJob, kind string) bool {
+	c := condition(job, kind)
+	return c != nil && c.Status == metav1.ConditionTrue
+}

@@ -1,0 +1,131 @@
+package story
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Explanation says why a job is as it is.
+type Explanation struct {
+	// Sentence is the answer.
+	Sentence string
+	// Facts are what it rests on, the most telling first.
+	Facts []string
+	// Next is what to do now, best first.
+	Next []string
+}
+
+// String returns the explanation as text of several lines.
+func (e Explanation) String() string {
+	var b strings.Builder
+	b.WriteString(e.Sentence + "\n")
+	for _, part := range []struct {
+		title string
+		lines []string
+	}{{"Facts", e.Facts}, {"Next", e.Next}} {
+		if len(part.lines) == 0 {
+			continue
+		}
+		b.WriteString("\n" + part.title + ":\n")
+		for _, line := range part.lines {
+			b.WriteString("  - " + line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// Why explains why the job is as it is. It returns an error if the status cannot be read.
+func Why(v *View) (Explanation, error) {
+	s, err := v.Snapshot()
+	if err != nil {
+		return Explanation{}, err
+	}
+	facts := slices.Concat(failureFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
+	return Explanation{Sentence: sentence(v), Facts: facts, Next: next(v, s)}, nil
+}
+
+// phrases say how a job in a phase is.
+var phrases = map[v1alpha1.Phase]string{
+	v1alpha1.PhaseCreated:    "has no pods yet",
+	v1alpha1.PhaseQueued:     "waits in its queue",
+	v1alpha1.PhasePending:    "does not run yet",
+	v1alpha1.PhaseRunning:    "runs",
+	v1alpha1.PhaseRestarting: "restarts",
+	v1alpha1.PhaseSuspended:  "is suspended",
+	v1alpha1.PhaseSucceeded:  "has succeeded",
+	v1alpha1.PhaseFailed:     "has failed",
+}
+
+// sentence returns the answer: how the job is, and the operator's own words for why.
+func sentence(v *View) string {
+	job := v.Job
+	switch {
+	case job.DeletionTimestamp != nil:
+		return fmt.Sprintf("%s is being deleted since %s; %d of its pods are left.", job.Name, v.clock(job.DeletionTimestamp.Time), len(v.Pods))
+	case job.Spec.IsManagedElsewhere():
+		return fmt.Sprintf("%s is run by %s (spec.managedBy), not by this operator.", job.Name, job.Spec.ManagedBy)
+	case job.Status.Phase == "":
+		return fmt.Sprintf("%s was created %s ago, and the operator has not looked at it yet.", job.Name, v.ago(job.CreationTimestamp.Time))
+	}
+	how := phrases[job.Status.Phase]
+	if how == "" {
+		how = "is " + string(job.Status.Phase)
+	}
+	if stalled := condition(job, v1alpha1.ConditionProgressing); stalled != nil && stalled.Status == "False" {
+		return fmt.Sprintf("%s %s but does not get on: %s", job.Name, how, stalled.Message)
+	}
+	text := fmt.Sprintf("%s %s (%s)", job.Name, how, job.Status.Reason)
+	if job.Status.Phase == v1alpha1.PhaseRestarting {
+		text = fmt.Sprintf("%s %s as attempt %d (%s)", job.Name, how, job.Status.Attempt, job.Status.Reason)
+	}
+	if job.Status.Message == "" {
+		return text + "."
+	}
+	return text + ": " + job.Status.Message
+}
+
+// WhatBroke returns a failure as a clause: "worker-3 on gpu-7 was killed (exit code 137, OOMKilled)".
+func WhatBroke(f *v1alpha1.Failure) string {
+	text := SlotOf(f).String()
+	if f.Node != "" {
+		text += " on " + f.Node
+	}
+	var details []string
+	switch {
+	case f.Signal != nil:
+		details = append(details, fmt.Sprintf("exit code %d, signal %d", exitCode(f), *f.Signal))
+	case f.ExitCode != nil:
+		details = append(details, fmt.Sprintf("exit code %d", *f.ExitCode))
+	}
+	if f.Container != "" {
+		details = append(details, "container "+f.Container)
+	}
+	if f.Reason != "" {
+		details = append(details, f.Reason)
+	}
+	return text + " " + broke[f.Cause] + " (" + strings.Join(append(details, "cause "+string(f.Cause)), ", ") + ")"
+}
+
+var broke = map[v1alpha1.Cause]string{
+	v1alpha1.CauseInfrastructure: "was lost",
+	v1alpha1.CausePreempted:      "was preempted",
+	v1alpha1.CauseOOM:            "ran out of memory",
+	v1alpha1.CauseRetryable:      "failed",
+	v1alpha1.CauseFatal:          "failed for good",
+	v1alpha1.CauseHang:           "stopped making progress",
+	v1alpha1.CauseStartup:        "did not start",
+}
+
+// SlotOf returns the slot of the replica that broke.
+func SlotOf(f *v1alpha1.Failure) state.Slot { return state.Slot{Role: f.Role, Index: int(f.Index)} }
+
+func exitCode(f *v1alpha1.Failure) int32 {
+	if f.ExitCode == nil {
+		return 0
+	}
+	return *f.ExitCode
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/logs"
+)
+
+// watched is a job and its pods as a watch last showed them.
+type watched struct {
+	mu   sync.Mutex
+	job  *v1alpha1.TrainingJob
+	pods cache.Store
+	gone bool
+	// changed is closed, and another one made, when something may have changed.
+	changed chan struct{}
+	// failed is why it is no use to watch on.
+	failed error
+	// say tells the user of a connection that broke, once until it stands again.
+	say    func(string)
+	broken bool
+}
+
+// errGone ends a watch whose job was deleted.
+var errGone = errors.New("the job was deleted while it was watched")
+
+// watch follows a job and its pods until the context ends. Broken connections are taken up again; say is told of them. It returns an
+// error if the caller may not watch.
+func (c *connection) watch(ctx context.Context, job *v1alpha1.TrainingJob, say func(string)) (*watched, error) {
+	w := &watched{job: job, changed: make(chan struct{}), say: say}
+	jobs := c.lister(&v1alpha1.TrainingJobList{}, job.Namespace, &client.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", job.Name)}, w.heed)
+	pods := c.lister(&corev1.PodList{}, job.Namespace, &client.ListOptions{LabelSelector: selectorOf(job)}, w.heed)
+	store, podInformer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: pods, ObjectType: &corev1.Pod{}, Handler: w.onPod()})
+	w.pods = store
+	_, jobInformer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: jobs, ObjectType: &v1alpha1.TrainingJob{}, Handler: w.onJob(job)})
+	go podInformer.RunWithContext(ctx)
+	go jobInformer.RunWithContext(ctx)
+	for !podInformer.HasSynced() || !jobInformer.HasSynced() {
+		if err := w.failure(); err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		wait(ctx, syncPoll)
+	}
+	return w, nil
+}
+
+// syncPoll is how often a watch is asked whether it has begun.
+const syncPoll = 20 * time.Millisecond
+
+// heed takes into account how a request of the watch went.
+func (w *watched) heed(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err == nil:
+		w.broken = false
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), meta.IsNoMatchError(err):
+		w.failed = err
+		w.notify()
+	case !w.broken && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !errors.Is(err, context.Canceled):
+		w.broken = true
+		w.say("The cluster does not answer (" + err.Error() + "); trying again.")
+	}
+}
+
+func (w *watched) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+func (w *watched) onPod() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { w.change(func() {}) },
+		UpdateFunc: func(any, any) { w.change(func() {}) },
+		DeleteFunc: func(any) { w.change(func() {}) },
+	}
+}
+
+// onJob keeps the job as it is now. Another job of its name is another job.
+func (w *watched) onJob(first *v1alpha1.TrainingJob) cache.ResourceEventHandler {
+	see := func(o any) {
+		seen, isJob := o.(*v1alpha1.TrainingJob)
+		if !isJob || seen.Name != first.Name {
+			return
+		}
+		w.change(func() {
+			if seen.UID == first.UID {
+				w.job = seen
+			} else {
+				w.gone = true
+			}
+		})
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    see,
+		UpdateFunc: func(_, o any) { see(o) },
+		DeleteFunc: func(o any) {
+			if tombstone, is := o.(cache.DeletedFinalStateUnknown); is {
+				o = tombstone.Obj
+			}
+			see(o) // its last words count
+			w.change(func() { w.gone = true })
+		},
+	}
+}
+
+// change changes what was seen and wakes those who wait for that.
+func (w *watched) change(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	do()
+	w.notify()
+}
+
+// notify wakes those who wait for a change. The caller holds the lock.
+func (w *watched) notify() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// See returns the job and its pods as they are now, and a channel that is closed when that may have changed. What is returned is only
+// read.
+func (w *watched) See() (logs.Scene, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	scene := logs.Scene{Job: w.job, Gone: w.gone}
+	for _, o := range w.pods.List() {
+		if pod, isPod := o.(*corev1.Pod); isPod {
+			scene.Pods = append(scene.Pods, *pod)
+		}
+	}
+	return scene, w.changed
+}
+
+// Pod returns the pod of that name and UID as it is now; nil if it is gone.
+func (w *watched) Pod(name string, uid types.UID) *corev1.Pod {
+	o, found, err := w.pods.GetByKey(w.job.Namespace + "/" + name)
+	pod, isPod := o.(*corev1.Pod)
+	if err != nil || !found || !isPod || pod.UID != uid {
+		return nil
+	}
+	return pod
+}
+
+// lister lists and watches objects through the connection; heed is told how each request went.
+func (c *connection) lister(list client.ObjectList, namespace string, options *client.ListOptions, heed func(error)) *cache.ListWatch {
+	options.Namespace = namespace
+	with := func(raw metav1.ListOptions) *client.ListOptions {
+		o := *options
+		o.Raw = &raw
+		return &o
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
+			o, isList := list.DeepCopyObject().(client.ObjectList)
+			if !isList {
+				return nil, fmt.Errorf("%T is no list", list)
+			}
+			err := c.kube.List(ctx, o, with(raw))
+			heed(err)
+			return o, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+			events, err := c.kube.Watch(ctx, list, with(raw))
+			heed(err)
+			return events, err
+		},
+	}
+}
+
+// each calls see at once, then whenever something has changed, and every pause, until it says that it is done or the context ends.
+func (w *watched) each(ctx context.Context, pause time.Duration, see func(logs.Scene) (done bool, err error)) error {
+	for {
+		scene, changed := w.See()
+		if done, err := see(scene); done || err != nil {
+			return err
+		}
+		if err := w.failure(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		case <-time.After(pause):
+		}
+	}
+}
