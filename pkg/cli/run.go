@@ -81,8 +81,8 @@ It uses the kubeconfig and context of kubectl, and asks for no more rights than 
 	root.AddGroup(&cobra.Group{ID: "see", Title: "See:"}, &cobra.Group{ID: "steer", Title: "Steer:"}, &cobra.Group{ID: "check", Title: "Check:"})
 	for group, verbs := range map[string][]*cobra.Command{
 		"see":   {t.listCommand(), t.statusCommand(), t.whyCommand(), t.timelineCommand(), t.logsCommand()},
-		"steer": {t.suspendCommand(), t.resumeCommand(), t.restartCommand(), t.scaleCommand(), t.deleteCommand()},
-		"check": {t.versionCommand()},
+		"steer": {t.submitCommand(), t.suspendCommand(), t.resumeCommand(), t.restartCommand(), t.scaleCommand(), t.deleteCommand()},
+		"check": {t.planCommand(), t.doctorCommand(), t.versionCommand()},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group

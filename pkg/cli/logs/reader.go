@@ -90,6 +90,7 @@ var (
 // follow reads until the container has ended and all was read. It returns an error that says what may be missing.
 func (r *reader) follow(ctx context.Context) error {
 	var broken error
+	ended := false // whether the latest reading ended, and did not break off
 	for ctx.Err() == nil {
 		is, changed := r.look()
 		switch {
@@ -105,14 +106,20 @@ func (r *reader) follow(ctx context.Context) error {
 			return nil
 		case err == nil && is.Ended && r.isConfirmed():
 			return r.finish(is, nil)
-		case err == nil && is.Ended, errors.Is(err, errRestarted):
+		case err == nil && is.Ended:
+			ended, broken = true, nil
 			continue
+		case errors.Is(err, errRestarted):
+			continue
+		case errors.Is(err, errGone) && ended: // its end was read, and the kubelet has taken it away since
+			return r.finish(is, nil)
 		case isFinal(err), errors.Is(err, errGone) && is.Ended:
 			return err
-		case err == nil, isStarting(err), apierrors.IsNotFound(err):
-			broken = nil
+		case err == nil:
+			ended, broken = true, nil
+		case isStarting(err), apierrors.IsNotFound(err):
 		default:
-			broken = err
+			ended, broken = false, err
 		}
 		wait(ctx, changed, r.pause)
 	}

@@ -24,10 +24,9 @@ type View struct {
 	Now    time.Time
 }
 
-// Snapshot returns the job as the operator sees it, but for nodes, which few users may read. It returns an error if the status was
-// written by an operator whose memory has another form.
-func (v *View) Snapshot() (*state.Snapshot, error) {
-	o := state.Observed{Now: v.Now, Job: v.Job, HasService: true}
+// Observed returns what there is to see of the job and its pods. Nodes, which few users may read, are left out.
+func (v *View) Observed() *state.Observed {
+	o := &state.Observed{Now: v.Now, Job: v.Job, HasService: true}
 	for i := range v.Pods {
 		if !metav1.IsControlledBy(&v.Pods[i], v.Job) {
 			continue
@@ -38,7 +37,13 @@ func (v *View) Snapshot() (*state.Snapshot, error) {
 			o.Spares = append(o.Spares, p)
 		}
 	}
-	s, err := state.New(o)
+	return o
+}
+
+// Snapshot returns the job as the operator sees it, but for nodes. It returns an error if the status was written by an operator whose
+// memory has another form.
+func (v *View) Snapshot() (*state.Snapshot, error) {
+	s, err := state.New(*v.Observed())
 	if err != nil {
 		return nil, fmt.Errorf("the status of %s was written by an operator of another version than this program: %w", v.Job.Name, err)
 	}

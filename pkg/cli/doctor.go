@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// finding is what a check found: "ok", "note" for something to know, "bad" for something that keeps jobs from running.
+type finding struct{ level, text string }
+
+func ok(format string, args ...any) finding   { return finding{"ok", fmt.Sprintf(format, args...)} }
+func note(format string, args ...any) finding { return finding{"note", fmt.Sprintf(format, args...)} }
+func bad(format string, args ...any) finding  { return finding{"bad", fmt.Sprintf(format, args...)} }
+
+// colours of the levels.
+var levels = map[string]string{"ok": green, "note": yellow, "bad": red}
+
+func (t *tool) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Args: cobra.NoArgs,
+		Short: "Check that the cluster can run TrainingJobs, and what you may do with them",
+		Long: `Check that the cluster can run TrainingJobs, and what you may do with them in the namespace: the CRD and its version, whether the
+operator is alive and leads, which gang schedulers' APIs there are, quotas, admission, and your own rights. It changes nothing. Its
+exit status is 1 if something keeps jobs from running.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := t.connect()
+			if err != nil {
+				return err
+			}
+			server, err := c.discovery.ServerVersion()
+			if err != nil {
+				return err
+			}
+			findings := []finding{ok("Kubernetes %s answers.", server.GitVersion)}
+			for _, check := range []func(context.Context, *connection) []finding{t.checkAPI, t.checkOperator, t.checkGangs, t.checkQuotas, t.checkAdmission, t.checkRights} {
+				findings = append(findings, check(cmd.Context(), c)...)
+			}
+			return t.printFindings(findings)
+		},
+	}
+}
+
+// printFindings prints a line for each finding; it returns an error if one is bad.
+func (t *tool) printFindings(findings []finding) error {
+	wrong := 0
+	for _, f := range findings {
+		if f.level == "bad" {
+			wrong++
+		}
+		line := t.screen.paint(levels[f.level], fmt.Sprintf("%-5s", f.level)) + f.text + "\n"
+		if _, err := io.WriteString(t.Out, line); err != nil {
+			return err
+		}
+	}
+	if wrong > 0 {
+		return exitError(1)
+	}
+	return nil
+}
+
+// served returns the resources of a group and version that the cluster serves; nil if it does not know the version.
+func (c *connection) served(version string) map[string]bool {
+	list, err := c.discovery.ServerResourcesForGroupVersion(version)
+	if err != nil {
+		return nil
+	}
+	resources := map[string]bool{}
+	for i := range list.APIResources {
+		resources[list.APIResources[i].Name] = true
+	}
+	return resources
+}
+
+// checkAPI checks the CRD.
+func (t *tool) checkAPI(_ context.Context, c *connection) []finding {
+	resources := c.served(v1alpha1.GroupVersion.String())
+	switch {
+	case !resources["trainingjobs"]:
+		return []finding{bad("The cluster does not serve %s: install the CRD and the operator, with kubectl apply -k manifests/base.", v1alpha1.GroupVersion)}
+	case !resources["trainingjobs/status"] || !resources["trainingjobs/scale"]:
+		return []finding{bad("The CRD is older than this program: it has no status or scale. Apply manifests/crd.")}
+	default:
+		return []finding{ok("The CRD serves %s.", v1alpha1.GroupVersion)}
+	}
+}
+
+// electionLease is the Lease that operators elect their leader by.
+const electionLease = "trainingjob-operator"
+
+// checkOperator checks that an operator leads and acts.
+func (t *tool) checkOperator(ctx context.Context, c *connection) []finding {
+	var leases coordinationv1.LeaseList
+	err := c.kube.List(ctx, &leases, client.MatchingFields{"metadata.name": electionLease})
+	if apierrors.IsForbidden(err) {
+		leases = coordinationv1.LeaseList{}
+		err = c.kube.List(ctx, &leases, client.InNamespace(operatorNamespace), client.MatchingFields{"metadata.name": electionLease})
+	}
+	findings := t.leaders(leases.Items)
+	switch {
+	case apierrors.IsForbidden(err):
+		findings = []finding{note("Whether an operator leads is not known: you may not read its Lease.")}
+	case err != nil:
+		findings = []finding{note("Whether an operator leads is not known: %s", explain(err, t.flags))}
+	}
+	return append(findings, t.checkUnseen(ctx, c)...)
+}
+
+// operatorNamespace is where manifests/base puts the operator.
+const operatorNamespace = "trainingjob-system"
+
+// leaders says which operators lead.
+func (t *tool) leaders(leases []coordinationv1.Lease) []finding {
+	var findings []finding
+	for i := range leases {
+		spec := &leases[i].Spec
+		lasts := time.Duration(ptr.Deref(spec.LeaseDurationSeconds, 15)) * time.Second
+		holder := ptr.Deref(spec.HolderIdentity, "")
+		switch {
+		case holder == "" || spec.RenewTime == nil:
+			findings = append(findings, bad("No operator leads in namespace %s: its Lease %s has no holder. Look at its pods there.", leases[i].Namespace, electionLease))
+		case t.now().Sub(spec.RenewTime.Time) > 2*lasts:
+			findings = append(findings, bad("The operator in namespace %s is not alive: %s last renewed its Lease %s ago.", leases[i].Namespace, holder, t.now().Sub(spec.RenewTime.Time).Round(time.Second)))
+		default:
+			findings = append(findings, ok("The operator in namespace %s is alive: %s leads.", leases[i].Namespace, holder))
+		}
+	}
+	if len(findings) == 0 {
+		findings = []finding{note("No operator has a Lease %s: either none runs, or one runs without --leader-elect.", electionLease)}
+	}
+	return findings
+}
+
+// unseenAfter is how old a job may be before the operator has looked at it.
+const unseenAfter = time.Minute
+
+// checkUnseen looks for jobs that no operator looks at.
+func (t *tool) checkUnseen(ctx context.Context, c *connection) []finding {
+	jobs, err := c.jobs(ctx, c.namespace, "")
+	if err != nil {
+		return nil // checkRights says why
+	}
+	for i := range jobs {
+		job := &jobs[i]
+		old := t.now().Sub(job.CreationTimestamp.Time) > unseenAfter
+		if old && job.Status.Phase == "" && !job.Spec.IsManagedElsewhere() {
+			return []finding{bad("No operator looks at this namespace: job %s was created %s ago and has no status.", job.Name, t.now().Sub(job.CreationTimestamp.Time).Round(time.Second))}
+		}
+	}
+	return nil
+}
+
+// checkGangs says which values of scheduling.gang the cluster has the API for.
+func (t *tool) checkGangs(_ context.Context, c *connection) []finding {
+	var has, lacks []string
+	for _, api := range []struct{ gang, version, resource string }{
+		{"Native", "scheduling.k8s.io/v1beta1", "podgroups"},
+		{"Volcano", "scheduling.volcano.sh/v1beta1", "podgroups"},
+		{"Coscheduling", "scheduling.x-k8s.io/v1alpha1", "podgroups"},
+	} {
+		if c.served(api.version)[api.resource] {
+			has = append(has, api.gang)
+		} else {
+			lacks = append(lacks, api.gang)
+		}
+	}
+	findings := []finding{note("No gang scheduler's API is served: jobs cannot use scheduling.gang.")}
+	if len(has) > 0 {
+		findings = []finding{ok("scheduling.gang may be %s.", strings.Join(has, ", "))}
+		if len(lacks) > 0 {
+			findings[0].text += " The cluster lacks the API of " + strings.Join(lacks, ", ") + "."
+		}
+	}
+	if c.served("kueue.x-k8s.io/v1beta1") != nil || c.served("kueue.x-k8s.io/v1beta2") != nil {
+		findings = append(findings, ok("Kueue is there: label %s puts a job into a queue.", v1alpha1.LabelQueue))
+	}
+	return findings
+}
+
+// checkQuotas says which resources a quota of the namespace has used up.
+func (t *tool) checkQuotas(ctx context.Context, c *connection) []finding {
+	var quotas corev1.ResourceQuotaList
+	if err := c.kube.List(ctx, &quotas, client.InNamespace(c.namespace)); err != nil {
+		return []finding{note("Quotas of namespace %s are not known: %s", c.namespace, explain(err, t.flags))}
+	}
+	var findings []finding
+	for i := range quotas.Items {
+		q := &quotas.Items[i]
+		for name, hard := range q.Status.Hard {
+			if used := q.Status.Used[name]; used.Cmp(hard) >= 0 {
+				findings = append(findings, note("Quota %s leaves no more %s: %s of %s used.", q.Name, name, used.String(), hard.String()))
+			}
+		}
+	}
+	if len(findings) == 0 {
+		findings = []finding{ok("No quota of namespace %s is used up (%d there).", c.namespace, len(quotas.Items))}
+	}
+	return findings
+}
+
+// Labels of a namespace that change what its pods may be.
+const (
+	labelEnforce = "pod-security.kubernetes.io/enforce"
+	labelMesh    = "istio-injection"
+	labelLinkerd = "linkerd.io/inject"
+)
+
+// checkAdmission says what admission does to the pods of the namespace.
+func (t *tool) checkAdmission(ctx context.Context, c *connection) []finding {
+	var ns corev1.Namespace
+	if err := c.kube.Get(ctx, client.ObjectKey{Name: c.namespace}, &ns); err != nil {
+		if apierrors.IsNotFound(err) {
+			return []finding{bad("There is no namespace %s: create it, or give another one with -n.", c.namespace)}
+		}
+		return []finding{note("What admission asks for in namespace %s is not known: %s", c.namespace, explain(err, t.flags))}
+	}
+	findings := []finding{ok("Namespace %s enforces no level of pod security.", c.namespace)}
+	if level := ns.Labels[labelEnforce]; level != "" && level != "privileged" {
+		findings = []finding{note("Namespace %s enforces pod security level %s: templates must keep to it.", c.namespace, level)}
+	}
+	if ns.Labels[labelMesh] == "enabled" || ns.Annotations[labelLinkerd] == "enabled" {
+		findings = append(findings, note("A service mesh puts a side-car into the pods of namespace %s: ranks may not reach each other through it. Annotate the templates with sidecar.istio.io/inject: \"false\" or linkerd.io/inject: disabled.", c.namespace))
+	}
+	return findings
+}
+
+// checkRights says which verbs of kubectl tj the caller may use in the namespace.
+func (t *tool) checkRights(ctx context.Context, c *connection) []finding {
+	var findings []finding
+	for _, right := range []struct {
+		verbs                  string
+		group, resource, field string
+		actions                []string
+		isNeeded               bool
+	}{
+		{"list, status, why, timeline", v1alpha1.Group, "trainingjobs", "", []string{"get", "list", "watch"}, true},
+		{"status, why: pods", "", "pods", "", []string{"list", "watch"}, true},
+		{"why: Events", "", "events", "", []string{"list"}, false},
+		{"logs", "", "pods", "log", []string{"get"}, false},
+		{"submit", v1alpha1.Group, "trainingjobs", "", []string{"create"}, false},
+		{"suspend, resume, scale", v1alpha1.Group, "trainingjobs", "", []string{"patch"}, false},
+		{"restart", "", "pods", "", []string{"delete"}, false},
+		{"delete", v1alpha1.Group, "trainingjobs", "", []string{"delete"}, false},
+	} {
+		var denied []string
+		for _, action := range right.actions {
+			attributes := &authorizationv1.ResourceAttributes{Namespace: c.namespace, Verb: action, Group: right.group, Resource: right.resource, Subresource: right.field}
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
+			answer, err := c.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err != nil {
+				return append(findings, note("Your rights are not known: %s", explain(err, t.flags)))
+			}
+			if !answer.Status.Allowed {
+				denied = append(denied, action+" "+strings.TrimSuffix(right.resource+"/"+right.field, "/"))
+			}
+		}
+		switch {
+		case len(denied) == 0:
+			findings = append(findings, ok("Rights in namespace %[2]s suffice for: %[1]s.", right.verbs, c.namespace))
+		case right.isNeeded:
+			findings = append(findings, bad("Rights in namespace %[2]s do not suffice for: %[1]s. Missing: %[3]s. Ask for the ClusterRole view or trainingjob-view.", right.verbs, c.namespace, strings.Join(denied, ", ")))
+		default:
+			findings = append(findings, note("Rights in namespace %[2]s do not suffice for: %[1]s. Missing: %[3]s. Ask for the ClusterRole edit or trainingjob-edit.", right.verbs, c.namespace, strings.Join(denied, ", ")))
+		}
+	}
+	return findings
+}

@@ -1,0 +1,194 @@
+// Package forecast says what the operator would do with a job, by asking the function that the operator decides by: plan.Make.
+//
+// Of a job that does not exist yet it plays the first passes: each plan's status becomes the job's, its Service, Lease and group are
+// there in the next pass, and it ends with the plan that creates the pods.
+//
+// Decisions, newest first:
+//   - The operator's flags are not known here: --node-lost-after and --gang have their defaults, and gang APIs count as served.
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/component-helpers/resource"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// LostAfter is the default of the operator's --node-lost-after.
+const LostAfter = 15 * time.Second
+
+// mostPasses is how many passes are played until pods are created; three are enough for every job.
+const mostPasses = 6
+
+// Of returns what the operator would do first with a job that does not exist yet.
+func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
+	job = job.DeepCopy()
+	job.Status, job.Generation, job.UID = v1alpha1.TrainingJobStatus{}, 1, "planned"
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s/%s, %s: %s\n", job.Namespace, job.Name, job.Spec.Framework, size(job))
+	o := &state.Observed{Now: now, Job: job, LostAfter: LostAfter}
+	AssumeGang(o)
+	for range mostPasses {
+		s, err := state.New(*o)
+		if err != nil {
+			return "", err
+		}
+		p := plan.Make(s)
+		for _, e := range p.Events {
+			fmt.Fprintf(b, "  tells   %s: %s\n", e.Reason, e.Message)
+		}
+		writeSteps(b, p.Steps)
+		job.Status = p.Status
+		if createsPods(p.Steps) || job.Spec.IsManagedElsewhere() {
+			break
+		}
+		o.HasService, o.HasLease = true, job.Spec.Progress != nil
+	}
+	if job.Spec.IsManagedElsewhere() {
+		fmt.Fprintf(b, "  nothing: it is run by %s (spec.managedBy)\n", job.Spec.ManagedBy)
+		return b.String(), nil
+	}
+	writeRecovery(b, job)
+	return b.String(), nil
+}
+
+// Next returns what the operator would do next with a job as it was observed.
+func Next(o *state.Observed) (string, error) {
+	s, err := state.New(*o)
+	if err != nil {
+		return "", err
+	}
+	p := plan.Make(s)
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s/%s: %s\n", o.Job.Namespace, o.Job.Name, strings.TrimSpace(string(p.Status.Phase)+" "+p.Status.Reason))
+	switch {
+	case o.Job.Spec.IsManagedElsewhere():
+		fmt.Fprintf(b, "  nothing: it is run by %s (spec.managedBy)\n", o.Job.Spec.ManagedBy)
+	case o.Job.DeletionTimestamp != nil:
+		b.WriteString("  nothing: it is being deleted\n")
+	case s.IsStale():
+		b.WriteString("  nothing: its pods are newer than the job as it was read; ask again\n")
+	}
+	for i := range p.Restarts {
+		fmt.Fprintf(b, "  counts  %s\n", p.Restarts[i].Message)
+	}
+	for _, e := range p.Events {
+		if !slices.ContainsFunc(p.Restarts, func(i policy.Incident) bool { return i.Message == e.Message }) {
+			fmt.Fprintf(b, "  tells   %s: %s\n", e.Reason, e.Message)
+		}
+	}
+	writeSteps(b, p.Steps)
+	if len(p.Steps)+len(p.Events)+len(p.Restarts) == 0 {
+		b.WriteString("  no step: everything is as it should be\n")
+	}
+	if !p.Wake.IsZero() {
+		fmt.Fprintf(b, "  looks again at %s, or when something changes\n", p.Wake.UTC().Format("15:04:05 UTC"))
+	}
+	return b.String(), nil
+}
+
+// AssumeGang says which gang scheduler the job asks for, and that the cluster has it.
+func AssumeGang(o *state.Observed) {
+	o.Gang.Scheduler = v1alpha1.GangNone
+	if s := o.Job.Spec.Scheduling; s != nil {
+		o.Gang.Scheduler = cmp.Or(s.Gang, o.Gang.Scheduler)
+	}
+}
+
+func createsPods(steps []plan.Step) bool {
+	for _, step := range steps {
+		if _, is := step.(plan.CreatePod); is {
+			return true
+		}
+	}
+	return false
+}
+
+// mostSteps is how many steps of a kind are named.
+const mostSteps = 8
+
+// writeSteps names the steps; of many pods the first ones.
+func writeSteps(b *strings.Builder, steps []plan.Step) {
+	named := map[string]int{}
+	for _, step := range steps {
+		text := step.String()
+		kind, _, _ := strings.Cut(text, " ")
+		if named[kind]++; named[kind] <= mostSteps {
+			fmt.Fprintf(b, "  does    %s\n", text)
+		}
+	}
+	for _, kind := range []string{"create", "delete", "fence"} {
+		if more := named[kind] - mostSteps; more > 0 {
+			fmt.Fprintf(b, "  does    %s %d more\n", kind, more)
+		}
+	}
+}
+
+// size says how many pods the job has and what they ask for together.
+func size(job *v1alpha1.TrainingJob) string {
+	var roles []string
+	total := corev1.ResourceList{}
+	for _, role := range job.Spec.Roles() {
+		n := int(job.Spec.Replicas(role))
+		roles = append(roles, fmt.Sprintf("%d %s", n, role))
+		pod := &corev1.Pod{Spec: job.Spec.ReplicaSpecs[role].Template.Spec}
+		asks := resource.PodLimits(pod, resource.PodResourcesOptions{})
+		for name, amount := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+			asks[name] = amount
+		}
+		for name, amount := range asks {
+			amount.Mul(int64(n))
+			sum := total[name]
+			sum.Add(amount)
+			total[name] = sum
+		}
+	}
+	var asks []string
+	for _, name := range sortedNames(total) {
+		amount := total[name]
+		asks = append(asks, fmt.Sprintf("%s %s", amount.String(), name))
+	}
+	text := strings.Join(roles, ", ")
+	if len(asks) > 0 {
+		text += "; asks for " + strings.Join(asks, ", ")
+	}
+	return text
+}
+
+// writeRecovery says what breaks with what.
+func writeRecovery(b *strings.Builder, job *v1alpha1.TrainingJob) {
+	for _, role := range job.Spec.Roles() {
+		restarts := "that replica alone"
+		switch job.Status.ReplicaStatuses[role].RestartScope {
+		case v1alpha1.ScopeJob:
+			restarts = "the whole job"
+		case v1alpha1.ScopeRole:
+			restarts = "all of its role"
+		}
+		fmt.Fprintf(b, "  if a %s breaks, it restarts %s\n", role, restarts)
+	}
+	r := &job.Spec.Recovery
+	if r.MaxRestarts != nil && r.WindowSeconds != nil {
+		fmt.Fprintf(b, "  fails after more than %d restarts that it causes itself in %s; lost nodes and deletions count nothing\n",
+			*r.MaxRestarts, duration.HumanDuration(time.Duration(*r.WindowSeconds)*time.Second))
+	}
+}
+
+func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
+	var names []corev1.ResourceName
+	for name := range list {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,76 @@
+package forecast_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/forecast"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+func TestOfANewJob(t *testing.T) {
+	gpus := builder.Template(v1alpha1.Worker, func(pod *corev1.PodTemplateSpec) {
+		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
+	})
+	cases := []struct {
+		name string
+		job  *v1alpha1.TrainingJob
+		want string
+	}{
+		{"a collective with a gang", builder.Job("mnist", builder.Framework(v1alpha1.PyTorch), builder.Workers(2), gpus, builder.Gang(v1alpha1.GangNative)), `team-a/mnist, PyTorch: 2 Worker; asks for 16 nvidia.com/gpu
+  does    create service mnist
+  does    create group mnist-0
+  does    create mnist-worker-0
+  does    create mnist-worker-1
+  if a Worker breaks, it restarts the whole job
+  fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions count nothing
+`},
+		{"workers that do not depend on each other", builder.Job("sweep", builder.Workers(10)), `team-a/sweep, Custom: 10 Worker
+  does    create service sweep
+  does    create sweep-worker-0
+  does    create sweep-worker-1
+  does    create sweep-worker-2
+  does    create sweep-worker-3
+  does    create sweep-worker-4
+  does    create sweep-worker-5
+  does    create sweep-worker-6
+  does    create 3 more
+  if a Worker breaks, it restarts that replica alone
+  fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions count nothing
+`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := forecast.Of(c.job, builder.Epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("forecast (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What is next after a failure is that it is counted; nothing is deleted in the same pass.
+func TestNextAfterAFailure(t *testing.T) {
+	job := builder.Job("mnist", builder.Workers(1), builder.RunsSince(0), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0"}))
+	pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodFailed, builder.Exit(3), builder.At(10*time.Second))
+	p, _ := state.PodOf(job.Name, pod)
+	got, err := forecast.Next(&state.Observed{Now: builder.Epoch.Add(20 * time.Second), Job: job, Pods: []state.Pod{p}, HasService: true, LostAfter: forecast.LostAfter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `team-a/mnist: Running ReplicaFailed
+  counts  worker-0 on node-worker-0 exited with code 3 (Error): only this replica is replaced, restart 1 of 10.
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("forecast (-want +got):\n%s", diff)
+	}
+}

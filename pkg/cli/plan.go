@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/forecast"
+	"github.com/trainingjob/operator/pkg/cli/schema"
+	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+func (t *tool) planCommand() *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use: "plan {NAME | -f FILE}", Args: cobra.MaximumNArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Short: "Show what the operator would do with a file, or with a job now",
+		Long: `Show what the operator would do with the jobs of a file, or next with a job of the cluster. It asks the function that the operator
+itself decides by, and changes nothing. For a file no cluster is needed: defaults and checks are those of the CRD that this program
+was built with.`,
+		Example: "  kubectl tj plan -f mnist.yaml\n  kubectl tj plan mnist",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(files) > 0 && len(args) > 0:
+				return errors.New("a file or a job, not both: leave --filename or the name out")
+			case len(files) > 0:
+				return t.planFiles(files)
+			case len(args) == 1:
+				return t.planJob(cmd.Context(), args[0])
+			default:
+				return errors.New("plan of what? Give the name of a job, or a file with -f")
+			}
+		},
+	}
+	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "show what the operator would do with the jobs of these files; - is standard input")
+	return cmd
+}
+
+func (t *tool) planFiles(files []string) error {
+	for _, name := range files {
+		documents, err := readDocuments(name, t.In)
+		if err != nil {
+			return err
+		}
+		for _, document := range documents {
+			if err := t.planDocument(name, document); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// planDocument says what the operator would do with a document of a file. What is no TrainingJob is left to others.
+func (t *tool) planDocument(name string, document []byte) error {
+	job, err := schema.Job(document)
+	switch {
+	case errors.Is(err, schema.ErrOtherKind):
+		t.say(fmt.Sprintf("%s: left out: %v", name, err))
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: the API server would refuse it: %w", name, err)
+	}
+	if job.Namespace == "" {
+		job.Namespace = "default"
+	}
+	text, err := forecast.Of(job, t.now())
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(t.Out, text)
+	return err
+}
+
+func (t *tool) planJob(ctx context.Context, name string) error {
+	c, err := t.connect()
+	if err != nil {
+		return err
+	}
+	job, err := c.job(ctx, name)
+	if err != nil {
+		return err
+	}
+	observed, err := c.observe(ctx, t, job)
+	if err != nil {
+		return err
+	}
+	text, err := forecast.Next(observed)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(t.Out, text)
+	return err
+}
+
+// observe reads what the operator would of a job, as far as the caller may.
+func (c *connection) observe(ctx context.Context, t *tool, job *v1alpha1.TrainingJob) (*state.Observed, error) {
+	pods, err := c.pods(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	o := (&story.View{Job: job, Pods: pods, Now: t.now()}).Observed()
+	o.LostAfter = forecast.LostAfter
+	var service corev1.Service
+	if err := c.kube.Get(ctx, client.ObjectKeyFromObject(job), &service); client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	o.HasService = metav1.IsControlledBy(&service, job)
+	if job.Spec.Progress != nil {
+		var lease coordinationv1.Lease
+		err := c.kube.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: state.LeaseName(job.Name)}, &lease)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if o.HasLease = metav1.IsControlledBy(&lease, job); o.HasLease && state.ReportsOn(&lease, job.Status.Attempt) {
+			o.Progress = state.ProgressOf(&lease)
+		}
+	}
+	forecast.AssumeGang(o)
+	return o, c.addNodes(ctx, t, o)
+}
+
+// addNodes adds the nodes in trouble that hold pods of the job. Few users may read nodes; without, none counts as lost.
+func (c *connection) addNodes(ctx context.Context, t *tool, o *state.Observed) error {
+	asked := map[string]bool{}
+	for i := range o.Pods {
+		name := o.Pods[i].Node
+		if name == "" || asked[name] || !o.Pods[i].CanRun() {
+			continue
+		}
+		asked[name] = true
+		var node corev1.Node
+		err := c.kube.Get(ctx, client.ObjectKey{Name: name}, &node)
+		switch {
+		case apierrors.IsForbidden(err):
+			t.say("You may not read nodes: whether one is lost is not looked at.")
+			return nil
+		case apierrors.IsNotFound(err):
+			o.Nodes = append(o.Nodes, state.DeletedNode(name, o.Now))
+		case err != nil:
+			return err
+		default:
+			if n := state.NodeOf(&node, o.LostAfter, nil); n.Lost.Reason != "" {
+				o.Nodes = append(o.Nodes, n)
+			}
+		}
+	}
+	return nil
+}

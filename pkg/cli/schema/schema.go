@@ -1,0 +1,121 @@
+// Package schema does with a TrainingJob what the API server would: it fills in the defaults, and refuses what the CRD refuses, in the
+// same words. It needs no cluster.
+//
+// Decisions, newest first:
+//   - Everything comes from the CRD that this program was built with, by the API server's own code: no default is written twice.
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/manifests/crd"
+)
+
+// ErrOtherKind is the error about a document that describes something else.
+var ErrOtherKind = errors.New("this is no TrainingJob")
+
+// rules are what the CRD says of a TrainingJob.
+type rules struct {
+	structural *structural.Structural
+	validator  validation.SchemaValidator
+	cel        *cel.Validator
+}
+
+// Job returns the job that a document describes, with the defaults of the CRD. It returns an error with all that the API server would
+// refuse of it.
+func Job(document []byte) (*v1alpha1.TrainingJob, error) {
+	r, err := load()
+	if err != nil {
+		return nil, err
+	}
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, fmt.Errorf("this is no YAML: %w", err)
+	}
+	object := map[string]any{}
+	if err := json.Unmarshal(text, &object); err != nil { // whole numbers stay whole, as in the API server
+		return nil, fmt.Errorf("this is no object: %w", err)
+	}
+	if kind, version := object["kind"], object["apiVersion"]; kind != v1alpha1.Kind || version != v1alpha1.GroupVersion.String() {
+		return nil, fmt.Errorf("%w: it has apiVersion %v and kind %v; write apiVersion: %s, kind: %s", ErrOtherKind, version, kind, v1alpha1.GroupVersion, v1alpha1.Kind)
+	}
+	if err := r.check(object); err != nil {
+		return nil, err
+	}
+	job := &v1alpha1.TrainingJob{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, job); err != nil {
+		return nil, err
+	}
+	if job.Name == "" {
+		return nil, errors.New("the job has no name: write metadata.name")
+	}
+	return job, nil
+}
+
+// check fills in the defaults and returns an error with all that is wrong.
+func (r *rules) check(object map[string]any) error {
+	unknown := pruning.PruneWithOptions(object, r.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	if len(unknown) > 0 {
+		return fmt.Errorf("unknown fields: %s", strings.Join(unknown, ", "))
+	}
+	defaulting.Default(object, r.structural)
+	wrong := validation.ValidateCustomResource(nil, object, r.validator)
+	wrong = append(wrong, listtype.ValidateListSetsAndMaps(nil, r.structural, object)...)
+	if len(wrong) == 0 { // rules may rely on the types
+		more, _ := r.cel.Validate(context.Background(), nil, r.structural, object, nil, celconfig.RuntimeCELCostBudget)
+		wrong = append(wrong, more...)
+	}
+	return sentences(wrong)
+}
+
+// sentences returns the errors as one; nil if there are none.
+func sentences(wrong field.ErrorList) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, e := range wrong {
+		texts = append(texts, strings.TrimPrefix(e.Error(), "<nil>: ")) // of rules on the whole object
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
+var load = sync.OnceValues(func() (*rules, error) {
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(crd.TrainingJobs, &definition); err != nil {
+		return nil, fmt.Errorf("decoding the CRD: %w", err)
+	}
+	var internal apiextensions.JSONSchemaProps
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &internal, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CRD's schema: %w", err)
+	}
+	made, err := structural.NewStructural(&internal)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CRD's schema: %w", err)
+	}
+	validator, _, err := validation.NewSchemaValidator(&internal)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CRD's schema: %w", err)
+	}
+	return &rules{structural: made, validator: validator, cel: cel.NewValidator(made, true, celconfig.PerCallLimit)}, nil
+})

@@ -1,0 +1,60 @@
+package schema_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/pkg/cli/schema"
+)
+
+const head = "apiVersion: trainingjob.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\n"
+
+const template = "{spec: {containers: [{name: main, image: train}]}}"
+
+// The defaults are those that the API documents.
+func TestDefaults(t *testing.T) {
+	job, err := schema.Job([]byte(head + "spec: {framework: JAX, replicaSpecs: {Worker: {template: " + template + "}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := job.Spec.ReplicaSpecs["Worker"].Replicas; ptr.Deref(got, -1) != 1 {
+		t.Errorf("replicas %v", got)
+	}
+	if got := job.Spec.Recovery.MaxRestarts; ptr.Deref(got, -1) != 10 {
+		t.Errorf("recovery.maxRestarts %v", got)
+	}
+	if job.Spec.SuccessPolicy != "Leader" || job.Spec.RunPolicy.CleanPodPolicy != "Running" {
+		t.Errorf("successPolicy %s, cleanPodPolicy %s", job.Spec.SuccessPolicy, job.Spec.RunPolicy.CleanPodPolicy)
+	}
+}
+
+func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
+	cases := []struct{ name, spec, want string }{
+		{"a rule of the CRD", "{framework: JAX, replicaSpecs: {PS: {template: " + template + "}}}", "a JAX job has the roles Worker and Evaluator"},
+		{"a type", "{framework: JAX, replicaSpecs: {Worker: {replicas: two, template: " + template + "}}}", "spec.replicaSpecs.Worker.replicas"},
+		{"a bound", "{framework: JAX, replicaSpecs: {Worker: {replicas: 10001, template: " + template + "}}}", "should be less than or equal to 10000"},
+		{"a value", "{framework: Keras, replicaSpecs: {Worker: {template: " + template + "}}}", `Unsupported value: "Keras"`},
+		{"an unknown field", "{framework: JAX, replicas: 3, replicaSpecs: {Worker: {template: " + template + "}}}", "unknown fields: spec.replicas"},
+		{"a missing field", "{replicaSpecs: {Worker: {template: " + template + "}}}", "spec.framework: Required value"},
+		{"no image", "{framework: JAX, replicaSpecs: {Worker: {template: {spec: {containers: [{name: main}]}}}}}", "a container has no image"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := schema.Job([]byte(head + "spec: " + c.spec)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAnotherKind(t *testing.T) {
+	if _, err := schema.Job([]byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p}")); !errors.Is(err, schema.ErrOtherKind) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := schema.Job([]byte("a: [")); err == nil || !strings.Contains(err.Error(), "no YAML") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/schema"
+)
+
+// submission are the flags of submit.
+type submission struct {
+	files     []string
+	dryRun    bool
+	framework string
+	image     string
+	workers   int32
+	ps        int32
+	cpu       string
+	memory    string
+	gpus      int64
+	env       []string
+	queue     string
+	elastic   string
+}
+
+func (t *tool) submitCommand() *cobra.Command {
+	o := &submission{}
+	cmd := &cobra.Command{
+		Use:   "submit [NAME] [flags] [-- COMMAND ARGS...]",
+		Short: "Create a job from flags, or jobs from files",
+		Long: `Create a job from flags, or jobs from files.
+
+With --dry-run nothing is created: the job is checked as the API server would and printed as YAML, to be kept in a file and changed.`,
+		Example: `  kubectl tj submit mnist --framework PyTorch --image train:1 --workers 4 --gpus 8 -- python train.py
+  kubectl tj submit mnist --image train:1 --dry-run > mnist.yaml
+  kubectl tj submit -f mnist.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			documents, err := o.documents(cmd, args, t.In)
+			if err != nil {
+				return err
+			}
+			if o.dryRun {
+				return t.printDocuments(documents)
+			}
+			c, err := t.connect()
+			if err != nil {
+				return err
+			}
+			for _, document := range documents {
+				if err := t.submit(cmd.Context(), c, document); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVarP(&o.files, "filename", "f", nil, "create the jobs of these files; - is standard input")
+	f.BoolVar(&o.dryRun, "dry-run", false, "create nothing; print the job as YAML")
+	f.StringVar(&o.framework, "framework", string(v1alpha1.PyTorch), "TensorFlow, PyTorch, JAX or Custom")
+	f.StringVar(&o.image, "image", "", "image that the replicas run")
+	f.Int32Var(&o.workers, "workers", 1, "how many workers")
+	f.Int32Var(&o.ps, "ps", 0, "how many parameter servers")
+	f.StringVar(&o.cpu, "cpu", "", "CPUs of each replica: 4, 500m")
+	f.StringVar(&o.memory, "memory", "", "memory of each replica: 16Gi")
+	f.Int64Var(&o.gpus, "gpus", 0, "GPUs (nvidia.com/gpu) of each worker")
+	f.StringArrayVar(&o.env, "env", nil, "environment variable, as NAME=VALUE (may be repeated)")
+	f.StringVar(&o.queue, "queue", "", "LocalQueue of Kueue to wait in")
+	f.StringVar(&o.elastic, "elastic", "", "let the number of workers change: MIN:MAX")
+	_ = cmd.RegisterFlagCompletionFunc("framework", cobra.FixedCompletions([]string{"TensorFlow", "PyTorch", "JAX", "Custom"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// documents returns the YAML of the jobs to submit.
+func (o *submission) documents(cmd *cobra.Command, args []string, in io.Reader) ([][]byte, error) {
+	if len(o.files) == 0 {
+		job, err := o.job(cmd, args)
+		if err != nil {
+			return nil, err
+		}
+		document, err := yaml.Marshal(job)
+		return [][]byte{document}, err
+	}
+	if len(args) > 0 {
+		return nil, errors.New("the files say everything: leave the name and the command out, or leave --filename out")
+	}
+	var documents [][]byte
+	for _, name := range o.files {
+		some, err := readDocuments(name, in)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, some...)
+	}
+	return documents, nil
+}
+
+// readDocuments returns the YAML documents of a file; - is in.
+func readDocuments(name string, in io.Reader) ([][]byte, error) {
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	var documents [][]byte
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(in))
+	for {
+		document, err := reader.Read()
+		switch {
+		case errors.Is(err, io.EOF) && len(documents) == 0:
+			return nil, fmt.Errorf("%s has no TrainingJob in it", name)
+		case errors.Is(err, io.EOF):
+			return documents, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		case !isBlank(document):
+			documents = append(documents, document)
+		}
+	}
+}
+
+// isBlank reports whether a document has comments at most.
+func isBlank(document []byte) bool {
+	var content any
+	return yaml.Unmarshal(document, &content) == nil && content == nil
+}
+
+// job returns the job that the flags describe, without anything that has a default.
+func (o *submission) job(cmd *cobra.Command, args []string) (*slim, error) {
+	name, command := args, []string(nil)
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		name, command = args[:at], args[at:]
+	}
+	if len(name) != 1 || o.image == "" {
+		return nil, errors.New("a job needs a name and an image: kubectl tj submit NAME --image IMAGE -- COMMAND, or -f FILE")
+	}
+	container, err := o.container(command)
+	if err != nil {
+		return nil, err
+	}
+	job := &slim{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind}
+	job.Metadata.Name, job.Spec.Framework = name[0], o.framework
+	job.Spec.ReplicaSpecs = map[v1alpha1.Role]slimRole{v1alpha1.Worker: roleOf(o.workers, *container, o.gpus)}
+	if o.ps > 0 {
+		job.Spec.ReplicaSpecs[v1alpha1.PS] = roleOf(o.ps, *container, 0)
+	}
+	if o.queue != "" {
+		job.Metadata.Labels = map[string]string{v1alpha1.LabelQueue: o.queue}
+	}
+	if o.elastic != "" {
+		job.Spec.Elastic = &v1alpha1.Elastic{}
+		if n, err := fmt.Sscanf(o.elastic, "%d:%d", &job.Spec.Elastic.MinReplicas, &job.Spec.Elastic.MaxReplicas); n != 2 || err != nil {
+			return nil, fmt.Errorf("--elastic %q: write MIN:MAX, such as 2:8", o.elastic)
+		}
+	}
+	return job, nil
+}
+
+// container returns the container that every replica runs.
+func (o *submission) container(command []string) (*slimContainer, error) {
+	c := &slimContainer{Name: "main", Image: o.image, Command: command, limits: map[corev1.ResourceName]string{}}
+	for name, amount := range map[corev1.ResourceName]string{corev1.ResourceCPU: o.cpu, corev1.ResourceMemory: o.memory} {
+		if amount == "" {
+			continue
+		}
+		if _, err := resource.ParseQuantity(amount); err != nil {
+			return nil, fmt.Errorf("--%s %q: write an amount such as 4, 500m or 16Gi", name, amount)
+		}
+		c.limits[name] = amount
+	}
+	for _, pair := range o.env {
+		name, value, found := strings.Cut(pair, "=")
+		if !found || name == "" {
+			return nil, fmt.Errorf("--env %q: write NAME=VALUE", pair)
+		}
+		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	return c, nil
+}
+
+// submit creates a job. The cluster's own words say what is wrong with it.
+func (t *tool) submit(ctx context.Context, c *connection, document []byte) error {
+	job := &v1alpha1.TrainingJob{}
+	if _, err := schema.Job(document); err != nil {
+		return fmt.Errorf("the job is not valid: %w", err)
+	}
+	if err := yaml.Unmarshal(document, job); err != nil {
+		return err
+	}
+	if job.Namespace == "" {
+		job.Namespace = c.namespace
+	}
+	err := client.WithFieldValidation(c.kube, metav1.FieldValidationStrict).Create(ctx, job, fieldOwner)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("there is a TrainingJob %s in namespace %s already: give another name, or delete it with kubectl tj delete -n %s %s", job.Name, job.Namespace, job.Namespace, job.Name)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Out, "trainingjob/%s created\n", job.Name)
+	fmt.Fprintf(t.ErrOut, "Next: kubectl tj status -n %s %s --watch, kubectl tj logs -n %s %s --follow\n", job.Namespace, job.Name, job.Namespace, job.Name)
+	return nil
+}
+
+// printDocuments checks the jobs and prints them.
+func (t *tool) printDocuments(documents [][]byte) error {
+	for i, document := range documents {
+		if _, err := schema.Job(document); err != nil {
+			return fmt.Errorf("the job is not valid: %w", err)
+		}
+		if i > 0 {
+			fmt.Fprintln(t.Out, "---")
+		}
+		if _, err := t.Out.Write(append(bytes.TrimRight(document, "\n"), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
