@@ -39,7 +39,8 @@ tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
 # With the settings of .ci/build, or Go would compile the Kubernetes in other modules once more.
 as_built := CGO_ENABLED=0 GOFLAGS=-trimpath
 generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md
-go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go') go.mod go.sum
+go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go' -not -path 'pkg/cli/*') go.mod go.sum
+cli_files := $(shell find apis cmd/kubectl-tj manifests/crd pkg -type f -not -name '*_test.go' -not -path '*/testdata/*') go.mod go.sum
 adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.go')
 demo_files := $(shell find test/demo -type f -not -name '*_test.go' 2>/dev/null)
 lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md' -not -path '*/dns/*' -not -path '*/standin/*')
@@ -94,6 +95,12 @@ kueue-adapter: bin/kueue-adapter ## build bin/kueue-adapter, which lets jobs wai
 bin/kueue-adapter: $(adapter_files)
 	.ci/build cmd/kueue-adapter . $@ "-X main.version=$(VERSION)"
 	ln -sfn $(CURDIR)/manifests/components/kueue $@.module
+
+.PHONY: kubectl-tj
+kubectl-tj: bin/kubectl-tj ## build bin/kubectl-tj, the plug-in kubectl tj: copy it to a folder of your PATH
+
+bin/kubectl-tj: $(cli_files)
+	.ci/build . ./cmd/kubectl-tj $@ "-X main.version=$(VERSION)"
 
 bin/demo: $(go_files) $(demo_files)
 	.ci/build . ./test/demo $@ ""
@@ -185,6 +192,10 @@ test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every 
 .PHONY: test-nodes
 test-nodes: bin/lab bin/operator real ## test real nodes, that fake ones tell the same as they, and the operator on them (root, on Debian or Ubuntu)
 	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
+
+.PHONY: test-cli
+test-cli: bin/lab bin/kubectl-tj ## follow logs on the real nodes of the lab in LAB_DIR (make lab REAL=2), through restarts
+	LAB="$(CURDIR)/bin/lab" LAB_DIR="$(abspath $(LAB_DIR))" KUBECONFIG="$(abspath $(LAB_DIR))/kubeconfig" go test -count=1 -v -timeout 10m -tags nodes ./test/cli
 
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly

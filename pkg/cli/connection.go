@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -28,6 +29,9 @@ type connection struct {
 	namespace string
 }
 
+// defaultHost is what client-go takes for the cluster if nothing says which.
+const defaultHost = "localhost:8080"
+
 // dial connects as the flags and the kubeconfig say. Nothing is asked of the cluster yet.
 func (t *tool) dial() (*connection, error) {
 	loader := t.flags.ToRawKubeConfigLoader()
@@ -38,6 +42,9 @@ func (t *tool) dial() (*connection, error) {
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, err
+	}
+	if raw, err := loader.RawConfig(); err == nil && len(raw.Clusters) == 0 && strings.HasSuffix(config.Host, defaultHost) {
+		return nil, clientcmd.ErrEmptyConfig
 	}
 	config.UserAgent, config.QPS = "kubectl-tj/"+t.version, -1
 	config.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})

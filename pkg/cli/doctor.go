@@ -190,11 +190,19 @@ func (t *tool) checkGangs(_ context.Context, c *connection) []finding {
 	return findings
 }
 
+// briefly returns why something could not be read.
+func (t *tool) briefly(err error) string {
+	if apierrors.IsForbidden(err) {
+		return "you may not read them."
+	}
+	return explain(err, t.flags)
+}
+
 // checkQuotas says which resources a quota of the namespace has used up.
 func (t *tool) checkQuotas(ctx context.Context, c *connection) []finding {
 	var quotas corev1.ResourceQuotaList
 	if err := c.kube.List(ctx, &quotas, client.InNamespace(c.namespace)); err != nil {
-		return []finding{note("Quotas of namespace %s are not known: %s", c.namespace, explain(err, t.flags))}
+		return []finding{note("Quotas of namespace %s are not known: %s", c.namespace, t.briefly(err))}
 	}
 	var findings []finding
 	for i := range quotas.Items {
@@ -225,7 +233,7 @@ func (t *tool) checkAdmission(ctx context.Context, c *connection) []finding {
 		if apierrors.IsNotFound(err) {
 			return []finding{bad("There is no namespace %s: create it, or give another one with -n.", c.namespace)}
 		}
-		return []finding{note("What admission asks for in namespace %s is not known: %s", c.namespace, explain(err, t.flags))}
+		return []finding{note("What admission asks for in namespace %s is not known: %s", c.namespace, t.briefly(err))}
 	}
 	findings := []finding{ok("Namespace %s enforces no level of pod security.", c.namespace)}
 	if level := ns.Labels[labelEnforce]; level != "" && level != "privileged" {

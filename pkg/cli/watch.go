@@ -163,14 +163,14 @@ func (w *watched) Pod(name string, uid types.UID) *corev1.Pod {
 }
 
 // lister lists and watches objects through the connection; heed is told how each request went.
-func (c *connection) lister(list client.ObjectList, namespace string, options *client.ListOptions, heed func(error)) *cache.ListWatch {
+func (c *connection) lister(list client.ObjectList, namespace string, options *client.ListOptions, heed func(error)) cache.ListerWatcher {
 	options.Namespace = namespace
 	with := func(raw metav1.ListOptions) *client.ListOptions {
 		o := *options
 		o.Raw = &raw
 		return &o
 	}
-	return &cache.ListWatch{
+	return plainLister{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
 			o, isList := list.DeepCopyObject().(client.ObjectList)
 			if !isList {
@@ -185,8 +185,14 @@ func (c *connection) lister(list client.ObjectList, namespace string, options *c
 			heed(err)
 			return events, err
 		},
-	}
+	}}
 }
+
+// plainLister lists before it watches: not every server sends the objects that there are as the beginning of a watch.
+type plainLister struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is what client-go asks.
+func (plainLister) IsWatchListSemanticsUnSupported() bool { return true }
 
 // each calls see at once, then whenever something has changed, and every pause, until it says that it is done or the context ends.
 func (w *watched) each(ctx context.Context, pause time.Duration, see func(logs.Scene) (done bool, err error)) error {

@@ -60,11 +60,14 @@ type reader struct {
 	partial *Line
 	// rest is that end as it was read.
 	rest string
-	// end is where the latest reading of a log that grows no more ended, and again how often in a row it was there. blank is how many
+	// end is where the latest reading of a log that grows no more ended, and alike how often in a row it was there. blank is how many
 	// readings in a row had no line at all.
 	end   end
-	again int
+	alike int
 	blank int
+	// ended is whether the latest reading ended and did not break off; broken is why it did.
+	ended  bool
+	broken error
 	// lost is why lines may be missing.
 	lost error
 }
@@ -89,49 +92,69 @@ var (
 
 // follow reads until the container has ended and all was read. It returns an error that says what may be missing.
 func (r *reader) follow(ctx context.Context) error {
-	var broken error
-	ended := false // whether the latest reading ended, and did not break off
 	for ctx.Err() == nil {
 		is, changed := r.look()
 		switch {
 		case is.Gone:
-			return r.finish(is, broken)
+			return r.finish(is)
 		case !is.Started:
 			wait(ctx, changed, 0)
 			continue
 		}
-		err := r.read(ctx, is, true)
-		switch {
-		case errors.Is(err, errUnwanted):
-			return nil
-		case err == nil && is.Ended && r.isConfirmed():
-			return r.finish(is, nil)
-		case err == nil && is.Ended:
-			ended, broken = true, nil
-			continue
-		case errors.Is(err, errRestarted):
-			continue
-		case errors.Is(err, errGone) && ended: // its end was read, and the kubelet has taken it away since
-			return r.finish(is, nil)
-		case isFinal(err), errors.Is(err, errGone) && is.Ended:
+		switch next, err := r.afterReading(r.read(ctx, is, true), is); next {
+		case done:
 			return err
-		case err == nil:
-			ended, broken = true, nil
-		case isStarting(err), apierrors.IsNotFound(err):
-		default:
-			ended, broken = false, err
+		case later:
+			wait(ctx, changed, r.pause)
 		}
-		wait(ctx, changed, r.pause)
 	}
 	return nil
 }
 
+// next says what comes after a reading.
+type next int
+
+const (
+	// done: nothing.
+	done next = iota
+	// later: another reading, when something has changed or after a pause.
+	later
+	// again: another reading at once.
+	again
+)
+
+// afterReading says what comes after a reading that ended with that error, of a container that was like that before it.
+func (r *reader) afterReading(err error, is Container) (next, error) {
+	switch {
+	case errors.Is(err, errUnwanted):
+		return done, nil
+	case errors.Is(err, errRestarted):
+		return again, nil
+	case err == nil:
+		r.ended, r.broken = true, nil
+		switch {
+		case !is.Ended:
+			return later, nil
+		case r.isConfirmed():
+			return done, r.finish(is)
+		}
+		return again, nil
+	case errors.Is(err, errGone) && r.ended: // its end was read, and the kubelet has taken it away since
+		return done, r.finish(is)
+	case isFinal(err), errors.Is(err, errGone) && is.Ended:
+		return done, err
+	case !isStarting(err) && !apierrors.IsNotFound(err):
+		r.ended, r.broken = false, err
+	}
+	return later, nil
+}
+
 // finish takes what is left when nothing more comes. It returns an error if lines may be missing.
-func (r *reader) finish(is Container, broken error) error {
+func (r *reader) finish(is Container) error {
 	if r.partial != nil && r.cursor.IsNew(r.partial.Time) {
 		r.take(*r.partial)
 	}
-	switch broken = cmp.Or(r.lost, broken); {
+	switch broken := cmp.Or(r.lost, r.broken); {
 	case broken != nil:
 		return fmt.Errorf("the end of its log may be missing: %w", broken)
 	case is.Gone && is.Started && !r.begun:
@@ -153,7 +176,7 @@ func (r *reader) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.finish(is, nil)
+	return r.finish(is)
 }
 
 // read reads the log from where it broke off. If the container was started again since, what is left of the log before comes first.
@@ -187,7 +210,7 @@ func (r *reader) readBefore(ctx context.Context) error {
 			continue
 		}
 		r.flushPartial()
-		r.again, r.blank = 0, 0
+		r.alike, r.blank = 0, 0
 		r.cursor.turn()
 		return nil
 	}
@@ -198,10 +221,10 @@ func (r *reader) readBefore(ctx context.Context) error {
 func (r *reader) isConfirmed() bool {
 	now := end{last: r.cursor.last, count: r.cursor.count, rest: r.rest}
 	if now != r.end || !r.cursor.reached() {
-		r.end, r.again = now, 0
+		r.end, r.alike = now, 0
 	}
-	r.again++
-	return r.again > 1 || r.blank >= mostBlank
+	r.alike++
+	return r.alike > 1 || r.blank >= mostBlank
 }
 
 // from begins a reading and returns from when on lines are needed.

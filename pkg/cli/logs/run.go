@@ -139,11 +139,8 @@ func (r *run) loop(ctx context.Context, stop func()) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
-		if err := r.print(); err != nil {
+		if err := r.print(); err != nil || r.isDone(ctx, scene) {
 			return err
-		}
-		if r.reading == 0 && r.merger.IsEmpty() && (!r.Follow || isOver(scene) || ctx.Err() != nil) {
-			return nil
 		}
 		if r.Follow && deadline == nil && isOver(scene) {
 			deadline = time.After(lastWords + time.Duration(ptr.Deref(scene.Job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds))*time.Second)
@@ -152,16 +149,20 @@ func (r *run) loop(ctx context.Context, stop func()) error {
 		case e := <-r.events:
 			r.heed(e)
 		case <-changed:
-			if scene, changed = r.cluster.See(); r.Follow {
-				if err := r.start(ctx, scene); err != nil {
-					return err
-				}
+			scene, changed = r.cluster.See()
+			if err := r.start(ctx, scene); err != nil {
+				return err
 			}
 		case <-deadline:
 			stop()
 		case <-ticker.C:
 		}
 	}
+}
+
+// isDone reports whether everything was printed and nothing more comes.
+func (r *run) isDone(ctx context.Context, scene Scene) bool {
+	return r.reading == 0 && r.merger.IsEmpty() && (!r.Follow || isOver(scene) || ctx.Err() != nil)
 }
 
 // isOver reports whether no new pods come.
