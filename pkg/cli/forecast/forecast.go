@@ -175,7 +175,7 @@ func writeRecovery(b *strings.Builder, job *v1alpha1.TrainingJob) {
 		case v1alpha1.ScopeRole:
 			restarts = "all of its role"
 		}
-		fmt.Fprintf(b, "  if a %s breaks, it restarts %s\n", role, restarts)
+		fmt.Fprintf(b, "  if %s breaks, it restarts %s\n", role, restarts)
 	}
 	r := &job.Spec.Recovery
 	if r.MaxRestarts != nil && r.WindowSeconds != nil {

@@ -28,7 +28,7 @@ func TestOfANewJob(t *testing.T) {
   does    create group mnist-0
   does    create mnist-worker-0
   does    create mnist-worker-1
-  if a Worker breaks, it restarts the whole job
+  if Worker breaks, it restarts the whole job
   fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions count nothing
 `},
 		{"workers that do not depend on each other", builder.Job("sweep", builder.Workers(10)), `team-a/sweep, Custom: 10 Worker
@@ -41,7 +41,7 @@ func TestOfANewJob(t *testing.T) {
   does    create sweep-worker-5
   does    create sweep-worker-6
   does    create 3 more
-  if a Worker breaks, it restarts that replica alone
+  if Worker breaks, it restarts that replica alone
   fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions count nothing
 `},
 	}

@@ -6,6 +6,7 @@
 package schema
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,11 @@ func Job(document []byte) (*v1alpha1.TrainingJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.YAMLToJSONStrict(document)
+	decode := yaml.YAMLToJSONStrict
+	if bytes.Contains(document, []byte("<<:")) { // whose fields may be written over, which the strict one takes for twice
+		decode = yaml.YAMLToJSON
+	}
+	text, err := decode(document)
 	if err != nil {
 		return nil, fmt.Errorf("this is no YAML: %w", err)
 	}

@@ -50,6 +50,14 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 	}
 }
 
+// A merge key may be written over.
+func TestMergeKeys(t *testing.T) {
+	job, err := schema.Job([]byte(head + "spec: {framework: PyTorch, replicaSpecs: {Master: &r {replicas: 1, template: " + template + "}, Worker: {<<: *r, replicas: 3}}}"))
+	if err != nil || ptr.Deref(job.Spec.ReplicaSpecs["Worker"].Replicas, 0) != 3 {
+		t.Errorf("job %+v, error %v", job, err)
+	}
+}
+
 func TestAnotherKind(t *testing.T) {
 	if _, err := schema.Job([]byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p}")); !errors.Is(err, schema.ErrOtherKind) {
 		t.Errorf("error %v", err)

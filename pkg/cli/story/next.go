@@ -39,6 +39,7 @@ var waits = []advice{
 	{[]string{"CreateContainerConfigError"}, "Create the ConfigMap or Secret that the message names: the kubelet tries again by itself."},
 	{[]string{"CreateContainerError", "RunContainerError", "StartError"}, "Check command, working directory and mounts. " + changeTemplate},
 	{[]string{"CrashLoopBackOff"}, "Read its log: kubectl tj logs -n NS NAME --rank RANK --previous"},
+	{[]string{v1alpha1.ReasonRestartHeld}, "Wait: the operator restarts it by itself, once the others have started or ended. kubectl tj status -n NS NAME --watch"},
 	{[]string{v1alpha1.ReasonFormerPodsEnding}, "Wait: pods of an earlier life end first, as they could still write a checkpoint."},
 	{[]string{v1alpha1.ReasonBackOff}, "Wait for the time above, or find out meanwhile why it broke. " + readLog},
 }

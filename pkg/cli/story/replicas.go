@@ -51,6 +51,9 @@ func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 	if r.Condition == state.Missing && v.Job.Spec.IsSuspended() {
 		line.State = "Suspended"
 	}
+	if r.Condition == state.Failed && !r.Pod.Deleted.IsZero() && r.Pod.CanRun() {
+		line.State = state.Ending.String()
+	}
 	if r.Pod != nil {
 		line.Node, line.Age = r.Pod.Node, v.ago(r.Pod.Created)
 	}
