@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	tjschema "github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -315,5 +316,27 @@ func TestSubmitTakesWhatItPrints(t *testing.T) {
 	}
 	if status := s.run(t.Context(), append(slices.Clone(args[:4]), "--elastic", "2to3")); status != 1 || !strings.Contains(s.err.String(), "write MIN:MAX") {
 		t.Errorf("status %d: %s", status, s.err)
+	}
+}
+
+// What convert makes of a job of Kubeflow's the API server would take, and what changed is told apart from it.
+func TestConvert(t *testing.T) {
+	s := newStage(interceptor.Funcs{})
+	s.In = strings.NewReader(`apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: mnist}
+spec:
+  runPolicy: {backoffLimit: 3}
+  pytorchReplicaSpecs:
+    Master: {replicas: 1, template: {spec: {containers: [{name: pytorch, image: train}]}}}
+`)
+	if status := s.run(t.Context(), []string{"convert", "-f", "-"}); status != 0 {
+		t.Fatal(s.err.String())
+	}
+	if _, err := tjschema.Job(s.out.Bytes()); err != nil || !strings.Contains(s.err.String(), "PyTorchJob mnist") {
+		t.Errorf("%v; report %q, job\n%s", err, s.err, s.out)
+	}
+	if status := s.run(t.Context(), []string{"convert"}); status != 1 {
+		t.Errorf("status %d without a file", status)
 	}
 }

@@ -82,7 +82,7 @@ It uses the kubeconfig and context of kubectl, and asks for no more rights than 
 	for group, verbs := range map[string][]*cobra.Command{
 		"see":   {t.listCommand(), t.statusCommand(), t.whyCommand(), t.timelineCommand(), t.logsCommand()},
 		"steer": {t.submitCommand(), t.suspendCommand(), t.resumeCommand(), t.restartCommand(), t.scaleCommand(), t.deleteCommand()},
-		"check": {t.planCommand(), t.doctorCommand(), t.versionCommand()},
+		"check": {t.planCommand(), t.convertCommand(), t.doctorCommand(), t.versionCommand()},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group

@@ -23,6 +23,12 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/schema"
 )
 
+// frameworks are those of the API.
+var frameworks = []string{
+	string(v1alpha1.TensorFlow), string(v1alpha1.PyTorch), string(v1alpha1.JAX), string(v1alpha1.MPI), string(v1alpha1.XGBoost),
+	string(v1alpha1.LightGBM), string(v1alpha1.Paddle), string(v1alpha1.Custom),
+}
+
 // submission are the flags of submit.
 type submission struct {
 	files     []string
@@ -73,7 +79,7 @@ With --dry-run nothing is created: the job is checked as the API server would an
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.files, "filename", "f", nil, "create the jobs of these files; - is standard input")
 	f.BoolVar(&o.dryRun, "dry-run", false, "create nothing; print the job as YAML")
-	f.StringVar(&o.framework, "framework", string(v1alpha1.PyTorch), "TensorFlow, PyTorch, JAX or Custom")
+	f.StringVar(&o.framework, "framework", string(v1alpha1.PyTorch), strings.Join(frameworks, ", "))
 	f.StringVar(&o.image, "image", "", "image that the replicas run")
 	f.Int32Var(&o.workers, "workers", 1, "how many workers")
 	f.Int32Var(&o.ps, "ps", 0, "how many parameter servers")
@@ -83,7 +89,7 @@ With --dry-run nothing is created: the job is checked as the API server would an
 	f.StringArrayVar(&o.env, "env", nil, "environment variable, as NAME=VALUE (may be repeated)")
 	f.StringVar(&o.queue, "queue", "", "LocalQueue of Kueue to wait in")
 	f.StringVar(&o.elastic, "elastic", "", "let the number of workers change: MIN:MAX")
-	_ = cmd.RegisterFlagCompletionFunc("framework", cobra.FixedCompletions([]string{"TensorFlow", "PyTorch", "JAX", "Custom"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("framework", cobra.FixedCompletions(frameworks, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
