@@ -146,7 +146,7 @@ func (s *stream) Close() error { return nil }
 func TestEveryLineIsReadOnce(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
-		k := newKubelet(random)
+		k := newKubelet(rand.New(rand.NewSource(-1 - seed))) // of its own, as it breaks streams while the test writes
 		var want, got []string
 		done := make(chan error, 1)
 		r := &reader{opener: k, pod: "p", container: "c", first: Options{Tail: -1}, look: k.look, pause: time.Microsecond, take: func(l Line) bool {
