@@ -171,6 +171,7 @@ replace (
 	k8s.io/apiserver => k8s.io/apiserver v0.36.2
 	k8s.io/client-go => k8s.io/client-go v0.36.2
 	k8s.io/component-base => k8s.io/component-base v0.36.2
+	k8s.io/component-helpers => k8s.io/component-helpers v0.36.2
 	k8s.io/kube-openapi => k8s.io/kube-openapi v0.0.0-20260618221249-bc653b64f974
 	k8s.io/streaming => k8s.io/streaming v0.36.2
 	k8s.io/utils => k8s.io/utils v0.0.0-20260626114624-be93311217bd
