@@ -11,9 +11,6 @@ import (
 	"strings"
 )
 
-// debianMirror is used where this machine's own apt has no mirror of Debian, as on Ubuntu.
-const debianMirror = "http://deb.debian.org/debian"
-
 // slim is what Debian's slim image differs in from a plain installation: no documentation, and no services that start
 // with their package.
 const slim = `set -e
@@ -38,7 +35,7 @@ func (b *builder) base(ctx context.Context, release string) (layer, error) {
 		if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
 			return err
 		}
-		script := `set -e; "$2/usr/sbin/debootstrap" --variant=minbase --keyring="$2/usr/share/keyrings/debian-archive-keyring.gpg" "$3" "$1" "$4"` + "\n" + slim
+		script := `set -e; "$2/usr/sbin/debootstrap" --variant=minbase --keyring="$2/usr/share/keyrings/debian-archive-keyring.gpg" "$3" "$1" ${4:+"$4"}` + "\n" + slim
 		cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", root, tools, release, mirror())
 		cmd.Env = append(os.Environ(), "DEBOOTSTRAP_DIR="+tools+"/usr/share/debootstrap")
 		file, err := os.Create(log)
@@ -80,16 +77,17 @@ func (b *builder) debootstrap(ctx context.Context) (string, error) {
 	return tools, nil
 }
 
-// mirror returns from where this machine's apt gets Debian.
+// mirror returns from where this machine's apt gets Debian; it is empty where that gets another distribution, such as Ubuntu, and
+// debootstrap then takes its own default.
 func mirror() string {
 	out, err := exec.Command("apt-get", "indextargets", "--format", "$(ORIGIN) $(LABEL) $(REPO_URI)", "Created-By: Packages").Output()
 	if err != nil {
-		return debianMirror
+		return ""
 	}
 	for line := range strings.Lines(string(out)) {
 		if repository, is := strings.CutPrefix(strings.TrimSpace(line), "Debian Debian "); is {
 			return strings.TrimSuffix(repository, "/")
 		}
 	}
-	return debianMirror
+	return ""
 }
