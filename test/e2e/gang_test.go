@@ -48,7 +48,7 @@ var _ = withEachGangScheduler("A gang scheduled", func(by gangScheduler) {
 	It("gets its own place back when it restarts whole on a full cluster", func() {
 		nodes, _ := gpuNodes()
 		j := submit(pytorch("full", gang(by.name), wholeNodes(nodes)))
-		j.runs(0, 0)
+		j.runsWithin(by.sleep, 0, 0) // a scheduler that looks before all pods are there refuses the gang once
 		j.exits(1, "worker-1")
 		v := j.runsWithin(by.sleep, 1, 1)
 		Expect(by.groupOf(v.pod("worker-0"))).To(Equal("full-1"))
@@ -59,7 +59,7 @@ var _ = withEachGangScheduler("A gang scheduled", func(by gangScheduler) {
 	It("that restarts whole while another waits for the same nodes takes turns with it, and neither holds a part", func() {
 		nodes, _ := gpuNodes()
 		j := submit(pytorch("first", gang(by.name), wholeNodes(nodes)))
-		j.runs(0, 0)
+		j.runsWithin(by.sleep, 0, 0)
 		other := submit(pytorch("other", gang(by.name), wholeNodes(nodes)))
 		other.becomes("the other waits whole", (*view).waitsForNodes)
 		j.exits(1, "worker-1")
