@@ -58,9 +58,9 @@ func possible() error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("building an image mounts file systems and changes the root folder: run it as root, or use docker build")
 	}
-	for _, program := range []string{"apt-get", "dpkg-deb", "gpgv"} {
+	for _, program := range []string{"apt-get", "dpkg-deb", "gpgv", "wget"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("this machine has no %s: images are built from Debian's packages, on Debian or Ubuntu", program)
+			return fmt.Errorf("this machine has no %s: images are built from Debian's packages, on Debian or Ubuntu; install it", program)
 		}
 	}
 	return nil
