@@ -39,7 +39,7 @@ func TestMakeObeysItsLaws(t *testing.T) {
 	})
 }
 
-// checkBooks : what is counted is what is ordered, in the status that is written and never otherwise.
+// checkBooks: what is counted is what is ordered, in the status that is written and never otherwise.
 func checkBooks(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	was, is := &s.Job.Status, &p.Status
 	var whole, charged int32
@@ -66,7 +66,7 @@ func checkBooks(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	}
 }
 
-// checkBounds : a status can be read back, and keeps to the limits of the schema.
+// checkBounds: a status can be read back, and keeps to the limits of the schema.
 func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 	if _, err := state.ReadMemory(&v1alpha1.TrainingJob{Status: *is}); err != nil {
 		t.Fatalf("the status cannot be read back: %v", err)
@@ -92,7 +92,7 @@ func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 // another, a life that ends, a suspension that ends.
 const restless = 6
 
-// checkAtRest : when nothing changes any more, soon nothing is written or told.
+// checkAtRest: when nothing changes any more, soon nothing is written or told.
 func checkAtRest(t *rapid.T, s *state.Snapshot) {
 	at := s
 	for range restless {
