@@ -162,23 +162,36 @@ func (h *history) first(is func(pod *corev1.Pod, event watch.EventType) bool) le
 	return ledger.Observation{}
 }
 
-// creation returns the revision at which the pod of that name was created; 0 if it was not.
+// await waits for the first version of a pod of which that is true: what a read of the cluster shows, the watch may bring later.
+func (h *history) await(what string, is func(pod *corev1.Pod, event watch.EventType) bool) ledger.Observation {
+	GinkgoHelper()
+	Eventually(func() *corev1.Pod { return h.first(is).Pod }).ShouldNot(BeNil(), what)
+	return h.first(is)
+}
+
+// creation returns the revision at which the pod of that name was created.
 func (h *history) creation(name string) uint64 {
-	return h.first(func(p *corev1.Pod, event watch.EventType) bool { return p.Name == name && event == watch.Added }).Revision
+	GinkgoHelper()
+	return h.await(name+" is created", func(p *corev1.Pod, event watch.EventType) bool { return p.Name == name && event == watch.Added }).Revision
 }
 
 // fencing returns the revision at which the pod was taken out of its Service.
 func (h *history) fencing(uid types.UID) uint64 {
 	GinkgoHelper()
-	o := h.first(func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == uid && ledger.IsFenced(p) })
-	Expect(o.Pod).NotTo(BeNil(), "the pod was never taken out of the Service")
-	return o.Revision
+	return h.await("the pod is taken out of the Service", func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == uid && ledger.IsFenced(p) }).Revision
 }
 
-// ending returns when deletion of the pod was asked for, and when it was gone.
+// ending returns when deletion of the pod was asked for, by the API server's clock, and when the watch told that it was gone.
 func (h *history) ending(uid types.UID) (asked, gone time.Time) {
 	GinkgoHelper()
-	end := h.first(func(p *corev1.Pod, event watch.EventType) bool { return p.UID == uid && event == watch.Deleted })
-	Expect(end.Pod).NotTo(BeNil(), "the pod is not gone")
-	return h.first(func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == uid && p.DeletionTimestamp != nil }).At, end.At
+	p := h.asked(uid)
+	asked = p.DeletionTimestamp.Add(-time.Duration(*p.DeletionGracePeriodSeconds) * time.Second)
+	return asked, h.await("the pod is gone", func(p *corev1.Pod, event watch.EventType) bool { return p.UID == uid && event == watch.Deleted }).At
+}
+
+// asked returns the first version of the pod in which its deletion is asked for.
+func (h *history) asked(uid types.UID) *corev1.Pod {
+	GinkgoHelper()
+	is := func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == uid && p.DeletionTimestamp != nil }
+	return h.await("deletion of the pod is asked for", is).Pod
 }

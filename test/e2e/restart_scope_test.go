@@ -6,7 +6,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -102,9 +101,7 @@ var _ = Describe("Restart scope", func() {
 // endedWith returns the grace period of the deletion that was first asked for of the pod.
 func endedWith(pod *corev1.Pod) int64 {
 	GinkgoHelper()
-	is := func(p *corev1.Pod, _ watch.EventType) bool { return p.UID == pod.UID && p.DeletionTimestamp != nil }
-	Eventually(func() *corev1.Pod { return here.history.first(is).Pod }).ShouldNot(BeNil(), "a version of %s that is being deleted", pod.Name)
-	return *here.history.first(is).Pod.DeletionGracePeriodSeconds
+	return *here.history.asked(pod.UID).DeletionGracePeriodSeconds
 }
 
 var _ = Describe("A pod has to end", func() {

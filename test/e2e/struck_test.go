@@ -58,7 +58,7 @@ func (j struck) losesByForce(lost *corev1.Pod) {
 	GinkgoHelper()
 	j.becomesWithin(patience, lost.Name+" is gone", func(v *view) bool { return !hasPod(v, lost) })
 	asked, gone := here.history.ending(lost.UID)
-	Expect(gone.Sub(asked)).To(BeNumerically(">=", 28*time.Second), "30 s, less a second as deletionTimestamp has full ones, from the deletion of %s to its end", lost.Name)
+	Expect(gone.Sub(asked)).To(BeNumerically(">=", 30*time.Second), "from the deletion of %s to its end", lost.Name)
 }
 
 func window(seconds int32) jobOption {
