@@ -11,7 +11,7 @@ import (
 
 // Group returns the pod group as the present attempt's own.
 func Group(job *v1alpha1.TrainingJob, group state.Object) state.Object {
-	group.SetName(state.GroupName(job.Name, job.Status.Attempt))
+	group.SetName(state.GroupNameOf(job))
 	group.SetNamespace(job.Namespace)
 	group.SetLabels(JobLabels(job))
 	group.SetOwnerReferences(controllerRef(job))

@@ -36,6 +36,7 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	tolerateBriefly(&pod.Spec)
 	avoid(pod, avoided)
+	tellLife(job, pod, life)
 	env = append(identity(job, slot, life), env...)
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
@@ -49,13 +50,42 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 // server time with every write to the pod.
 func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []corev1.EnvVar {
 	env := []corev1.EnvVar{
-		{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)},
+		attempt(job, life),
 		{Name: v1alpha1.EnvRank, Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
 	}
 	if job.Spec.Progress != nil {
 		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvProgressLease, Value: state.LeaseName(job.Name)})
 	}
 	return env
+}
+
+// Attempt returns the present attempt as the values of further variables have it: a container that is started again in its pod reads
+// it anew.
+func Attempt(job *v1alpha1.TrainingJob) string {
+	if job.Spec.Recovery.Restart == v1alpha1.RestartInPlace {
+		return "$(" + v1alpha1.EnvAttempt + ")"
+	}
+	return strconv.Itoa(int(job.Status.Attempt))
+}
+
+// attempt returns the variable that says which attempt it is, of a pod that can be restarted in place by its label.
+func attempt(job *v1alpha1.TrainingJob, life state.Life) corev1.EnvVar {
+	if job.Spec.Recovery.Restart != v1alpha1.RestartInPlace {
+		return corev1.EnvVar{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)}
+	}
+	return corev1.EnvVar{Name: v1alpha1.EnvAttempt, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels['" + v1alpha1.LabelAttempt + "']"}}}
+}
+
+// tellLife makes the pod one that can be restarted in place, if the job is.
+func tellLife(job *v1alpha1.TrainingJob, pod *corev1.Pod, life state.Life) {
+	if job.Spec.Recovery.Restart != v1alpha1.RestartInPlace {
+		return
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[v1alpha1.AnnotationTold] = state.Told{Life: life}.String()
 }
 
 // mergeEnv returns the injected variables before the user's own, so that these can refer to them as $(NAME);

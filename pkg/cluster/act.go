@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -105,6 +107,8 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 			c.expectWrite(job, uid, false)
 		}
 		return err
+	case plan.RestartPod:
+		return c.restartPod(ctx, job, step)
 	case plan.DeletePod:
 		return c.deletePod(ctx, job, step)
 	case plan.DeleteJob:
@@ -138,6 +142,35 @@ func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step
 		return nil
 	default:
 		return fmt.Errorf("deleting pod %s: %w", step.Name, err)
+	}
+}
+
+// restartPod patches the pod if nobody has written to it since it was read. That somebody will not have it changed so is remembered:
+// the pod is then created anew.
+func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.RestartPod) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
+	life := step.Told.Life
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{
+			"uid": step.UID, "resourceVersion": step.Version,
+			"labels":      map[string]string{v1alpha1.LabelAttempt: strconv.Itoa(life.Attempt), v1alpha1.LabelLife: life.String()},
+			"annotations": map[string]string{v1alpha1.AnnotationTold: step.Told.String()},
+		},
+		"spec": map[string]any{"containers": []map[string]string{{"name": step.Container, "image": step.Image}}},
+	})
+	if err == nil {
+		err = c.client.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch))
+	}
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isAnother(err):
+		return staleCache(job, "pod "+step.Name+" has changed")
+	case refusalReason(err) != "":
+		c.memo(job, func(m *jobMemo) { m.unrestartable = append(slices.Clone(m.unrestartable), step.UID) })
+		return staleCache(job, "pod "+step.Name+" may not be restarted in place: "+apiMessage(err))
+	default:
+		return fmt.Errorf("restarting pod %s in place: %w", step.Name, err)
 	}
 }
 

@@ -53,6 +53,8 @@ type jobMemo struct {
 	failedSpares     failedSpares
 	// pendingWrites are the own writes to the job's pods, by UID, that the cache does not show yet; nil if it shows them all.
 	pendingWrites map[types.UID]pendingWrite
+	// unrestartable are the pods that the API server has refused to have restarted in place.
+	unrestartable []types.UID
 	// foreign is the pod, of a life that the job never had, about which an Event was written.
 	foreign types.UID
 	// ahead is the renewal of the progress Lease that was last seen from the future.

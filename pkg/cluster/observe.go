@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -41,6 +42,9 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	known := c.memo(job, nil)
 	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
 	o.SparesFrom = c.waitForSpares(o, o.Now)
+	for i := range o.Pods {
+		o.Pods[i].RestartRefused = slices.Contains(known.unrestartable, o.Pods[i].UID)
+	}
 	s, err := state.New(*o)
 	if err != nil {
 		return nil, err

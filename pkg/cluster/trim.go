@@ -48,14 +48,14 @@ func trimPod(o any) (any, error) {
 			Labels:            pod.Labels,
 			OwnerReferences:   pod.OwnerReferences,
 			CreationTimestamp: pod.CreationTimestamp,
-			Annotations:       only(pod.Annotations, v1alpha1.AnnotationAvoidedNodes, state.AnnotationMain),
+			Annotations:       only(pod.Annotations, v1alpha1.AnnotationAvoidedNodes, v1alpha1.AnnotationTold, state.AnnotationMain),
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: telling(pod.Spec.Containers)},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: telling(pod)},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
-			ContainerStatuses:     states(pod.Status.ContainerStatuses),
-			InitContainerStatuses: states(pod.Status.InitContainerStatuses),
+			ContainerStatuses:     states(pod.Status.ContainerStatuses, isTold(pod)),
+			InitContainerStatuses: states(pod.Status.InitContainerStatuses, false),
 		},
 	}
 	for _, c := range pod.Status.Conditions {
@@ -73,14 +73,23 @@ func trimPod(o any) (any, error) {
 	return trimmed, nil
 }
 
-// telling returns the first container, which may be the main one, and those that the kubelet may start again in their pod, with
-// nothing but their names and when.
-func telling(containers []corev1.Container) []corev1.Container {
+// isTold reports whether the pod can be restarted in place: then it matters which process of which image runs.
+func isTold(pod *corev1.Pod) bool { return pod.Annotations[v1alpha1.AnnotationTold] != "" }
+
+// telling returns the first container, which may be the main one, those that the kubelet may start again in their pod, and all if
+// the operator may, with nothing but their names, when, and the image.
+func telling(pod *corev1.Pod) []corev1.Container {
 	var list []corev1.Container
-	for i := range containers {
-		if c := &containers[i]; i == 0 || c.RestartPolicy != nil || len(c.RestartPolicyRules) > 0 {
-			list = append(list, corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules})
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		if i > 0 && c.RestartPolicy == nil && len(c.RestartPolicyRules) == 0 && !isTold(pod) {
+			continue
 		}
+		told := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules}
+		if isTold(pod) {
+			told.Image = c.Image
+		}
+		list = append(list, told)
 	}
 	return list
 }
@@ -126,12 +135,17 @@ func trimNode(o any) (any, error) {
 	return trimmed, nil
 }
 
-func states(full []corev1.ContainerStatus) []corev1.ContainerStatus {
+// states returns how the containers are, and which processes of which images they are if that matters.
+func states(full []corev1.ContainerStatus, processes bool) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
 	for i := range full {
-		trimmed = append(trimmed, corev1.ContainerStatus{
+		c := corev1.ContainerStatus{
 			Name: full[i].Name, State: full[i].State, Ready: full[i].Ready, AllocatedResourcesStatus: full[i].AllocatedResourcesStatus,
-		})
+		}
+		if processes {
+			c.ContainerID, c.ImageID = full[i].ContainerID, full[i].ImageID
+		}
+		trimmed = append(trimmed, c)
 	}
 	return trimmed
 }

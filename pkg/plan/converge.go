@@ -37,7 +37,9 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 		return append(steps, deleteSpares(s, s.Spares)...), wake
 	case policy.Continue:
-		steps, forced := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) }, WhyPastLife)
+		inPlace := restartInPlace(s)
+		steps, forced := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife)
+		steps = append(steps, inPlace.steps...)
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
 		steps = append(steps, deleteMisplaced(s, v)...)
@@ -46,7 +48,7 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {
 			wake = state.Earliest(wake, from)
 		}
-		return append(steps, keepSpares(s, v)...), state.Earliest(forced, wake, nextForgiven(s))
+		return append(steps, keepSpares(s, v)...), state.Earliest(forced, wake, inPlace.wake, nextForgiven(s))
 	default:
 		return nil, time.Time{}
 	}

@@ -63,6 +63,6 @@ func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) []Step {
 // that is no longer the job's.
 func isPastGroup(s *state.Snapshot) func(state.Group) bool {
 	return func(g state.Group) bool {
-		return g.Name != state.GroupName(s.Job.Name, s.Job.Status.Attempt) || g.Scheduler != s.Gang.Scheduler
+		return g.Name != state.GroupNameOf(s.Job) || g.Scheduler != s.Gang.Scheduler
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
@@ -111,6 +112,10 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 			}
 		}
 	case v1alpha1.ScopeJob:
+		next.Memory.GroupAttempt = nil
+		if restartsAnyInPlace(s) { // new pods join the group of those that stay
+			next.Memory.GroupAttempt = ptr.To(state.GroupAttempt(&s.Job.Status))
+		}
 		next.Attempt++
 		next.ConsecutiveRestarts, next.NextStartTime = i.InRow, &metav1.Time{Time: i.NextStart}
 		beginAttempt(s, memory)

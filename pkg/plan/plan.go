@@ -105,7 +105,7 @@ func firstWrites(steps []Step) []Step {
 
 func isPodWrite(step Step) bool {
 	switch step := step.(type) {
-	case CreatePod, FencePod:
+	case CreatePod, RestartPod, FencePod:
 		return true
 	case DeletePod:
 		return !step.Force

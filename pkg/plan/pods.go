@@ -68,7 +68,7 @@ func place(job *v1alpha1.TrainingJob, pod *corev1.Pod, scheduler v1alpha1.Gang) 
 	build.Schedule(pod, &scheduling)
 	provider := gang.For(scheduler)
 	if provider != nil {
-		provider.Join(pod, state.GroupName(job.Name, job.Status.Attempt))
+		provider.Join(pod, state.GroupNameOf(job))
 	}
 	if provider == nil || !provider.Constrains(scheduling.Topology) {
 		build.KeepNear(pod, job, scheduling.Topology)

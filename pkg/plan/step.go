@@ -10,12 +10,13 @@ import (
 
 // Why a pod is deleted: one of these, nothing else.
 const (
-	WhyPastLife  = "its life is past"
-	WhySuspended = "the job is suspended"
-	WhyCleanUp   = "the job has finished"
-	WhyFormerJob = "it is of an earlier job of the same name, on a lost node"
-	WhyMisplaced = "it avoids a node that it need not"
-	WhySpare     = "a spare is not needed, or makes way"
+	WhyPastLife     = "its life is past"
+	WhySuspended    = "the job is suspended"
+	WhyCleanUp      = "the job has finished"
+	WhyNotRestarted = "it has not restarted in place in time"
+	WhyFormerJob    = "it is of an earlier job of the same name, on a lost node"
+	WhyMisplaced    = "it avoids a node that it need not"
+	WhySpare        = "a spare is not needed, or makes way"
 )
 
 // Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, FencePod,
@@ -94,6 +95,16 @@ type CreatePod struct {
 	Placement *Placement
 }
 
+// RestartPod has the kubelet start the main container of the pod again, in the pod, if it still has that UID and resourceVersion: it
+// gives the container another name of its image, and tells the pod the life that it is to begin.
+type RestartPod struct {
+	Name, Version string
+	UID           types.UID
+	// Container is the main container, Image another name of its image.
+	Container, Image string
+	Told             state.Told
+}
+
 // DeletePod deletes the pod of that name if it still has that UID.
 type DeletePod struct {
 	Name string
@@ -118,6 +129,7 @@ func (s ResizeGroup) String() string   { return "resize group " + s.Name }
 func (s DeleteGroup) String() string   { return "delete group " + s.Name }
 func (s FencePod) String() string      { return "fence " + s.Name }
 func (s CreatePod) String() string     { return "create " + s.Name }
+func (s RestartPod) String() string    { return "restart " + s.Name + " in place" }
 func (s DeleteJob) String() string     { return "delete the job" }
 
 func (s DeletePod) String() string {

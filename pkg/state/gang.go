@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -35,6 +36,17 @@ type Group struct {
 	Deleted bool
 }
 
+// GroupNameOf returns the name of the pod group that the job's present pods are of: the one of the present attempt, or of the one in
+// which the pods were created that were restarted in place since.
+func GroupNameOf(job *v1alpha1.TrainingJob) string {
+	return GroupName(job.Name, GroupAttempt(&job.Status))
+}
+
+// GroupAttempt returns the attempt whose pod group the present pods are of.
+func GroupAttempt(status *v1alpha1.TrainingJobStatus) int32 {
+	return ptr.Deref(status.Memory.GroupAttempt, status.Attempt)
+}
+
 // GroupName returns the name of the pod group of one attempt.
 func GroupName(job string, attempt int32) string { return fmt.Sprintf("%s-%d", job, attempt) }
 
@@ -43,7 +55,7 @@ func (s *Snapshot) PresentGroup() *Group {
 	var present *Group
 	for i := range s.Gang.Groups {
 		g := &s.Gang.Groups[i]
-		if g.Name == GroupName(s.Job.Name, s.Job.Status.Attempt) && (present == nil || g.Scheduler == s.Gang.Scheduler) {
+		if g.Name == GroupNameOf(s.Job) && (present == nil || g.Scheduler == s.Gang.Scheduler) {
 			present = g
 		}
 	}

@@ -23,7 +23,7 @@ type Pod struct {
 	// Ready is whether the main container is ready and its node has not taken that back. Side-cars do not count.
 	Ready bool
 
-	// Created is when the API server took the pod.
+	// Created is when the API server took the pod, or when it was told to begin its present life in place.
 	Created time.Time
 	// Deleted is when somebody asked for the pod's deletion; zero if nobody did. The API server moves it on when the kubelet
 	// confirms the deletion.
@@ -58,6 +58,13 @@ type Pod struct {
 	Fenced bool
 	// Avoids are the nodes that the pod's required affinity excludes because the job avoided them when it was created.
 	Avoids []string
+	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
+	// empty of pods that are not made for it.
+	Main, Process, Image string
+	// Restarting is whether the pod was told to begin its present life in place, and the process of the life before may still run.
+	Restarting bool
+	// RestartRefused is whether the API server has refused to have the pod restarted in place.
+	RestartRefused bool
 	// Version is the pod's resourceVersion.
 	Version string
 	// HoldsVolume is whether the pod mounts a volume that may be writable on one node only: then it is never
@@ -88,9 +95,9 @@ func (p *Pod) CanRun() bool {
 	return p.Phase != corev1.PodSucceeded && p.Phase != corev1.PodFailed
 }
 
-// HasStarted reports whether the pod's containers have run.
+// HasStarted reports whether the pod's containers have run in its present life.
 func (p *Pod) HasStarted() bool {
-	return p.Phase == corev1.PodRunning || !p.CanRun() && !p.NeverRan
+	return p.Phase == corev1.PodRunning && !p.Restarting || !p.CanRun() && !p.NeverRan
 }
 
 // HasSucceeded reports whether the pod has exited with code 0 by itself. Of one that was told to end the exit code says how it
@@ -116,6 +123,7 @@ func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	}
 	p = read(pod)
 	p.Slot, p.Life = slot, life
+	p.readTold(pod)
 	return p, true
 }
 

@@ -29,7 +29,7 @@ const (
 	Missing Condition = iota
 	// Pending: its pod has no node.
 	Pending
-	// Starting: its pod has a node and does not run yet.
+	// Starting: its pod has a node and does not run yet, or restarts in place.
 	Starting
 	// Ending: its pod was told to end before it ran. Nothing is lost by that: it is created again in the same life.
 	Ending
@@ -88,7 +88,7 @@ func (s *Snapshot) conditionByPod(r *Replica) Condition {
 		return Failed
 	case !p.Deleted.IsZero():
 		return Ending
-	case p.Phase == corev1.PodRunning:
+	case p.Phase == corev1.PodRunning && !p.Restarting:
 		return Running
 	case p.Scheduled():
 		return Starting

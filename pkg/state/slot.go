@@ -38,6 +38,14 @@ func (l Life) Before(m Life) bool { return l.Compare(m) < 0 }
 // String returns the life as the label shows it: "<attempt>-<replacement>".
 func (l Life) String() string { return fmt.Sprintf("%d-%d", l.Attempt, l.Replacement) }
 
+// parseLife is the inverse of Life.String; ok is false for what it does not write.
+func parseLife(text string) (l Life, ok bool) {
+	attempt, replacement, _ := strings.Cut(text, "-")
+	l.Attempt, _ = strconv.Atoi(attempt)
+	l.Replacement, _ = strconv.Atoi(replacement)
+	return l, l.String() == text && l.Attempt >= 0 && l.Replacement >= 0
+}
+
 // HostName returns the host name of every pod of the slot, whatever its life.
 func HostName(job string, slot Slot) string { return job + "-" + slot.String() }
 

@@ -109,9 +109,11 @@ func (s *Snapshot) IsPast(p *Pod) bool {
 }
 
 // AttemptMayBegin is the fence around an attempt: no pod of an earlier attempt, or of an earlier job of the same name, can still
-// act.
+// act, nor a process that a pod of this attempt has yet to leave behind.
 func (s *Snapshot) AttemptMayBegin() bool {
-	return len(s.Former) == 0 && !slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Life.Attempt < int(s.Job.Status.Attempt) && s.MayAct(&p) })
+	return len(s.Former) == 0 && !slices.ContainsFunc(s.Pods, func(p Pod) bool {
+		return (p.Restarting || p.Life.Attempt < int(s.Job.Status.Attempt)) && s.MayAct(&p)
+	})
 }
 
 // IsStale reports whether a pod shows that the job we read is older than its pods: it is of a later life, or is there

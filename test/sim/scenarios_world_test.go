@@ -1,9 +1,12 @@
 package sim_test
 
 import (
+	"errors"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -153,6 +156,68 @@ var worlds = []scenario{
 			})
 			r.succeed("worker-0")
 		}},
+	{name: "in_place", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(2, 2, 2), play: func(r *run) {
+		r.running()
+		r.exit(1, "worker-1")
+		r.restarted(1)
+		r.running()
+		r.goOnInPlace("j-worker-0", "j-worker-1-a1r0", "j-worker-2")
+		r.exit(1, "worker-0") // the leader: it is created anew, last
+		r.restarted(2)
+		r.running()
+		r.goOnInPlace("j-worker-0-a2r0", "j-worker-1-a1r0", "j-worker-2")
+		r.succeed("worker-0")
+	}},
+	{name: "in_place_where_kubelets_break", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 1),
+		every: 2, before: func(r *run) { r.Fragile["node-2"] = true }, play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-0")
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "in_place_without_digests", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 1),
+		every: 5, before: func(r *run) { r.SideLoaded["node-1"] = true }, play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-0")
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "in_place_and_one_does_not_end", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 1),
+		every: 5, play: func(r *run) {
+			r.running()
+			r.Deaf["j-worker-2"] = true
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.wait(50 * time.Second)
+			delete(r.Deaf, "j-worker-2")
+			r.running()
+			r.succeed("worker-0")
+		}},
+	{name: "in_place_refused", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 1),
+		every: 5, play: func(r *run) {
+			r.Server.Admit = func(q *server.Request) error {
+				if q.User == operator.User && q.Strategic {
+					return apierrors.NewForbidden(server.Pods.Resource(), q.Key.Name, errors.New("images are frozen here"))
+				}
+				return nil
+			}
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "in_place_twice_within_a_second", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(2, 2, 2),
+		every: 3, play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.until("the leader is back", func() bool { return toldAttempt(r.pod("worker-0")) == "1" })
+			r.wait(2 * time.Second)
+			r.exit(1, "worker-2")
+			r.restarted(2)
+			r.running()
+			r.succeed("worker-0")
+		}},
 	{name: "refused_spare_beside_a_loss", job: []builder.JobOption{builder.Workers(2), builder.Spares(v1alpha1.Worker, 1)}, want: leaderSucceeded(0, 1, 0),
 		every: 5, play: func(r *run) {
 			r.Server.Admit = func(q *server.Request) error {
@@ -172,6 +237,28 @@ var worlds = []scenario{
 
 // forced lets the job end a pod by force that does not end on a node that is well.
 var forced = builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = ptr.To[int32](10) })
+
+// toldAttempt returns the attempt that the pod was told last; "" of no pod.
+func toldAttempt(pod *corev1.Pod) string {
+	if pod == nil {
+		return ""
+	}
+	return pod.Labels[v1alpha1.LabelAttempt]
+}
+
+// goOnInPlace holds that the job's pods that can run are those and no others.
+func (r *run) goOnInPlace(pods ...string) {
+	var are []string
+	for _, pod := range r.Pods() {
+		if !world.IsOver(pod) {
+			are = append(are, pod.Name)
+		}
+	}
+	slices.Sort(are)
+	if _, undisturbed := r.faults.(nothing); undisturbed && !slices.Equal(are, pods) {
+		r.check.Violate("19 in place: the pods are %v, not %v", are, pods)
+	}
+}
 
 // goesOn waits until the job runs and holds that it goes on running for a while, with whatever is missing; then its chief succeeds.
 func (r *run) goesOn(while time.Duration) {

@@ -182,7 +182,7 @@ func (r *run) isStill() bool {
 	return job == nil || job.DeletionTimestamp == nil
 }
 
-// pod returns the pod of the slot's present life, nil if there is none.
+// pod returns the pod of the slot's present life, nil if there is none, or if it has yet to begin it.
 func (r *run) pod(slot string) *corev1.Pod {
 	job := r.Job()
 	if job == nil {
@@ -193,8 +193,9 @@ func (r *run) pod(slot string) *corev1.Pod {
 		panic(err)
 	}
 	for _, pod := range r.Pods() {
-		s, life, named := state.ParsePodName(job.Name, pod.Name)
-		if named && s.String() == slot && memory[s.Role] != nil && life == (state.Life{Attempt: int(job.Status.Attempt), Replacement: memory[s.Role].Replacements[s.Index]}) {
+		p, named := state.PodOf(job.Name, pod)
+		s := p.Slot
+		if named && !p.Restarting && s.String() == slot && memory[s.Role] != nil && p.Life == (state.Life{Attempt: int(job.Status.Attempt), Replacement: memory[s.Role].Replacements[s.Index]}) {
 			return pod
 		}
 	}

@@ -51,6 +51,13 @@ var jobs = [][]builder.JobOption{
 	{builder.Workers(3), builder.Spares(v1alpha1.Worker, 2), builder.AllWorkers()},
 	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient},
 	{pytorch, builder.Workers(2), builder.Progress(20, v1alpha1.StallRestart)},
+	{pytorch, builder.Workers(3), inPlace},
+	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(3), inPlace, accompanied(v1alpha1.Worker)},
+	{pytorch, builder.Workers(3), builder.Progress(20, v1alpha1.StallRestart), inPlace},
+	{pytorch, builder.Workers(3), inPlace, native},
+	{tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(2), inPlace},
+	{builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.Scope(v1alpha1.ScopeJob, v1alpha1.Worker), inPlace},
+	{pytorch, builder.Workers(3), inPlace, restartedInPlace(v1alpha1.Worker)},
 	{builder.Workers(2), builder.Progress(15, v1alpha1.StallNotify)},
 	{pytorch, builder.Workers(3), native},
 	{builder.Workers(3), builder.AllWorkers(), native},
@@ -101,6 +108,9 @@ func restartedInPlace(role v1alpha1.Role) builder.JobOption {
 			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}}}}
 	})
 }
+
+// inPlace restarts the replicas that are well in their pods.
+var inPlace = builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
 
 // metElsewhere lets the workers of an elastic job meet at an endpoint outside the job.
 func metElsewhere(job *v1alpha1.TrainingJob) {

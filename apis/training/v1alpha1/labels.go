@@ -31,6 +31,10 @@ const AnnotationQueueMessage = Group + "/queue-message"
 // AnnotationAvoidedNodes is on pods: the nodes that their required node affinity excludes, with commas between them.
 const AnnotationAvoidedNodes = Group + "/avoided-nodes"
 
+// AnnotationTold is on pods that can be restarted in place: the life that the pod was last told to begin, and which process it is to
+// leave behind. It is the operator's own.
+const AnnotationTold = Group + "/told"
+
 // Annotations of an MPI job's launcher, which it sees as the files hostfile and machinefile: its workers and their slots.
 const (
 	// AnnotationHostFile has a line "<host> slots=<n>" for each worker, as Open MPI reads it.

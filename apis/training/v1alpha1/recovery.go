@@ -28,6 +28,13 @@ type Recovery struct {
 	// +optional
 	MaxHangRestarts *int32 `json:"maxHangRestarts,omitempty"`
 
+	// restart is how a whole-job restart gives the replicas that are well their next life. InPlace starts their main container again
+	// in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is created anew. Recreate deletes all pods
+	// and creates others. Default Recreate.
+	// +kubebuilder:default=Recreate
+	// +optional
+	Restart RestartMethod `json:"restart,omitempty"`
+
 	// windowSeconds is how long a charged restart counts against its budget. Default 86400, one day.
 	// +kubebuilder:default=86400
 	// +kubebuilder:validation:Minimum=60
@@ -192,4 +199,16 @@ const (
 	DefaultBackoffSeconds          int32 = 5
 	DefaultMaxBackoffSeconds       int32 = 300
 	DefaultTerminationGraceSeconds int32 = 5
+)
+
+// RestartMethod is how a whole-job restart gives a replica that is well its next life.
+// +kubebuilder:validation:Enum=Recreate;InPlace
+type RestartMethod string
+
+// The methods.
+const (
+	// RestartRecreate deletes the pod and creates another.
+	RestartRecreate RestartMethod = "Recreate"
+	// RestartInPlace has the kubelet start the main container again in its pod.
+	RestartInPlace RestartMethod = "InPlace"
 )

@@ -89,7 +89,7 @@ func collective(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 		{Name: "PADDLE_MASTER", Value: master},
 		{Name: "PADDLE_NNODES", Value: strconv.Itoa(state.WorldSize(&job.Spec))},
 		{Name: "PADDLE_RANK", Value: rank},
-		{Name: "PADDLE_JOB_ID", Value: fmt.Sprintf("%s-%d", job.UID, job.Status.Attempt)},
+		{Name: "PADDLE_JOB_ID", Value: fmt.Sprintf("%s-%s", job.UID, build.Attempt(job))},
 		{Name: "PADDLE_TRAINER_ID", Value: rank},
 		{Name: "PADDLE_CURRENT_ENDPOINT", Value: endpoint(job, slot)},
 	}

@@ -100,7 +100,7 @@ func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 		corev1.EnvVar{Name: "PET_NNODES", Value: nodes},
 		corev1.EnvVar{Name: "PET_RDZV_BACKEND", Value: backend},
 		corev1.EnvVar{Name: "PET_RDZV_ENDPOINT", Value: cmp.Or(endpoint, host+":"+port)},
-		corev1.EnvVar{Name: "PET_RDZV_ID", Value: fmt.Sprintf("%s-%d", job.UID, job.Status.Attempt)},
+		corev1.EnvVar{Name: "PET_RDZV_ID", Value: fmt.Sprintf("%s-%s", job.UID, build.Attempt(job))},
 		corev1.EnvVar{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(int(ptr.Deref(job.Spec.Recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)))},
 	)
 }

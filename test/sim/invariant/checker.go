@@ -127,6 +127,8 @@ func (c *Checker) hearPod(change *server.Change) {
 		c.checkCreate(change.Request, is, decisionOf(change))
 	case byOperator && change.Request.Verb == server.Delete:
 		c.checkDelete(change.Request, was, decisionOf(change))
+	case byOperator && change.Request.Verb == server.Patch && change.Request.Strategic:
+		c.checkRestart(was, is, decisionOf(change))
 	case byOperator && change.Request.Verb == server.Patch:
 		c.checkPatch(was, is, decisionOf(change))
 	case byOperator:

@@ -108,8 +108,8 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 		if is.Pod == was.Pod && is.Cause == was.Cause {
 			continue // it happened as was said, for want of another
 		}
-		slot, life, _ := parsePodName(after.Name, is.Pod)
-		c.checkCause(h, before, place{slot, life}, &is.Failure)
+		where, _ := placeOf(after.Name, is.Pod, is.Attempt)
+		c.checkCause(h, before, where, &is.Failure)
 	}
 	return change
 }

@@ -109,7 +109,7 @@ func (c *Checker) checkFuture(name string, d *operator.Decision, slot state.Slot
 		return
 	}
 	for _, o := range d.Process.Cache.List(server.Pods) {
-		theirs, later, named := parsePodName(d.From.Name, o.GetName())
+		theirs, later, _, named := livesIn(d.From.Name, o.(*corev1.Pod))
 		if ref := metav1.GetControllerOfNoCopy(o); named && theirs == slot && life.Before(later) && ref != nil && ref.UID == d.UID() {
 			c.violate("3 fence: %s is created by a process that sees %s", name, o.GetName())
 		}
@@ -163,7 +163,7 @@ func (c *Checker) checkFence(pod *corev1.Pod, uid types.UID, slot state.Slot, li
 		if c.isFenced(other) {
 			continue
 		}
-		theirs, former, named := parsePodName(ref.Name, other.Name)
+		theirs, former, restarting, named := livesIn(ref.Name, other)
 		switch {
 		case ref.UID != uid:
 			c.violate("3 fence: %s is created while %s of a former job can run", pod.Name, other.Name)
@@ -172,6 +172,8 @@ func (c *Checker) checkFence(pod *corev1.Pod, uid types.UID, slot state.Slot, li
 			c.violate("2 uniqueness: %s is created while %s can run", pod.Name, other.Name)
 		case former.Attempt < life.Attempt:
 			c.violate("3 fence: %s is created while %s of an earlier attempt can run", pod.Name, other.Name)
+		case restarting:
+			c.violate("3 fence: %s is created while the old process of %s, which restarts in place, can run", pod.Name, other.Name)
 		}
 	}
 }

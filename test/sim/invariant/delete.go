@@ -49,12 +49,14 @@ func (c *Checker) isLeftBehind(pod *corev1.Pod, d *operator.Decision) bool {
 
 // checkReason: a pod is deleted for one of the allowed reasons.
 func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
-	slot, life, _ := parsePodName(job.Name, pod.Name)
+	slot, life, _, _ := livesIn(job.Name, pod)
 	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot)
 	switch {
 	case is(job, v1alpha1.ConditionFinished):
 		c.checkCleanUp(r, pod, d, past)
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
+	case c.hasNotRestarted(r, pod, job):
+		c.of(d.UID()).moved++
 	case isMisplaced(r, pod):
 		c.of(d.UID()).moved++
 	default:

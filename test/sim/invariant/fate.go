@@ -47,12 +47,14 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	if was == nil {
 		return
 	}
+	ref := metav1.GetControllerOfNoCopy(pod)
+	_, _, restarting, _ := livesIn(ref.Name, was)
 	if !byOperator && was.DeletionTimestamp == nil && (is == nil || is.DeletionTimestamp != nil) {
 		h.outside++
 		f.touched = true
-		f.lost = f.lost || was.Status.Phase == corev1.PodRunning
+		f.lost = f.lost || was.Status.Phase == corev1.PodRunning && !restarting
 	}
-	if is != nil && !isOver(was) && isOver(is) {
+	if is != nil && !isOver(was) && isOver(is) && !restarting { // how the old process ends is nobody's failure
 		f.noteEnd(is)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
 )
 
 // checkGang: a pod of a gang joins the group of its own attempt, which is there before it; any other pod joins none. Who does not
@@ -25,7 +26,8 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 		}
 		return
 	}
-	if want := groupName(d.From, life.Attempt); name != want {
+	attempt := groupAttempt(d.From)
+	if want := groupName(d.From, attempt); name != want {
 		c.violate("17 gang: %s joins group %q, not %s", pod.Name, name, want)
 		return
 	}
@@ -41,13 +43,31 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 		}
 		return
 	}
-	if before, known := h.groups.attempts[group.UID]; known && before != life.Attempt {
-		c.violate("17 gang: attempts %d and %d share group %s", before, life.Attempt, name)
+	if before, known := h.groups.attempts[group.UID]; known && before != attempt {
+		c.violate("17 gang: attempts %d and %d share group %s", before, attempt, name)
 	}
-	h.groups.attempts[group.UID] = life.Attempt
+	h.groups.attempts[group.UID] = attempt
+	c.checkOneGroup(d, pod, life)
 	least, most := c.minimum(d)
 	if got := group.Spec.SchedulingPolicy.Gang.MinCount; (got < least || got > most) && !h.groups.meddled[group.UID] {
 		c.violate("17 gang: %s is created and its group needs %d at once, not %d to %d", pod.Name, got, least, most)
+	}
+}
+
+// groupAttempt is the attempt whose group the pods of the present one are of: an earlier one's if some of them were restarted in place.
+func groupAttempt(job *v1alpha1.TrainingJob) int {
+	return int(ptr.Deref(job.Status.Memory.GroupAttempt, job.Status.Attempt))
+}
+
+// checkOneGroup: all pods of an attempt are of one group, those that were restarted in place too.
+func (c *Checker) checkOneGroup(d *operator.Decision, pod *corev1.Pod, life state.Life) {
+	for _, other := range c.world.Pods() {
+		_, theirs, _, named := livesIn(d.From.Name, other)
+		ref := metav1.GetControllerOfNoCopy(other)
+		ours := named && ref != nil && ref.UID == d.UID() && !world.IsOver(other) && !c.of(d.UID()).uncanny[other.UID]
+		if ours && theirs.Attempt == life.Attempt && server.GroupOf(other) != server.GroupOf(pod) {
+			c.violate("17 gang: %s joins %s, %s of the same attempt is of %s", pod.Name, server.GroupOf(pod), other.Name, server.GroupOf(other))
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func (c *Checker) checkCreateGroup(group *schedulingv1beta1.PodGroup, d *operato
 	switch {
 	case !isGang(d.From):
 		c.violate("17 gang: group %s is created for a job that wants none", group.Name)
-	case group.Name != groupName(job, int(job.Status.Attempt)):
+	case group.Name != groupName(job, groupAttempt(job)):
 		c.violate("17 gang: group %s is created in attempt %d", group.Name, job.Status.Attempt)
 	case is(job, v1alpha1.ConditionFinished) || is(job, v1alpha1.ConditionSuspended) || job.Spec.IsSuspended() || job.DeletionTimestamp != nil:
 		c.violate("4 no work without cause: group %s is created in phase %s", group.Name, job.Status.Phase)
@@ -93,7 +93,7 @@ func (c *Checker) checkDeleteGroup(r *server.Request, group *schedulingv1beta1.P
 	}
 	job, strict := c.knownTo(d)
 	over := is(job, v1alpha1.ConditionFinished) || is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended)
-	if strict && !over && isGang(d.From) && group.Name == groupName(job, int(job.Status.Attempt)) {
+	if strict && !over && isGang(d.From) && group.Name == groupName(job, groupAttempt(job)) {
 		c.violate("17 gang: group %s is of the present attempt of an active job and is deleted", group.Name)
 	}
 }
@@ -123,7 +123,7 @@ func (c *Checker) checkGroupsAtRest(job *v1alpha1.TrainingJob) {
 		runs := slices.ContainsFunc(c.world.Pods(), func(pod *corev1.Pod) bool {
 			return server.GroupOf(pod) == group.Name && !world.IsOver(pod)
 		})
-		isPast := group.Name != groupName(job, int(job.Status.Attempt))
+		isPast := group.Name != groupName(job, groupAttempt(job))
 		if !runs && (isPast || is(job, v1alpha1.ConditionFinished) || is(job, v1alpha1.ConditionSuspended) || !isGang(job)) {
 			c.violate("17 gang: group %s is left, the job is %s in attempt %d", group.Name, job.Status.Phase, job.Status.Attempt)
 		}

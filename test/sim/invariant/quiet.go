@@ -49,7 +49,7 @@ func (c *Checker) Quiet() {
 func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
 	h, memory := c.of(job.UID), memoryOf(job)
 	for _, pod := range c.world.Pods() {
-		slot, life, named := parsePodName(job.Name, pod.Name)
+		slot, life, _, named := livesIn(job.Name, pod)
 		f := h.byPod[pod.UID]
 		if !named || f == nil || memory[slot.Role] == nil || life != lifeIn(job, memory, slot) || !inRange(job, slot) {
 			continue

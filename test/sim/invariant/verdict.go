@@ -68,8 +68,8 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 		c.violate("12 verdicts are earned: the job failed without a failure")
 		return
 	}
-	slot, life, named := parsePodName(after.Name, f.Pod)
-	truly := c.causeOf(h, place{slot, life}, before)
+	where, named := placeOf(after.Name, f.Pod, f.Attempt)
+	truly := c.causeOf(h, where, before)
 	switch {
 	case f.Cause == v1alpha1.CauseStartup || f.Cause == v1alpha1.CauseHang || after.Status.Reason == v1alpha1.ReasonNoProgress:
 	case named && after.Status.Reason == v1alpha1.ReasonFatalExit && truly.fatal:

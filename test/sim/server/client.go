@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -57,14 +58,14 @@ func (c *Client) Update(_ context.Context, o client.Object, options ...client.Up
 	return c.send(r, !(&client.UpdateOptions{}).ApplyOptions(options).DisableReadYourWritesConsistency, o)
 }
 
-// Patch does a merge patch of the object, without its status.
+// Patch does a merge patch of the object, JSON or strategic, without its status.
 func (c *Client) Patch(_ context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
 	data, err := patch.Data(o)
 	if err != nil {
 		return err
 	}
 	r := request(Patch, o)
-	r.Patch = data
+	r.Patch, r.Strategic = data, patch.Type() == types.StrategicMergePatchType
 	return c.send(r, !(&client.PatchOptions{}).ApplyOptions(options).DisableReadYourWritesConsistency, o)
 }
 

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patch does a JSON merge patch.
+// patch does a merge patch, JSON or strategic.
 func (s *Server) patch(r *Request) (client.Object, error) {
 	was, err := s.existing(r)
 	if err != nil {
@@ -31,7 +33,7 @@ func (s *Server) patch(r *Request) (client.Object, error) {
 
 // patched returns the object with the patch applied, and whether the patch names a resourceVersion.
 func patched(r *Request, was client.Object) (wanted client.Object, namesVersion bool, err error) {
-	var patch, object map[string]any
+	var patch map[string]any
 	if err := json.Unmarshal(r.Patch, &patch); err != nil {
 		return nil, false, err
 	}
@@ -39,37 +41,18 @@ func patched(r *Request, was client.Object) (wanted client.Object, namesVersion 
 	if err != nil {
 		return nil, false, err
 	}
-	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, false, err
+	if r.Strategic {
+		text, err = strategicpatch.StrategicMergePatch(text, r.Patch, r.Kind.newObject())
+	} else {
+		text, err = jsonpatch.MergePatch(text, r.Patch)
 	}
-	mergeInto(object, patch)
-	if text, err = json.Marshal(object); err != nil {
+	if err != nil {
 		return nil, false, err
 	}
 	metadata, _ := patch["metadata"].(map[string]any)
 	_, namesVersion = metadata["resourceVersion"]
 	wanted = r.Kind.newObject()
 	return wanted, namesVersion, json.Unmarshal(text, wanted)
-}
-
-// mergeInto changes object as a JSON merge patch does.
-func mergeInto(object, patch map[string]any) {
-	for key, value := range patch {
-		change, isMap := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(object, key)
-		case isMap:
-			below, _ := object[key].(map[string]any)
-			if below == nil {
-				below = map[string]any{}
-			}
-			mergeInto(below, change)
-			object[key] = below
-		default:
-			object[key] = value
-		}
-	}
 }
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

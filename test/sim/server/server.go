@@ -60,8 +60,9 @@ type Request struct {
 	Status bool
 	// Object is what is to be created or updated.
 	Object client.Object
-	// Patch is a JSON merge patch (RFC 7386).
-	Patch []byte
+	// Patch is a JSON merge patch (RFC 7386), or a strategic one if Strategic is set.
+	Patch     []byte
+	Strategic bool
 	// Delete says how to delete.
 	Delete metav1.DeleteOptions
 }

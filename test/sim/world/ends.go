@@ -85,6 +85,7 @@ func (w *World) startAgain(pod *corev1.Pod) {
 		for i := range pod.Status.ContainerStatuses {
 			if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated != nil && startsAgain(pod, i) {
 				c.State, c.RestartCount = w.started(pod), c.RestartCount+1
+				w.beginContainer(pod, i)
 			}
 		}
 		w.setReady(pod)

@@ -39,6 +39,8 @@ func (w *World) move(pod *corev1.Pod) {
 		}
 	case pod.Status.Phase == corev1.PodPending:
 		w.prepare(pod)
+	case w.isRenamed(pod):
+		w.restart(pod)
 	default:
 		w.work(pod)
 	}
@@ -96,6 +98,7 @@ func (w *World) run(pod *corev1.Pod) {
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodRunning
 		pod.Status.ContainerStatuses = containers(pod, w.started(pod))
+		w.begin(pod)
 		pod.Status.Conditions = nil
 		w.setReady(pod)
 	})

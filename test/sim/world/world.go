@@ -42,6 +42,9 @@ type World struct {
 	Homeless map[string]bool
 	// Rejecting is why nodes turn away the pods that come to them, by name.
 	Rejecting map[string]string
+	// SideLoaded are the nodes whose images came without a registry, so that they do not know them by a digest, and Fragile those whose
+	// kubelet is killed whenever it starts a container again, by name.
+	SideLoaded, Fragile map[string]bool
 	// Skew is by how much the clocks of nodes are ahead, by name.
 	Skew map[string]time.Duration
 	// Polite is the exit code of pods that are told to end.
@@ -57,6 +60,9 @@ type World struct {
 	downAt map[string]time.Time
 	// endedAt is when the processes of pods ended, by the world's own clock.
 	endedAt map[types.UID]time.Time
+	// images are the names of the images that the containers of pods were started with, and processes counts the containers started.
+	images    map[types.UID]map[int]string
+	processes int
 	// sweepAt is when the garbage collector removes the pods of a node.
 	sweepAt map[string]time.Time
 }
@@ -94,7 +100,7 @@ func New() *World {
 	clock := &Clock{now: builder.Epoch}
 	w := &World{
 		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
-		Skew: map[string]time.Duration{}, Polite: 143,
+		Skew: map[string]time.Duration{}, Polite: 143, SideLoaded: map[string]bool{}, Fragile: map[string]bool{}, images: map[types.UID]map[int]string{},
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
 	}
 	for _, name := range []string{"node-0", "node-1", "node-2"} {

@@ -1,0 +1,105 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// restartsWithin is how long after its grace period a container may take to be started again in its pod: what has not by then is
+// created anew.
+const restartsWithin = 15 * time.Second
+
+// inPlace is what is done about pods whose replicas can go on in them.
+type inPlace struct {
+	steps []Step
+	// kept are the pods of past attempts that are not deleted, as they are restarted in place now or in a moment.
+	kept map[types.UID]bool
+	// wake is when more can be done although nothing else happens; zero for never.
+	wake time.Time
+}
+
+// restartInPlace has the pods that are well begin the present attempt, and gives up those that were told to and do not.
+//
+// A leader that lives is told first, and the others when its new process is there: none of them finds the store of the attempt
+// before. If the leader is to be created anew, that comes last, as do all new pods: the fence of the attempt lets none begin
+// while an old process can act.
+func restartInPlace(s *state.Snapshot) inPlace {
+	plan := inPlace{kept: map[types.UID]bool{}}
+	present := state.Life{Attempt: int(s.Job.Status.Attempt)}
+	var able []*state.Pod
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		switch {
+		case s.IsPast(p) && s.Life(p.Slot) == present && canRestart(s, p):
+			plan.kept[p.UID] = true
+			able = append(able, p)
+		case p.Restarting && !s.IsPast(p):
+			plan.giveUp(s, p)
+		}
+	}
+	if len(able) == 0 {
+		return plan
+	}
+	if next := nextAttempt(s); s.Now.Before(next) {
+		plan.wake = state.Earliest(plan.wake, next)
+		return plan
+	}
+	for _, p := range toldNow(s, able) {
+		plan.steps = append(plan.steps, RestartPod{
+			Name: p.Name, UID: p.UID, Version: p.Version, Container: p.Main, Image: state.ImageFor(p.Image, s.Life(p.Slot)),
+			Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Time: s.Now.Truncate(time.Second)},
+		})
+	}
+	return plan
+}
+
+// toldNow returns which of the pods are told now.
+func toldNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
+	leader := state.Leader(&s.Job.Spec)
+	if i := slices.IndexFunc(able, func(p *state.Pod) bool { return p.Slot == leader }); i >= 0 {
+		return able[i : i+1]
+	}
+	if r := s.Replica(leader); r != nil && (r.FormerCanAct || r.Pod != nil && r.Pod.Restarting && s.MayAct(r.Pod)) {
+		return nil
+	}
+	return able
+}
+
+// giveUp deletes the pod, which was told to restart, if it has not for too long.
+func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
+	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
+	due := p.Created.Add(time.Duration(ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds))*time.Second + restartsWithin)
+	switch {
+	case !p.Deleted.IsZero():
+	case s.Now.Before(due):
+		plan.wake = state.Earliest(plan.wake, due)
+	default:
+		plan.steps = append(plan.steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNotRestarted})
+	}
+}
+
+// canRestart reports whether the pod can be restarted in place: it runs whole on a node that is well and that the job does not
+// avoid, its replica is to go on, and nobody has refused it.
+func canRestart(s *state.Snapshot, p *state.Pod) bool {
+	r := s.Replica(p.Slot)
+	if s.Job.Spec.Recovery.Restart != v1alpha1.RestartInPlace || r == nil || !r.NeedsPod() {
+		return false
+	}
+	_, inTrouble := s.NodeTrouble(p)
+	avoided := slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == p.Node && s.Now.Before(n.Until.Time) })
+	isWell := p.Phase == corev1.PodRunning && p.Exit == nil && len(p.SideExits) == 0 && !p.MainSucceeded && p.Deleted.IsZero() &&
+		p.Disruption.Reason == "" && p.Unhealthy.Reason == "" && !p.Fenced
+	return isWell && p.Image != "" && !p.Restarting && !p.RestartRefused && !inTrouble && !avoided
+}
+
+// restartsAnyInPlace reports whether a pod of the attempt that ends can go on in the next one.
+func restartsAnyInPlace(s *state.Snapshot) bool {
+	return slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return canRestart(s, &p) })
+}

@@ -1,0 +1,123 @@
+package state
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Told is what a pod that can be restarted in place was told last, as the annotation v1alpha1.AnnotationTold holds it. Of a pod that
+// was never restarted so it has the life that the pod was created for, and nothing else.
+type Told struct {
+	// Life is the life that the pod is to begin, From the one that it leaves.
+	Life, From Life
+	// Process is the id of the main container that it leaves behind, as the node's runtime gives it.
+	Process string
+	// Time is when it was told.
+	Time time.Time
+}
+
+// toldText is Told in JSON.
+type toldText struct {
+	Life    string     `json:"life"`
+	From    string     `json:"from,omitempty"`
+	Process string     `json:"process,omitempty"`
+	Time    *time.Time `json:"time,omitempty"`
+}
+
+// String returns what the annotation says.
+func (t Told) String() string {
+	text := toldText{Life: t.Life.String()}
+	if t.Process != "" {
+		text.From, text.Process, text.Time = t.From.String(), t.Process, &t.Time
+	}
+	b, _ := json.Marshal(text) // strings and a time
+	return string(b)
+}
+
+// parseTold is the inverse of Told.String; ok is false for what it does not write.
+func parseTold(annotation string) (t Told, ok bool) {
+	var text toldText
+	if annotation == "" || json.Unmarshal([]byte(annotation), &text) != nil {
+		return Told{}, false
+	}
+	if t.Life, ok = parseLife(text.Life); !ok || text.Process == "" {
+		return t, ok
+	}
+	t.From, ok = parseLife(text.From)
+	t.Process = text.Process
+	if text.Time != nil {
+		t.Time = *text.Time
+	}
+	return t, ok && t.From.Before(t.Life)
+}
+
+// readTold takes over what the pod tells of its restarts in place. It begins the life that it was told when its node shows another
+// process than the one it was to leave. Until then it is restarting: whatever becomes of the old process is nobody's failure. A pod
+// that ends before that is still of the life that it was to leave.
+func (p *Pod) readTold(pod *corev1.Pod) {
+	told, ok := parseTold(pod.Annotations[v1alpha1.AnnotationTold])
+	if !ok {
+		return
+	}
+	main := mainStatus(pod)
+	p.Main, p.Process, p.Image = main.Name, main.ContainerID, byDigest(pod, main)
+	switch {
+	case told.Process == "":
+	case main.ContainerID != "" && main.ContainerID != told.Process:
+		p.Life, p.Created = told.Life, told.Time
+	case p.CanRun():
+		p.Life, p.Created, p.Restarting = told.Life, told.Time, true
+		p.Exit, p.MainSucceeded, p.Ended, p.Ready = nil, false, false, false
+	default:
+		p.Life = told.From
+	}
+}
+
+// mainStatus returns what the node says of the main container; the zero value if it says nothing.
+func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {
+	name := mainContainer(pod)
+	for i := range pod.Status.ContainerStatuses {
+		if c := &pod.Status.ContainerStatuses[i]; c.Name == name {
+			return *c
+		}
+	}
+	return corev1.ContainerStatus{}
+}
+
+// byDigest returns the image of the main container by its digest, "repo@sha256:...", if the container runs and its node says that it
+// runs that repository's: any name of it with that digest is the same bytes. Empty if the node cannot say so, as of an image that
+// was loaded without a registry.
+func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
+	if main.State.Running == nil {
+		return ""
+	}
+	var image string
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; c.Name == main.Name {
+			image = c.Image
+		}
+	}
+	runs, err := reference.ParseNormalizedNamed(strings.TrimPrefix(main.ImageID, "docker-pullable://"))
+	if err != nil {
+		return ""
+	}
+	asked, err := reference.ParseNormalizedNamed(image)
+	digested, isDigested := runs.(reference.Digested)
+	if err != nil || !isDigested || asked.Name() != runs.Name() {
+		return ""
+	}
+	return runs.Name() + "@" + digested.Digest().String()
+}
+
+// ImageFor returns another name of an image by digest, the life's own. A kubelet starts a container again whose image has changed,
+// at once if it has not ended under that name before; the tag beside a digest says nothing to it.
+func ImageFor(byDigest string, life Life) string {
+	repository, digest, _ := strings.Cut(byDigest, "@")
+	return repository + ":life-" + life.String() + "@" + digest
+}

@@ -1,0 +1,163 @@
+package invariant
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// What docs/recovery.md promises of restarts in place: one process of a slot at a time, each pod told once of an attempt, and the leader
+// before the others.
+
+// told is what the annotation trainingjob.dev/told says: {"life": "2-0", "from": "1-0", "process": "...", "time": "..."}.
+type told struct {
+	Life, From, Process string
+	Time                time.Time
+}
+
+func toldOf(pod *corev1.Pod) told {
+	var t told
+	_ = json.Unmarshal([]byte(pod.Annotations[v1alpha1.AnnotationTold]), &t) // what is no JSON says nothing
+	return t
+}
+
+// livesIn returns in which life of which slot the pod is, by its name and by what it was told; restarting is whether its old process is
+// still there.
+func livesIn(job string, pod *corev1.Pod) (slot state.Slot, life state.Life, restarting, named bool) {
+	slot, life, named = parsePodName(job, pod.Name)
+	switch t := toldOf(pod); {
+	case !named || t.Process == "":
+		return slot, life, false, named
+	case processOf(pod) != "" && processOf(pod) != t.Process:
+		return slot, lifeNamed(t.Life), false, true
+	case world.IsOver(pod):
+		return slot, lifeNamed(t.From), false, true
+	default:
+		return slot, lifeNamed(t.Life), true, true
+	}
+}
+
+func lifeNamed(text string) state.Life {
+	attempt, replacement, _ := strings.Cut(text, "-")
+	return state.Life{Attempt: atoi(attempt), Replacement: atoi(replacement)}
+}
+
+func processOf(pod *corev1.Pod) string {
+	if len(pod.Status.ContainerStatuses) == 0 {
+		return ""
+	}
+	return pod.Status.ContainerStatuses[0].ContainerID
+}
+
+// checkRestart holds the patch that restarts a pod in place against the job and the pod.
+func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
+	slot, left, restarting, named := livesIn(d.From.Name, was)
+	t := toldOf(is)
+	life := lifeNamed(t.Life)
+	job, strict := c.knownTo(d)
+	if strict {
+		c.checkWanted(is.Name+", in place,", job, slot, life)
+		c.checkAlone(is, slot)
+		c.checkLeaderFirst(job, is, slot, life)
+	}
+	switch {
+	case !named || job.Spec.Recovery.Restart != v1alpha1.RestartInPlace:
+		c.violate("7 foreign objects: %s is restarted in place, which nobody has asked for", is.Name)
+	case restarting || !left.Before(life) || lifeNamed(t.From) != left:
+		c.violate("19 in place: %s, in life %v, is told %v from %s (the one before is under way: %t)", is.Name, left, life, t.From, restarting)
+	case was.Status.Phase != corev1.PodRunning || world.End(was) != nil || was.DeletionTimestamp != nil || t.Process != processOf(was):
+		c.violate("19 in place: %s is %s, deleted %v, process %q, and is told to leave %q", is.Name, was.Status.Phase, was.DeletionTimestamp, processOf(was), t.Process)
+	case is.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(life.Attempt) || is.Labels[v1alpha1.LabelLife] != t.Life:
+		c.violate("1 identity: %s is told %s and has the labels %v", is.Name, t.Life, is.Labels)
+	}
+	c.checkSameBytes(was, is)
+	c.rebirth(was, place{slot, life})
+}
+
+// checkSameBytes: the container gets another name of the image that it runs, and nothing else of the pod changes.
+func (c *Checker) checkSameBytes(was, is *corev1.Pod) {
+	want, got := was.DeepCopy(), is.Spec.Containers[0].Image
+	want.Spec.Containers[0].Image = got
+	want.Labels = maps.Clone(is.Labels)
+	_, digest, _ := strings.Cut(was.Status.ContainerStatuses[0].ImageID, "@")
+	repository, _, _ := strings.Cut(strings.TrimPrefix(got, "docker.io/library/"), ":")
+	original, _, _ := strings.Cut(strings.TrimPrefix(was.Spec.Containers[0].Image, "docker.io/library/"), ":")
+	if !strings.HasSuffix(got, "@"+digest) || digest == "" || repository != original || got == was.Spec.Containers[0].Image {
+		c.violate("19 in place: %s runs %s and gets %s", is.Name, was.Status.ContainerStatuses[0].ImageID, got)
+	}
+	for name, value := range is.Labels {
+		if old, had := was.Labels[name]; !had || old != value && name != v1alpha1.LabelAttempt && name != v1alpha1.LabelLife {
+			c.violate("7 foreign objects: the label %s of %s becomes %s", name, is.Name, value)
+		}
+	}
+	if !equality.Semantic.DeepEqual(want.Spec, is.Spec) {
+		c.violate("19 in place: more than the image of %s is changed", is.Name)
+	}
+}
+
+// checkAlone: no other pod of the slot can run.
+func (c *Checker) checkAlone(pod *corev1.Pod, slot state.Slot) {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	for _, other := range c.world.Pods() {
+		theirs, _, _, named := livesIn(ref.Name, other)
+		owner := metav1.GetControllerOfNoCopy(other)
+		if other.UID != pod.UID && owner != nil && owner.UID == ref.UID && named && theirs == slot && !world.IsOver(other) && !c.isFenced(other) && !c.of(ref.UID).uncanny[other.UID] {
+			c.violate("2 uniqueness: %s is restarted in place while %s can run", pod.Name, other.Name)
+		}
+	}
+}
+
+// checkLeaderFirst: nobody but the leader is told while a process of the leader's of an earlier attempt can run.
+func (c *Checker) checkLeaderFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, slot state.Slot, life state.Life) {
+	if slot == leader(&job.Spec) {
+		return
+	}
+	for _, other := range c.world.Pods() {
+		theirs, lives, restarting, named := livesIn(job.Name, other)
+		owner := metav1.GetControllerOfNoCopy(other)
+		isOld := named && owner != nil && owner.UID == job.UID && theirs == leader(&job.Spec) && (restarting || lives.Attempt < life.Attempt)
+		if isOld && !world.IsOver(other) && !c.isFenced(other) && !c.of(job.UID).uncanny[other.UID] {
+			c.violate("3 fence: %s is restarted in place while the leader's %s of an earlier attempt can run", pod.Name, other.Name)
+		}
+	}
+}
+
+// hasNotRestarted reports whether a pod was told to restart in place and has not within its grace period and 15 s.
+func (c *Checker) hasNotRestarted(r *server.Request, pod *corev1.Pod, job *v1alpha1.TrainingJob) bool {
+	_, _, restarting, _ := livesIn(job.Name, pod)
+	due := toldOf(pod).Time.Add(time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30))*time.Second + 15*time.Second)
+	return restarting && !c.world.Clock.Now().Before(due) && r.Delete.Preconditions.ResourceVersion != nil
+}
+
+// rebirth begins the next life of a pod, of which nothing has become yet.
+func (c *Checker) rebirth(pod *corev1.Pod, next place) {
+	was, h := c.fateOf(pod)
+	if was == nil {
+		return
+	}
+	f := &fate{node: was.node, lostFrom: was.lostFrom}
+	h.byPod[pod.UID] = f
+	h.fates[next] = append(h.fates[next], f)
+}
+
+// placeOf returns which life the pod of that name was in during the attempt: the one that it was created for, or told.
+func placeOf(job, pod string, attempt int32) (p place, named bool) {
+	slot, life, named := parsePodName(job, pod)
+	if life.Attempt < int(attempt) {
+		life = state.Life{Attempt: int(attempt)}
+	}
+	return place{slot, life}, named
+}
