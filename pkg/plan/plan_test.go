@@ -38,6 +38,8 @@ func lines(steps []plan.Step) []string {
 			text = append(text, "create secret "+step.Name)
 		case plan.CreatePod:
 			text = append(text, "create "+step.Name)
+		case plan.RestartPod:
+			text = append(text, "restart "+step.Name+" in place")
 		case plan.FencePod:
 			text = append(text, fmt.Sprintf("fence %s, %s", step.Name, step.UID))
 		case plan.DeletePod:

@@ -58,8 +58,8 @@ func parseTold(annotation string) (t Told, ok bool) {
 }
 
 // readTold takes over what the pod tells of its restarts in place. It begins the life that it was told when its node shows another
-// process than the one it was to leave. Until then it is restarting: whatever becomes of the old process is nobody's failure. A pod
-// that ends before that is still of the life that it was to leave.
+// process than the one it was to leave, or has lost track of its processes. Until then it is restarting: whatever becomes of the old
+// process is nobody's failure. A pod that ends with it is still of the life that it was to leave.
 func (p *Pod) readTold(pod *corev1.Pod) {
 	told, ok := parseTold(pod.Annotations[v1alpha1.AnnotationTold])
 	if !ok {
@@ -69,7 +69,7 @@ func (p *Pod) readTold(pod *corev1.Pod) {
 	p.Main, p.Process, p.Image = main.Name, main.ContainerID, byDigest(pod, main)
 	switch {
 	case told.Process == "":
-	case main.ContainerID != "" && main.ContainerID != told.Process:
+	case main.ContainerID != told.Process && (main.ContainerID != "" || !p.CanRun()):
 		p.Life, p.Created = told.Life, told.Time
 	case p.CanRun():
 		p.Life, p.Created, p.Restarting = told.Life, told.Time, true

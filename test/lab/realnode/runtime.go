@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
@@ -47,14 +48,37 @@ func (r *Runtime) ImageID(ctx context.Context, name string) (string, error) {
 	return answer.GetImage().GetId(), nil
 }
 
-// Import loads an image archive.
+// Import loads an image archive. Its images are known by their digests as well, as those are that come from a registry.
 func (r *Runtime) Import(ctx context.Context, archive string) error {
-	said, err := exec.CommandContext(ctx, filepath.Join(r.node.Packages, "usr/bin/ctr"),
-		"--address", r.socket(), "--namespace", "k8s.io", "images", "import", archive).CombinedOutput()
+	if _, err := r.images(ctx, "import", archive); err != nil {
+		return fmt.Errorf("importing %s into %s: %w", archive, r.node.Name, err)
+	}
+	list, err := r.images(ctx, "list")
 	if err != nil {
-		return fmt.Errorf("importing %s into %s: %w\n%s", archive, r.node.Name, err, said)
+		return fmt.Errorf("listing the images of %s: %w", r.node.Name, err)
+	}
+	for line := range strings.Lines(list) { // REF TYPE DIGEST SIZE ...
+		columns := strings.Fields(line)
+		if len(columns) < 3 || !strings.HasPrefix(columns[2], "sha256:") || strings.Contains(columns[0], "sha256:") {
+			continue
+		}
+		byDigest := columns[0][:strings.LastIndex(columns[0], ":")] + "@" + columns[2]
+		if _, err := r.images(ctx, "tag", "--force", columns[0], byDigest); err != nil {
+			return fmt.Errorf("naming image %s of %s by its digest: %w", columns[0], r.node.Name, err)
+		}
 	}
 	return nil
+}
+
+// images runs a command of containerd's on the node's images and returns what it says.
+func (r *Runtime) images(ctx context.Context, arguments ...string) (string, error) {
+	ctr := exec.CommandContext(ctx, filepath.Join(r.node.Packages, "usr/bin/ctr"),
+		append([]string{"--address", r.socket(), "--namespace", "k8s.io", "images"}, arguments...)...)
+	said, err := ctr.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, said)
+	}
+	return string(said), nil
 }
 
 // Signal sends a signal to the main process of a container, whose id is that of the pod's status without "containerd://". It returns

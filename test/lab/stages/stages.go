@@ -14,6 +14,7 @@
 //
 //	being deleted: pod-terminate ends its containers, pod-end if they have ended already; then pod-gone,
 //	               pod-terminate-again if that was cut off, or pod-rest while never-terminate or a finalizer holds it
+//	its image renamed while it runs: pod-restart starts the container again in its pod
 //	marked as not ready while its node was silent: pod-ready-again, before all else
 //	anything else: pod-rest
 //

@@ -74,6 +74,13 @@ func ended(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
+// renamed runs a container whose image has another name than the one that it was started with.
+func renamed(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "train:life-1-0@sha256:1"}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: "train@sha256:1", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	return pod
+}
+
 func held(pod *corev1.Pod) *corev1.Pod {
 	pod.Finalizers = []string{"example.com/held"}
 	return pod
@@ -103,6 +110,10 @@ func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 		{"to start later, accepted", pod(pending, "start-after", "3s", "accepted-at", ago(time.Second)), "pod-start", 2 * time.Second},
 		{"to run for a while, not started", pod(pending, "run-for", "3s"), "pod-start", 0},
 		{"running for ever", pod(running, "started-at", ago(0)), "pod-rest", forEver},
+		{"given another name of its image", renamed(pod(running)), "pod-restart", 200 * time.Millisecond},
+		{"given another name of its image, and to exit", renamed(pod(running, "exit-code", "1")), "pod-exit", 0},
+		{"given another name of its image, marked", marked(renamed(pod(running))), "pod-ready-again", 0},
+		{"given another name of its image, and deleted", deleted(renamed(pod(running)), 30, 0), "pod-terminate", 0},
 		{"running for a while", pod(running, "started-at", ago(time.Second), "run-for", "1m1s"), "pod-exit", time.Minute},
 		{"told to run for less than it has", pod(running, "started-at", ago(time.Minute), "run-for", "500ms"), "pod-exit", 0},
 		{"told to exit", pod(running, "started-at", ago(time.Minute), "exit-code", "0"), "pod-exit", 0},

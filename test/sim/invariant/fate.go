@@ -54,7 +54,7 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		f.touched = true
 		f.lost = f.lost || was.Status.Phase == corev1.PodRunning && !restarting
 	}
-	if is != nil && !isOver(was) && isOver(is) && !restarting { // how the old process ends is nobody's failure
+	if is != nil && !isOver(was) && isOver(is) && (!restarting || processOf(is) == "") { // how the old process ends is nobody's failure
 		f.noteEnd(is)
 	}
 }

@@ -43,8 +43,10 @@ func livesIn(job string, pod *corev1.Pod) (slot state.Slot, life state.Life, res
 		return slot, life, false, named
 	case processOf(pod) != "" && processOf(pod) != t.Process:
 		return slot, lifeNamed(t.Life), false, true
-	case world.IsOver(pod):
+	case world.IsOver(pod) && processOf(pod) != "":
 		return slot, lifeNamed(t.From), false, true
+	case world.IsOver(pod): // its node has lost track of it
+		return slot, lifeNamed(t.Life), false, true
 	default:
 		return slot, lifeNamed(t.Life), true, true
 	}

@@ -161,7 +161,9 @@ func (w *World) Evict(pod *corev1.Pod) {
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
 		pod.Status.Message = "Usage of EmptyDir volume \"scratch\" exceeds the limit \"5Mi\". "
-		pod.Status.ContainerStatuses = containers(pod, w.terminated(pod, 137, ""))
+		for i := range pod.Status.ContainerStatuses {
+			pod.Status.ContainerStatuses[i].State = w.terminated(pod, 137, "")
+		}
 		dropReady(pod)
 	})
 }

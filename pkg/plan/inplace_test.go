@@ -1,0 +1,81 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+const bytes = "train@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+// inAttempt1 is a job of three ranks whose first attempt has just ended, and that restarts in place.
+func inAttempt1(options ...builder.JobOption) *v1alpha1.TrainingJob {
+	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
+	return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.StartedAt(0), builder.Attempt(1), inPlace}, options...)...)
+}
+
+// restartable is a pod that runs, and can in place; told is what it was told since, if anything.
+func restartable(index int, told, process string, options ...builder.PodOption) builder.SnapshotOption {
+	if told == "" {
+		told = `{"life":"0-0"}`
+	}
+	one := builder.Edit(func(pod *corev1.Pod) {
+		pod.Annotations = map[string]string{"trainingjob.dev/told": told}
+		pod.Spec.Containers[0].Image = "train:v1"
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, ContainerID: process, ImageID: "docker.io/library/" + bytes,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	})
+	return builder.Running("worker", index, append([]builder.PodOption{builder.Life(0, 0), one}, options...)...)
+}
+
+func TestWhoIsRestartedInPlace(t *testing.T) {
+	told := func(process string) string {
+		return `{"life":"1-0","from":"0-0","process":"` + process + `","time":"` + builder.Epoch.Add(10*second).Format(time.RFC3339) + `"}`
+	}
+	broken := builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 0))
+	leader, other := restartable(0, "", "a"), restartable(2, "", "c")
+	leaderTold, leaderBack := restartable(0, told("a"), "a"), restartable(0, told("a"), "a2")
+	otherTold, otherBack := restartable(2, told("c"), "c"), restartable(2, told("c"), "c2")
+	// The clock stands at 20 s unless one of what is seen sets it.
+	then := func(what ...builder.SnapshotOption) []builder.SnapshotOption { return append(seen(builder.Now(20*second)), what...) }
+	const buryFailed, retellLeader, retellOther = "delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"
+	avoided := builder.Avoided("node-worker-2", time.Hour)
+	checkSteps(t, []stepCase{
+		{"the leader first", inAttempt1(), then(leader, other, broken), []string{buryFailed, retellLeader}, 0},
+		{"nobody while the leader's old process is there", inAttempt1(), then(leaderTold, other), nil, 55 * second},
+		{"the others when its new one is", inAttempt1(), then(leaderBack, other), []string{retellOther}, 0},
+		{"the new pods last", inAttempt1(), then(leaderBack, otherTold), nil, 55 * second},
+		{"when no old process is left", inAttempt1(), then(leaderBack, otherBack), []string{"create j-worker-1-a1r0"}, 0},
+		{"a leader that is gone comes last, too", inAttempt1(), then(restartable(1, "", "b"), other), []string{"restart j-worker-1 in place", retellOther}, 0},
+		{"the others wait for a leader that is ending", inAttempt1(), then(builder.Deleted("worker", 0, builder.Life(0, 0), builder.DeletedAt(9*second)), other), nil, 24 * second},
+		{"not before the attempt may begin", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.NextStartTime = builder.TimePtr(30 * second) })),
+			then(leader, other, builder.Now(20*second)), nil, 30 * second},
+		{"on a node that is avoided it is created anew", inAttempt1(avoided), then(leaderBack, other), []string{"delete j-worker-2: its life is past"}, 0},
+		{"on a node in trouble, too", inAttempt1(), then(leaderBack, other, builder.NodeLost("node-worker-2", 5*second), builder.Now(14*second)), []string{"delete j-worker-2: its life is past"}, 20 * second},
+		{"one that is being drained, too", inAttempt1(), then(leaderBack, restartable(2, "", "c", builder.Disrupted("EvictionByEvictionAPI", 5*second))),
+			[]string{"delete j-worker-2: its life is past"}, 0},
+		{"a job that recreates restarts nothing in place", inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartRecreate })), then(leader, other),
+			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
+		{"what has not restarted within its grace period and 15 s is created anew", inAttempt1(), then(leaderBack, otherTold, builder.Now(55*second)),
+			[]string{"delete j-worker-2: it has not restarted in place in time"}, 0},
+	})
+}
+
+// What a restart in place writes: the life, the process that it leaves, and the image under a name that no life had before.
+func TestTheStepOfARestartInPlace(t *testing.T) {
+	p := plan.Make(builder.Snapshot(inAttempt1(), restartable(0, "", "a"), builder.Now(20*second)))
+	if len(p.Steps) != 1 {
+		t.Fatalf("steps %v", p.Steps)
+	}
+	step, _ := p.Steps[0].(plan.RestartPod)
+	want := `{"life":"1-0","from":"0-0","process":"a","time":"` + builder.Epoch.Add(20*second).Format(time.RFC3339) + `"}`
+	image := "docker.io/library/train:life-1-0@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+	if step.Told.String() != want || step.Image != image || step.Container != "main" {
+		t.Errorf("told %s; %s runs %s", step.Told, step.Container, step.Image)
+	}
+}

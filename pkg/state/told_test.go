@@ -1,0 +1,105 @@
+package state_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+const (
+	repository = "registry.example/team/train"
+	digest     = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+	imageID    = repository + "@" + digest
+)
+
+// tells makes the pod one that was told that.
+func tells(annotation string) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) {
+		pod.Annotations = map[string]string{"trainingjob.dev/told": annotation}
+		pod.Spec.Containers[0].Image = repository + ":v1"
+	})
+}
+
+// process gives a container a process of its own.
+func process(id string, c corev1.ContainerStatus) corev1.ContainerStatus {
+	c.ContainerID, c.ImageID = id, imageID
+	return c
+}
+
+// What kubelets were recorded to say of pods whose image was renamed, and what it means.
+func TestAPodThatWasToldToRestartInPlace(t *testing.T) {
+	told := tells(`{"life":"2-0","from":"1-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`)
+	life := func(attempt, replacement int) state.Life {
+		return state.Life{Attempt: attempt, Replacement: replacement}
+	}
+	old, next := process("containerd://a", ready("main")), process("containerd://b", ready("main"))
+	broken, killed := process("containerd://a", ended("main", 1, 41*second)), process("containerd://b", ended("main", 137, 50*second))
+	for name, c := range map[string]struct {
+		phase      corev1.PodPhase
+		options    []builder.PodOption
+		life       state.Life
+		restarting bool
+		failed     bool
+	}{
+		"its old process runs":                             {corev1.PodRunning, []builder.PodOption{containers(old), told}, life(2, 0), true, false},
+		"its old process has ended and no other has begun": {corev1.PodRunning, []builder.PodOption{containers(broken), told}, life(2, 0), true, false},
+		"its new container is being created":               {corev1.PodPending, []builder.PodOption{containers(corev1.ContainerStatus{Name: "main"}), told}, life(2, 0), true, false},
+		"its new process runs":                             {corev1.PodRunning, []builder.PodOption{containers(next), told}, life(2, 0), false, false},
+		"its new process was killed":                       {corev1.PodFailed, []builder.PodOption{containers(killed), told}, life(2, 0), false, true},
+		"the kubelet was killed before it began another":   {corev1.PodFailed, []builder.PodOption{containers(broken), told}, life(1, 0), false, true},
+		"the node has lost track of it":                    {corev1.PodFailed, []builder.PodOption{containers(ended("main", 137, 41*second)), told}, life(2, 0), false, true},
+		"it was never told":                                {corev1.PodRunning, []builder.PodOption{containers(old), tells(`{"life":"0-0"}`)}, life(0, 0), false, false},
+		"what it was told is nonsense":                     {corev1.PodRunning, []builder.PodOption{containers(old), tells(`{"life":"9"}`)}, life(0, 0), false, false},
+		"it is told to go back":                            {corev1.PodRunning, []builder.PodOption{containers(old), tells(`{"life":"1-0","from":"2-0","process":"containerd://a"}`)}, life(0, 0), false, false},
+	} {
+		p, _ := state.PodOf("j", builder.Pod(builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}, life(0, 0), c.phase, append(c.options, builder.Ready())...))
+		if p.Life != c.life || p.Restarting != c.restarting || (p.Exit != nil) != c.failed {
+			t.Errorf("%s: life %v, restarting %t, exit %v", name, p.Life, p.Restarting, p.Exit)
+		}
+		if p.Restarting && (p.Ready || p.HasStarted() || p.HasSucceeded() || !p.Created.Equal(at(40*second))) {
+			t.Errorf("%s: ready %t, started %t, succeeded %t, since %v", name, p.Ready, p.HasStarted(), p.HasSucceeded(), p.Created)
+		}
+	}
+}
+
+func TestTheImageOfARestartInPlace(t *testing.T) {
+	for name, c := range map[string]struct{ image, id, want string }{
+		"a tag":                      {repository + ":v1", imageID, imageID},
+		"a registry with a port":     {"registry.example:5000/train:v1", "registry.example:5000/train@" + digest, "registry.example:5000/train@" + digest},
+		"Docker Hub's short names":   {"busybox", "docker.io/library/busybox@" + digest, "docker.io/library/busybox@" + digest},
+		"a restart before":           {repository + ":life-1-0@" + digest, imageID, imageID},
+		"as dockershim wrote it":     {repository + ":v1", "docker-pullable://" + imageID, imageID},
+		"loaded without a registry":  {repository + ":v1", digest, ""},
+		"of another repository":      {repository + ":v1", "mirror.example/train@" + digest, ""},
+		"a name that cannot be read": {"Train", imageID, ""},
+		"nothing known":              {repository + ":v1", "", ""},
+	} {
+		runs := process("containerd://a", ready("main"))
+		runs.ImageID = c.id
+		named := builder.Edit(func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = c.image })
+		p, _ := state.PodOf("j", builder.Pod(builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodRunning,
+			containers(runs), tells(`{"life":"0-0"}`), named))
+		if p.Image != c.want {
+			t.Errorf("%s: %q, want %q", name, p.Image, c.want)
+		}
+	}
+	if got, want := state.ImageFor(imageID, state.Life{Attempt: 3}), repository+":life-3-0@"+digest; got != want {
+		t.Errorf("the image of attempt 3 is %q, want %q", got, want)
+	}
+}
+
+func TestToldIsReadAsItIsWritten(t *testing.T) {
+	told := state.Told{Life: state.Life{Attempt: 2}, From: state.Life{Attempt: 1, Replacement: 3}, Process: "containerd://a", Time: at(40 * second)}
+	want := `{"life":"2-0","from":"1-3","process":"containerd://a","time":"` + builder.Epoch.Add(40*second).Format(time.RFC3339) + `"}`
+	if told.String() != want {
+		t.Errorf("written as %s, want %s", told, want)
+	}
+	if got := (state.Told{Life: state.Life{}}).String(); got != `{"life":"0-0"}` {
+		t.Errorf("of a pod that was never told: %s", got)
+	}
+}

@@ -1,0 +1,125 @@
+//go:build nodes
+
+package incidents
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// apart returns a job of ranks that do not meet, so that the others still run when one of them breaks; all restart, in place.
+func apart(ranks int32) *v1alpha1.TrainingJob {
+	made := newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: ranks})
+	made.Spec.Recovery.Restart = v1alpha1.RestartInPlace
+	workers := made.Spec.ReplicaSpecs[v1alpha1.Worker]
+	workers.RestartScope = v1alpha1.ScopeJob
+	made.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
+	return made
+}
+
+// process is one process of a rank: the pod, and which container of its.
+type process struct {
+	pod       types.UID
+	container string
+	restarts  int32
+}
+
+func (j *job) processes(ctx context.Context, ranks int) []process {
+	GinkgoHelper()
+	var all []process
+	for rank := range ranks {
+		pod := j.pod(ctx, rank)
+		all = append(all, process{pod.UID, pod.Status.ContainerStatuses[0].ContainerID, pod.Status.ContainerStatuses[0].RestartCount})
+	}
+	return all
+}
+
+// starts returns the attempts in which the program of a pod has said that it starts, in this life of its container and the one before.
+func starts(ctx context.Context, pod *corev1.Pod) []string {
+	GinkgoHelper()
+	text := output(ctx, "kubectl", "logs", "-n", namespace, pod.Name, "--previous") + "\n" + output(ctx, "kubectl", "logs", "-n", namespace, pod.Name)
+	var attempts []string
+	for line := range strings.Lines(text) {
+		if _, attempt, found := strings.Cut(line, " of attempt "); found {
+			attempts = append(attempts, strings.TrimSpace(attempt))
+		}
+	}
+	return attempts
+}
+
+var _ = Describe("A restart in place", func() {
+	DescribeTable("starts every rank once, those that are well in their pods, and creates the broken one anew", func(ctx SpecContext, broken int, changes ...change) {
+		const ranks = 4
+		train := submit(ctx, apart(ranks), changes...)
+		train.runs(ctx, 0)
+		var times []time.Duration
+		for round := range int32(*rounds) {
+			before := train.processes(ctx, ranks)
+			kill(ctx, train.pod(ctx, broken))
+			times = append(times, train.runs(ctx, round+1))
+			for rank, now := range train.processes(ctx, ranks) {
+				was := before[rank]
+				if rank == broken {
+					Expect(now.pod).NotTo(Equal(was.pod), "rank %d has another pod", rank)
+					continue
+				}
+				Expect(now.pod).To(Equal(was.pod), "rank %d has the same pod", rank)
+				Expect(now.container).NotTo(Equal(was.container), "rank %d runs in another container", rank)
+				Expect(now.restarts).To(Equal(was.restarts+1), "rank %d was started once", rank)
+				attempts := []string{attempt(round), attempt(round + 1)}
+				Eventually(func() []string { return starts(ctx, train.pod(ctx, rank)) }).Should(Equal(attempts), "what rank %d was told", rank)
+			}
+			Expect(train.seen.Status.LastFailure.ExitCode).To(HaveValue(Equal(int32(137))))
+			Expect(train.seen.Status.Restarts).To(Equal(round + 1))
+		}
+		AddReportEntry(CurrentSpecReport().LeafNodeText, spread(times))
+	},
+		Entry("a worker breaks", 2),
+		Entry("the leader breaks", 0),
+		Entry("ranks ignore SIGTERM and have two seconds", 2, variable("TERM_CODE", "ignore"),
+			templates(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = ptr.To[int64](2) })),
+	)
+
+	It("leaves a rank that breaks in the meantime to the next attempt", func(ctx SpecContext) {
+		train := submit(ctx, apart(4))
+		train.runs(ctx, 0)
+		kill(ctx, train.pod(ctx, 2))
+		train.becomes(ctx, "attempt 1", func(s *v1alpha1.TrainingJobStatus) bool { return s.Attempt == 1 })
+		Eventually(func() error { // its container may just be going
+			_, err := run(ctx, []string{"pod", "kill", train.pod(ctx, 1).Name, "-n", namespace})
+			return err
+		}).Should(Succeed())
+		train.becomes(ctx, "all run", func(s *v1alpha1.TrainingJobStatus) bool {
+			return s.Phase == v1alpha1.PhaseRunning && s.ReadyReplicas == 4
+		})
+		last := train.processes(ctx, 4)
+		Consistently(func() []process { return train.processes(ctx, 4) }).WithTimeout(8*time.Second).Should(Equal(last), "nothing is restarted without a cause")
+		Expect(train.seen.Status.Restarts).To(BeNumerically("<=", 2))
+	})
+
+	It("is a new pod where the node was rebooted in the middle of it", func(ctx SpecContext) {
+		train := submit(ctx, apart(4), variable("TERM_TIME", "4s"))
+		train.runs(ctx, 0)
+		leader, broken := train.pod(ctx, 0), train.pod(ctx, 2)
+		kill(ctx, broken)
+		Eventually(func() string { return train.pod(ctx, 0).Labels[v1alpha1.LabelAttempt] }).Should(Equal("1"), "the leader is told")
+		lab(ctx, "node", "reboot", leader.Spec.NodeName)
+		train.becomes(ctx, "all run", func(s *v1alpha1.TrainingJobStatus) bool {
+			return s.Phase == v1alpha1.PhaseRunning && s.ReadyReplicas == 4
+		})
+		Expect(train.pod(ctx, 0).UID).NotTo(Equal(leader.UID))
+		Expect(train.seen.Status.ChargedRestarts).To(Equal(int32(1)), "the kill is charged, the reboot is not")
+	})
+})
+
+func attempt(n int32) string { return strconv.Itoa(int(n)) }
