@@ -67,6 +67,20 @@ func anchors(text string) []string {
 	return all
 }
 
+// Whoever opens the folder finds every page of it.
+func TestEveryPageIsInTheIndex(t *testing.T) {
+	files, err := filepath.Glob("*.md")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("%d pages, %v", len(files), err)
+	}
+	index := page{"README.md", read(t, "README.md")}.links()
+	for _, file := range files {
+		if file != "README.md" && !slices.ContainsFunc(index, func(l link) bool { return l.target == file }) {
+			t.Errorf("README.md does not link to %s", file)
+		}
+	}
+}
+
 // A link by name has a definition, and a definition is used.
 func TestNamedLinksAreDefined(t *testing.T) {
 	for _, p := range pages(t) {
