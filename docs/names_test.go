@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -84,4 +85,24 @@ func sources(t *testing.T, pattern string) string {
 		all.WriteString(read(t, file))
 	}
 	return all.String()
+}
+
+// docs/frameworks.md names each variable that a framework's replicas get, or the beginning that it has in common with others.
+func TestFrameworksNamesEveryVariable(t *testing.T) {
+	var named []string
+	for _, match := range regexp.MustCompile("`([A-Z][A-Z0-9_]+\\*?)(?:=1)?`").FindAllStringSubmatch(read(t, "frameworks.md"), -1) {
+		named = append(named, match[1])
+	}
+	variables := regexp.MustCompile(`Name: "([A-Z][A-Z0-9_]+)"`).FindAllStringSubmatch(sources(t, "../pkg/framework/*/*.go"), -1)
+	if len(variables) < 50 {
+		t.Fatalf("%d variables, want at least 50: is the search wrong?", len(variables))
+	}
+	for _, variable := range variables {
+		if !slices.ContainsFunc(named, func(name string) bool {
+			beginning, isBeginning := strings.CutSuffix(name, "*")
+			return name == variable[1] || isBeginning && strings.HasPrefix(variable[1], beginning)
+		}) {
+			t.Errorf("frameworks.md does not name %s", variable[1])
+		}
+	}
 }
