@@ -106,7 +106,8 @@ bin/demo: $(go_files) $(demo_files)
 	.ci/build . ./test/demo $@ ""
 
 bin/lab: $(lab_files)
-	@echo "The lab is a whole Kubernetes control plane in one binary: the first compile takes about ten minutes on 2 cores."
+	@echo "bin/lab is Kubernetes in one program (etcd, API server, scheduler, controller manager, kubelet, kubectl, kwok), so that no Docker and no"
+	@echo "cluster is needed. It is compiled once, which takes about ten minutes on 2 cores; after that a cluster is up in some seconds."
 	.ci/build test/lab . $@ "-X k8s.io/component-base/version.gitVersion=v1.37.1"
 
 .PHONY: real

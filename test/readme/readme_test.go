@@ -1,6 +1,6 @@
 //go:build e2e
 
-// Package readme_test runs the commands that README.md shows.
+// Package readme_test runs the commands that README.md and docs/quickstart.md show.
 package readme_test
 
 import (
@@ -15,8 +15,39 @@ import (
 // shellBlock is a fenced block of commands.
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// TestCommands runs every block of commands as a person would paste it, on the cluster of KUBECONFIG.
-func TestCommands(t *testing.T) {
+// The commands of README.md, on the cluster of KUBECONFIG.
+func TestReadme(t *testing.T) { runPage(t, "README.md", 4) }
+
+// The commands of docs/quickstart.md. It promises that any default StorageClass will do: a lab has none, but a volume.
+func TestQuickstart(t *testing.T) {
+	root := needCluster(t)
+	kubectl := func(command, input string) {
+		cmd := exec.Command("bash", "-c", "$KUBECTL "+command)
+		cmd.Dir, cmd.Stdin = root, strings.NewReader(input)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("kubectl %s: %v\n%s", command, err, out)
+		}
+	}
+	kubectl("apply -f -", volume)
+	t.Cleanup(func() { kubectl("delete pv hello-ps --wait=false", "") })
+	runPage(t, "docs/quickstart.md", 3)
+}
+
+// volume is for the claim of examples/hello-ps/stock-image.yaml.
+const volume = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: hello-ps}
+spec:
+  accessModes: [ReadWriteOnce]
+  capacity: {storage: 1Gi}
+  claimRef: {namespace: default, name: hello-ps}
+  hostPath: {path: /tmp/hello-ps}
+`
+
+// needCluster returns the top folder of the repository.
+func needCluster(t *testing.T) string {
+	t.Helper()
 	if os.Getenv("KUBECONFIG") == "" || os.Getenv("KUBECTL") == "" {
 		t.Fatal("no cluster: run make test, or make e2e KUBECONFIG=...")
 	}
@@ -24,13 +55,20 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	return root
+}
+
+// runPage runs every block of commands of the page as a person would paste it; there must be at least so many.
+func runPage(t *testing.T, page string, atLeast int) {
+	t.Helper()
+	root := needCluster(t)
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := shellBlock.FindAllStringSubmatch(string(text), -1)
-	if len(blocks) < 4 {
-		t.Fatalf("README.md has %d blocks of commands; the search for them must be wrong", len(blocks))
+	if len(blocks) < atLeast {
+		t.Fatalf("%s has %d blocks of commands; the search for them must be wrong", page, len(blocks))
 	}
 	for _, block := range blocks {
 		name, _, _ := strings.Cut(block[1], "\n")
