@@ -42,7 +42,9 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 	leaderTold, leaderBack := restartable(0, told("a"), "a"), restartable(0, told("a"), "a2")
 	otherTold, otherBack := restartable(2, told("c"), "c"), restartable(2, told("c"), "c2")
 	// The clock stands at 20 s unless one of what is seen sets it.
-	then := func(what ...builder.SnapshotOption) []builder.SnapshotOption { return append(seen(builder.Now(20*second)), what...) }
+	then := func(what ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(seen(builder.Now(20*second)), what...)
+	}
 	const buryFailed, retellLeader, retellOther = "delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"
 	avoided := builder.Avoided("node-worker-2", time.Hour)
 	checkSteps(t, []stepCase{

@@ -131,7 +131,9 @@ func isEndedBy(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
 
 // isKnown reports whether another incident began with the pod.
 func isKnown(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
-	return slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool { return other.Pod == p.Name && other.Pod != i.Pod })
+	return slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool {
+		return other.Pod == p.Name && other.Pod != i.Pod && other.Attempt == i.Attempt
+	})
 }
 
 // ofNode are the reasons that speak of a node's trouble. It shows late: the node's peers may have noticed long before.

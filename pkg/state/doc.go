@@ -10,7 +10,11 @@
 //	<job>-<role>-<index>             the first life
 //	<job>-<role>-<index>-a<A>r<R>    attempt A, replacement R
 //
+// A pod that was restarted in place is of the life that it was told last (Told), once its node shows another process.
+//
 // Decisions, newest first:
+//   - That a pod begins a later life in place is read from an annotation of the operator's: its name cannot change. Who may edit it may
+//     delete the pod as well.
 //   - That most nodes are lost together is doubted here, not where nodes are read: it says what the facts mean.
 //   - A pod's identity is read from its name and controller reference, not from labels: nobody can edit a name.
 //   - A slot has "started" once its pod was seen running or finished. A pod that goes before that has lost nothing

@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+const sameBytes = "docker.io/library/train:life-1-0@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+// One patch restarts a pod in place: if somebody has written to the pod meanwhile it is not done, and if the API server will not have
+// it, it is not tried again.
+func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace }))
+	for name, c := range map[string]struct {
+		version  string
+		refuse   error
+		conflict bool
+		image    string
+		refused  []types.UID
+	}{
+		"as it was read":           {image: sameBytes},
+		"changed since":            {version: "1", conflict: true, image: "train"},
+		"an admission policy says": {refuse: apierrors.NewForbidden(corev1.Resource("pods"), "j-worker-0", errors.New("images are frozen")), conflict: true, image: "train", refused: []types.UID{"uid-1"}},
+	} {
+		api := server.New(clock.RealClock{})
+		user := api.Client("test")
+		pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodRunning)
+		pod.UID, pod.ResourceVersion = "", ""
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "logs", Image: "logs"})
+		if err := user.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		api.Admit = func(*server.Request) error { return c.refuse }
+		step := plan.RestartPod{
+			Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Container: "main", Image: sameBytes,
+			Told: state.Told{Life: state.Life{Attempt: 1}, Process: "containerd://a"},
+		}
+		if c.version != "" {
+			step.Version = c.version
+		}
+		cluster := New(user, user, nil, clock.RealClock{}, Options{Parallel: 1})
+		if err := cluster.Act(t.Context(), job, []plan.Step{step}); apierrors.IsConflict(err) != c.conflict || (err != nil) != c.conflict {
+			t.Errorf("%s: error %v", name, err)
+		}
+		var got corev1.Pod
+		if err := user.Get(t.Context(), client.ObjectKeyFromObject(pod), &got); err != nil {
+			t.Fatal(err)
+		}
+		want := pod.DeepCopy()
+		if want.Spec.Containers[0].Image = c.image; c.image == sameBytes {
+			want.Labels[v1alpha1.LabelAttempt], want.Labels[v1alpha1.LabelLife] = "1", "1-0"
+			want.Annotations = map[string]string{v1alpha1.AnnotationTold: step.Told.String()}
+		}
+		if diff := cmp.Diff(want.Spec, got.Spec) + cmp.Diff(want.Labels, got.Labels) + cmp.Diff(want.Annotations, got.Annotations); diff != "" {
+			t.Errorf("%s: the pod (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(c.refused, cluster.memo(job, nil).unrestartable); diff != "" {
+			t.Errorf("%s: what is not tried again (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What tells whether a pod has begun the life that it was told survives the trimming; of other pods it is not kept.
+func TestATrimmedPodTellsOfItsProcess(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1))
+	full := controlled(job)
+	full.Spec.Containers[0].Image = "train:v1"
+	full.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: "containerd://a", ImageID: "docker.io/library/train@sha256:1"}}
+	if got := trimmed(t, full).Status.ContainerStatuses[0]; got.ContainerID != "" || got.ImageID != "" {
+		t.Errorf("of a pod that is never restarted in place: %+v", got)
+	}
+	full.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"0-0"}`}
+	got := trimmed(t, full)
+	if c := got.Status.ContainerStatuses[0]; c.ContainerID != "containerd://a" || c.ImageID != "docker.io/library/train@sha256:1" || got.Spec.Containers[0].Image != "train:v1" {
+		t.Errorf("of a pod that can be: %+v, image %q", c, got.Spec.Containers[0].Image)
+	}
+}
