@@ -56,7 +56,7 @@ func TestDefaultsAreThoseOfTheSchema(t *testing.T) {
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
-	got := builder.Job("j", builder.Workers(1), builder.Policy("", v1alpha1.Worker))
+	got := builder.Job("j", builder.Workers(1, builder.Policy("")))
 	worker := got.Spec.ReplicaSpecs[v1alpha1.Worker]
 	worker.Template.Spec.Containers = nil
 	got.Spec.ReplicaSpecs[v1alpha1.Worker] = worker

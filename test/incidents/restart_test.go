@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 )
 
 // spread says how long something took that was done several times.
@@ -28,8 +28,8 @@ func spread(times []time.Duration) string {
 }
 
 var _ = Describe("A whole restart", func() {
-	DescribeTable("takes as long as the program needs to end", func(ctx SpecContext, atMost time.Duration, changes ...change) {
-		train := submit(ctx, collective(4), changes...)
+	DescribeTable("takes as long as the program needs to end", func(ctx SpecContext, atMost time.Duration, options ...builder.JobOption) {
+		train := submit(ctx, collective(4), options...)
 		train.runs(ctx, 0)
 		var times []time.Duration
 		for round := range int32(*rounds) {
@@ -58,9 +58,9 @@ var _ = Describe("A whole restart", func() {
 	})
 
 	It("stays on the only node that its pods select, without waiting for another", func(ctx SpecContext) {
-		train := submit(ctx, collective(2), templates(func(pod *corev1.PodSpec) {
+		train := submit(ctx, collective(2), everyPod(func(pod *corev1.PodSpec) {
 			pod.NodeSelector = map[string]string{corev1.LabelHostname: "real-0"}
-		}), templates(func(pod *corev1.PodSpec) { pod.NodeSelector[realNode] = "true" }))
+		}), everyPod(func(pod *corev1.PodSpec) { pod.NodeSelector[realNode] = "true" }))
 		train.runs(ctx, 0)
 		for attempt := range int32(3) { // after the second the node is avoided, as far as there are others
 			tell(ctx, train.pod(ctx, 1), "exit", "3")
@@ -97,7 +97,7 @@ var _ = Describe("Success", func() {
 	})
 
 	It("is the main container's, whatever its side-car does, and READY is as well", func(ctx SpecContext) {
-		train := submit(ctx, newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: 1}), variable("STEPS", "40"), templates(func(pod *corev1.PodSpec) {
+		train := submit(ctx, lone(), variable("STEPS", "40"), everyPod(func(pod *corev1.PodSpec) {
 			side := *pod.Containers[0].DeepCopy()
 			side.Name, side.Env = "side", []corev1.EnvVar{{Name: "COMMAND", Value: "exit 1 side-car"}}
 			pod.Containers = append(pod.Containers, side)
@@ -113,7 +113,7 @@ var _ = Describe("Success", func() {
 
 var _ = Describe("A pod that never ran", func() {
 	It("costs nothing when it is deleted", func(ctx SpecContext) {
-		train := submit(ctx, newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: 1}), templates(func(pod *corev1.PodSpec) {
+		train := submit(ctx, lone(), everyPod(func(pod *corev1.PodSpec) {
 			pod.Containers[0].Image = "lab.local/missing:1"
 		}))
 		waits := func() string {
@@ -128,9 +128,8 @@ var _ = Describe("A pod that never ran", func() {
 	})
 
 	It("fails the job once startupDeadlineSeconds and the budget are used up", func(ctx SpecContext) {
-		train := submit(ctx, newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: 1}), func(made *v1alpha1.TrainingJob) {
-			made.Spec.RunPolicy.StartupDeadlineSeconds, made.Spec.Recovery.MaxRestarts = ptr.To[int32](5), ptr.To[int32](1)
-		}, templates(func(pod *corev1.PodSpec) { pod.Containers[0].Image = "lab.local/missing:1" }))
+		train := submit(ctx, lone(), builder.StartupDeadline(5), builder.MaxRestarts(1),
+			everyPod(func(pod *corev1.PodSpec) { pod.Containers[0].Image = "lab.local/missing:1" }))
 		train.ends(ctx, v1alpha1.PhaseFailed)
 		Expect(train.seen.Status.Message).To(ContainSubstring("ErrImageNeverPull"))
 		Expect(train.seen.Status.Attempt).To(Equal(int32(1)))
