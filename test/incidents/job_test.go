@@ -18,6 +18,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // job is a submitted job.
@@ -46,7 +47,7 @@ func newJob(framework v1alpha1.Framework, roles ...builder.JobOption) *v1alpha1.
 // onRealNodes makes the pods run the trainer, spread over the real nodes.
 func onRealNodes(pods *corev1.PodTemplateSpec) {
 	pods.Labels = map[string]string{"spread": "yes"}
-	pods.Spec.NodeSelector = map[string]string{realNode: "true"}
+	pods.Spec.NodeSelector = map[string]string{testbed.RealNode: "true"}
 	pods.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
 		LabelSelector: &metav1.LabelSelector{MatchLabels: pods.Labels},
@@ -118,7 +119,7 @@ func (j *job) pod(ctx context.Context, rank int) *corev1.Pod {
 // tell gives the program of a pod a command.
 func tell(ctx context.Context, pod *corev1.Pod, words ...string) {
 	GinkgoHelper()
-	lab(ctx, append([]string{"kubectl", "exec", "-n", namespace, pod.Name, "--", "/program", "do"}, words...)...)
+	kubectl(ctx, append([]string{"exec", pod.Name, "--", "/program", "do"}, words...)...)
 }
 
 // kill ends the main process of a pod from outside.

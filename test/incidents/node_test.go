@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // Each fault takes a node that holds some ranks away; the job has to run again on what is left of it, and say whose fault it was.
@@ -73,14 +74,6 @@ func waitForNode(ctx context.Context, name string) {
 	GinkgoHelper()
 	Eventually(func() bool {
 		var node corev1.Node
-		if kube.Get(ctx, client.ObjectKey{Name: name}, &node) != nil {
-			return false
-		}
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady {
-				return c.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0
-			}
-		}
-		return false
+		return kube.Get(ctx, client.ObjectKey{Name: name}, &node) == nil && testbed.TakesPods(&node)
 	}).WithTimeout(2*time.Minute).Should(BeTrue(), "%s is ready again", name)
 }
