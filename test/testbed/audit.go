@@ -17,7 +17,7 @@ type Request struct {
 	User        struct{ Username string }
 	Annotations map[string]string
 	ObjectRef   struct{ Resource, Subresource, Namespace, Name string }
-	// ImpersonatedUser is whom the user speaks for; empty for himself.
+	// ImpersonatedUser is in whose name the user asks; empty if it is its own.
 	ImpersonatedUser struct{ Username string }
 	ResponseStatus   struct{ Code int }
 	// Received is when the request came, Answered when the API server was done with it.
@@ -40,7 +40,7 @@ func (r *Request) Writes() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// WasRefused reports whether the request changed nothing. A 404 or 409 tells a writer that what he knows is out of date.
+// WasRefused reports whether the request changed nothing. A 404 or 409 tells a writer that what it knows is out of date.
 func (r *Request) WasRefused() bool { return r.ResponseStatus.Code >= 400 }
 
 // WasDenied reports whether its sender has no right to what it asks for. What an admission plug-in refuses is no such thing.
