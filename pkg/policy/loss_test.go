@@ -58,7 +58,7 @@ var losses = []struct {
 func TestAPodThatWasLostIsRestartedUnderEveryPolicyAndNotCharged(t *testing.T) {
 	for _, loss := range losses {
 		for _, p := range []v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode} {
-			job := builder.Job("j", builder.Workers(2), builder.Policy(p, v1alpha1.Worker), builder.MaxRestarts(0))
+			job := builder.Job("j", builder.Workers(2, builder.Policy(p)), builder.MaxRestarts(0))
 			got := judge(builder.Snapshot(job, append(loss.seen, builder.Running("worker", 0))...))
 			if diff := cmp.Diff(lost(0, "worker-1 Infrastructure Replica free"), got); diff != "" {
 				t.Errorf("%s, restartPolicy %s (-want +got):\n%s", loss.name, p, diff)
@@ -106,7 +106,7 @@ func TestOwnFailures(t *testing.T) {
 	for restartPolicy, row := range want {
 		var got []string
 		for _, way := range ways {
-			job := builder.Job("j", builder.Workers(2), builder.Policy(restartPolicy, v1alpha1.Worker))
+			job := builder.Job("j", builder.Workers(2, builder.Policy(restartPolicy)))
 			v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), way.pod))
 			switch v.Ruling {
 			case policy.Fail:

@@ -70,6 +70,13 @@ func (c *Checker) violate(format string, args ...any) {
 	}
 }
 
+// violateAll notes what does not hold of the rules that every history has to keep (test/ledger).
+func (c *Checker) violateAll(sentences []string) {
+	for _, sentence := range sentences {
+		c.violate("%s", sentence)
+	}
+}
+
 // Violate notes a violation that somebody else has found.
 func (c *Checker) Violate(format string, args ...any) { c.violate(format, args...) }
 
