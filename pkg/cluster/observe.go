@@ -48,7 +48,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if s, err = c.confirmVanished(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := c.reportForeign(ctx, s); err != nil {
+	if s, err = c.confirmForeign(ctx, s); err != nil {
 		return nil, fmt.Errorf("asking for a newer job than its pods show: %w", err)
 	}
 	return s, nil
