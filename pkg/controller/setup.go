@@ -55,7 +55,7 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
-		Watches(&corev1.Pod{}, podEvents()).
+		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}).
 		Owns(&coordinationv1.Lease{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent, RateLimiter: Retries()})

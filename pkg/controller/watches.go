@@ -30,10 +30,15 @@ const (
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // podEvents asks for a reconcile of the job of a pod, after the time that PodDelay returns.
-func podEvents() handler.EventHandler {
+func podEvents(c *cluster.Cluster) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(nil, e.Object, e.Object, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, nil, e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			if pod, isPod := e.Object.(*corev1.Pod); isPod {
+				c.SawGone(pod)
+			}
+			enqueue(e.Object, nil, e.Object, q)
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			enqueue(e.ObjectOld, e.ObjectNew, e.ObjectNew, q)
 		},

@@ -8,12 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -143,7 +145,7 @@ func TestPodEventsAskForTheJobThatControlsThePod(t *testing.T) {
 	for name, e := range events {
 		t.Run(name, func(t *testing.T) {
 			q := &asked{looks: map[string]time.Duration{}}
-			e.tell(podEvents(), q)
+			e.tell(podEvents(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{Parallel: 1})), q)
 			if diff := cmp.Diff(e.want, q.looks); diff != "" {
 				t.Errorf("looks (-want +got):\n%s", diff)
 			}

@@ -30,6 +30,9 @@ func (p *Process) hear(kind server.Kind, was, is client.Object) {
 	case server.Pods:
 		before, _ := was.(*corev1.Pod)
 		after, _ := is.(*corev1.Pod)
+		if after == nil {
+			p.cluster.SawGone(before)
+		}
 		if wait, asked := controller.PodDelay(before, after); asked && p.owns(o) {
 			p.lookAfter(wait)
 		}
