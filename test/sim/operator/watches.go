@@ -25,8 +25,12 @@ func (p *Process) hear(kind server.Kind, was, is client.Object) {
 	switch kind {
 	case server.Jobs:
 		p.awake = p.awake || client.ObjectKeyFromObject(o) == p.key
-	case server.Services, server.Leases, server.PodGroups:
+	case server.Services, server.PodGroups:
 		p.awake = p.awake || p.owns(o)
+	case server.Leases:
+		if p.owns(o) {
+			p.lookAfter(controller.LeaseDelay(was, is))
+		}
 	case server.Pods:
 		before, _ := was.(*corev1.Pod)
 		after, _ := is.(*corev1.Pod)
