@@ -267,7 +267,8 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 	}
 	steps, placement := make([]Step, 0, len(missing)), placement(s, v)
 	for _, r := range missing {
-		steps = append(steps, CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Placement: placement})
+		isFirst := s.Job.Spec.Elastic != nil && r.Slot == state.Leader(&s.Job.Spec) // if not all fit, it must be among those that do
+		steps = append(steps, CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, First: isFirst, Placement: placement})
 	}
 	return steps
 }

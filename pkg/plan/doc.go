@@ -15,6 +15,8 @@
 //	node lost ── status: next life ── FencePod, DeletePod ── CreatePod ... 30 s later DeletePod by force
 //
 // Decisions, newest first:
+//   - A pod of a life that the job never had stops the job, which says so, although the pod is somebody else's: it might be the job's
+//     own and its status be old, restored from a backup, and then a second pod of the same rank would write what the first one writes.
 //   - Whoever creates pods of an MPI job asks for its SSH key first, each time: nobody here may read Secrets, so nobody knows
 //     whether it is there. That it is there already is as good as made; one that somebody deleted comes back with the next pod.
 //   - A pod that does not end on a node that is well stalls the job and is named; it is deleted by force only if the user

@@ -51,6 +51,11 @@ var losses = []struct {
 		"Deleted", "was deleted (Deleted)"},
 	{"it ends in the second in which it is deleted", seen(builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(20*second))),
 		"Deleted", "was deleted (Deleted)"},
+	{"it is deleted by force and gone at once", seen(builder.SeenGone("worker", 1, builder.On(node1))), "Deleted", "was deleted (Deleted)"},
+	{"the kubelet ends it with its node and it is gone at once", seen(builder.SeenGone("worker", 1, builder.Disrupted("TerminationByKubelet", 29*second))),
+		"TerminationByKubelet", "was ended by its node (TerminationByKubelet: Taken away.)"},
+	{"its node is out of service and it is gone at once", seen(builder.SeenGone("worker", 1, builder.On(node1), builder.Disrupted("DeletionByPodGC", 29*second)),
+		builder.NodeTainted(node1, "node.kubernetes.io/out-of-service", 30*second)), "NodeTainted", "lost its node (NodeTainted: tainted node.kubernetes.io/out-of-service)"},
 	{"it is gone without a trace", seen(builder.Gone("worker", 1)), "Vanished", "was lost (Vanished: its pod is gone without a trace)"},
 }
 
