@@ -13,9 +13,6 @@ import (
 
 // A kubelet starts containers again in their pods where their own policies say so. Nobody else may restart anything for that.
 var _ = Describe("A container that the kubelet starts again in its pod", func() {
-	lone := func() *v1alpha1.TrainingJob {
-		return newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: 1})
-	}
 	restarts := func(ctx SpecContext, statuses string) func() string {
 		return func() string {
 			return output(ctx, "kubectl", "get", "pod", "-n", namespace, "train-worker-0", "-o", "jsonpath={.status."+statuses+"[0].restartCount}")
@@ -23,7 +20,7 @@ var _ = Describe("A container that the kubelet starts again in its pod", func() 
 	}
 
 	It("can be a side-car of Kubernetes' own kind, which ends with the program", func(ctx SpecContext) {
-		train := submit(ctx, lone(), variable("STEPS", "60"), templates(func(pod *corev1.PodSpec) {
+		train := submit(ctx, lone(), variable("STEPS", "60"), everyPod(func(pod *corev1.PodSpec) {
 			side := *pod.Containers[0].DeepCopy()
 			side.Name, side.RestartPolicy = "side", ptr.To(corev1.ContainerRestartPolicyAlways)
 			side.Env = []corev1.EnvVar{{Name: "COMMAND", Value: "exit 1 side-car"}}
@@ -36,7 +33,7 @@ var _ = Describe("A container that the kubelet starts again in its pod", func() 
 	})
 
 	It("can be the main one, by its own restartPolicyRules", func(ctx SpecContext) {
-		train := submit(ctx, lone(), variable("STEPS", "60"), templates(func(pod *corev1.PodSpec) {
+		train := submit(ctx, lone(), variable("STEPS", "60"), everyPod(func(pod *corev1.PodSpec) {
 			pod.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
 			pod.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{
 				Action:    corev1.ContainerRestartRuleActionRestart,

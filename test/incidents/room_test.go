@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 )
 
 // alone gives each pod of the job a node for itself.
@@ -23,7 +24,7 @@ func alone(pod *corev1.PodSpec) {
 // Two nodes have room for two pods that each want one for themselves.
 var _ = Describe("A job for which there is little room", Serial, func() {
 	It("runs on without the worker that fits nowhere, if it is elastic", func(ctx SpecContext) {
-		train := submit(ctx, newJob(v1alpha1.PyTorch, map[v1alpha1.Role]int32{v1alpha1.Worker: 3}), templates(alone), func(made *v1alpha1.TrainingJob) {
+		train := submit(ctx, newJob(v1alpha1.PyTorch, builder.Workers(3)), everyPod(alone), func(made *v1alpha1.TrainingJob) {
 			made.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: 1, MaxReplicas: 3, ShrinkAfterSeconds: ptr.To[int32](5), GrowAfterSeconds: ptr.To[int32](600)}
 		})
 		train.becomes(ctx, "a worker is parked and the job runs", func(s *v1alpha1.TrainingJobStatus) bool {
@@ -38,7 +39,7 @@ var _ = Describe("A job for which there is little room", Serial, func() {
 	})
 
 	It("takes the node of its spare when its own is gone", func(ctx SpecContext) {
-		train := submit(ctx, newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: 1}), templates(alone), func(made *v1alpha1.TrainingJob) {
+		train := submit(ctx, lone(), everyPod(alone), func(made *v1alpha1.TrainingJob) {
 			worker := made.Spec.ReplicaSpecs[v1alpha1.Worker]
 			worker.Spares = &v1alpha1.Spares{Count: 1, Command: []string{"/program"}}
 			made.Spec.ReplicaSpecs[v1alpha1.Worker] = worker
@@ -60,7 +61,7 @@ var _ = Describe("A job for which there is little room", Serial, func() {
 var _ = Describe("A job with a role of its own", func() {
 	It("replaces a replica of it alone, and succeeds with its leader", func(ctx SpecContext) {
 		const actor v1alpha1.Role = "actor"
-		train := submit(ctx, newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Master: 1, actor: 2}))
+		train := submit(ctx, newJob(v1alpha1.Custom, builder.Leader(v1alpha1.Master), builder.Replicas(actor, 2)))
 		train.runs(ctx, 0)
 		leader, other, broken := train.pod(ctx, 0), train.pod(ctx, 1), train.pod(ctx, 2)
 		tell(ctx, broken, "exit", "3", "lost the arena")

@@ -37,7 +37,7 @@ var _ = Describe("The time that a job loses", func() {
 
 var _ = Describe("A pod that does not end", Serial, func() {
 	It("is given up after forceAfterSeconds, although its node is well", func(ctx SpecContext) {
-		train := submit(ctx, newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: 1}), func(made *v1alpha1.TrainingJob) {
+		train := submit(ctx, lone(), func(made *v1alpha1.TrainingJob) {
 			made.Spec.Recovery.TerminationGraceSeconds, made.Spec.Recovery.ForceAfterSeconds = ptr.To[int32](1), ptr.To[int32](3)
 		})
 		train.runs(ctx, 0)
