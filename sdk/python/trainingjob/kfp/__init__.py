@@ -6,6 +6,14 @@ time; what it does is in trainingjob.kfp.launch, which imports nothing of kfp.
 
 from __future__ import annotations
 
-from .component import train
+from typing import Any
 
 __all__ = ["train"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the component when it is asked for: the step itself, trainingjob.kfp.step, needs no kfp."""
+    if name == "train":
+        from .component import train
+        return train
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
