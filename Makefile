@@ -80,6 +80,7 @@ lint: ## run golangci-lint on the modules that have code of ours
 	cd test/lab/dns && $(as_built) ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd test/integrations && $(as_built) ../../.ci/progress "golangci-lint, the integrations" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 
 ##@ Programs
@@ -207,9 +208,21 @@ test-frameworks: bin/lab bin/operator real ## train the programs of examples/ on
 	.ci/test-frameworks '$(FRAMEWORKS)'
 
 .PHONY: sdk
-sdk: ## run the Python SDK's tests (needs python3 with venv, installs kubernetes from PyPI into bin/venv)
-	test -e bin/venv/ready || { python3 -m venv bin/venv && bin/venv/bin/pip install -q 'kubernetes>=30.1,<38' && touch bin/venv/ready; }
-	cd sdk/python && ../../bin/venv/bin/python -m unittest
+sdk: bin/lab bin/operator bin/venv/ready ## check and run the Python SDK and its steps of Pipelines, on a lab of their own (python3 with venv; packages come from PyPI)
+	.ci/sdk
+
+bin/venv/ready: sdk/python/requirements-test.txt
+	rm -rf bin/venv
+	python3 -m venv bin/venv
+	bin/venv/bin/pip install -q -r $<
+	touch $@
+
+.PHONY: test-integrations
+test-integrations: bin/lab bin/operator bin/kube-state-metrics ## prove the recipes for Argo CD, Flux, Argo Workflows, Katib, kube-state-metrics and autoscalers, on a lab of its own
+	.ci/test-integrations
+
+bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)
+	.ci/build test/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
 
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...

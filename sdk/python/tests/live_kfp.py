@@ -14,10 +14,14 @@ import tempfile
 import time
 import unittest
 
+import kubernetes
 import trainingjob as tj
 import trainingjob.kfp
+import yaml
 from kfp import dsl, local
 from tests.live import LAB, WAIT
+from trainingjob.kfp import launch
+from trainingjob.kube import Kube
 
 HERE = pathlib.Path(__file__).parents[1]
 
@@ -142,6 +146,43 @@ class Ended(unittest.TestCase):
         self.assertIn("it is taken up", said)
         self.assertIn("metric attempts 1", said)
         self.assertEqual(self.client.get(name)["status"]["attempt"], 0)
+
+
+@unittest.skipUnless(os.environ.get("KUBECONFIG"), "KUBECONFIG is not set")
+class Rights(unittest.TestCase):
+    """A step does its work with the rights of manifests/integrations/kfp, and with no others."""
+
+    KFP = HERE.parents[1] / "manifests/integrations/kfp"
+
+    def kubectl(self, *words, text=None):
+        command = os.environ.get("KUBECTL", "kubectl").split() + list(words)
+        return subprocess.run(command, input=text, text=True, check=True, capture_output=True).stdout
+
+    def setUp(self):
+        names = yaml.safe_dump_all([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("kubeflow", "kfp-rights")])
+        self.kubectl("apply", "-f", "-", text=names)
+        self.addCleanup(self.kubectl, "delete", "namespace", "kubeflow", "kfp-rights", "--wait=false")
+        self.kubectl("-n", "kubeflow", "create", "serviceaccount", "pipeline-runner")
+        self.kubectl("-n", "kfp-rights", "apply", "-k", str(self.KFP))
+        admin = Kube()._api.configuration
+        configuration = kubernetes.client.Configuration(host=admin.host)
+        configuration.ssl_ca_cert = admin.ssl_ca_cert
+        configuration.api_key["authorization"] = "Bearer " + self.kubectl("-n", "kubeflow", "create", "token", "pipeline-runner").strip()
+        self.kube = Kube(kubernetes.client.ApiClient(configuration))
+
+    def test_a_step_needs_these_rights_and_no_others(self):
+        client, said = tj.Client("kfp-rights", self.kube), []
+        made = tj.job("j", "PyTorch", worker(run_for="2s"))
+        outcome = launch.run(client, made, "run/1/rights", out=said.append)
+        self.assertEqual(outcome.phase, "Succeeded")
+        self.assertNotIn("forbidden", "\n".join(said))
+        client.suspend("j")
+        client.delete("j")
+        for refused in (lambda: tj.Client("default", self.kube).list(), lambda: client.events("j"),
+                        lambda: self.kube.delete_pod("kfp-rights", "j-worker-0", "u", 0)):
+            with self.assertRaises(tj.ApiError) as caught:
+                refused()
+            self.assertEqual(caught.exception.status, 403)
 
 
 def tj_name(task):
