@@ -16,7 +16,7 @@ func TestArgoCD(t *testing.T) {
 	script := settings.Data["resource.customizations.health.trainingjob.dev_TrainingJob"]
 	want := map[string][2]string{
 		"unseen":     {"Progressing", "The operator has not looked at the job yet."},
-		"pending":    {"Progressing", "0/2"},
+		"pending":    {"Progressing", "0/4 nodes are available"},
 		"running":    {"Progressing", "All replicas run."},
 		"hanging":    {"Degraded", "No progress: the Lease rec-hanging-progress was not renewed for 10s"},
 		"restarting": {"Progressing", ""},

@@ -1,7 +1,6 @@
 package integrations
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,7 +24,7 @@ func recorded(t *testing.T, name string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	job := &unstructured.Unstructured{}
-	if err := json.Unmarshal(data, &job.Object); err != nil {
+	if err := job.UnmarshalJSON(data); err != nil {
 		t.Fatal(err)
 	}
 	if name == "unseen" {

@@ -6,7 +6,10 @@ time; what it does is in trainingjob.kfp.launch, which imports nothing of kfp.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .component import train
 
 __all__ = ["train"]
 
@@ -14,6 +17,6 @@ __all__ = ["train"]
 def __getattr__(name: str) -> Any:
     """Imports the component when it is asked for: the step itself, trainingjob.kfp.step, needs no kfp."""
     if name == "train":
-        from .component import train
-        return train
+        from . import component
+        return component.train
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
