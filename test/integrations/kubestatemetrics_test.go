@@ -49,7 +49,7 @@ func TestKubeStateMetrics(t *testing.T) {
 	}
 	text := ""
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		if text = scrape(address); strings.Contains(text, want[0]) {
+		if text = scrape(address); hasSample(text, want[0]) {
 			break
 		}
 	}
