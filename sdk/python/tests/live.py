@@ -101,6 +101,15 @@ class Live(unittest.TestCase):
         with self.assertRaisesRegex(tj.TrainingJobError, "no pod of replica worker-7: there are worker-0, worker-1"):
             self.client.restart(name, "worker-7")
 
+    def test_wrong_choices_of_logs_say_what_to_write_instead(self):
+        name = self.submit("choice", suspend=True)
+        for said, chosen in (("the job has the ranks 0 to 1", {"rank": 2}), ("such as '0,3-7,last'", {"rank": "first"}), ("has the roles Worker", {"role": "PS"}),
+                             ("write a number from 0 on, or 'all'", {"attempt": "last"})):
+            with self.subTest(said), self.assertRaisesRegex(ValueError, said):
+                self.client.logs(name, **chosen)
+        with self.assertRaisesRegex(tj.TrainingJobError, "a log goes with its pod"):
+            list(self.client.logs(name, rank="0-last"))
+
     def test_lists_by_label_phase_and_namespace(self):
         name = self.submit("listed", labels={"sdk": "listed"}, suspend=True)
         self.until(name, "Suspended")

@@ -111,6 +111,11 @@ class Client:
         on_gap: called with a sentence where lines may be missing, as a pod was gone too early. Default: a warning is logged.
         """
         job = self.get(name)
+        roles = list(job["spec"]["replicaSpecs"])
+        if role is not None and role.lower() not in map(str.lower, roles):
+            raise ValueError(f"role is {role!r}: {name} has the roles {', '.join(roles)}")
+        if attempt is not None and attempt != "all" and not str(attempt).isdecimal():
+            raise ValueError(f"attempt is {attempt!r}: write a number from 0 on, or 'all'")
         choice = Choice(pods.chosen_ranks(rank, pods.last_rank(job)), role, attempt)
         since = ""
         if since_seconds is not None:

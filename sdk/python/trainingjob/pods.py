@@ -92,8 +92,8 @@ def chosen_ranks(text: str | int | None, last: int) -> Set[int] | None:
         return None
     ranks: Set[int] = set()
     for part in str(text).split(","):
-        first, _, end = part.strip().partition("-")
-        numbers = [last if each == "last" else int(each) if each.isdecimal() else -1 for each in (first, end or first)]
+        first, dash, end = part.strip().partition("-")
+        numbers = [last if each == "last" else int(each) if each.isdecimal() else -1 for each in (first, end if dash else first)]
         if min(numbers) < 0 or numbers[0] > numbers[1]:
             raise ValueError(f"rank {text!r}: write a rank, or ranks and ranges of them, such as '0,3-7,last'")
         if numbers[1] > last:
