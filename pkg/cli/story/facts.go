@@ -159,7 +159,7 @@ func eventFacts(v *View) []string {
 	var facts []string
 	for _, e := range v.warnings(3) {
 		if e.Message != v.Job.Status.Message {
-			facts = append(facts, fmt.Sprintf("Event %s, %s ago: %s", e.Reason, v.ago(seen(&e)), e.Message))
+			facts = append(facts, fmt.Sprintf("Event %s, %s ago: %s", e.Reason, v.ago(Seen(&e)), e.Message))
 		}
 	}
 	return facts

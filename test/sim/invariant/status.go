@@ -30,6 +30,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	if err := schema.CheckStatus(now); err != nil {
 		c.violate("20 bounded: the API server refuses the status: %v", err)
 	}
+	h.restarts.note(now)
 	c.checkPhase(was, now)
 	c.checkBounded(now)
 	h.noteTransitions(before, after)
