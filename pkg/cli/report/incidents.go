@@ -91,7 +91,7 @@ func runs(v *story.View, lines []journal.Line) []time.Time {
 
 func firstWithin(times []time.Time, i Interval) *time.Time {
 	for _, t := range times {
-		if !t.Before(i.From) && t.Before(i.To) {
+		if !t.Before(i.From) && !t.After(i.To) {
 			return &t
 		}
 	}
@@ -100,10 +100,16 @@ func firstWithin(times []time.Time, i Interval) *time.Time {
 
 // addCosts adds to the incidents how long it took until what they restarted ran again.
 func addCosts(incidents []Incident, attempts []Attempt, v *story.View) {
+	pods := map[state.Slot][]*corev1.Pod{}
+	for i := range v.Pods {
+		if slot, _, ok := state.ParsePodName(v.Job.Name, v.Pods[i].Name); ok {
+			pods[slot] = append(pods[slot], &v.Pods[i])
+		}
+	}
 	for i := range incidents {
 		again := ranAgain(&incidents[i], attempts)
 		if incidents[i].Scope != v1alpha1.ScopeJob {
-			again = replicaRanAgain(&incidents[i], v.Pods, v.Job.Name)
+			again = replicaRanAgain(&incidents[i], pods[story.SlotOf(&incidents[i].Failure)], v.Job.Name)
 		}
 		if again != nil {
 			cost := seconds(again.Sub(incidents[i].Time.Time))
@@ -122,20 +128,18 @@ func ranAgain(i *Incident, attempts []Attempt) *time.Time {
 	return nil
 }
 
-// replicaRanAgain returns when the first pod ran that the replica has had since, if that is still there.
-func replicaRanAgain(i *Incident, pods []corev1.Pod, job string) *time.Time {
-	var first *corev1.Pod
-	for n := range pods {
-		slot, life, ok := state.ParsePodName(job, pods[n].Name)
-		isNext := ok && slot == story.SlotOf(&i.Failure) && life.Attempt == int(i.Attempt) && !pods[n].CreationTimestamp.Time.Before(i.RestartTime.Truncate(time.Second))
-		if isNext && (first == nil || pods[n].CreationTimestamp.Before(&first.CreationTimestamp)) {
-			first = &pods[n]
-		}
-	}
-	if first == nil {
+// replicaRanAgain returns when the replica ran that the incident restarted, if the pod of its next life is still there.
+func replicaRanAgain(i *Incident, pods []*corev1.Pod, job string) *time.Time {
+	_, broke, ok := state.ParsePodName(job, i.Pod)
+	if !ok {
 		return nil
 	}
-	return started(first)
+	for _, pod := range pods {
+		if _, life, _ := state.ParsePodName(job, pod.Name); life == (state.Life{Attempt: broke.Attempt, Replacement: broke.Replacement + 1}) {
+			return started(pod)
+		}
+	}
+	return nil
 }
 
 // started returns when the first of the pod's containers began; nil if none has.

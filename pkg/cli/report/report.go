@@ -37,11 +37,11 @@ type Report struct {
 	// Replicas say how each replica was, in the order of ranks; those that were alike are one entry.
 	Replicas []Replicas `json:"replicas"`
 	// Suspensions are the times in which the job was suspended, as far as that is known.
-	Suspensions  []Interval               `json:"suspensions,omitempty"`
-	Lost         v1alpha1.LostSeconds     `json:"lostSeconds"`
-	AvoidedNodes []v1alpha1.AvoidedNode   `json:"avoidedNodes,omitempty"`
-	Conditions   []metav1.Condition       `json:"conditions,omitempty"`
-	Events       []Event                  `json:"events,omitempty"`
+	Suspensions  []Interval                 `json:"suspensions,omitempty"`
+	Lost         v1alpha1.LostSeconds       `json:"lostSeconds"`
+	AvoidedNodes []v1alpha1.AvoidedNode     `json:"avoidedNodes,omitempty"`
+	Conditions   []metav1.Condition         `json:"conditions,omitempty"`
+	Events       []Event                    `json:"events,omitempty"`
 	Status       v1alpha1.TrainingJobStatus `json:"status"`
 }
 
@@ -84,8 +84,7 @@ type Event struct {
 
 // Make returns the report of the job of the view, completed by the lines that the operator's log has about it.
 func Make(v *story.View, lines []journal.Line) Report {
-	job := v.Job
-	status := &job.Status
+	job, status := v.Job, &v.Job.Status
 	r := Report{
 		Job: job.Name, Namespace: job.Namespace, UID: job.UID, Framework: job.Spec.Framework,
 		Phase: status.Phase, Reason: status.Reason, Message: status.Message, Made: v.Now, End: v.Now,
