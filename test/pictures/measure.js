@@ -34,6 +34,7 @@ out.textContent = JSON.stringify({
   scroll: document.documentElement.scrollWidth, inner: innerWidth, dark: matchMedia("(prefers-color-scheme: dark)").matches,
   page: getComputedStyle(document.body).backgroundColor, attempts: document.querySelectorAll(".attempt path").length,
   marks: document.querySelectorAll("#replicas .track u").length, rows: document.querySelectorAll(".labels span").length,
+  heads: Math.max(0, ...[...document.querySelectorAll("th")].map(e => e.getBoundingClientRect().height)),
   jobs: document.querySelectorAll("article.job").length, fills, chart: track ? track.getBoundingClientRect().width : 0, texts,
 });
 document.body.append(out);

@@ -35,7 +35,7 @@ type measured struct {
 	Page                        string
 	Attempts, Marks, Rows, Jobs int
 	Fills                       map[string]string
-	Chart                       float64
+	Chart, Heads                float64
 	Texts                       []struct {
 		Text                               string
 		Width, Left, Right, Size, Contrast float64
@@ -181,6 +181,9 @@ func (m *measured) check(t *testing.T, v *view, dark bool, width int) {
 	}
 	if m.Chart < float64(width)/5 {
 		t.Errorf("the picture is %v wide", m.Chart)
+	}
+	if m.Heads > 40 {
+		t.Errorf("the head of a table is %v high: its words are broken", m.Heads)
 	}
 	colours := map[string]string{}
 	for _, state := range v.states {

@@ -125,15 +125,7 @@ func (c *chart) drawAttempts(r *Report) {
 		if a.Last > a.First {
 			row.Name = fmt.Sprintf("%d to %d", a.First, a.Last)
 		}
-		segments := []Segment{{Unknown, a.Interval}}
-		if a.Ran != nil {
-			begin := Restarting
-			if a.First == 0 {
-				begin = Starting
-			}
-			segments = []Segment{{begin, Interval{a.From, *a.Ran}}, {Running, Interval{*a.Ran, a.To}}}
-		}
-		row.Paths = c.paths([][]Segment{segments}, 12, 0)
+		row.Paths = c.paths([][]Segment{ofAttempt(r, c.Earlier+i)}, 12, 0)
 		for n := range r.Incidents {
 			if t := r.Incidents[n].Time.Time; !t.Before(a.From) && !t.After(a.To) && len(row.Marks) < mostIncidents {
 				row.Marks = append(row.Marks, mark{c.percent(t), 0, r.Incidents[n].Number})

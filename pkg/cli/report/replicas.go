@@ -83,27 +83,35 @@ func replicas(v *story.View, r *Report) []Replicas {
 func byAttempts(r *Report) []Segment {
 	var row []Segment
 	for i := range r.Attempts {
-		a := &r.Attempts[i]
-		begin := Restarting
-		if a.First == 0 {
-			begin = Starting
-		}
 		if i > 0 {
-			row = append(row, Segment{Restarting, Interval{r.Attempts[i-1].To, a.From}})
+			row = append(row, Segment{Restarting, Interval{r.Attempts[i-1].To, r.Attempts[i].From}})
 		}
-		switch {
-		case a.Ran != nil:
-			row = append(row, Segment{begin, Interval{a.From, *a.Ran}}, Segment{Running, Interval{*a.Ran, a.To}})
-		case i == len(r.Attempts)-1 && r.Phase == v1alpha1.PhaseRestarting:
-			row = append(row, Segment{Restarting, a.Interval})
-		default:
-			row = append(row, Segment{Unknown, a.Interval})
-		}
+		row = append(row, ofAttempt(r, i)...)
 	}
 	for _, s := range r.Suspensions {
 		row = paint(row, Segment{Waiting, Interval{state.Latest(s.From, *r.Start), s.To}})
 	}
 	return tidy(row)
+}
+
+// ofAttempt returns how the job was in its i-th attempt.
+func ofAttempt(r *Report, i int) []Segment {
+	a := &r.Attempts[i]
+	begin := Restarting
+	if a.First == 0 {
+		begin = Starting
+	}
+	isLast := i == len(r.Attempts)-1
+	switch {
+	case a.Ran != nil:
+		return []Segment{{begin, Interval{a.From, *a.Ran}}, {Running, Interval{*a.Ran, a.To}}}
+	case isLast && r.Phase == v1alpha1.PhaseRestarting:
+		return []Segment{{Restarting, a.Interval}}
+	case isLast && a.First == a.Last && (r.Phase == v1alpha1.PhasePending || r.Phase == v1alpha1.PhaseCreated):
+		return []Segment{{begin, a.Interval}}
+	default:
+		return []Segment{{Unknown, a.Interval}}
+	}
 }
 
 // paintIncidents shows, on the row of the replica that broke, from when until when nobody answered for it.

@@ -291,6 +291,17 @@ func TestAJobThatHasNotStarted(t *testing.T) {
 	}
 }
 
+// An attempt that has not run yet is drawn as what it is, above as below.
+func TestAnAttemptThatHasYetToRun(t *testing.T) {
+	for phase, want := range map[v1alpha1.Phase]string{v1alpha1.PhaseRestarting: "restarting", v1alpha1.PhasePending: "starting"} {
+		job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Phase = phase }))
+		page := html(t, &story.View{Job: job, Now: builder.Epoch.Add(time.Minute)}, nil)
+		if n := strings.Count(page, `<path class="s-`+want+`" d="M0 0h1000`); n != 2 || strings.Contains(page, `<path class="s-unknown"`) {
+			t.Errorf("%s: drawn %d times as %s, want 2", phase, n, want)
+		}
+	}
+}
+
 func TestSuspendedTimeIsWaiting(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.RunsSince(10*time.Second))
 	e := func(reason string, at time.Duration) corev1.Event {
