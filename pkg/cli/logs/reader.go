@@ -220,10 +220,14 @@ func (r *reader) readBefore(ctx context.Context) error {
 // alone proves nothing, as a connection that breaks between kubelet and API server looks to us like an end.
 func (r *reader) isConfirmed() bool {
 	now := end{last: r.cursor.last, count: r.cursor.count, rest: r.rest}
-	if now != r.end || !r.cursor.reached() {
-		r.end, r.alike = now, 0
+	switch {
+	case !r.cursor.reached(): // where it ended is not where the cursor stands
+		r.end, r.alike = end{}, 0
+	case now != r.end:
+		r.end, r.alike = now, 1
+	default:
+		r.alike++
 	}
-	r.alike++
 	return r.alike > 1 || r.blank >= mostBlank
 }
 
