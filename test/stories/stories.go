@@ -28,7 +28,7 @@ func One() (*story.View, []journal.Line) {
 		builder.Condition(v1alpha1.ConditionSucceeded, true, v1alpha1.ReasonLeaderSucceeded, 4*time.Minute),
 		builder.Condition(v1alpha1.ConditionFinished, true, v1alpha1.ReasonLeaderSucceeded, 4*time.Minute))
 	v := viewOf(job, 5*time.Minute)
-	v.Pods = []corev1.Pod{pod(job, 0, state.Life{}, corev1.PodSucceeded, 0, 9*time.Second, 4*time.Minute, 0)}
+	v.Pods = []corev1.Pod{podOf(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, times{0, 9 * time.Second, 4 * time.Minute})}
 	v.Events = []corev1.Event{event("Normal", "Running", "AllReplicasRunning: All replicas run.", 9*time.Second),
 		event("Normal", "Succeeded", "LeaderSucceeded: worker-0 leads the job and exited with code 0.", 4*time.Minute)}
 	return v, nil
@@ -73,10 +73,10 @@ func Many(n int) (*story.View, []journal.Line) {
 	last := broke[len(broke)-1]
 	runs := last.at + last.again
 	many(job, n, runs)
-	v.Pods = append(v.Pods, podOf(job, state.Slot{Role: v1alpha1.Master}, state.Life{Attempt: 3}, corev1.PodRunning, last.at+8*time.Second, runs-6*time.Second, 0, 0))
+	v.Pods = append(v.Pods, podOf(job, state.Slot{Role: v1alpha1.Master}, state.Life{Attempt: 3}, times{last.at + 8*time.Second, runs - 6*time.Second, 0}))
 	for i := range n - 1 {
 		started := runs - time.Duration((i*7)%11)*time.Second
-		v.Pods = append(v.Pods, pod(job, i, state.Life{Attempt: 3}, corev1.PodRunning, last.at+8*time.Second, started, 0, 0))
+		v.Pods = append(v.Pods, podOf(job, state.Slot{Role: v1alpha1.Worker, Index: i}, state.Life{Attempt: 3}, times{last.at + 8*time.Second, started, 0}))
 	}
 	v.Events = []corev1.Event{
 		event("Normal", "Running", "AllReplicasRunning: All replicas run.", runs),
@@ -122,21 +122,22 @@ func viewOf(job *v1alpha1.TrainingJob, now time.Duration) *story.View {
 	return &story.View{Job: job, Now: builder.Epoch.Add(now)}
 }
 
-func pod(job *v1alpha1.TrainingJob, i int, life state.Life, phase corev1.PodPhase, created, ran, over time.Duration, code int32) corev1.Pod {
-	return podOf(job, state.Slot{Role: v1alpha1.Worker, Index: i}, life, phase, created, ran, over, code)
-}
+// times are when a pod was created, ran and was over, with exit code 0; over is 0 of one that runs.
+type times struct{ created, ran, over time.Duration }
 
-// podOf returns a pod that was created, ran and was over at these times; 0 for not.
-//
-//nolint:revive // a pod has as many times
-func podOf(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, phase corev1.PodPhase, created, ran, over time.Duration, code int32) corev1.Pod {
+// podOf returns the pod of a life.
+func podOf(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, at times) corev1.Pod {
+	phase := corev1.PodRunning
+	if at.over > 0 {
+		phase = corev1.PodSucceeded
+	}
 	p := builder.Pod(job, slot, life, phase)
-	p.CreationTimestamp = builder.Time(created)
+	p.CreationTimestamp = builder.Time(at.created)
 	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
-	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(created + time.Second)})
-	s := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: builder.Time(ran)}}}
-	if over > 0 {
-		s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: builder.Time(ran), FinishedAt: builder.Time(over), ExitCode: code, Reason: "Completed"}}
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(at.created + time.Second)})
+	s := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: builder.Time(at.ran)}}}
+	if at.over > 0 {
+		s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: builder.Time(at.ran), FinishedAt: builder.Time(at.over), Reason: "Completed"}}
 	}
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{s}
 	return *p

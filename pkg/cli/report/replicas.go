@@ -170,8 +170,8 @@ const noWait = 3 * time.Second
 
 // ofPod returns how the replica was by what its pod says.
 func ofPod(pod *corev1.Pod, r *Report) []Segment {
-	created, end := pod.CreationTimestamp.Time, r.End
-	scheduled, ran, over := end, end, end
+	created := pod.CreationTimestamp.Time
+	scheduled, ran, over := r.End, r.End, r.End
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
 			scheduled = c.LastTransitionTime.Time
@@ -189,20 +189,10 @@ func ofPod(pod *corev1.Pod, r *Report) []Segment {
 			}
 		}
 	}
-	if _, l, ok := state.ParsePodName(r.Job, pod.Name); ok && l.Attempt < int(r.Status.Attempt) {
-		for i := range r.Attempts { // what came after it is told by the attempt that followed
-			if a := &r.Attempts[i]; a.First <= int32(l.Attempt) && int32(l.Attempt) <= a.Last {
-				end = state.Earliest(end, a.To)
-			}
-		}
-	}
 	if scheduled.Sub(created) < noWait {
 		scheduled = created
 	}
-	begin := Starting
-	if _, l, ok := state.ParsePodName(r.Job, pod.Name); ok && l != (state.Life{}) {
-		begin = Restarting
-	}
+	begin, end := beginAndEnd(r, pod.Name)
 	var list []Segment
 	for _, s := range []Segment{{Waiting, Interval{created, scheduled}}, {begin, Interval{scheduled, ran}}, {Running, Interval{ran, over}}, {after, Interval{over, end}}} {
 		s.To = state.Earliest(s.To, end)
@@ -211,6 +201,25 @@ func ofPod(pod *corev1.Pod, r *Report) []Segment {
 		}
 	}
 	return list
+}
+
+// beginAndEnd returns what the start of the pod is called, and until when the pod speaks for its replica: what came after its attempt
+// is told by the attempt that followed.
+func beginAndEnd(r *Report, pod string) (State, time.Time) {
+	_, life, ok := state.ParsePodName(r.Job, pod)
+	if !ok || life == (state.Life{}) && r.Status.Attempt == 0 {
+		return Starting, r.End
+	}
+	begin, end := Restarting, r.End
+	if life == (state.Life{}) {
+		begin = Starting
+	}
+	for i := range r.Attempts {
+		if a := &r.Attempts[i]; life.Attempt < int(r.Status.Attempt) && a.First <= int32(life.Attempt) && int32(life.Attempt) <= a.Last {
+			end = state.Earliest(end, a.To)
+		}
+	}
+	return begin, end
 }
 
 // paint returns the row with the segment over what was there.
