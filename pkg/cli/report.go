@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -86,7 +85,7 @@ func (t *tool) readLogs(names []string) ([]journal.Line, error) {
 }
 
 func (t *tool) readLog(name string) ([]journal.Line, error) {
-	var in io.Reader = t.In
+	in := t.In
 	if name != "-" {
 		file, err := os.Open(name)
 		if errors.Is(err, os.ErrNotExist) {

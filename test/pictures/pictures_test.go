@@ -103,15 +103,21 @@ func list(t *testing.T) string {
 	return page.String()
 }
 
+// window is what a page is looked at through.
+type window struct {
+	dark          bool
+	width, height int
+}
+
 // browse runs the browser on a file and returns what it prints.
-func browse(t *testing.T, file string, dark bool, width, height int, more ...string) string {
+func browse(t *testing.T, file string, in window, more ...string) string {
 	t.Helper()
 	scheme := "preferredColorScheme=1"
-	if dark {
+	if in.dark {
 		scheme = "preferredColorScheme=0"
 	}
 	command := exec.CommandContext(t.Context(), os.Getenv("CHROMIUM"), append([]string{
-		"--disable-gpu", "--hide-scrollbars", "--blink-settings=" + scheme, fmt.Sprintf("--window-size=%d,%d", width, height),
+		"--disable-gpu", "--hide-scrollbars", "--blink-settings=" + scheme, fmt.Sprintf("--window-size=%d,%d", in.width, in.height),
 		"--user-data-dir=" + t.TempDir(),
 	}, append(more, "file://"+file)...)...)
 	var out, err bytes.Buffer
@@ -137,7 +143,7 @@ var result = regexp.MustCompile(`(?s)<pre id="measured">(.*?)</pre>`)
 func measuredIn(t *testing.T, page string, dark bool, width int) measured {
 	t.Helper()
 	file := write(t, "page.html", strings.Replace(page, "</body>", "<script>"+measure+"</script></body>", 1))
-	found := result.FindStringSubmatch(browse(t, file, dark, width, 900, "--dump-dom"))
+	found := result.FindStringSubmatch(browse(t, file, window{dark, width, 900}, "--dump-dom"))
 	if found == nil {
 		t.Fatal("the browser says nothing of the page")
 	}
@@ -161,7 +167,7 @@ func TestPages(t *testing.T) {
 					m := measuredIn(t, page, dark, width)
 					m.check(t, &v, dark, width)
 					m.checkTexts(t, &v, width)
-					look(t, page, name, dark, width, v.tall)
+					look(t, page, name, window{dark, width, v.tall})
 				})
 			}
 		}
@@ -215,7 +221,7 @@ func (m *measured) checkTexts(t *testing.T, v *view, width int) {
 }
 
 // look takes a picture of the page as it is, without a script, and asks whether the colour of running replicas is in it.
-func look(t *testing.T, page, name string, dark bool, width, tall int) {
+func look(t *testing.T, page, name string, in window) {
 	folder := os.Getenv("PICTURES")
 	if folder == "" {
 		folder = t.TempDir()
@@ -224,7 +230,7 @@ func look(t *testing.T, page, name string, dark bool, width, tall int) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(folder, name+".png")
-	browse(t, write(t, "page.html", page), dark, width, tall, "--screenshot="+file)
+	browse(t, write(t, "page.html", page), in, "--screenshot="+file)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +240,7 @@ func look(t *testing.T, page, name string, dark bool, width, tall int) {
 		t.Fatal(err)
 	}
 	running := [3]uint32{0x16, 0x68, 0xb3}
-	if dark {
+	if in.dark {
 		running = [3]uint32{0x3d, 0x8f, 0xe0}
 	}
 	seen := 0
@@ -245,7 +251,7 @@ func look(t *testing.T, page, name string, dark bool, width, tall int) {
 			}
 		}
 	}
-	if seen < width*5 || picture.Bounds().Dx() != width {
+	if seen < in.width*5 || picture.Bounds().Dx() != in.width {
 		t.Errorf("of the colour of running replicas there are %d points in a picture %d wide", seen, picture.Bounds().Dx())
 	}
 }

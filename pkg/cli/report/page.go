@@ -31,8 +31,6 @@ const (
 	mostIncidents = 60
 	mostEvents    = 40
 	mostAttempts  = 24
-	// longest is how many characters of a foreign text a page shows.
-	longest = 300
 )
 
 // Live is what a page needs that a server shows: where it is told of changes, and what its script may be known by.

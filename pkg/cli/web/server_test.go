@@ -125,7 +125,7 @@ func TestAPageIsToldOfChanges(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, listener) }()
-	request, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+listener.Addr().String()+"/events?token="+s.token, http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+"/events?token="+s.token, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
