@@ -32,6 +32,8 @@ NODES_ARGS ?=
 INCIDENTS ?= 20
 # Which specs make test-frameworks runs, as a label filter: names of folders, and plain, kill, delete, drain, node-kill, cut, oom, hang.
 FRAMEWORKS ?=
+# Where make test-pictures leaves its pictures; docs/pictures renews those of the documents.
+PICTURES ?= $(CURDIR)/bin/pictures
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
@@ -199,6 +201,10 @@ test-nodes: bin/lab bin/operator real ## test real nodes, that fake ones tell th
 .PHONY: test-cli
 test-cli: bin/lab bin/kubectl-tj ## follow logs on the real nodes of the lab in LAB_DIR (make lab REAL=2), through restarts
 	LAB="$(CURDIR)/bin/lab" LAB_DIR="$(abspath $(LAB_DIR))" KUBECONFIG="$(abspath $(LAB_DIR))/kubeconfig" go test -count=1 -v -timeout 10m -tags nodes ./test/cli
+
+.PHONY: test-pictures
+test-pictures: bin/lab ## look at the pages of kubectl tj report and ui in a browser (CHROMIUM, or Debian's, which is fetched into bin/)
+	CHROMIUM="$${CHROMIUM:-$$(bin/lab browser bin/browser)}" PICTURES="$(PICTURES)" go test -count=1 -v -timeout 10m -tags pictures ./test/pictures
 
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly

@@ -51,6 +51,7 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 	r := &Reconciler{
 		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, options),
 		metrics: newMetrics(),
+		log:     mgr.GetLogger(),
 	}
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").

@@ -34,7 +34,9 @@ const mostBlank = 5
 // begin says that a stream begins.
 func (p *position) begin() {
 	p.partial = nil
-	p.blank++
+	if !p.cursor.last.IsZero() { // of a log that has said nothing yet nothing was put aside
+		p.blank++
+	}
 }
 
 // pass passes a line of a stream, and returns whether it was not read before.
@@ -78,10 +80,14 @@ func (p *position) turn() {
 // alone proves nothing, as a connection that breaks between kubelet and API server looks to us like an end.
 func (p *position) isConfirmed() bool {
 	now := end{last: p.cursor.last, count: p.cursor.count, rest: p.rest}
-	if now != p.end || !p.cursor.reached() {
-		p.end, p.alike = now, 0
+	switch {
+	case !p.cursor.reached(): // where it ended is not where the cursor stands
+		p.end, p.alike = end{}, 0
+	case now != p.end:
+		p.end, p.alike = now, 1
+	default:
+		p.alike++
 	}
-	p.alike++
 	return p.alike > 1 || p.blank >= mostBlank
 }
 

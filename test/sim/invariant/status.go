@@ -35,6 +35,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 		c.Edges[edge] = true
 	}
 	c.violateAll(ledger.Statuses(was, now, after.Name))
+	h.restarts.note(now)
 	c.checkBounded(now)
 	h.noteTransitions(before, after)
 	h.noteAvoided(&before.Status, &after.Status, c.world.Clock.Now())
