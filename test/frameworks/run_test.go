@@ -112,13 +112,13 @@ func (r *run) job() *v1alpha1.TrainingJob {
 	return job
 }
 
-// pod returns the victim's pod.
+// pod returns the victim's pod that runs; of former lives there may be others, kept for their logs.
 func (r *run) pod() *corev1.Pod {
 	GinkgoHelper()
 	var pods corev1.PodList
 	Expect(kube.List(r.ctx, &pods, client.InNamespace(r.namespace))).To(Succeed())
 	i := slices.IndexFunc(pods.Items, func(p corev1.Pod) bool {
-		return strings.HasPrefix(p.Name, r.name+"-"+r.hit.String()) && p.DeletionTimestamp == nil
+		return strings.HasPrefix(p.Name, r.name+"-"+r.hit.String()) && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning
 	})
 	Expect(i).NotTo(Equal(-1), "a pod of %s", r.hit)
 	return &pods.Items[i]
@@ -324,6 +324,12 @@ func (r *run) renew(ctx context.Context, at line) {
 	now := metav1.NowMicro()
 	lease.Spec.RenewTime = &now
 	_ = kube.Update(ctx, lease) // a conflict is followed by the next step
+}
+
+// fillMemory writes into a file in memory, which counts against the container; the kernel then ends its largest process, which is
+// the training.
+func (r *run) fillMemory(pod *corev1.Pod) {
+	r.mayFail("exec", pod.Name, "--", "dd", "if=/dev/zero", "of=/ram/fill", "bs=1M")
 }
 
 // mayFail runs kubectl with a command that ends with what it breaks.

@@ -62,12 +62,7 @@ var _ = BeforeSuite(func() {
 })
 
 var _ = ReportAfterSuite("figures, and what was not run", func(report types.Report) {
-	fmt.Print(figures.table())
-	for _, spec := range report.SpecReports {
-		if spec.State == types.SpecStateSkipped && spec.Failure.Message != "" {
-			fmt.Printf("NOT RUN  %s: %s\n", spec.FullText(), spec.Failure.Message)
-		}
-	}
+	fmt.Print(verdicts(report.SpecReports), figures.tables())
 })
 
 // lab runs a command of the lab and shows what it says.
