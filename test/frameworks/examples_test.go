@@ -23,6 +23,8 @@ type example struct {
 	goodLoss float64
 	// victim is the replica that faults hit.
 	victim victim
+	// launched: a container's main process is not the training, but starts it.
+	launched bool
 	// server, if there is one, holds parameters.
 	server *victim
 }
@@ -49,8 +51,8 @@ var (
 		{name: "tensorflow-ps", goodLoss: 0.02, victim: loneWorker, server: &server0},
 		{name: "tensorflow-multiworker", goodLoss: 0.02, victim: worker1},
 		{name: "jax", goodLoss: 0.02, victim: worker1},
-		{name: "pytorch-elastic", goodLoss: 0.02, victim: loneWorker},
-		{name: "mpi", goodLoss: 0.02, victim: worker1},
+		{name: "pytorch-elastic", goodLoss: 0.02, victim: loneWorker, launched: true},
+		{name: "mpi", goodLoss: 0.02, victim: worker1, launched: true},
 		{name: "xgboost", goodLoss: 0.2, victim: worker1},
 		{name: "lightgbm", goodLoss: 0.2, victim: worker1},
 		{name: "paddle", goodLoss: 0.02, victim: worker1},

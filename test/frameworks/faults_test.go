@@ -49,7 +49,8 @@ var faults = []fault{
 	},
 	{
 		name: "the network is cut on the node", label: "cut", cause: v1alpha1.CauseInfrastructure, reason: "NodeLost", ofNode: true,
-		prepare: slowly,
+		// ranks that are on the same node go on there
+		prepare: func(r *run) { r.slower(4) },
 		do:      func(r *run) { lab("node", "cut", r.node, "--dir", labDir) },
 		mend:    func(r *run) { lab("node", "heal", r.node, "--dir", labDir) },
 	},
@@ -61,7 +62,7 @@ var faults = []fault{
 	{
 		name: "the process hangs", label: "hang", cause: v1alpha1.CauseHang, reason: "ProgressStalled", stalls: true,
 		prepare: func(r *run) { r.reportProgress(15) },
-		do:      func(r *run) { lab("pod", "stop", r.pod().Name, "-n", r.namespace, "--dir", labDir) },
+		do:      func(r *run) { r.stopTraining() },
 	},
 }
 

@@ -332,6 +332,17 @@ func (r *run) fillMemory(pod *corev1.Pod) {
 	r.mayFail("exec", pod.Name, "--", "dd", "if=/dev/zero", "of=/ram/fill", "bs=1M")
 }
 
+// stopTraining stops the process that trains, and not what has started it.
+func (r *run) stopTraining() {
+	GinkgoHelper()
+	if !r.example.launched {
+		lab("pod", "stop", r.pod().Name, "-n", r.namespace, "--dir", labDir)
+		return
+	}
+	// the brackets keep the shell, whose command line has them, from stopping itself
+	r.kubectl("exec", r.pod().Name, "--", "sh", "-c", `for p in /proc/[0-9]*; do grep -qa "[t]rain.py" $p/cmdline && kill -STOP ${p#/proc/}; done; true`)
+}
+
 // mayFail runs kubectl with a command that ends with what it breaks.
 func (r *run) mayFail(args ...string) {
 	out, err := exec.Command(filepath.Join(root, "bin/lab"), r.forKubectl(args)...).CombinedOutput()
