@@ -73,7 +73,7 @@ var _ = Describe("", func() {
 				r.ends()
 				Expect(r.job().Status.Restarts).To(BeZero(), "restarts")
 				figures.start(r)
-			}, NodeTimeout(5*time.Minute))
+			}, NodeTimeout(15*time.Minute))
 
 			for _, f := range faults {
 				hit := e.victim
@@ -82,12 +82,12 @@ var _ = Describe("", func() {
 				}
 				It(fmt.Sprintf("goes on when %s (%s)", f.name, hit), Label(f.label), func(ctx SpecContext) {
 					breaks(ctx, e, hit, f)
-				}, NodeTimeout(8*time.Minute))
+				}, NodeTimeout(20*time.Minute))
 			}
 			if e.server != nil {
 				It(fmt.Sprintf("goes on when %s (%s)", killed.name, e.server), Label(ofServer+killed.label), func(ctx SpecContext) {
 					breaks(ctx, e, *e.server, killed)
-				}, NodeTimeout(8*time.Minute))
+				}, NodeTimeout(20*time.Minute))
 			}
 		})
 	}

@@ -144,7 +144,7 @@ func breaks(ctx SpecContext, e example, hit victim, f fault) {
 	}
 	r.broken = time.Now()
 	f.do(r)
-	Eventually(func() int32 { return r.job().Status.Restarts }).WithTimeout(2*time.Minute).Should(BeNumerically(">", 0), "restarts")
+	Eventually(func() int32 { return r.job().Status.Restarts }).WithTimeout(4*time.Minute).Should(BeNumerically(">", 0), "restarts")
 	r.ends()
 	r.names(f)
 	r.resumed(f)
@@ -157,7 +157,7 @@ func (r *run) untilSaved() {
 	Eventually(func() bool {
 		saved := r.tape.find(line.isSaved)
 		return len(saved) > 0 && !r.tape.first(saved[0].at, line.isStep).IsZero()
-	}).WithTimeout(3*time.Minute).Should(BeTrue(), "a checkpoint and a step after it")
+	}).WithTimeout(8*time.Minute).Should(BeTrue(), "a checkpoint and a step after it")
 	newest := map[string]float64{} // by pod: each parameter server has a checkpoint of its own
 	for _, l := range r.tape.find(line.isSaved) {
 		newest[l.pod] = l.value("step")
@@ -175,7 +175,7 @@ func (r *run) ends() {
 		job := r.job()
 		g.Expect(job.Status.Phase).NotTo(Equal(v1alpha1.PhaseFailed), job.Status.Message)
 		g.Expect(job.Status.Phase).To(Equal(v1alpha1.PhaseSucceeded), job.Status.Message)
-	}).WithTimeout(6 * time.Minute).Should(Succeed())
+	}).WithTimeout(12 * time.Minute).Should(Succeed())
 	var done []line
 	Eventually(func() []line { done = r.tape.find(line.isDone); return done }).WithTimeout(10*time.Second).ShouldNot(BeEmpty(), "a final loss in a log")
 	for _, l := range done {
