@@ -27,10 +27,12 @@ E2E_ARGS ?= --ginkgo.label-filter='!lab && $(PLAIN)'
 SEEDS ?= 1000000
 # What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
 CHAOS_ARGS ?= --ginkgo.no-color
-# What make test-nodes hands to test/nodes and test/incidents, and how often it makes each fault of which the right rank must be named.
+# What make test-nodes hands to test/nodes and test/incidents, and how often it and make test-frameworks make each fault of which the
+# right rank must be named.
 NODES_ARGS ?=
 INCIDENTS ?= 20
-# Which specs make test-frameworks runs, as a label filter: names of folders, and plain, kill, delete, drain, node-kill, cut, oom, hang.
+# Which specs make test-frameworks runs, as a label filter: names of folders, and plain, kill, server-kill, delete, drain, node-kill, cut,
+# oom, hang; and attribution.
 FRAMEWORKS ?=
 # Where make test-pictures leaves its pictures; docs/pictures renews those of the documents.
 PICTURES ?= $(CURDIR)/bin/pictures
@@ -212,7 +214,7 @@ test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an h
 
 .PHONY: test-frameworks
 test-frameworks: bin/lab bin/operator real ## train the programs of examples/ on real nodes and break them (FRAMEWORKS='hello-ps && kill'): root, Debian or Ubuntu
-	.ci/test-frameworks '$(FRAMEWORKS)'
+	.ci/test-frameworks $(INCIDENTS) '$(FRAMEWORKS)'
 
 .PHONY: sdk
 sdk: bin/lab bin/operator bin/venv/ready ## check and run the Python SDK and its steps of Pipelines, on a lab of their own (python3 with venv; packages come from PyPI)
