@@ -85,13 +85,16 @@ func TestParkedWorkers(t *testing.T) {
 func TestThePodOfTheLeaderOfAnElasticJobIsCreatedFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		job  *v1alpha1.TrainingJob
+		seen []builder.SnapshotOption
 		want []plan.Stage
 	}{
-		"elastic":     {takenOn(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), []plan.Stage{plan.Before, plan.Together, plan.Together}},
-		"not elastic": {takenOn(t, pytorch, builder.Workers(3)), []plan.Stage{plan.Together, plan.Together, plan.Together}},
+		"elastic":     {takenOn(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), nil, []plan.Stage{plan.Before, plan.Together, plan.Together}},
+		"not elastic": {takenOn(t, pytorch, builder.Workers(3)), nil, []plan.Stage{plan.Together, plan.Together, plan.Together}},
+		"a gang, of which the minimum is created first": {gangJob(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), []builder.SnapshotOption{ganged()},
+			[]plan.Stage{plan.Together}},
 	} {
 		var got []plan.Stage
-		for _, step := range plan.Make(builder.Snapshot(c.job)).Steps {
+		for _, step := range plan.Make(builder.Snapshot(c.job, c.seen...)).Steps {
 			if _, isPod := step.(plan.CreatePod); isPod {
 				got = append(got, plan.StageOf(step))
 			}
