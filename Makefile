@@ -27,22 +27,26 @@ E2E_ARGS ?= --ginkgo.label-filter='!lab && $(PLAIN)'
 SEEDS ?= 1000000
 # What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
 CHAOS_ARGS ?= --ginkgo.no-color
-# What make test-nodes hands to test/nodes and test/incidents, and how often it makes each fault of which the right rank must be named.
+# What make test-nodes hands to test/nodes and test/incidents, and how often it and make test-frameworks make each fault of which the
+# right rank must be named.
 NODES_ARGS ?=
 INCIDENTS ?= 20
-# Which specs make test-frameworks runs, as a label filter: names of folders, and plain, kill, delete, drain, node-kill, cut, oom, hang.
+# Which specs make test-frameworks runs, as a label filter: names of folders, and plain, kill, server-kill, delete, drain, node-kill, cut,
+# oom, hang; and attribution.
 FRAMEWORKS ?=
+# Where make test-pictures leaves its pictures; docs/pictures renews those of the documents.
+PICTURES ?= $(CURDIR)/bin/pictures
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
 tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
 # With the settings of .ci/build, or Go would compile the Kubernetes in other modules once more.
 as_built := CGO_ENABLED=0 GOFLAGS=-trimpath
-generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md
+generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md sdk/python/trainingjob/types.py
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go' -not -path 'pkg/cli/*') go.mod go.sum
 cli_files := $(shell find apis cmd/kubectl-tj manifests/crd pkg -type f -not -name '*_test.go' -not -path '*/testdata/*') go.mod go.sum
 adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.go')
-demo_files := $(shell find test/demo -type f -not -name '*_test.go' 2>/dev/null)
+demo_files := $(shell find test/demo test/testbed test/builder -type f -not -name '*_test.go' 2>/dev/null)
 lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md' -not -path '*/dns/*' -not -path '*/standin/*')
 
 ##@ Help
@@ -56,10 +60,11 @@ help: ## show this list
 ##@ Code
 
 .PHONY: generate
-generate: ## regenerate deep copies, the CRD, the JSON schema for editors and docs/api.md
+generate: ## regenerate deep copies, the CRD, the JSON schema for editors, the types of the SDK and docs/api.md
 	$(tool) controller-gen object paths=./apis/...
 	$(tool) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=bin/crd
 	go run ./manifests/gen bin/crd/trainingjob.dev_trainingjobs.yaml manifests
+	go run ./sdk/gen manifests/schema/trainingjob.dev_v1alpha1_trainingjob.json sdk/python/trainingjob/types.py
 	$(tool) crd-ref-docs --log-level=ERROR --config=.ci/crd-ref-docs/config.yaml --templates-dir=.ci/crd-ref-docs \
 	  --renderer=markdown --source-path=apis --output-path=bin/api.md
 	go run ./docs/gen bin/api.md apis/training/v1alpha1/conditions.go docs/api.md
@@ -79,6 +84,7 @@ lint: ## run golangci-lint on the modules that have code of ours
 	cd test/lab/dns && $(as_built) ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd test/integrations && $(as_built) ../../.ci/progress "golangci-lint, the integrations" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 
 ##@ Programs
@@ -198,18 +204,34 @@ test-nodes: bin/lab bin/operator real ## test real nodes, that fake ones tell th
 test-cli: bin/lab bin/kubectl-tj ## follow logs on the real nodes of the lab in LAB_DIR (make lab REAL=2), through restarts
 	LAB="$(CURDIR)/bin/lab" LAB_DIR="$(abspath $(LAB_DIR))" KUBECONFIG="$(abspath $(LAB_DIR))/kubeconfig" go test -count=1 -v -timeout 10m -tags nodes ./test/cli
 
+.PHONY: test-pictures
+test-pictures: bin/lab ## look at the pages of kubectl tj report and ui in a browser (CHROMIUM, or Debian's, which is fetched into bin/)
+	CHROMIUM="$${CHROMIUM:-$$(bin/lab browser bin/browser)}" PICTURES="$(PICTURES)" go test -count=1 -v -timeout 10m -tags pictures ./test/pictures
+
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly
 	go test -count=1 -v -timeout 60m -tags chaos ./test/chaos $(CHAOS_ARGS)
 
 .PHONY: test-frameworks
 test-frameworks: bin/lab bin/operator real ## train the programs of examples/ on real nodes and break them (FRAMEWORKS='hello-ps && kill'): root, Debian or Ubuntu
-	.ci/test-frameworks '$(FRAMEWORKS)'
+	.ci/test-frameworks $(INCIDENTS) '$(FRAMEWORKS)'
 
 .PHONY: sdk
-sdk: ## run the Python SDK's tests (needs python3 with venv, installs kubernetes from PyPI into bin/venv)
-	test -e bin/venv/ready || { python3 -m venv bin/venv && bin/venv/bin/pip install -q 'kubernetes>=30.1,<38' && touch bin/venv/ready; }
-	cd sdk/python && ../../bin/venv/bin/python -m unittest
+sdk: bin/lab bin/operator bin/venv/ready ## check and run the Python SDK and its steps of Pipelines, on a lab of their own (python3 with venv; packages come from PyPI)
+	.ci/sdk
+
+bin/venv/ready: sdk/python/requirements-test.txt
+	rm -rf bin/venv
+	python3 -m venv bin/venv
+	bin/venv/bin/pip install -q -r $<
+	touch $@
+
+.PHONY: test-integrations
+test-integrations: bin/lab bin/operator bin/kube-state-metrics ## prove the recipes for Argo CD, Flux, Argo Workflows, Katib, kube-state-metrics and autoscalers, on a lab of its own
+	.ci/test-integrations
+
+bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)
+	.ci/build test/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
 
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...

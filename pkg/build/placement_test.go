@@ -21,7 +21,7 @@ const (
 
 // podWith returns the spec of the pod whose template has that change, off the nodes.
 func podWith(change func(*corev1.PodSpec), avoided ...string) *corev1.PodSpec {
-	job := builder.Job("j", builder.Workers(1), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) { change(&template.Spec) }))
+	job := builder.Job("j", builder.Workers(1, builder.Template(func(template *corev1.PodTemplateSpec) { change(&template.Spec) })))
 	return &build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{Required: avoided}).Spec
 }
 
@@ -111,7 +111,7 @@ func TestAPodSaysWhichNodesItExcludes(t *testing.T) {
 	claims := func(template *corev1.PodTemplateSpec) {
 		template.Annotations = map[string]string{v1alpha1.AnnotationAvoidedNodes: "good"}
 	}
-	job := builder.Job("j", builder.Workers(1), builder.Template(v1alpha1.Worker, claims))
+	job := builder.Job("j", builder.Workers(1, builder.Template(claims)))
 	one := corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
 		{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"c"}}}}}
 	for want, avoided := range map[string]state.Avoided{
@@ -209,7 +209,7 @@ func TestATemplateThatNamesItsNodesGetsOneOfThem(t *testing.T) {
 			}
 		})
 	}
-	job := builder.Job("j", builder.Workers(1), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) { template.Spec.NodeName = "a" }))
+	job := builder.Job("j", builder.Workers(1, builder.Template(func(template *corev1.PodTemplateSpec) { template.Spec.NodeName = "a" })))
 	pod := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{Required: []string{"a", "b"}})
 	if says, found := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]; found {
 		t.Errorf("the pod says that it avoids %s", says)

@@ -41,7 +41,7 @@ func rich(template *corev1.PodTemplateSpec) {
 // TestAPodIsTheTemplateAndTheInjectionsNothingElse takes out what the package comment lists and compares the rest.
 func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 	for _, f := range []v1alpha1.Framework{v1alpha1.PyTorch, v1alpha1.TensorFlow, v1alpha1.JAX, v1alpha1.Custom} {
-		job := builder.Job("j", builder.Framework(f), builder.Workers(2), builder.Template(v1alpha1.Worker, rich))
+		job := builder.Job("j", builder.Framework(f), builder.Workers(2, builder.Template(rich)))
 		worker := job.Spec.ReplicaSpecs[v1alpha1.Worker]
 		want := worker.Template.DeepCopy()
 		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.For(f).Environment(job)(worker1), state.Avoided{Required: []string{"bad"}})
@@ -65,8 +65,7 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: beside the injections (-template +pod):\n%s", f, diff)
 		}
-		if diff := cmp.Diff(job.Spec.ReplicaSpecs[v1alpha1.Worker].Template, builder.Job("j", builder.Workers(2),
-			builder.Template(v1alpha1.Worker, rich)).Spec.ReplicaSpecs[v1alpha1.Worker].Template); diff != "" {
+		if diff := cmp.Diff(job.Spec.ReplicaSpecs[v1alpha1.Worker].Template, builder.Job("j", builder.Workers(2, builder.Template(rich))).Spec.ReplicaSpecs[v1alpha1.Worker].Template); diff != "" {
 			t.Errorf("%s: the job's template has changed:\n%s", f, diff)
 		}
 	}
@@ -81,7 +80,7 @@ func ownEnv(all, own []corev1.EnvVar) []corev1.EnvVar {
 }
 
 func TestInjections(t *testing.T) {
-	job := builder.Job("j", pytorch, builder.Workers(2), builder.PS(1), builder.Template(v1alpha1.Worker, rich))
+	job := builder.Job("j", pytorch, builder.Workers(2, builder.Template(rich)), builder.PS(1))
 	pod := build.Pod(job, worker1, state.Life{Attempt: 2, Replacement: 3}, nil, state.Avoided{})
 	yes := true
 	want := metav1.ObjectMeta{
@@ -108,7 +107,7 @@ func TestInjections(t *testing.T) {
 var pytorch = builder.Framework(v1alpha1.PyTorch)
 
 func TestEnvironment(t *testing.T) {
-	job := builder.Job("j", builder.Workers(2), builder.Template(v1alpha1.Worker, rich))
+	job := builder.Job("j", builder.Workers(2, builder.Template(rich)))
 	pod := build.Pod(job, worker1, state.Life{Attempt: 2}, []corev1.EnvVar{{Name: "RANK", Value: "1"}, {Name: "WORLD_SIZE", Value: "2"}}, state.Avoided{})
 	identity := []corev1.EnvVar{
 		{Name: "TRAININGJOB_ATTEMPT", Value: "2"}, {Name: "TRAININGJOB_RANK", Value: "1"},
@@ -138,7 +137,7 @@ func TestEnvironment(t *testing.T) {
 
 func TestEnvConflicts(t *testing.T) {
 	sets := func(names ...string) builder.JobOption {
-		return builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+		return builder.Of(v1alpha1.Worker, builder.Template(func(template *corev1.PodTemplateSpec) {
 			template.Spec.InitContainers = []corev1.Container{{Name: "init"}}
 			for i, name := range names {
 				c := &template.Spec.Containers[0]
@@ -147,7 +146,7 @@ func TestEnvConflicts(t *testing.T) {
 				}
 				c.Env = append(c.Env, corev1.EnvVar{Name: name})
 			}
-		})
+		}))
 	}
 	env := []corev1.EnvVar{{Name: "RANK"}, {Name: "MASTER_ADDR"}}
 	cases := []struct {
@@ -170,9 +169,9 @@ func TestEnvConflicts(t *testing.T) {
 }
 
 func TestPort(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+	job := builder.Job("j", builder.Workers(1, builder.Template(func(template *corev1.PodTemplateSpec) {
 		template.Spec.Containers = append(template.Spec.Containers, corev1.Container{Ports: []corev1.ContainerPort{{Name: "tfjob-port", ContainerPort: 7}}})
-	}))
+	})))
 	if got := build.Port(job, v1alpha1.Worker, "tfjob-port", 2222); got != 7 {
 		t.Errorf("port %d, want the template's 7", got)
 	}
@@ -209,10 +208,9 @@ func FuzzPods(f *testing.F) {
 			return
 		}
 		job := builder.Job(name, builder.Framework(frameworks[int(which)%len(frameworks)]), builder.Leader(v1alpha1.Roles[which%3]),
-			builder.Workers(int(workers)), builder.PS(int(ps)), builder.Evaluators(int(evaluators)),
-			builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+			builder.Workers(int(workers), builder.Template(func(template *corev1.PodTemplateSpec) {
 				template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: env}, {Name: env}}
-			}))
+			})), builder.PS(int(ps)), builder.Evaluators(int(evaluators)))
 		if most >= workers && most > 0 {
 			builder.Elastic(1, int(most))(job)
 		}

@@ -32,7 +32,7 @@ func TestASpareHasTheShapeAndNoneOfTheWork(t *testing.T) {
 		main.Command, main.Args, main.Resources = []string{"train"}, []string{"--fast"}, gpus
 		main.LivenessProbe, main.ReadinessProbe, main.StartupProbe, main.Lifecycle = &corev1.Probe{}, &corev1.Probe{}, &corev1.Probe{}, &corev1.Lifecycle{}
 	}
-	job := builder.Job("j", builder.Workers(2), builder.Template(v1alpha1.Worker, working), builder.Spares(v1alpha1.Worker, 2))
+	job := builder.Job("j", builder.Workers(2, builder.Spares(2), builder.Template(working)))
 	untouched := job.DeepCopy()
 	before := job.DeepCopy()
 	zero := int64(0)
@@ -59,7 +59,7 @@ func TestASpareHasTheShapeAndNoneOfTheWork(t *testing.T) {
 
 // The Service selects by job-name, which spares have not: a peer that looks up the job never meets one.
 func TestTheServiceDoesNotSelectSpares(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.Spares(v1alpha1.Worker, 1))
+	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
 	labels := build.Spare(job, v1alpha1.Worker, 0, state.Avoided{}, "").Labels
 	selected := true
 	for key, value := range build.Service(job).Spec.Selector {
@@ -72,7 +72,7 @@ func TestTheServiceDoesNotSelectSpares(t *testing.T) {
 
 func TestWhatASpareRunsAndHowImportantItIs(t *testing.T) {
 	spares := func(s v1alpha1.Spares) *v1alpha1.TrainingJob {
-		job := builder.Job("j", builder.Workers(1), builder.Template(v1alpha1.Worker, rich))
+		job := builder.Job("j", builder.Workers(1, builder.Template(rich)))
 		worker := job.Spec.ReplicaSpecs[v1alpha1.Worker]
 		worker.Spares = &s
 		job.Spec.ReplicaSpecs[v1alpha1.Worker] = worker
@@ -106,7 +106,7 @@ func TestWhatASpareRunsAndHowImportantItIs(t *testing.T) {
 }
 
 func TestASpareKeepsOffAvoidedNodesToo(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.Spares(v1alpha1.Worker, 1))
+	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
 	spec := build.Spare(job, v1alpha1.Worker, 0, state.Avoided{Required: []string{"bad"}}, "").Spec
 	want := podWith(func(*corev1.PodSpec) {}, "bad").Affinity
 	if diff := cmp.Diff(want, spec.Affinity); diff != "" {

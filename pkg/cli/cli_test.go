@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,6 +48,7 @@ func newStage(on interceptor.Funcs, objects ...client.Object) *stage {
 		return nil
 	}
 	kube := fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.TrainingJob{}).
+		WithIndex(&coordinationv1.Lease{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 		WithIndex(&corev1.Event{}, "involvedObject.uid", uid).
 		WithIndex(&v1alpha1.TrainingJob{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).WithInterceptorFuncs(on).Build()
 	s := &stage{kube: kube, out: &bytes.Buffer{}, err: &bytes.Buffer{}}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -207,7 +209,8 @@ func (t *tool) checkQuotas(ctx context.Context, c *connection) []finding {
 	var findings []finding
 	for i := range quotas.Items {
 		q := &quotas.Items[i]
-		for name, hard := range q.Status.Hard {
+		for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
+			hard := q.Status.Hard[name]
 			if used := q.Status.Used[name]; used.Cmp(hard) >= 0 {
 				findings = append(findings, note("Quota %s leaves no more %s: %s of %s used.", q.Name, name, used.String(), hard.String()))
 			}
@@ -254,9 +257,9 @@ func (t *tool) checkRights(ctx context.Context, c *connection) []finding {
 		actions                []string
 		isNeeded               bool
 	}{
-		{"list, status, why, timeline", v1alpha1.Group, "trainingjobs", "", []string{"get", "list", "watch"}, true},
-		{"status, why: pods", "", "pods", "", []string{"list", "watch"}, true},
-		{"why: Events", "", "events", "", []string{"list"}, false},
+		{"list, status, why, timeline, report, ui", v1alpha1.Group, "trainingjobs", "", []string{"get", "list", "watch"}, true},
+		{"status, why, report: pods", "", "pods", "", []string{"list", "watch"}, true},
+		{"why, report: Events", "", "events", "", []string{"list"}, false},
 		{"logs", "", "pods", "log", []string{"get"}, false},
 		{"submit", v1alpha1.Group, "trainingjobs", "", []string{"create"}, false},
 		{"suspend, resume, scale", v1alpha1.Group, "trainingjobs", "", []string{"patch"}, false},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -20,6 +21,8 @@ type screen struct {
 	marks story.Marks
 	// width returns its columns; 0 for no limit.
 	width func() int
+	// height returns its lines; 0 for no limit.
+	height func() int
 }
 
 // plainWidth is how many columns a picture has that nobody looks at in a terminal.
@@ -27,7 +30,7 @@ const plainWidth = 80
 
 // screenOf returns what w is.
 func screenOf(w io.Writer) screen {
-	s := screen{marks: story.ASCII, width: func() int { return 0 }}
+	s := screen{marks: story.ASCII, width: func() int { return 0 }, height: func() int { return 0 }}
 	file, isFile := w.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return s
@@ -48,7 +51,25 @@ func screenOf(w io.Writer) screen {
 		}
 		return plainWidth
 	}
+	s.height = func() int {
+		_, height, err := term.GetSize(int(file.Fd()))
+		if err != nil {
+			return 0
+		}
+		return height
+	}
 	return s
+}
+
+// cut returns as much of a text as fits on the screen while its last line stays free, and says how many lines are left out.
+func (s *screen) cut(text string) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	most := s.height() - 1
+	if s.height() == 0 || len(lines) <= most {
+		return text
+	}
+	shown := max(0, most-1)
+	return strings.Join(lines[:shown], "") + fmt.Sprintf("... and %d more\n", len(lines)-shown)
 }
 
 // picture returns how wide a picture may be.

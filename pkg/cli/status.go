@@ -163,6 +163,7 @@ func (t *tool) livePicture(o *statusFlags) func(*story.View) error {
 		if err != nil {
 			return err
 		}
+		text = t.screen.cut(text) // lines that have left the screen cannot be painted anew
 		if painted > 0 {
 			fmt.Fprintf(t.Out, "\x1b[%dA\x1b[J", painted)
 		}

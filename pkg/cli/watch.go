@@ -73,13 +73,23 @@ func (w *watched) heed(err error) {
 	switch {
 	case err == nil:
 		w.broken = false
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), meta.IsNoMatchError(err):
+	case isForGood(err):
 		w.failed = err
 		w.notify()
-	case !w.broken && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !errors.Is(err, context.Canceled):
+	case !w.broken && isTrouble(err):
 		w.broken = true
 		w.say("The cluster does not answer (" + err.Error() + "); trying again.")
 	}
+}
+
+// isForGood reports whether it is no use to watch on.
+func isForGood(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || meta.IsNoMatchError(err)
+}
+
+// isTrouble reports whether the cluster did not answer; that a watch is too old is its ordinary end.
+func isTrouble(err error) bool {
+	return !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !errors.Is(err, context.Canceled)
 }
 
 func (w *watched) failure() error {

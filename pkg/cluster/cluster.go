@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // podsOfJob is the index of pods by the name of the TrainingJob that controls them.
@@ -55,6 +56,8 @@ type jobMemo struct {
 	pendingWrites map[types.UID]pendingWrite
 	// unrestartable are the pods that the API server has refused to have restarted in place.
 	unrestartable []types.UID
+	// gone are the last versions of pods that are gone, by name, until it is known that the job does not miss them.
+	gone map[string]state.Pod
 	// foreign is the pod, of a life that the job never had, about which an Event was written.
 	foreign types.UID
 	// ahead is the renewal of the progress Lease that was last seen from the future.

@@ -17,6 +17,9 @@
 //   - A node that is not in the cache counts as deleted only if the API server says so too.
 //
 // Decisions, newest first:
+//   - Of a pod that is gone the watch's last word is kept until the job has counted it: a pod on a tainted node can be deleted and gone
+//     before the cache shows the taint, and what is told of its loss should not depend on which watch was faster. It is kept in memory
+//     only; after a crash such a pod has vanished without a trace.
 //   - Live lists are read in pages of 500: at a take-over the metadata of 50,000 pods at once took hundreds of megabytes.
 //   - Equal pod templates of cached jobs are held once: 1,000 jobs of a sweep with a script of 100 kB each take 3 MB, not 200.
 //     Templates that differ are all held, as decisions read them; a quota on the number of jobs is what limits those.

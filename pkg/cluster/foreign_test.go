@@ -34,8 +34,12 @@ func TestAPodOfALifeThatTheJobNeverHadIsToldOnce(t *testing.T) {
 			cl.live, cl.events = &registry{jobs: []*v1alpha1.TrainingJob{job(live)}}, told
 			s := builder.Snapshot(job(c.cached), c.pod)
 			for range 3 {
-				if err := cl.reportForeign(t.Context(), s); err != nil {
+				named, err := cl.confirmForeign(t.Context(), s)
+				if err != nil {
 					t.Fatal(err)
+				}
+				if isNamed := named.Foreign == "j-worker-0-a9r0"; isNamed != (c.want > 0) {
+					t.Errorf("the snapshot names %q", named.Foreign)
 				}
 			}
 			if len(told.Events) != c.want {

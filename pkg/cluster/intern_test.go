@@ -18,9 +18,9 @@ import (
 
 // withScript returns a job as it comes from the API server: nothing of it is shared.
 func withScript(name, script string) *v1alpha1.TrainingJob {
-	job := builder.Job(name, builder.Workers(1), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+	job := builder.Job(name, builder.Workers(1, builder.Template(func(template *corev1.PodTemplateSpec) {
 		template.Spec.Containers = []corev1.Container{{Name: "main", Image: "i", Args: []string{strings.Clone(script)}}}
-	}))
+	})))
 	job.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	job.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: strings.Clone(script), v1alpha1.AnnotationQueueMessage: "waits"}
 	return job.DeepCopy()

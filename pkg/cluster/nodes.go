@@ -26,7 +26,7 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 	for _, name := range nodesOf(o) {
 		var node corev1.Node
 		err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node)
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || lostPod(o, name) {
 			err = c.live.Get(ctx, client.ObjectKey{Name: name}, &node)
 		}
 		switch {
@@ -44,6 +44,11 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		return err
 	}
 	return c.addUsable(ctx, o)
+}
+
+// lostPod reports whether a pod has gone from the node: what came before that, as a taint, the API server knows, and the cache may not yet.
+func lostPod(o *state.Observed, node string) bool {
+	return slices.ContainsFunc(o.Gone, func(p state.Pod) bool { return p.Node == node })
 }
 
 // addUsable tells a job that avoids nodes which others there are, and which of those it could take again.
@@ -141,7 +146,7 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 // nodesOf returns the names of the nodes that hold pods of the job, or of an earlier one of its name, which have not finished, sorted.
 func nodesOf(o *state.Observed) []string {
 	var names []string
-	for _, pods := range [][]state.Pod{o.Pods, o.Spares, o.Former} {
+	for _, pods := range [][]state.Pod{o.Pods, o.Spares, o.Former, o.Gone} {
 		for i := range pods {
 			if pods[i].Scheduled() && pods[i].CanRun() {
 				names = append(names, pods[i].Node)

@@ -62,9 +62,9 @@ func TestUsableNodesAreCounted(t *testing.T) {
 	all[3].Spec.Taints = []corev1.Taint{{Key: "control-plane", Effect: corev1.TaintEffectNoSchedule}}
 	all[4].Spec.Taints = []corev1.Taint{gpu}
 	all[5].Spec.Taints = []corev1.Taint{{Key: "busy", Effect: corev1.TaintEffectPreferNoSchedule}}
-	tolerates := builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+	tolerates := builder.Of(v1alpha1.Worker, builder.Template(func(template *corev1.PodTemplateSpec) {
 		template.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
-	})
+	}))
 	avoids := func(names ...string) []builder.JobOption {
 		list := []builder.JobOption{builder.Workers(2), tolerates}
 		for _, name := range names {
@@ -74,13 +74,13 @@ func TestUsableNodesAreCounted(t *testing.T) {
 	}
 	all[6].Labels = map[string]string{"gpu": "h100"}
 	all[7].Status.Allocatable = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
-	selects := builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+	selects := builder.Of(v1alpha1.Worker, builder.Template(func(template *corev1.PodTemplateSpec) {
 		template.Spec.NodeSelector = map[string]string{"gpu": "h100"}
-	})
+	}))
 	requests := func(gpus string) builder.JobOption {
-		return builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+		return builder.Of(v1alpha1.Worker, builder.Template(func(template *corev1.PodTemplateSpec) {
 			template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
-		})
+		}))
 	}
 	cases := []struct {
 		name  string

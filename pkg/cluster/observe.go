@@ -52,7 +52,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if s, err = c.confirmVanished(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := c.reportForeign(ctx, s); err != nil {
+	if s, err = c.confirmForeign(ctx, s); err != nil {
 		return nil, fmt.Errorf("asking for a newer job than its pods show: %w", err)
 	}
 	return s, nil
@@ -95,7 +95,7 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 }
 
 // confirmVanished asks the API server for every pod that ran and is not in the cache. It returns the snapshot, or another with those
-// that exist after all.
+// that exist after all, and with the last versions of those that do not.
 func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*state.Snapshot, error) {
 	var mu sync.Mutex
 	var found []state.Pod
@@ -122,11 +122,12 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("looking for pods that are not in the cache: %w", err)
 	}
-	if len(found) == 0 {
+	last := c.lastVersions(s)
+	if len(found)+len(last) == 0 {
 		return s, nil
 	}
 	o := s.Observed
-	o.Pods, o.Nodes = append(o.Pods, found...), nil
+	o.Pods, o.Gone, o.Nodes = append(o.Pods, found...), last, nil
 	if err := c.addNodes(ctx, &o); err != nil {
 		return nil, err
 	}

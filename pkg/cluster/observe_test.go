@@ -14,7 +14,7 @@ import (
 
 // The pods of a job, its spares, and those that an earlier job of its name left are told apart.
 func TestWhichPodsASnapshotHolds(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.Spares(v1alpha1.Worker, 1))
+	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
 	former := job.DeepCopy()
 	former.UID = "former"
 	stray := controlled(job)

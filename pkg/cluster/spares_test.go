@@ -36,7 +36,7 @@ func TestARefusedSpareBlocksNoReplica(t *testing.T) {
 	sentence := "exceeded quota: team-a"
 	server, clock := noSpares(&sentence), testclock.NewFakePassiveClock(builder.Epoch)
 	c := New(server, nil, nil, clock, Options{Parallel: 1})
-	job := builder.Job("j", builder.Workers(1), builder.Spares(v1alpha1.Worker, 2))
+	job := builder.Job("j", builder.Workers(1, builder.Spares(2)))
 	var steps []plan.Step
 	for i := range 2 {
 		steps = append(steps, plan.CreatePod{Slot: state.Slot{Role: v1alpha1.Worker, Index: i}, Spare: true, Placement: &plan.Placement{}})
@@ -104,7 +104,7 @@ func failed(job *v1alpha1.TrainingJob, uids ...types.UID) *state.Observed {
 // A node that turns every spare away made a pod as fast as the API server could take it.
 func TestASpareThatFailsAgainAndAgainIsMadeAnewEverLater(t *testing.T) {
 	c, clock := refusing()
-	job := builder.Job("j", builder.Workers(1), builder.Spares(v1alpha1.Worker, 1))
+	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
 	next := func(uids ...types.UID) time.Duration {
 		from := c.waitForSpares(failed(job, uids...), clock.Now())
 		wait := from.Sub(clock.Now())

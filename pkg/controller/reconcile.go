@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -22,12 +24,22 @@ const retryConflict = 200 * time.Millisecond
 type Reconciler struct {
 	cluster *cluster.Cluster
 	metrics *metrics
+	// log is told the story of each job, without what controller-runtime adds for a pass.
+	log logr.Logger
 }
 
 // Reconcile passes the job once and says when to look at it again.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	again, err := Pass(ctx, r.cluster, req.NamespacedName, r.metrics.record)
+	again, err := Pass(ctx, r.cluster, req.NamespacedName, r.recorded)
 	return ctrl.Result{RequeueAfter: again}, err
+}
+
+// recorded counts what was written into the status, and tells the log of it.
+func (r *Reconciler) recorded(job *v1alpha1.TrainingJob, p *plan.Plan) {
+	r.metrics.record(job, p)
+	for _, line := range journal.Lines(job, p) {
+		r.log.Info(line.Message, line.Fields()...)
+	}
 }
 
 // Cluster is what a pass needs of the cluster: *cluster.Cluster, or what a simulation puts around it.

@@ -51,13 +51,14 @@ func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options clu
 	r := &Reconciler{
 		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, options),
 		metrics: newMetrics(),
+		log:     mgr.GetLogger(),
 	}
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
-		Watches(&corev1.Pod{}, podEvents()).
+		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}).
-		Owns(&coordinationv1.Lease{}).
+		Watches(&coordinationv1.Lease{}, leaseEvents()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent, RateLimiter: Retries()})
 	if options.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -25,15 +26,23 @@ const (
 	gatherProgress = 250 * time.Millisecond
 	// gatherEnds is how long the event of a pod that is gone can wait for others that end at the same time.
 	gatherEnds = 10 * time.Millisecond
+	// gatherRenewals is how long a renewal of the progress Lease can wait for the next: a program may renew it a thousand times a
+	// second, and each look at a job lists its pods.
+	gatherRenewals = time.Second
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // podEvents asks for a reconcile of the job of a pod, after the time that PodDelay returns.
-func podEvents() handler.EventHandler {
+func podEvents(c *cluster.Cluster) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(nil, e.Object, e.Object, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, nil, e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			if pod, isPod := e.Object.(*corev1.Pod); isPod {
+				c.SawGone(pod)
+			}
+			enqueue(e.Object, nil, e.Object, q)
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			enqueue(e.ObjectOld, e.ObjectNew, e.ObjectNew, q)
 		},
@@ -84,6 +93,29 @@ func podOf(pod *corev1.Pod) state.Pod {
 	}
 	p.Version = ""
 	return p
+}
+
+// leaseEvents asks for a reconcile of the job of a progress Lease, after the time that LeaseDelay returns.
+func leaseEvents() handler.EventHandler {
+	ask := func(was, is, o client.Object, q queue) {
+		if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == v1alpha1.Kind {
+			job := types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}
+			q.AddAfter(reconcile.Request{NamespacedName: job}, LeaseDelay(was, is))
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { ask(nil, e.Object, e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { ask(e.Object, nil, e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { ask(e.ObjectOld, e.ObjectNew, e.ObjectNew, q) },
+	}
+}
+
+// LeaseDelay returns how long the reconcile of the job of a changed progress Lease can wait: not at all if it is new or gone.
+func LeaseDelay(was, is client.Object) time.Duration {
+	if was == nil || is == nil {
+		return 0
+	}
+	return gatherRenewals
 }
 
 // nodeEvents asks for a reconcile of every job that has a pod on a node that comes into trouble, or out of it.

@@ -6,14 +6,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -143,7 +146,43 @@ func TestPodEventsAskForTheJobThatControlsThePod(t *testing.T) {
 	for name, e := range events {
 		t.Run(name, func(t *testing.T) {
 			q := &asked{looks: map[string]time.Duration{}}
-			e.tell(podEvents(), q)
+			e.tell(podEvents(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{Parallel: 1})), q)
+			if diff := cmp.Diff(e.want, q.looks); diff != "" {
+				t.Errorf("looks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A program may renew its Lease as often as it likes: the looks at its job, each of which lists the pods, stay few.
+func TestRenewalsOfALeaseAreGathered(t *testing.T) {
+	lease := func(version string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: "j-progress", Namespace: "team-a", ResourceVersion: version, OwnerReferences: podWith(corev1.PodRunning).OwnerReferences,
+		}}
+	}
+	const renewed = time.Second
+	events := map[string]struct {
+		tell func(handler.EventHandler, queue)
+		want map[string]time.Duration
+	}{
+		"created": {func(h handler.EventHandler, q queue) {
+			h.Create(context.Background(), event.CreateEvent{Object: lease("1")}, q)
+		}, map[string]time.Duration{"team-a/j": atOnce}},
+		"renewed": {func(h handler.EventHandler, q queue) {
+			h.Update(context.Background(), event.UpdateEvent{ObjectOld: lease("1"), ObjectNew: lease("2")}, q)
+		}, map[string]time.Duration{"team-a/j": renewed}},
+		"deleted": {func(h handler.EventHandler, q queue) {
+			h.Delete(context.Background(), event.DeleteEvent{Object: lease("2")}, q)
+		}, map[string]time.Duration{"team-a/j": atOnce}},
+		"nobody's": {func(h handler.EventHandler, q queue) {
+			h.Create(context.Background(), event.CreateEvent{Object: &coordinationv1.Lease{}}, q)
+		}, map[string]time.Duration{}},
+	}
+	for name, e := range events {
+		t.Run(name, func(t *testing.T) {
+			q := &asked{looks: map[string]time.Duration{}}
+			e.tell(leaseEvents(), q)
 			if diff := cmp.Diff(e.want, q.looks); diff != "" {
 				t.Errorf("looks (-want +got):\n%s", diff)
 			}

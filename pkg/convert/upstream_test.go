@@ -7,12 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/convert"
 	"github.com/trainingjob/operator/test/kubeflow"
-	"github.com/trainingjob/operator/test/schema"
 )
 
 // Every example of the two operators becomes a job that the API server takes.
@@ -52,11 +49,7 @@ func example(t *testing.T, file string) {
 		t.Fatalf("no job was found in\n%s", text)
 	}
 	for _, document := range strings.Split(out.String(), "\n---\n") {
-		job := new(v1alpha1.TrainingJob)
-		if err := yaml.UnmarshalStrict([]byte(document), job); err != nil {
-			t.Fatalf("%v in\n%s", err, document)
-		}
-		if err := schema.CheckJob(t.Context(), job); err != nil {
+		if _, err := schema.Job([]byte(document)); err != nil {
 			t.Errorf("%v in\n%s", err, document)
 		}
 	}

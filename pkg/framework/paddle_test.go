@@ -18,6 +18,7 @@ func TestEachReplicaOfAPaddleJobWithServersFindsItselfInTheListsOfAll(t *testing
 		for slot, env := range environmentOf(job) {
 			trainers := strings.Split(env["PADDLE_TRAINER_ENDPOINTS"], ",")
 			own := build.Address(job, slot) + ":36543"
+			found := env["POD_IP"] + ":" + env["PADDLE_PORT"] // without which fleet.init ends
 			switch slot.Role {
 			case v1alpha1.Evaluator:
 				if len(env) != 1 {
@@ -25,11 +26,11 @@ func TestEachReplicaOfAPaddleJobWithServersFindsItselfInTheListsOfAll(t *testing
 				}
 			case v1alpha1.PS:
 				servers := strings.Split(env["PADDLE_PSERVERS_IP_PORT_LIST"], ",")
-				if found := env["POD_IP"] + ":" + env["PADDLE_PORT"]; found != own || !slices.Contains(servers, found) || env["TRAINING_ROLE"] != "PSERVER" {
+				if found != own || !slices.Contains(servers, found) || env["TRAINING_ROLE"] != "PSERVER" {
 					t.Errorf("%s: %s looks for %s among the servers %q", name, slot, found, servers)
 				}
 			default:
-				if id, err := strconv.Atoi(env["PADDLE_TRAINER_ID"]); err != nil || id >= len(trainers) || trainers[id] != own {
+				if id, err := strconv.Atoi(env["PADDLE_TRAINER_ID"]); found != own || err != nil || id >= len(trainers) || trainers[id] != own {
 					t.Errorf("%s: %s of rank %s is not %s among the trainers %q", name, slot, env["PADDLE_TRAINER_ID"], own, trainers)
 				}
 			}

@@ -162,7 +162,7 @@ func TestANodeIsNotToldOfWhatTheProgramDidOnIt(t *testing.T) {
 }
 
 func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 1), builder.Avoided("bad", time.Hour), builder.Avoided("forgiven", 30*second))
+	job := builder.Job("j", builder.Workers(1, builder.Spares(1)), builder.StartedAt(0), builder.Avoided("bad", time.Hour), builder.Avoided("forgiven", 30*second))
 	for what, pods := range map[string][]builder.SnapshotOption{"a replica": nil, "a spare": seen(builder.Running("worker", 0))} {
 		var nodes []string
 		for _, step := range plan.Make(builder.Snapshot(job, pods...)).Steps {

@@ -269,7 +269,9 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 	}
 	steps, placement := make([]Step, 0, len(missing)), placement(s, v)
 	for _, r := range missing {
-		steps = append(steps, CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Placement: placement})
+		// if not all fit, the leader must be among those that do; a gang's minimum sees to that itself
+		isFirst := s.Job.Spec.Elastic != nil && !s.IsGang() && r.Slot == state.Leader(&s.Job.Spec)
+		steps = append(steps, CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, First: isFirst, Placement: placement})
 	}
 	return steps
 }

@@ -19,6 +19,8 @@
 //     Whether it has is read from its own process, never from what was written: see state.Told. The fence counts the old process.
 //     The leader goes first; if it broke it comes last with all new pods, so that no new rank meets a store of the attempt before.
 //   - Only whole-job restarts do: whoever is replaced alone broke, and what broke has no process to start again.
+//   - A pod of a life that the job never had stops the job, which says so, although the pod is somebody else's: it might be the job's
+//     own and its status be old, restored from a backup, and then a second pod of the same rank would write what the first one writes.
 //   - Whoever creates pods of an MPI job asks for its SSH key first, each time: nobody here may read Secrets, so nobody knows
 //     whether it is there. That it is there already is as good as made; one that somebody deleted comes back with the next pod.
 //   - A pod that does not end on a node that is well stalls the job and is named; it is deleted by force only if the user

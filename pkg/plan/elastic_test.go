@@ -80,6 +80,31 @@ func TestParkedWorkers(t *testing.T) {
 	}
 }
 
+// The scheduler gives nodes in the order in which it hears of pods: a job that fits in part must not lack the worker at which the others
+// meet.
+func TestThePodOfTheLeaderOfAnElasticJobIsCreatedFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		job  *v1alpha1.TrainingJob
+		seen []builder.SnapshotOption
+		want []plan.Stage
+	}{
+		"elastic":     {takenOn(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), nil, []plan.Stage{plan.Before, plan.Together, plan.Together}},
+		"not elastic": {takenOn(t, pytorch, builder.Workers(3)), nil, []plan.Stage{plan.Together, plan.Together, plan.Together}},
+		"a gang, of which the minimum is created first": {gangJob(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), []builder.SnapshotOption{ganged()},
+			[]plan.Stage{plan.Together}},
+	} {
+		var got []plan.Stage
+		for _, step := range plan.Make(builder.Snapshot(c.job, c.seen...)).Steps {
+			if _, isPod := step.(plan.CreatePod); isPod {
+				got = append(got, plan.StageOf(step))
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: stages (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestAnElasticJobSaysWhetherAllRun(t *testing.T) {
 	job := takenOn(t, pytorch, builder.Workers(3), builder.Elastic(2, 4))
 	two := seen(builder.Running("worker", 0), builder.Running("worker", 1))

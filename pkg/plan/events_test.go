@@ -32,9 +32,9 @@ func TestEvents(t *testing.T) {
 	suspend.Spec.Suspend = ptr.To(true)
 	resumed := after(t, builder.Snapshot(suspend, runs...))
 	resumed.Spec.Suspend = ptr.To(false)
-	setsRank := builder.Job("j", pytorch, builder.Workers(2), builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) {
+	setsRank := builder.Job("j", pytorch, builder.Workers(2, builder.Template(func(template *corev1.PodTemplateSpec) {
 		template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "WORLD_SIZE", Value: "8"}, {Name: "RANK", Value: "0"}}
-	}))
+	})))
 	cases := []struct {
 		name string
 		job  *v1alpha1.TrainingJob

@@ -32,7 +32,7 @@ func withGPUs(template *corev1.PodTemplateSpec) {
 }
 
 func gangJob(t *testing.T, options ...builder.JobOption) *v1alpha1.TrainingJob {
-	return takenOn(t, append([]builder.JobOption{pytorch, builder.Workers(2), builder.Template(v1alpha1.Worker, withGPUs)}, options...)...)
+	return takenOn(t, append([]builder.JobOption{pytorch, builder.Workers(2, builder.Template(withGPUs))}, options...)...)
 }
 
 func TestAGroupComesBeforeItsPods(t *testing.T) {

@@ -50,7 +50,7 @@ func TestRanksOfASucceededJobEndByThemselves(t *testing.T) {
 // Pods that a restart ends have little left to do; all others have the time that their template gives them.
 func TestGraceOfDeletions(t *testing.T) {
 	own := func(seconds int64) builder.JobOption {
-		return builder.Template(v1alpha1.Worker, func(template *corev1.PodTemplateSpec) { template.Spec.TerminationGracePeriodSeconds = &seconds })
+		return builder.Of(v1alpha1.Worker, builder.Template(func(template *corev1.PodTemplateSpec) { template.Spec.TerminationGracePeriodSeconds = &seconds }))
 	}
 	longer := func(job *v1alpha1.TrainingJob) { job.Spec.Recovery.TerminationGraceSeconds = ptr.To[int32](20) }
 	second1 := builder.Attempt(1)

@@ -61,9 +61,14 @@ func (p Plan) String() string {
 }
 
 // Make returns the plan for a snapshot. For a job that is somebody else's, is being deleted, or was read too long ago
-// to decide anything, it plans nothing.
+// to decide anything, it plans nothing; for one that has a pod of a life that it never had, only to say so.
 func Make(s *state.Snapshot) Plan {
-	if s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero() || s.IsStale() {
+	switch {
+	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
+		return Plan{Status: s.Job.Status}
+	case s.Foreign != "" && !s.IsFinished():
+		return Plan{Status: standStill(s)}
+	case s.IsStale():
 		return Plan{Status: s.Job.Status}
 	}
 	v := policy.Judge(s)

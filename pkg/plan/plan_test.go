@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,6 +133,26 @@ func TestTheStatusNamesTheQueueInForce(t *testing.T) {
 		if got := plan.Make(builder.Snapshot(builder.Job("j", append(options, builder.Workers(1))...))).Status.Queue; got != want {
 			t.Errorf("queue %q, want %q", got, want)
 		}
+	}
+}
+
+// A pod of a life that the job never had keeps the operator from telling which pods are the job's: it must not stand still in silence.
+func TestAJobThatStandsStillForAForeignPodSaysSo(t *testing.T) {
+	foreign := func(o *state.Observed) { o.Foreign = "j-worker-0-a9r0" }
+	running := []builder.SnapshotOption{builder.Running("worker", 0), builder.Failed("worker", 1)}
+	forged := builder.Running("worker", 0, builder.Life(9, 0))
+	job := takenOn(t, builder.Workers(2))
+	got := plan.Make(builder.Snapshot(job, append(running, forged, foreign)...))
+	stalled := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionStalled)
+	if stalled == nil || stalled.Status != "True" || stalled.Reason != v1alpha1.ReasonNameConflict || !strings.Contains(stalled.Message, "kubectl delete pod j-worker-0-a9r0") {
+		t.Fatalf("Stalled is %v", stalled)
+	}
+	if got.Status.Reason != v1alpha1.ReasonNameConflict || got.Status.Message != stalled.Message || len(got.Steps) > 0 || got.Status.Restarts > 0 {
+		t.Errorf("planned %s: %s", got, got.Status.Message)
+	}
+	job.Status = got.Status
+	if again := plan.Make(builder.Snapshot(job, running...)); meta.IsStatusConditionTrue(again.Status.Conditions, v1alpha1.ConditionStalled) || len(again.Restarts) != 1 {
+		t.Errorf("once the pod is deleted: %s", again)
 	}
 }
 

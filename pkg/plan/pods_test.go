@@ -40,7 +40,7 @@ func TestThePlanOfALargeTensorFlowJobIsSmall(t *testing.T) {
 }
 
 func TestABuiltPodHasTheNameThatItsStepSays(t *testing.T) {
-	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 1))
+	job := builder.Job("j", builder.Workers(2, builder.Spares(1)), builder.StartedAt(0))
 	for what, pods := range map[string][]builder.SnapshotOption{
 		"a replica": seen(builder.Running("worker", 0)),
 		"a spare":   seen(builder.Running("worker", 0), builder.Running("worker", 1)),
@@ -150,7 +150,7 @@ func TestASpareIsPlacedAsTheReplicasAre(t *testing.T) {
 			scheduling: &v1alpha1.Scheduling{Topology: &v1alpha1.Topology{Key: "rack", Mode: v1alpha1.TopologyRequired, Tier: ptr.To[int32](1)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := builder.Job("j", builder.Workers(1), builder.Spares(v1alpha1.Worker, 1))
+			job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
 			job.Spec.Scheduling = c.scheduling
 			step := plan.CreatePod{Slot: state.Slot{Role: v1alpha1.Worker}, Spare: true, Placement: &plan.Placement{Gang: c.gang}}
 			pod := plan.Pods(job)(step)

@@ -19,7 +19,7 @@ var noRoom = builder.Unschedulable("no room")
 
 func TestSpares(t *testing.T) {
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
-		return builder.Job("j", append([]builder.JobOption{builder.Workers(2), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 2)}, options...)...)
+		return builder.Job("j", append([]builder.JobOption{builder.Workers(2, builder.Spares(2)), builder.StartedAt(0)}, options...)...)
 	}
 	none := func(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 		worker := job.Spec.ReplicaSpecs[v1alpha1.Worker]
@@ -68,8 +68,8 @@ func TestSpares(t *testing.T) {
 		{"one on a lost node is deleted by force", job(), seen(elsewhere, builder.Running("worker", 1), spare0, spare1, lost0),
 			[]string{"delete by force j-worker-spare-0: a spare is not needed, or makes way"}, 0},
 		{"one that was evicted is replaced", job(), placed(builder.Spare("worker", 0, builder.Rejected("Evicted", "")), spare1), nil, 0},
-		{"fewer are wanted", job(builder.Spares(v1alpha1.Worker, 1)), placed(spare0, spare1), []string{gone("1")}, 0},
-		{"count 0 deletes them", job(builder.Spares(v1alpha1.Worker, 0)), placed(spare0, spare1), []string{gone("0"), gone("1")}, 0},
+		{"fewer are wanted", job(builder.Of(v1alpha1.Worker, builder.Spares(1))), placed(spare0, spare1), []string{gone("1")}, 0},
+		{"count 0 deletes them", job(builder.Of(v1alpha1.Worker, builder.Spares(0))), placed(spare0, spare1), []string{gone("0"), gone("1")}, 0},
 		{"so does a spec without spares", none(job()), placed(spare0, spare1), []string{gone("0"), gone("1")}, 0},
 		{"one that is going is not deleted again", none(job()), placed(leaving0, spare1), []string{gone("1")}, 0},
 		{"a suspended job has none", job(builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)), seen(spare0, leaving0), []string{gone("0")}, 0},
@@ -78,7 +78,7 @@ func TestSpares(t *testing.T) {
 }
 
 func TestAJobResumesOnlyWhenItsSparesAreGone(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 1), builder.Condition(v1alpha1.ConditionSuspended, true, "", 0))
+	job := builder.Job("j", builder.Workers(1, builder.Spares(1)), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionSuspended, true, "", 0))
 	if got := plan.Make(builder.Snapshot(job, builder.Spare("worker", 0, builder.DeletedAt(0)))).Status.Phase; got != v1alpha1.PhaseSuspended {
 		t.Errorf("with a spare that is going the job is %s", got)
 	}
@@ -88,7 +88,7 @@ func TestAJobResumesOnlyWhenItsSparesAreGone(t *testing.T) {
 }
 
 func TestTheStatusCountsSparesThatHoldANode(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 4))
+	job := builder.Job("j", builder.Workers(1, builder.Spares(4)), builder.StartedAt(0))
 	got := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Spare("worker", 0), builder.Spare("worker", 1, builder.DeletedAt(0)),
 		builder.Spare("worker", 2, builder.On("lost")), builder.Spare("worker", 3, builder.On("n")), builder.NodeLost("lost", 0))).Status
 	if n := got.ReplicaStatuses[v1alpha1.Worker].Spares; n != 2 {
@@ -98,7 +98,7 @@ func TestTheStatusCountsSparesThatHoldANode(t *testing.T) {
 
 // A spare that makes way is told with its node; one that is merely not wanted any more is not.
 func TestASpareThatMakesWayIsTold(t *testing.T) {
-	base := []builder.JobOption{builder.Workers(2), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 1)}
+	base := []builder.JobOption{builder.Workers(2, builder.Spares(1)), builder.StartedAt(0)}
 	spare, waits := builder.Spare("worker", 0, builder.On("gpu-7")), builder.Pending("worker", 1, noRoom)
 	events := func(job *v1alpha1.TrainingJob, pods ...builder.SnapshotOption) []plan.Event {
 		isUsed := func(e plan.Event) bool { return e.Reason != v1alpha1.EventSpareUsed }
@@ -113,7 +113,7 @@ func TestASpareThatMakesWayIsTold(t *testing.T) {
 		{"it makes way", events(builder.Job("j", base...), spare, waits), []plan.Event{{Type: normal, Reason: "SpareUsed", Action: "j-worker-spare-0",
 			Message: "j-worker-spare-0 makes way on gpu-7 for a replica that fits nowhere else."}}},
 		{"once", events(builder.Job("j", base...), builder.Spare("worker", 0, builder.DeletedAt(0)), waits), nil},
-		{"fewer are wanted", events(builder.Job("j", append(base, builder.Spares(v1alpha1.Worker, 0))...), spare, builder.Running("worker", 1)), nil},
+		{"fewer are wanted", events(builder.Job("j", append(base, builder.Of(v1alpha1.Worker, builder.Spares(0)))...), spare, builder.Running("worker", 1)), nil},
 		{"the job is suspended", events(builder.Job("j", suspended...), spare, waits), nil},
 		{"the job has finished", events(builder.Job("j", append(base, finished(v1alpha1.ReasonLeaderSucceeded))...), spare, waits), nil},
 	}
@@ -128,7 +128,7 @@ func TestASpareThatMakesWayIsTold(t *testing.T) {
 
 // The job goes on without the spares that it is refused, so only an Event says why there are none: once for each reason.
 func TestRefusedSparesAreTold(t *testing.T) {
-	base := []builder.JobOption{builder.Workers(1), builder.StartedAt(0), builder.Spares(v1alpha1.Worker, 1)}
+	base := []builder.JobOption{builder.Workers(1, builder.Spares(1)), builder.StartedAt(0)}
 	running := builder.Running("worker", 0)
 	refused := func(retry int) builder.SnapshotOption {
 		return builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", time.Duration(retry)*second)
@@ -160,7 +160,7 @@ func TestRefusedSparesAreTold(t *testing.T) {
 
 // A spare was refused, and then a replica is lost: the job makes it anew and says nothing of the spare.
 func TestARefusedSpareNeverStallsTheJob(t *testing.T) {
-	job := underWay(t, takenOn(t, builder.Workers(2), builder.Spares(v1alpha1.Worker, 1)), builder.Running("worker", 0), builder.Running("worker", 1))
+	job := underWay(t, takenOn(t, builder.Workers(2, builder.Spares(1))), builder.Running("worker", 0), builder.Running("worker", 1))
 	status := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 90*second))).Status
 	if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) {
 		t.Errorf("the job is stalled: %s", status.Message)

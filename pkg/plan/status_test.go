@@ -161,7 +161,7 @@ func TestAnIncidentIsWrittenInOneStatus(t *testing.T) {
 		{"in a collective it forgets what succeeded too", []builder.JobOption{pytorch},
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Succeeded("worker", 2)),
 			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "", "", "Job", "", "", 60 * second}},
-		{"otherwise what has succeeded never runs again", []builder.JobOption{builder.Scope(v1alpha1.ScopeJob, v1alpha1.Worker)},
+		{"otherwise what has succeeded never runs again", []builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeJob))},
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Succeeded("worker", 2)),
 			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "2", "", "Job", "", "", 60 * second}},
 		{"replacing a replica gives it another life and leaves the others", nil,
@@ -170,7 +170,7 @@ func TestAnIncidentIsWrittenInOneStatus(t *testing.T) {
 		{"a lost replica is replaced at once and not charged", nil,
 			seen(builder.Running("worker", 0), builder.Deleted("worker", 1), builder.Running("worker", 2)),
 			counted{v1alpha1.PhaseRunning, 0, 1, 0, 0, 1, "0,2", "", "1:1", "Replica", "1:1", at("1", 60*second), 0}},
-		{"replacing a role counts once", []builder.JobOption{builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
+		{"replacing a role counts once", []builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeRole))},
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1))),
 			counted{v1alpha1.PhaseRunning, 0, 1, 1, 0, 1, "", "", "0-2:1", "Role", "0-2:1", at("0-2", 60*second), 0}},
 		{"two replicas at once count twice", nil,
@@ -294,7 +294,7 @@ func TestTheStatusStaysSmall(t *testing.T) {
 
 func TestMessagesFitTheirFields(t *testing.T) {
 	long := strings.Repeat("世", 5000)
-	job := takenOn(t, builder.Workers(2), builder.Policy(v1alpha1.RestartNever, v1alpha1.Worker))
+	job := takenOn(t, builder.Workers(2, builder.Policy(v1alpha1.RestartNever)))
 	for name, pods := range map[string][]builder.SnapshotOption{
 		"unschedulable":   seen(builder.Pending("worker", 0, builder.Unschedulable(long))),
 		"image":           seen(builder.Pending("worker", 0, builder.Waiting("ImagePullBackOff", long))),

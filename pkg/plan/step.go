@@ -31,7 +31,8 @@ type Stage int
 
 // The stages.
 const (
-	// Before: what the pods need to find each other and to be a gang, one step after the other.
+	// Before: what the pods need to find each other and to be a gang, and the pod without which the others could do nothing, one step
+	// after the other.
 	Before Stage = iota
 	// Together: what concerns the replicas, in parallel.
 	Together
@@ -45,8 +46,11 @@ func StageOf(step Step) Stage {
 	case CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup:
 		return Before
 	case CreatePod:
-		if step.Spare {
+		switch {
+		case step.Spare:
 			return After
+		case step.First:
+			return Before
 		}
 	}
 	return Together
@@ -88,10 +92,12 @@ type FencePod struct {
 // CreatePod creates the pod of one life of a slot, or the role's Index-th spare. Pods builds it when it is written: all pods
 // of a large job at once take gigabytes.
 type CreatePod struct {
-	Name      string
-	Slot      state.Slot
-	Life      state.Life
-	Spare     bool
+	Name  string
+	Slot  state.Slot
+	Life  state.Life
+	Spare bool
+	// First says that the pod is created before the others are: the scheduler then gives it a node first.
+	First     bool
 	Placement *Placement
 }
 

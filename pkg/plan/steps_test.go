@@ -177,7 +177,7 @@ func TestAPlanThatChangesLivesCarriesNoSteps(t *testing.T) {
 	cases := []stepCase{
 		{name: "a whole-job restart", job: builder.Job("j", append(base, pytorch)...), pods: seen(builder.Failed("worker", 1, builder.Exit(1)))},
 		{name: "a replaced replica", job: builder.Job("j", base...), pods: seen(builder.Failed("worker", 1, builder.Exit(1)))},
-		{name: "a replaced role", job: builder.Job("j", append(base, builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker))...), pods: seen(builder.Failed("worker", 1, builder.Exit(1)))},
+		{name: "a replaced role", job: builder.Job("j", append(base, builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeRole)))...), pods: seen(builder.Failed("worker", 1, builder.Exit(1)))},
 		{name: "a suspension", job: builder.Job("j", append(base, builder.Suspended())...), pods: seen(builder.Running("worker", 0))},
 		{name: "a resumption", job: builder.Job("j", append(base, suspended)...), pods: nil},
 		{name: "success", job: builder.Job("j", base...), pods: seen(builder.Succeeded("worker", 0), builder.Running("worker", 1))},

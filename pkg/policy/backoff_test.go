@@ -84,7 +84,7 @@ func TestBackOffIsOfWhatIsRestarted(t *testing.T) {
 		{"restarts of the whole job in a row do not hold back a replica", []builder.JobOption{inARow(7)}, []time.Duration{0, 0}},
 		{"nor do a replica's the whole job", []builder.JobOption{pytorch, slotInARow(4, 50*second)}, []time.Duration{0}},
 		{"of a role that is restarted as one all wait as long as the worst of it",
-			[]builder.JobOption{builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker), slotInARow(4, 50*second)}, []time.Duration{40}},
+			[]builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeRole)), slotInARow(4, 50*second)}, []time.Duration{40}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

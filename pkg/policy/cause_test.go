@@ -27,7 +27,7 @@ func TestExitCodes(t *testing.T) {
 		v1alpha1.RestartExitCode:  ".  F   F   F   F   F   F   r   r   r   F   r   F",
 	}
 	for restartPolicy, row := range want {
-		job := builder.Job("j", builder.Workers(2), builder.Policy(restartPolicy, v1alpha1.Worker))
+		job := builder.Job("j", builder.Workers(2, builder.Policy(restartPolicy)))
 		var got []string
 		for _, code := range exitCodes {
 			got = append(got, outcome(job, code))
@@ -65,7 +65,7 @@ func TestCauses(t *testing.T) {
 			Name: "logs", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
 	})
 	policyOf := func(p v1alpha1.RestartPolicy) *v1alpha1.TrainingJob {
-		return builder.Job("j", builder.Workers(2), builder.Policy(p, v1alpha1.Worker))
+		return builder.Job("j", builder.Workers(2, builder.Policy(p)))
 	}
 	check(t, []judgeCase{
 		{"out of memory is the job's own failure, with a budget of its own", job,

@@ -18,6 +18,8 @@
 // Whether a replica is broken, runs or needs a node is not asked here: its row in the snapshot says so (state.Replica).
 //
 // Decisions, newest first:
+//   - If the worker at which an elastic collective meets fits nowhere, another one is parked for it: pods are created at once and get
+//     nodes in any order, and the others would hold theirs for nothing.
 //   - An exit that no budget is left for fails the job at once, although its node's peer may be lost and not known to be for a minute:
 //     a rank that is silent because its node is gone looks like one that waits for its peers, and every job that fails for good would
 //     be told so a minute late.

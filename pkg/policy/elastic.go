@@ -30,15 +30,51 @@ func fit(s *state.Snapshot) (park, unpark []state.Slot, wake time.Time) {
 		park = append(park, r.Slot)
 		canMiss--
 	}
-	workers := s.Memory[v1alpha1.Worker]
-	if len(park) > 0 || len(parked) == 0 || workers.ParkedTime == nil || workers.Succeeded.Len() > 0 {
+	leader := s.Replica(state.Leader(&s.Job.Spec))
+	switch {
+	case len(park) > 0:
 		return park, nil, wake
+	case leader != nil && isMetAt(&s.Job.Spec, leader.Slot) && leader.FitsNowhere():
+		return makeWay(s, leader, patience, canMiss)
+	default:
+		unpark, due := tryAgain(s, parked)
+		return nil, unpark, state.Earliest(wake, due)
 	}
-	due := workers.ParkedTime.Add(time.Duration(ptr.Deref(elastic.GrowAfterSeconds, v1alpha1.DefaultGrowAfterSeconds)) * time.Second)
+}
+
+// tryAgain returns the parked workers if it is time to try them again, else when that will be; zero for never.
+func tryAgain(s *state.Snapshot, parked []state.Slot) (unpark []state.Slot, wake time.Time) {
+	workers := s.Memory[v1alpha1.Worker]
+	if len(parked) == 0 || workers.ParkedTime == nil || workers.Succeeded.Len() > 0 {
+		return nil, time.Time{}
+	}
+	due := workers.ParkedTime.Add(time.Duration(ptr.Deref(s.Job.Spec.Elastic.GrowAfterSeconds, v1alpha1.DefaultGrowAfterSeconds)) * time.Second)
 	if s.Now.Before(due) {
-		return nil, nil, state.Earliest(wake, due)
+		return nil, due
 	}
-	return nil, parked, wake
+	return parked, time.Time{}
+}
+
+// makeWay returns the worker that is parked for the one at which the others meet, which has fitted nowhere for long: without it the
+// others hold their nodes for nothing. It is the last one that has a node. One at a time makes way, as its room may be enough.
+func makeWay(s *state.Snapshot, leader *state.Replica, patience time.Duration, canMiss int) (park, unpark []state.Slot, wake time.Time) {
+	var last *state.Replica
+	for r := range s.Replicas() {
+		if r.Slot.Role == v1alpha1.Worker && r.NeedsPod() && r.HasNode() {
+			last = r
+		}
+	}
+	if last == nil || canMiss <= 0 {
+		return nil, nil, time.Time{}
+	}
+	since := leader.Pod.Waiting.Time
+	if parked := s.Memory[v1alpha1.Worker].ParkedTime; parked != nil {
+		since = state.Latest(since, parked.Time)
+	}
+	if due := since.Add(patience); s.Now.Before(due) {
+		return nil, nil, due
+	}
+	return []state.Slot{last.Slot}, nil, time.Time{}
 }
 
 func parkedSlots(s *state.Snapshot) []state.Slot {

@@ -47,6 +47,10 @@ func TestFit(t *testing.T) {
 	waits := func(index int, since time.Duration) builder.SnapshotOption {
 		return builder.Pending("worker", index, builder.UnschedulableSince(since, "no room"))
 	}
+	runs := func(index int) builder.SnapshotOption { return builder.Running("worker", index) }
+	endpoint := func(job *v1alpha1.TrainingJob) {
+		job.Spec.Elastic.Rendezvous = &v1alpha1.Rendezvous{Endpoint: "etcd:2379"}
+	}
 	at := func(now time.Duration, options ...builder.SnapshotOption) []builder.SnapshotOption {
 		return append(options, builder.Now(now))
 	}
@@ -66,6 +70,11 @@ func TestFit(t *testing.T) {
 		{"those parked before count", job(3, parked("3", "", hour)), at(hour, waits(1, 0)), fits{Wake: hour + 600*second}},
 		{"never all when minReplicas is all", job(4), at(hour, waits(1, 0)), fits{}},
 		{"never the leader", job(1), at(hour, waits(0, 0)), fits{}},
+		{"another makes way for the leader, that has a node", job(1), at(310*second, waits(0, 10*second), runs(1), runs(2)), fits{Park: []string{"worker-2"}}},
+		{"and not before", job(1), at(309*second, waits(0, 10*second), runs(1), runs(2)), fits{Wake: 310 * second}},
+		{"one after the other", job(1, patience, parked("2", "", 25*second)), at(30*second, waits(0, 0), runs(1)), fits{Wake: 45 * second}},
+		{"nobody if all are needed", job(4), at(hour, waits(0, 0), runs(1), runs(2), runs(3)), fits{}},
+		{"nobody for a leader at which they do not meet", job(1, endpoint), at(hour, waits(0, 0), runs(1)), fits{}},
 		{"worker 0 is nobody special beside a master", job(1, builder.Leader(v1alpha1.Master)), at(hour, waits(0, 0)), fits{Park: []string{"worker-0"}}},
 		{"nobody but workers", job(1, builder.Evaluators(1)), at(hour, builder.Pending("evaluator", 0, builder.Unschedulable("no room"))), fits{}},
 		{"not a worker that is starting", job(2), at(hour, builder.Pending("worker", 2, builder.Waiting("ImagePullBackOff", ""))), fits{}},

@@ -36,15 +36,16 @@ var explains = []v1alpha1.Cause{
 // broken returns the restart that a broken replica asks for.
 func broken(s *state.Snapshot, r *state.Replica) Incident {
 	scope := scopeOf(&s.Job.Spec, r.Slot)
-	if r.Pod == nil {
+	p := cmp.Or(r.Pod, r.Last)
+	if p == nil {
 		f := failureAt(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
 		f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life)
 		return newIncident(s, f, scope, nil)
 	}
-	if wasRejected(r.Pod) { // it never ran, so nobody else has lost anything
+	if wasRejected(p) { // it never ran, so nobody else has lost anything
 		scope = v1alpha1.ScopeReplica
 	}
-	return newIncident(s, failureOf(s, r.Pod), scope, r.Pod)
+	return newIncident(s, failureOf(s, p), scope, p)
 }
 
 // failureOf returns what a pod says of its failure.

@@ -51,6 +51,11 @@ var losses = []struct {
 		"Deleted", "was deleted (Deleted)"},
 	{"it ends in the second in which it is deleted", seen(builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(20*second))),
 		"Deleted", "was deleted (Deleted)"},
+	{"it is deleted by force and gone at once", seen(builder.SeenGone("worker", 1, builder.On(node1))), "Deleted", "was deleted (Deleted)"},
+	{"the kubelet ends it with its node and it is gone at once", seen(builder.SeenGone("worker", 1, builder.Disrupted("TerminationByKubelet", 29*second))),
+		"TerminationByKubelet", "was ended by its node (TerminationByKubelet: Taken away.)"},
+	{"its node is out of service and it is gone at once", seen(builder.SeenGone("worker", 1, builder.On(node1), builder.Disrupted("DeletionByPodGC", 29*second)),
+		builder.NodeTainted(node1, "node.kubernetes.io/out-of-service", 30*second)), "NodeTainted", "lost its node (NodeTainted: tainted node.kubernetes.io/out-of-service)"},
 	{"it is gone without a trace", seen(builder.Gone("worker", 1)), "Vanished", "was lost (Vanished: its pod is gone without a trace)"},
 }
 
@@ -58,7 +63,7 @@ var losses = []struct {
 func TestAPodThatWasLostIsRestartedUnderEveryPolicyAndNotCharged(t *testing.T) {
 	for _, loss := range losses {
 		for _, p := range []v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode} {
-			job := builder.Job("j", builder.Workers(2), builder.Policy(p, v1alpha1.Worker), builder.MaxRestarts(0))
+			job := builder.Job("j", builder.Workers(2, builder.Policy(p)), builder.MaxRestarts(0))
 			got := judge(builder.Snapshot(job, append(loss.seen, builder.Running("worker", 0))...))
 			if diff := cmp.Diff(lost(0, "worker-1 Infrastructure Replica free"), got); diff != "" {
 				t.Errorf("%s, restartPolicy %s (-want +got):\n%s", loss.name, p, diff)
@@ -106,7 +111,7 @@ func TestOwnFailures(t *testing.T) {
 	for restartPolicy, row := range want {
 		var got []string
 		for _, way := range ways {
-			job := builder.Job("j", builder.Workers(2), builder.Policy(restartPolicy, v1alpha1.Worker))
+			job := builder.Job("j", builder.Workers(2, builder.Policy(restartPolicy)))
 			v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), way.pod))
 			switch v.Ruling {
 			case policy.Fail:

@@ -78,7 +78,7 @@ func TestRestartScopeOverridesEveryDefault(t *testing.T) {
 	for _, framework := range []v1alpha1.Framework{v1alpha1.TensorFlow, v1alpha1.PyTorch, v1alpha1.JAX, v1alpha1.Custom} {
 		for _, scope := range []v1alpha1.RestartScope{v1alpha1.ScopeReplica, v1alpha1.ScopeRole, v1alpha1.ScopeJob} {
 			job := builder.Job("j", builder.Framework(framework), builder.Workers(2), builder.PS(1), builder.Evaluators(1),
-				builder.Leader(v1alpha1.Launcher), builder.Scope(scope, v1alpha1.Worker, v1alpha1.PS, v1alpha1.Evaluator, v1alpha1.Launcher))
+				builder.Leader(v1alpha1.Launcher), builder.EveryRole(builder.Scope(scope)))
 			for _, role := range []string{"worker", "ps", "evaluator", "launcher"} {
 				if got := scopeWhenFailing(t, job, role, 0); got != scope {
 					t.Errorf("restartScope %s of %s in %s is taken for %s", scope, role, framework, got)
@@ -90,9 +90,9 @@ func TestRestartScopeOverridesEveryDefault(t *testing.T) {
 
 func TestOneIncident(t *testing.T) {
 	custom := builder.Job("j", builder.Workers(3), builder.PS(2))
-	byRole := builder.Job("j", builder.Workers(3), builder.PS(1), builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker))
+	byRole := builder.Job("j", builder.Workers(3, builder.Scope(v1alpha1.ScopeRole)), builder.PS(1))
 	collective := builder.Job("j", pytorch, builder.Workers(3))
-	exits := builder.Job("j", pytorch, builder.Workers(3), builder.Policy(v1alpha1.RestartExitCode, v1alpha1.Worker))
+	exits := builder.Job("j", pytorch, builder.Workers(3, builder.Policy(v1alpha1.RestartExitCode)))
 	failed := func(role string, index int, code int32, at int) builder.SnapshotOption {
 		return builder.Failed(role, index, builder.Exit(code), builder.At(time.Duration(30+at)*second))
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 func TestSucceeded(t *testing.T) {
-	always := func(roles ...v1alpha1.Role) builder.JobOption {
-		return builder.Policy(v1alpha1.RestartAlways, roles...)
+	always := func(role v1alpha1.Role) builder.JobOption {
+		return builder.Of(role, builder.Policy(v1alpha1.RestartAlways))
 	}
 	remembered := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "0"})
 	check(t, []judgeCase{

@@ -15,6 +15,11 @@ type Observed struct {
 	// Former are the pods of an earlier job of the same name that are not gone yet: they hold the names of the job's own. Their
 	// Slot and Life say nothing.
 	Former []Pod
+	// Foreign is the pod of a life that the job never had, as the API server confirms: somebody else made it in the job's name. It is
+	// empty if there is none.
+	Foreign string
+	// Gone are the last versions of pods that ran and are gone, as far as this process has seen them go.
+	Gone []Pod
 	// HasService says whether the job's headless Service exists.
 	HasService bool
 	// Refusal is why the API server would not take a child of the job, spares aside; nil if it took all of them.

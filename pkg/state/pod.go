@@ -138,6 +138,20 @@ func SpareOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	return p, true
 }
 
+// GonePodOf returns what the operator knows of a pod of the named job that is gone, by its last version: it was deleted, and as
+// nobody has seen it end, it ran until then. ok is false for one that never ran, or whose name is not one that the operator gives.
+func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
+	p, ok = PodOf(job, pod)
+	if !ok || !p.HasStarted() {
+		return Pod{}, false
+	}
+	p.Phase = corev1.PodRunning
+	if p.Deleted.IsZero() {
+		p.Deleted = now
+	}
+	return p, true
+}
+
 // FormerPodOf returns what the operator knows of a pod of a job that is gone, whatever place it had there.
 func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 

@@ -145,7 +145,7 @@ func TestPodOf(t *testing.T) {
 		{"all containers are being restarted because of one", corev1.PodRunning,
 			[]builder.PodOption{builder.Flagged("AllContainersRestarting"), containers(ended("a", 137, 3*second), ended("b", 7, 3*second))},
 			state.Pod{Node: "n", Conditions: []string{"AllContainersRestarting"}}},
-		{"words that a status cannot hold", corev1.PodPending, []builder.PodOption{builder.Waiting("pulling image 20%", "\x1b[31mslow\n")},
+		{"words that a status cannot hold", corev1.PodPending, []builder.PodOption{builder.Waiting("pulling image 20%", "\x1b[31mslow\u202e\n")},
 			state.Pod{Node: "node-1", Waiting: state.Trouble{Reason: "Other", Message: "pulling image 20%: [31mslow"}}},
 		{"a reason that is too long for a status", corev1.PodFailed, []builder.PodOption{builder.Rejected(strings.Repeat("R", 200), "")},
 			state.Pod{Node: "n", Rejected: state.Trouble{Reason: "Other", Message: strings.Repeat("R", 200)}}},

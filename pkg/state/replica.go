@@ -14,6 +14,8 @@ type Replica struct {
 	Life Life
 	// Pod is the pod of the present life; nil if there is none.
 	Pod *Pod
+	// Last is the last version that was seen of the pod of a replica that has Vanished; nil if none was.
+	Last *Pod
 	// Condition says how the replica is.
 	Condition Condition
 	// FormerCanAct is whether a pod of a former life can still act: the present life begins after it.

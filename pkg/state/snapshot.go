@@ -68,6 +68,12 @@ func (s *Snapshot) addReplicas() {
 	for i := range s.replicas {
 		s.replicas[i].Condition = s.conditionOf(&s.replicas[i])
 	}
+	for i := range s.Gone {
+		p := &s.Gone[i]
+		if r := s.Replica(p.Slot); r != nil && r.Condition == Vanished && r.Life == p.Life {
+			r.Last = p
+		}
+	}
 }
 
 // Replicas returns the job's replicas in the order of their ranks.

@@ -27,10 +27,11 @@ func trouble(reason, message string, at time.Time) Trouble {
 	return Trouble{Reason: reason, Message: message, Time: at}
 }
 
-// printable returns the text with blanks for its control characters, and none at its ends.
+// printable returns the text with blanks for its control characters and for those that turn the direction of writing, which make a line
+// read otherwise than it is; and with none at its ends.
 func printable(text string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return ' '
 		}
 		return r

@@ -17,14 +17,11 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // nobody is a spec.managedBy that keeps the operator's hands off.
@@ -37,7 +34,6 @@ const fieldOwner = "api-test"
 var (
 	config *rest.Config
 	admin  client.Client
-	scheme = runtime.NewScheme()
 )
 
 func TestMain(m *testing.M) {
@@ -55,13 +51,8 @@ func connect() error {
 		return errors.New("these tests need a cluster, and KUBECONFIG is not set: run make test, or make e2e KUBECONFIG=")
 	}
 	var err error
-	if config, err = clientcmd.BuildConfigFromFlags("", path); err != nil {
+	if config, err = testbed.Config(path, "trainingjob-api"); err != nil {
 		return err
-	}
-	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
 	}
 	admin, err = connectAs("")
 	return err
@@ -70,9 +61,8 @@ func connect() error {
 // connectAs returns a client of user, or of the administrator if user is empty.
 func connectAs(user string) (client.Client, error) {
 	own := rest.CopyConfig(config)
-	own.QPS = -1
 	own.Impersonate.UserName = user
-	c, err := client.New(own, client.Options{Scheme: scheme})
+	c, err := client.New(own, client.Options{Scheme: testbed.Scheme})
 	if err != nil {
 		return nil, err
 	}

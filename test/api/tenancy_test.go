@@ -7,7 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -19,9 +19,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // The namespaces of overlays/single-namespace: the operator's own and the team's.
@@ -73,23 +73,18 @@ func TestTheOperatorOfOneNamespaceLeadsAndGetsReadyWithTheseRights(t *testing.T)
 	expectPodsIn(t, user, map[string]bool{team: true, own: false, "default": false})
 
 	health := freeAddress(t)
-	ctx, stop := context.WithCancel(t.Context())
-	process := exec.CommandContext(ctx, "../../bin/operator", "--kubeconfig", kubeconfigOf(t, user), "--namespace", team, "--watch-nodes=false",
-		"--leader-elect", "--leader-election-namespace", own, "--metrics-bind-address=0", "--health-probe-bind-address", health)
-	process.Stderr = t.Output()
-	if err := process.Start(); err != nil {
-		t.Fatalf("%v: run make build first", err)
+	operator, err := testbed.StartOperator("../../bin/operator", kubeconfigOf(t, user), team, t.Output(), "--watch-nodes=false",
+		"--leader-elect", "--leader-election-namespace", own, "--health-probe-bind-address", health)
+	if err != nil {
+		t.Fatal(err)
 	}
-	defer func() {
-		stop()
-		_ = process.Wait() // it was killed
-	}()
+	defer operator.Kill()
 	isReady := func(ctx context.Context) (bool, error) {
 		var lease coordinationv1.Lease
 		err := admin.Get(ctx, client.ObjectKey{Namespace: own, Name: operatorName}, &lease)
 		return err == nil && lease.Spec.HolderIdentity != nil && answers(ctx, "http://"+health+"/readyz"), nil
 	}
-	if err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 30*time.Second, true, isReady); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 30*time.Second, true, isReady); err != nil {
 		t.Errorf("the operator did not get ready: %v", err)
 	}
 }
@@ -113,17 +108,8 @@ func expectPodsIn(t *testing.T, user string, want map[string]bool) {
 // kubeconfigOf returns the path of a kubeconfig with which the API server takes its user for another one.
 func kubeconfigOf(t *testing.T, user string) string {
 	t.Helper()
-	access := &clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"lab": {Server: config.Host, CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData}},
-		Contexts:       map[string]*clientcmdapi.Context{"lab": {Cluster: "lab", AuthInfo: "lab"}},
-		CurrentContext: "lab",
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{"lab": {
-			Token: config.BearerToken, ClientCertificate: config.CertFile, ClientCertificateData: config.CertData,
-			ClientKey: config.KeyFile, ClientKeyData: config.KeyData, Impersonate: user,
-		}},
-	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*access, path); err != nil {
+	if err := testbed.WriteKubeconfigAs(path, os.Getenv("KUBECONFIG"), user); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 )
 
 // gangShapes are the gangs whose time until all run is measured.
@@ -85,7 +86,7 @@ func (b *bench) crowd(ctx context.Context, scheduler v1alpha1.Gang) error {
 	err := eachJob(s, func(i int) error {
 		job := b.gang(scheduler, i, s)
 		worker := job.Spec.ReplicaSpecs[v1alpha1.Worker]
-		worker.Template.Annotations = map[string]string{"lab.trainingjob.dev/run-for": "1s"}
+		worker.Template.Annotations = map[string]string{builder.LabPrefix + "run-for": "1s"}
 		worker.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
 		job.Spec.ReplicaSpecs[v1alpha1.Worker] = worker
 		return b.client.Create(ctx, job)

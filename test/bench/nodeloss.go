@@ -2,21 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/testbed"
 )
-
-// dead is the lab's annotation that stops a fake node's heartbeat. The pods on it then never end.
-const dead = "lab.trainingjob.dev/dead"
 
 // nodeLoss takes the heartbeat of a fake node away and measures how long a collective takes until all its ranks run again.
 func (b *bench) nodeLoss(ctx context.Context) error {
@@ -28,7 +24,7 @@ func (b *bench) nodeLoss(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, fake := node.Annotations["kwok.x-k8s.io/node"]; !fake {
+	if !testbed.IsFake(node) {
 		fmt.Println("Node loss: not measured, the nodes are not the lab's")
 		return b.cleanUp(ctx, maker{kinds: []client.Object{&v1alpha1.TrainingJob{}}})
 	}
@@ -38,7 +34,7 @@ func (b *bench) nodeLoss(ctx context.Context) error {
 	}
 	defer running.Stop()
 	begin := time.Now()
-	if err := b.annotate(ctx, node, `"true"`); err != nil {
+	if err := testbed.Tell(ctx, b.client, node.DeepCopy(), testbed.Annotations{"dead": "true"}); err != nil {
 		return err
 	}
 	notReady, err := b.awaitNotReady(ctx, node.Name)
@@ -50,7 +46,7 @@ func (b *bench) nodeLoss(ctx context.Context) error {
 	}
 	fmt.Printf("A node lost under %d ranks, its pods never end, default settings:\n  %.1f s from the last heartbeat to NotReady (Kubernetes), %.1f s from there until all ranks run\n\n",
 		b.workers, notReady.Sub(begin).Seconds(), time.Since(notReady).Seconds())
-	if err := b.annotate(ctx, node, "null"); err != nil {
+	if err := testbed.Tell(ctx, b.client, node.DeepCopy(), testbed.Annotations{"dead": nil}); err != nil {
 		return err
 	}
 	return b.cleanUp(ctx, maker{kinds: []client.Object{&v1alpha1.TrainingJob{}}})
@@ -68,11 +64,6 @@ func (b *bench) nodeOf(ctx context.Context, podName string) (*corev1.Node, error
 	return node, nil
 }
 
-func (b *bench) annotate(ctx context.Context, node *corev1.Node, value string) error {
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, dead, value)
-	return b.client.Patch(ctx, node.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
-}
-
 // awaitNotReady returns when the node was first seen not to be ready.
 func (b *bench) awaitNotReady(ctx context.Context, name string) (time.Time, error) {
 	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
@@ -80,12 +71,7 @@ func (b *bench) awaitNotReady(ctx context.Context, name string) (time.Time, erro
 		if err := b.client.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
 			return false, err
 		}
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady {
-				return c.Status != corev1.ConditionTrue, nil
-			}
-		}
-		return false, errors.New("the node has no condition Ready")
+		return !testbed.IsReady(&node), nil
 	})
 	return time.Now(), err
 }

@@ -24,7 +24,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 		}
 		for _, some := range []JobOption{
 			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
-			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Spares(v1alpha1.Worker, 2), Clean(v1alpha1.CleanAll),
+			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Of(v1alpha1.Worker, Spares(2)), Clean(v1alpha1.CleanAll),
 			Gang(v1alpha1.GangNative), MinAvailable(2), SchedulingTimeout(100),
 		} {
 			if rapid.IntRange(0, 3).Draw(t, "has it") == 0 {
@@ -36,8 +36,9 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 			elastic.ShrinkAfterSeconds, elastic.GrowAfterSeconds = ptr.To[int32](20), ptr.To[int32](60)
 		}
 		for role := range job.Spec.ReplicaSpecs {
-			Policy(rapid.SampledFrom([]v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode}).Draw(t, "policy"), role)(job)
-			Scope(rapid.SampledFrom([]v1alpha1.RestartScope{"", "", v1alpha1.ScopeReplica, v1alpha1.ScopeRole, v1alpha1.ScopeJob}).Draw(t, "scope"), role)(job)
+			policy := Policy(rapid.SampledFrom([]v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode}).Draw(t, "policy"))
+			scope := Scope(rapid.SampledFrom([]v1alpha1.RestartScope{"", "", v1alpha1.ScopeReplica, v1alpha1.ScopeRole, v1alpha1.ScopeJob}).Draw(t, "scope"))
+			Of(role, policy, scope)(job)
 		}
 		return job
 	})

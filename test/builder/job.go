@@ -33,9 +33,6 @@ func Job(name string, options ...JobOption) *v1alpha1.TrainingJob {
 	return job
 }
 
-// LabPrefix is the prefix of the annotations by which a pod tells the lab's fake nodes what becomes of it.
-const LabPrefix = "lab.trainingjob.dev/"
-
 // Submitted returns a job as a user submits it to a real API server, without defaults.
 func Submitted(name string, framework v1alpha1.Framework, options ...JobOption) *v1alpha1.TrainingJob {
 	job := &v1alpha1.TrainingJob{
@@ -89,56 +86,52 @@ func Framework(f v1alpha1.Framework) JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.Framework = f }
 }
 
-// Replicas gives the job n replicas of a role, each with one container named main.
-func Replicas(role v1alpha1.Role, n int) JobOption {
-	return edit(role, func(replicas *v1alpha1.ReplicaSpec) {
+// Replicas gives the job n replicas of a role, each with one container named main, and changes them.
+func Replicas(role v1alpha1.Role, n int, options ...ReplicaOption) JobOption {
+	count := func(replicas *v1alpha1.ReplicaSpec) {
 		replicas.Replicas = ptr.To(int32(n))
 		if len(replicas.Template.Spec.Containers) == 0 {
 			replicas.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "train"}}
 		}
-	})
+	}
+	return Of(role, append([]ReplicaOption{count}, options...)...)
 }
 
 // Workers gives the job n workers.
-func Workers(n int) JobOption { return Replicas(v1alpha1.Worker, n) }
+func Workers(n int, options ...ReplicaOption) JobOption {
+	return Replicas(v1alpha1.Worker, n, options...)
+}
 
 // PS gives the job n parameter servers.
-func PS(n int) JobOption { return Replicas(v1alpha1.PS, n) }
+func PS(n int, options ...ReplicaOption) JobOption { return Replicas(v1alpha1.PS, n, options...) }
 
 // Evaluators gives the job n evaluators.
-func Evaluators(n int) JobOption { return Replicas(v1alpha1.Evaluator, n) }
+func Evaluators(n int, options ...ReplicaOption) JobOption {
+	return Replicas(v1alpha1.Evaluator, n, options...)
+}
 
 // Leader gives the job a Chief, Master or Launcher.
-func Leader(role v1alpha1.Role) JobOption { return Replicas(role, 1) }
-
-// Policy sets the restart policy of the roles.
-func Policy(policy v1alpha1.RestartPolicy, roles ...v1alpha1.Role) JobOption {
-	return func(job *v1alpha1.TrainingJob) {
-		for _, role := range roles {
-			edit(role, func(replicas *v1alpha1.ReplicaSpec) { replicas.RestartPolicy = policy })(job)
-		}
-	}
+func Leader(role v1alpha1.Role, options ...ReplicaOption) JobOption {
+	return Replicas(role, 1, options...)
 }
 
-// Scope sets the restart scope of the roles.
-func Scope(scope v1alpha1.RestartScope, roles ...v1alpha1.Role) JobOption {
-	return func(job *v1alpha1.TrainingJob) {
-		for _, role := range roles {
-			edit(role, func(replicas *v1alpha1.ReplicaSpec) { replicas.RestartScope = scope })(job)
-		}
-	}
-}
-
-// Template changes the pod template of a role.
-func Template(role v1alpha1.Role, change func(*corev1.PodTemplateSpec)) JobOption {
-	return edit(role, func(replicas *v1alpha1.ReplicaSpec) { change(&replicas.Template) })
-}
-
-func edit(role v1alpha1.Role, change func(*v1alpha1.ReplicaSpec)) JobOption {
+// Of changes the replicas of a role.
+func Of(role v1alpha1.Role, options ...ReplicaOption) JobOption {
 	return func(job *v1alpha1.TrainingJob) {
 		replicas := job.Spec.ReplicaSpecs[role]
-		change(&replicas)
+		for _, change := range options {
+			change(&replicas)
+		}
 		job.Spec.ReplicaSpecs[role] = replicas
+	}
+}
+
+// EveryRole changes the replicas of every role that the job has by now.
+func EveryRole(options ...ReplicaOption) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		for role := range job.Spec.ReplicaSpecs {
+			Of(role, options...)(job)
+		}
 	}
 }
 
@@ -171,6 +164,11 @@ func BackOff(seconds, most int) JobOption {
 	}
 }
 
+// MaxOOMRestarts sets recovery.maxOOMRestarts.
+func MaxOOMRestarts(n int) JobOption {
+	return Recovery(func(r *v1alpha1.Recovery) { r.MaxOOMRestarts = ptr.To(int32(n)) })
+}
+
 // Recovery changes spec.recovery.
 func Recovery(change func(*v1alpha1.Recovery)) JobOption {
 	return func(job *v1alpha1.TrainingJob) { change(&job.Spec.Recovery) }
@@ -186,11 +184,6 @@ func Progress(stallAfter int32, action v1alpha1.StallAction) JobOption {
 	return func(job *v1alpha1.TrainingJob) {
 		job.Spec.Progress = &v1alpha1.Progress{StallAfterSeconds: stallAfter, Action: action}
 	}
-}
-
-// Spares gives a role n placeholder pods.
-func Spares(role v1alpha1.Role, n int) JobOption {
-	return edit(role, func(replicas *v1alpha1.ReplicaSpec) { replicas.Spares = &v1alpha1.Spares{Count: int32(n)} })
 }
 
 // Clean sets runPolicy.cleanPodPolicy.
@@ -220,20 +213,21 @@ func StartupDeadline(seconds int32) JobOption {
 
 // Gang sets who schedules all pods at once or none of them.
 func Gang(gang v1alpha1.Gang) JobOption {
-	return scheduling(func(s *v1alpha1.Scheduling) { s.Gang = gang })
+	return Scheduling(func(s *v1alpha1.Scheduling) { s.Gang = gang })
 }
 
 // MinAvailable sets how many pods of the gang are enough.
 func MinAvailable(n int32) JobOption {
-	return scheduling(func(s *v1alpha1.Scheduling) { s.MinAvailable = &n })
+	return Scheduling(func(s *v1alpha1.Scheduling) { s.MinAvailable = &n })
 }
 
 // SchedulingTimeout sets scheduling.timeoutSeconds.
 func SchedulingTimeout(seconds int32) JobOption {
-	return scheduling(func(s *v1alpha1.Scheduling) { s.TimeoutSeconds = &seconds })
+	return Scheduling(func(s *v1alpha1.Scheduling) { s.TimeoutSeconds = &seconds })
 }
 
-func scheduling(change func(*v1alpha1.Scheduling)) JobOption {
+// Scheduling changes spec.scheduling.
+func Scheduling(change func(*v1alpha1.Scheduling)) JobOption {
 	return func(job *v1alpha1.TrainingJob) {
 		if job.Spec.Scheduling == nil {
 			job.Spec.Scheduling = &v1alpha1.Scheduling{}

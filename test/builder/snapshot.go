@@ -161,6 +161,19 @@ func Gone(role string, index int) SnapshotOption {
 	}
 }
 
+// SeenGone says the same, and that the pod's last version was seen.
+func SeenGone(role string, index int, options ...PodOption) SnapshotOption {
+	return func(s *state.Observed) {
+		Gone(role, index)(s)
+		slot := state.Slot{Role: Role(role), Index: index}
+		p, ran := state.GonePodOf(s.Job.Name, Pod(s.Job, slot, state.Life{}, corev1.PodRunning, options...), s.Now)
+		if !ran {
+			panic(role + " never ran")
+		}
+		s.Gone = append(s.Gone, p)
+	}
+}
+
 // pod adds a pod of the slot's present life, unless an option gives it another name.
 func pod(role string, index int, phase corev1.PodPhase, options []PodOption) SnapshotOption {
 	return func(s *state.Observed) {

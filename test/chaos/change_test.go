@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // notice is what etcd says in a watch.
@@ -57,7 +58,7 @@ func (t *tape) enter(c *change) {
 	t.book(o)
 }
 
-var decoder = serializer.NewCodecFactory(scheme).UniversalDeserializer()
+var decoder = serializer.NewCodecFactory(testbed.Scheme).UniversalDeserializer()
 
 // observation decodes a change. What is deleted is as it was last.
 func (t *tape) observation(key string, c *change) (ledger.Observation, error) {

@@ -13,7 +13,7 @@ var _ = Describe("The control plane", func() {
 	It("is killed part by part and forgets its past, and the jobs end as they should", func() {
 		p := newPlace()
 		o := startOperator(p.namespace)
-		DeferCleanup(o.kill)
+		DeferCleanup(o.Kill)
 		p.submit(cast(scaled(21, 140))...)
 		p.harm.begin(scaled(60*time.Millisecond, 30*time.Millisecond))
 		for range scaled(1, 4) {
@@ -25,7 +25,7 @@ var _ = Describe("The control plane", func() {
 			p.harm.goesOn(scaled(10, 50))
 		}
 		p.conclude(scaled(2*time.Minute, 3*time.Minute))
-		Expect(o.ended).NotTo(BeClosed(), "the operator has ended")
+		Expect(o.Ended).NotTo(BeClosed(), "the operator has ended")
 		Expect(o.panics()).To(BeEmpty())
 	})
 })

@@ -28,7 +28,7 @@ var _ = Describe("Manifests", Label("full"), func() {
 	It("may be hostile, a thousand of them: each is refused with a sentence or taken on, and nobody else notices", func() {
 		p := newPlace()
 		o := startOperator(p.namespace)
-		DeferCleanup(o.kill)
+		DeferCleanup(o.Kill)
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 1))
 		attacks := make([]*attack, 0, 1000)
 		for i := range cap(attacks) {
@@ -48,7 +48,7 @@ var _ = Describe("Manifests", Label("full"), func() {
 		}
 		Eventually(func() []string { return p.unanswered(attacks) }).WithTimeout(2*time.Minute).Should(BeEmpty(), "manifests without the right verdict")
 		say("%d manifests were refused with a sentence, %d stalled with a reason, %d taken on", refused, stalled, accepted)
-		Expect(o.ended).NotTo(BeClosed(), "the operator has ended")
+		Expect(o.Ended).NotTo(BeClosed(), "the operator has ended")
 		Expect(o.panics()).To(BeEmpty())
 		witness := quick("witness")
 		p.submit(witness)

@@ -4,18 +4,18 @@ package chaos
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // silence is how long a node may be silent before the lab counts it as lost.
@@ -23,44 +23,36 @@ const silence = 8 * time.Second
 
 // laboratory is the lab under test.
 type laboratory struct {
-	dir, etcd string
+	*testbed.Lab
+	etcd string
 }
 
 func startLaboratory() *laboratory {
 	GinkgoHelper()
-	parent, err := os.MkdirTemp("", "chaos-")
+	made, err := testbed.NewLab(*labBinary, "chaos-")
 	Expect(err).NotTo(HaveOccurred())
-	l := &laboratory{dir: filepath.Join(parent, "lab")}
+	l := &laboratory{Lab: made}
 	l.run("up", "--nodes", "16", "--crds", "../../manifests/crd", "--node-monitor-grace-period", silence.String())
 	var state struct{ Ports struct{ Etcd int } }
-	text, err := os.ReadFile(l.file("lab.json"))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(json.Unmarshal(text, &state)).To(Succeed())
+	Expect(l.ReadState(&state)).To(Succeed())
 	l.etcd = fmt.Sprintf("http://127.0.0.1:%d", state.Ports.Etcd)
-	say("the lab is up in %s", l.dir)
+	say("the lab is up in %s", l.Dir)
 	return l
 }
 
-func (l *laboratory) file(name string) string { return filepath.Join(l.dir, name) }
-
-func (l *laboratory) kubeconfig() string { return l.file("kubeconfig") }
-
 // run runs a command of the lab's binary.
-func (l *laboratory) run(command string, args ...string) {
+func (l *laboratory) run(args ...string) {
 	GinkgoHelper()
-	output, err := exec.Command(*labBinary, append([]string{command, "--dir", l.dir}, args...)...).CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), "lab %s %q says:\n%s", command, args, output)
+	_, err := l.Run(context.Background(), args...)
+	Expect(err).NotTo(HaveOccurred())
 }
 
 // end ends the lab. Its files are kept for whoever wants to know why a spec has failed.
 func (l *laboratory) end(keepFiles bool) {
+	Expect(l.End(context.Background(), keepFiles)).To(Succeed())
 	if keepFiles {
-		l.run("down", "--keep-files")
-		say("the lab has ended; the logs of its components and of the operators, and audit.log, are in %s", l.dir)
-		return
+		say("the lab has ended; the logs of its components and of the operators, and audit.log, are in %s", l.Dir)
 	}
-	l.run("down")
-	Expect(os.Remove(filepath.Dir(l.dir))).To(Succeed())
 }
 
 // restart kills a component with SIGKILL, leaves it dead for a while and waits until it is back.

@@ -14,6 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // How long a leader's lease lasts here, and how long the leader tries to renew it.
@@ -37,7 +39,7 @@ var _ = Describe("Two operators", func() {
 			former := e.depose(syscall.SIGSTOP)
 			say("round %d: %s led and was frozen", round, former.user)
 			former.thaw()
-			Eventually(former.ended).Should(BeClosed(), "%s, frozen until another one led, goes on as if it led", former.user)
+			Eventually(former.Ended).Should(BeClosed(), "%s, frozen until another one led, goes on as if it led", former.user)
 		}
 		p.conclude(scaled(2*time.Minute, 3*time.Minute))
 		e.judge()
@@ -80,7 +82,7 @@ func (e *electorate) join() {
 	GinkgoHelper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.candidates = slices.DeleteFunc(e.candidates, func(o *operator) bool { return o.hasEnded() })
+	e.candidates = slices.DeleteFunc(e.candidates, func(o *operator) bool { return o.HasEnded() })
 	for len(e.candidates) < 2 {
 		o := startOperator(e.place.namespace, "--leader-elect", "--leader-election-namespace", e.place.namespace,
 			"--leader-elect-lease-duration", leaseDuration.String(), "--leader-elect-renew-deadline", renewDeadline.String(), "--leader-elect-retry-period=300ms")
@@ -94,7 +96,7 @@ func (e *electorate) depose(signal syscall.Signal) (former *operator) {
 	GinkgoHelper()
 	Eventually(func() error {
 		former = e.lastToRenew() // it may have changed since somebody looked
-		return former.process.Process.Signal(signal)
+		return former.Signal(signal)
 	}).Should(Succeed(), "nobody leads")
 	e.mu.Lock()
 	e.candidates = slices.DeleteFunc(e.candidates, func(o *operator) bool { return o == former })
@@ -137,7 +139,7 @@ func (e *electorate) end() {
 	e.stop()
 	e.done.Wait()
 	for _, o := range e.members {
-		o.kill()
+		o.Kill()
 		Expect(o.panics()).To(BeEmpty(), "%s panicked", o.user)
 	}
 }
@@ -158,10 +160,10 @@ func (e *electorate) judge() {
 		ranOut := leaseOf(all[o.user])
 		for _, r := range all[o.user] {
 			switch late := r.Received.After(ranOut); {
-			case !r.writes() || r.ObjectRef.Resource == "leases":
+			case !r.Writes() || r.ObjectRef.Resource == "leases":
 			case !late:
 				wrote++
-			case r.wasRefused():
+			case r.WasRefused():
 				refused++
 			case !o.thawed.IsZero() && r.Received.Before(o.thawed.Add(sending)):
 				underWay++
@@ -177,9 +179,9 @@ func (e *electorate) judge() {
 }
 
 // leaseOf returns when the sender's lease ran out: one lease after he renewed it last.
-func leaseOf(sent []*request) (ranOut time.Time) {
+func leaseOf(sent []*testbed.Request) (ranOut time.Time) {
 	for _, r := range sent {
-		if r.ObjectRef.Resource == "leases" && r.writes() && !r.wasRefused() {
+		if r.ObjectRef.Resource == "leases" && r.Writes() && !r.WasRefused() {
 			ranOut = r.Answered.Add(leaseDuration)
 		}
 	}

@@ -32,7 +32,7 @@ var _ = Describe("The operator's memory", Label("full"), func() {
 		p := newPlace()
 		address := freeAddress()
 		o := startOperator(p.namespace, "--metrics-bind-address", address, "--metrics-secure=false")
-		DeferCleanup(o.kill)
+		DeferCleanup(o.Kill)
 		p.soak(o, time.Minute) // until what is allocated once is allocated
 		first, told := leastHeap(address, 15*time.Second), eventsOf(o)
 		p.soak(o, 2*time.Minute)
@@ -48,7 +48,7 @@ var _ = Describe("The operator's memory", Label("full"), func() {
 		p := newPlace()
 		before := idleMemory()
 		o := startOperator("") // one that is there when they come
-		DeferCleanup(o.kill)
+		DeferCleanup(o.Kill)
 		Eventually(o.works).Should(BeTrue())
 		text := strings.Repeat("x", 900_000)
 		var writers errgroup.Group
@@ -84,14 +84,14 @@ func (p *place) soak(o *operator, howLong time.Duration) {
 		})
 		return n
 	}).Should(BeZero(), "jobs that are not deleted after their time to live")
-	Expect(o.ended).NotTo(BeClosed(), "the operator has ended")
+	Expect(o.Ended).NotTo(BeClosed(), "the operator has ended")
 }
 
 // eventsOf returns how many Events the operator has told.
 func eventsOf(o *operator) (n float64) {
 	GinkgoHelper()
 	for _, r := range requests()[o.user] {
-		if r.ObjectRef.Resource == "events" && !r.wasRefused() {
+		if r.ObjectRef.Resource == "events" && !r.WasRefused() {
 			n++
 		}
 	}
@@ -120,7 +120,7 @@ func (p *place) churn(ctx context.Context) error {
 func idleMemory() float64 {
 	GinkgoHelper()
 	o := startOperator("")
-	defer o.kill()
+	defer o.Kill()
 	Eventually(o.works).Should(BeTrue(), "the operator does not start")
 	return least(10*time.Second, o.resident)
 }
@@ -155,7 +155,7 @@ func least(within time.Duration, measure func() float64) float64 {
 // resident returns the operator's resident memory in bytes.
 func (o *operator) resident() float64 {
 	GinkgoHelper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", o.process.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", o.PID()))
 	Expect(err).NotTo(HaveOccurred())
 	pages, err := strconv.ParseFloat(strings.Fields(string(text))[1], 64)
 	Expect(err).NotTo(HaveOccurred())

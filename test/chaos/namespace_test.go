@@ -22,10 +22,10 @@ var _ = Describe("A namespace", func() {
 	It("is deleted while no operator runs: nothing is left, and the next operator has nothing to say", func() {
 		p := newPlace()
 		o := startOperator("")
-		DeferCleanup(func() { o.kill() })
+		DeferCleanup(func() { o.Kill() })
 		p.submit(replaced("a"), restarted("b"), tensorflow("c"))
 		Eventually(p.running).Should(Equal(3), "jobs that run")
-		o.kill()
+		o.Kill()
 		ctx := context.Background()
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}
 		Expect(kube.Delete(ctx, namespace)).To(Succeed())
@@ -34,7 +34,7 @@ var _ = Describe("A namespace", func() {
 			return apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(namespace), namespace))
 		}).
 			Should(BeTrue(), "the namespace does not go")
-		o.kill()
+		o.Kill()
 		o = startOperator("") // the namespace is gone
 		Eventually(o.works).Should(BeTrue(), "the operator does not start")
 		Consistently(func() []string { return complaints(o) }).WithTimeout(scaled(time.Second, 15*time.Second)).Should(BeEmpty())

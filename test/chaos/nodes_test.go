@@ -15,12 +15,11 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 var _ = Describe("Nodes", func() {
@@ -55,12 +54,12 @@ func (p *place) loses(nodes ...string) {
 	stranded := p.on(nodes)
 	Expect(stranded).NotTo(BeEmpty(), "no pod is on %s: nothing can be lost", nodes)
 	for _, pod := range stranded {
-		annotate(pod, "never-terminate", `"true"`)
+		tell(pod, "never-terminate", "true")
 	}
 	start := time.Now()
 	for _, node := range nodes {
 		p.dead[node] = true
-		annotate(named(node), "dead", `"true"`)
+		tell(testbed.NodeNamed(node), "dead", "true")
 	}
 	Eventually(p.needing).WithTimeout(2*time.Minute).Should(BeEmpty(), func() string { return "jobs that do not run without the lost nodes:\n" + p.unfinished() })
 	say("%d pods lost with %s; all jobs run elsewhere after %.1f s", len(stranded), strings.Join(nodes, ", "), time.Since(start).Seconds())
@@ -139,7 +138,7 @@ func (p *place) letGo() {
 		Eventually(left).WithTimeout(90*time.Second).Should(BeEmpty(), "pods on lost nodes that nobody deletes by force")
 	}
 	for _, pod := range left() {
-		annotate(pod, "never-terminate", "null")
+		tell(pod, "never-terminate", nil)
 	}
 	p.revive()
 	Eventually(left).Should(BeEmpty(), "pods of nodes that are back, though they were told to go")
@@ -148,19 +147,12 @@ func (p *place) letGo() {
 // revive brings the killed nodes back.
 func (p *place) revive() {
 	for node := range p.dead {
-		annotate(named(node), "dead", "null")
+		tell(testbed.NodeNamed(node), "dead", nil)
 	}
 }
 
-func named(node string) *corev1.Node {
-	n := &corev1.Node{}
-	n.Name = node
-	return n
-}
-
-// annotate tells fake nodes how to treat the object, if it is still there: null for as always.
-func annotate(object client.Object, name, value string) {
+// tell tells fake nodes how to treat the object, if it is still there: nil for as always.
+func tell(object client.Object, what string, value any) {
 	GinkgoHelper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, builder.LabPrefix+name, value)
-	Expect(client.IgnoreNotFound(kube.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(patch))))).To(Succeed())
+	Expect(client.IgnoreNotFound(testbed.Tell(context.Background(), kube, object, testbed.Annotations{what: value}))).To(Succeed())
 }

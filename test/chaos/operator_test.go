@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,8 +16,9 @@ import (
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
+
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // operators is the group that all operators of this suite are in for the API server. An administrator would be exempt from
@@ -28,10 +27,8 @@ const operators = "chaos:operators"
 
 // operator is one process of the operator.
 type operator struct {
+	*testbed.Operator
 	user, log string
-	process   *exec.Cmd
-	// ended is closed when the process has ended.
-	ended chan struct{}
 	// thawed is when the process, which had been stopped, went on; zero if it never was.
 	thawed time.Time
 }
@@ -66,60 +63,26 @@ func grant(role *rbacv1.ClusterRole) {
 	})).To(Succeed())
 }
 
-// kubeconfigOf writes a kubeconfig with which the API server takes its user for another one.
-func (l *laboratory) kubeconfigOf(user string) string {
-	GinkgoHelper()
-	config, err := clientcmd.LoadFromFile(l.kubeconfig())
-	Expect(err).NotTo(HaveOccurred())
-	for _, info := range config.AuthInfos {
-		info.Impersonate, info.ImpersonateGroups = user, []string{operators, "system:authenticated"}
-	}
-	path := l.file("kubeconfig-" + user)
-	Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
-	return path
-}
-
 // startOperator starts an operator for the namespace. Its health and metrics are served only if the arguments say where.
 func startOperator(namespace string, args ...string) *operator {
 	GinkgoHelper()
 	user := fmt.Sprintf("operator-%d", processes.Add(1))
-	o := &operator{user: user, log: lab.file(user + ".log"), ended: make(chan struct{})}
+	kubeconfig := lab.File("kubeconfig-" + user)
+	Expect(testbed.WriteKubeconfigAs(kubeconfig, lab.Kubeconfig(), user, operators, "system:authenticated")).To(Succeed())
+	o := &operator{user: user, log: lab.File(user + ".log")}
 	log, err := os.Create(o.log)
 	Expect(err).NotTo(HaveOccurred())
 	defer log.Close()
-	path, err := filepath.Abs(*operatorBinary)
+	o.Operator, err = testbed.StartOperator(*operatorBinary, kubeconfig, namespace, log, args...)
 	Expect(err).NotTo(HaveOccurred())
-	o.process = exec.Command(path, append([]string{"--kubeconfig", lab.kubeconfigOf(user), "--namespace", namespace,
-		"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
-	o.process.Stdout, o.process.Stderr = log, log
-	Expect(o.process.Start()).To(Succeed())
-	go func() {
-		_ = o.process.Wait() // how it ended is in its log
-		close(o.ended)
-	}()
 	return o
-}
-
-// kill ends the process at once, and returns when it has ended.
-func (o *operator) kill() {
-	_ = o.process.Process.Kill() // it may have ended before
-	<-o.ended
-}
-
-func (o *operator) hasEnded() bool {
-	select {
-	case <-o.ended:
-		return true
-	default:
-		return false
-	}
 }
 
 // thaw lets a process that was stopped go on: for itself no time has passed.
 func (o *operator) thaw() {
 	GinkgoHelper()
 	o.thawed = time.Now()
-	Expect(o.process.Process.Signal(syscall.SIGCONT)).To(Succeed())
+	Expect(o.Signal(syscall.SIGCONT)).To(Succeed())
 }
 
 // works reports whether the operator has filled its caches and begun to work.
@@ -163,7 +126,7 @@ func startMortal(namespace string, lifetime time.Duration, args ...string) *mort
 			case <-m.stop:
 				return
 			case <-tick:
-				m.now.kill()
+				m.now.Kill()
 				m.begin(namespace, args)
 			}
 		}
@@ -192,7 +155,7 @@ func (m *mortal) spare() int {
 
 func (m *mortal) end() {
 	m.spare()
-	m.now.kill()
+	m.now.Kill()
 	for _, o := range m.lives {
 		Expect(o.panics()).To(BeEmpty(), "%s panicked", o.user)
 	}

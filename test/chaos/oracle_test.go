@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // past makes an account of a job from how its pods ended: "worker-0 failed", "worker-0-a0r1 lost".
@@ -83,12 +84,12 @@ func TestAccounts(t *testing.T) {
 // TestLeases shows that a write after the end of a lease is found, and that a lease which the API server refused is none.
 func TestLeases(t *testing.T) {
 	start := time.Now()
-	renewal := func(after time.Duration, code int) *request {
-		r := &request{Verb: "update", Answered: start.Add(after)}
+	renewal := func(after time.Duration, code int) *testbed.Request {
+		r := &testbed.Request{Verb: "update", Answered: start.Add(after)}
 		r.ObjectRef.Resource, r.ResponseStatus.Code = "leases", code
 		return r
 	}
-	got := leaseOf([]*request{renewal(0, 200), renewal(time.Second, 200), renewal(2*time.Second, 409)})
+	got := leaseOf([]*testbed.Request{renewal(0, 200), renewal(time.Second, 200), renewal(2*time.Second, 409)})
 	if want := start.Add(time.Second + leaseDuration); !got.Equal(want) {
 		t.Errorf("the lease ran out %s after the start, want %s", got.Sub(start), want.Sub(start))
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // place is a namespace of one spec, what happens in it and what the spec does to it.
@@ -30,14 +31,11 @@ type place struct {
 // newPlace makes a namespace in which pods can be created, and records all that happens there.
 func newPlace() *place {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-"}}
-	Expect(kube.Create(context.Background(), namespace)).To(Succeed())
-	p := &place{namespace: namespace.Name, plays: map[string]*play{}, dead: map[string]bool{}}
+	namespace, err := testbed.NewNamespace(context.Background(), kube, "chaos-")
+	Expect(err).NotTo(HaveOccurred())
+	p := &place{namespace: namespace, plays: map[string]*play{}, dead: map[string]bool{}}
 	p.tape = record(p.namespace)
 	p.harm = newHarm(p)
-	Eventually(func() error {
-		return kube.Get(context.Background(), client.ObjectKey{Namespace: p.namespace, Name: "default"}, &corev1.ServiceAccount{})
-	}).Should(Succeed(), "the namespace has no default service account, without which no pod is admitted")
 	DeferCleanup(p.clear)
 	return p
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -41,49 +40,34 @@ func cast(n int) []*play {
 
 // replaced is a job whose replicas are replaced one by one.
 func replaced(name string) *play {
-	return &play{job: job("r"+name, v1alpha1.Custom, role(v1alpha1.Master, 1), role(v1alpha1.Worker, 2)), breakable: []string{"master", "worker"}}
+	return &play{job: job("r"+name, v1alpha1.Custom, builder.Leader(v1alpha1.Master), builder.Workers(2)), breakable: []string{"master", "worker"}}
 }
 
 // restarted is a collective: it restarts as a whole.
 func restarted(name string) *play {
-	return &play{job: job("p"+name, v1alpha1.PyTorch, role(v1alpha1.Master, 1), role(v1alpha1.Worker, 3)), breakable: []string{"master", "worker"}, whole: true}
+	return &play{job: job("p"+name, v1alpha1.PyTorch, builder.Leader(v1alpha1.Master), builder.Workers(3)), breakable: []string{"master", "worker"}, whole: true}
 }
 
 // tensorflow is a job whose workers and chief are replaced; its parameter server is left alone.
 func tensorflow(name string) *play {
-	return &play{job: job("t"+name, v1alpha1.TensorFlow, role(v1alpha1.Chief, 1), role(v1alpha1.PS, 1), role(v1alpha1.Worker, 2)), breakable: []string{"chief", "worker"}}
+	return &play{job: job("t"+name, v1alpha1.TensorFlow, builder.Leader(v1alpha1.Chief), builder.PS(1), builder.Workers(2)), breakable: []string{"chief", "worker"}}
 }
 
 // doomed is a job whose worker fails in each of its lives, until its budget is used up.
 func doomed(name string) *play {
-	j := job("d"+name, v1alpha1.Custom, role(v1alpha1.Master, 1), role(v1alpha1.Worker, 1, "run-for", "1s", "exit-code", "1"))
-	j.Spec.Recovery.MaxRestarts = ptr.To[int32](3)
+	j := job("d"+name, v1alpha1.Custom, builder.MaxRestarts(3),
+		builder.Leader(v1alpha1.Master), builder.Workers(1, builder.Doing("run-for", "1s"), builder.Doing("exit-code", "1")))
 	return &play{job: j, restartsThenFails: 3}
 }
 
 // quick is a job that runs for a second and succeeds.
 func quick(name string) *play {
-	j := job("q"+name, v1alpha1.JAX, role(v1alpha1.Worker, 2, "run-for", "1s"))
-	j.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers
-	return &play{job: j, succeedsAlone: true}
+	return &play{job: job("q"+name, v1alpha1.JAX, builder.AllWorkers(), builder.Workers(2, builder.Doing("run-for", "1s"))), succeedsAlone: true}
 }
 
 // job returns a job that restarts without back-off and as often as it must, and is cleaned up soon after its success.
-func job(name string, framework v1alpha1.Framework, roles ...builder.JobOption) *v1alpha1.TrainingJob {
-	return builder.Submitted(name, framework, append(roles, builder.MaxRestarts(1000), builder.BackOff(0, 1), builder.FinishGrace(1))...)
-}
-
-// role adds replicas whose pods fake nodes treat so: role(Worker, 2, "run-for", "1s").
-func role(name v1alpha1.Role, n int, annotations ...string) builder.JobOption {
-	return func(j *v1alpha1.TrainingJob) {
-		builder.Replicas(name, n)(j)
-		builder.Template(name, func(pod *corev1.PodTemplateSpec) {
-			pod.Annotations = map[string]string{}
-			for i := 0; i < len(annotations); i += 2 {
-				pod.Annotations[builder.LabPrefix+annotations[i]] = annotations[i+1]
-			}
-		})(j)
-	}
+func job(name string, framework v1alpha1.Framework, options ...builder.JobOption) *v1alpha1.TrainingJob {
+	return builder.Submitted(name, framework, append([]builder.JobOption{builder.MaxRestarts(1000), builder.BackOff(0, 1), builder.FinishGrace(1)}, options...)...)
 }
 
 // targets returns the job's pods that may be broken: they run, in the job's present life. Those whose start the status

@@ -18,7 +18,7 @@ var _ = Describe("The API server", func() {
 	It("refuses every request of the operator with 429 for a while, and no job is lost", func() {
 		p := newPlace()
 		o := startOperator(p.namespace)
-		DeferCleanup(o.kill)
+		DeferCleanup(o.Kill)
 		p.submit(cast(scaled(21, 140))...)
 		p.harm.begin(scaled(60*time.Millisecond, 30*time.Millisecond))
 		p.harm.goesOn(scaled(10, 40))
@@ -33,7 +33,7 @@ var _ = Describe("The API server", func() {
 		}
 		p.conclude(scaled(2*time.Minute, 3*time.Minute))
 		say("%d requests were answered with 429", stormed(o))
-		Expect(o.ended).NotTo(BeClosed(), "the operator has ended")
+		Expect(o.Ended).NotTo(BeClosed(), "the operator has ended")
 		Expect(o.panics()).To(BeEmpty())
 	})
 })

@@ -4,20 +4,14 @@ package chaos
 
 import (
 	"flag"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 var (
@@ -29,9 +23,10 @@ var (
 	// lab is the cluster that is broken here.
 	lab *laboratory
 	// kube talks to it as its administrator.
-	kube   client.Client
-	scheme = runtime.NewScheme()
-	began  = time.Now()
+	kube client.Client
+	// progress is told as it goes.
+	progress = testbed.NewProgress()
+	say      = progress.Say
 )
 
 func TestChaos(t *testing.T) {
@@ -47,27 +42,15 @@ func TestChaos(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	lab = startLaboratory()
-	DeferCleanup(func() { lab.end(suiteFailed) })
-	config, err := clientcmd.BuildConfigFromFlags("", lab.kubeconfig())
-	Expect(err).NotTo(HaveOccurred())
-	config.QPS, config.UserAgent = -1, "trainingjob-chaos"
-	kube, err = client.New(config, client.Options{Scheme: scheme})
+	DeferCleanup(func() { lab.end(progress.HasFailed()) })
+	var err error
+	kube, err = testbed.Connect(lab.Kubeconfig(), "trainingjob-chaos")
 	Expect(err).NotTo(HaveOccurred())
 	grantOperators()
 })
 
-// suiteFailed says whether a spec has failed, so that the lab's files are kept.
-var suiteFailed bool
-
-var _ = ReportAfterEach(func(report SpecReport) {
-	suiteFailed = suiteFailed || report.Failed()
-	if report.State != types.SpecStateSkipped {
-		say("%s in %.0f s: %s", report.State, report.RunTime.Seconds(), report.LeafNodeText)
-	}
-})
+var _ = ReportAfterEach(progress.Report)
 
 // scaled returns how much there is to be of something in the short form and in the full one.
 func scaled[T any](short, full T) T {
@@ -75,9 +58,4 @@ func scaled[T any](short, full T) T {
 		return short
 	}
 	return full
-}
-
-// say prints a line of progress with the time since the start.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"os"
@@ -14,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // program is a run of kubectl tj.
@@ -40,24 +41,24 @@ func (p *program) end() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// lab runs a command of the lab's binary, which must succeed.
-func lab(t *testing.T, args ...string) string {
+// given returns the lab that the tests run on.
+func given(t *testing.T) *testbed.Lab {
 	t.Helper()
-	said, err := tryLab(t, args...)
+	lab, err := testbed.GivenLab()
 	if err != nil {
-		t.Fatalf("lab %v: %v\n%s", args, err, said)
+		t.Fatalf("%v: run make lab REAL=2, then make test-cli", err)
 	}
-	return said
+	return lab
 }
 
-func tryLab(t *testing.T, args ...string) (string, error) {
+// kubectl runs the lab's kubectl, which must succeed, and returns what it says.
+func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	binary := os.Getenv("LAB")
-	if binary == "" {
-		binary = filepath.Join("..", "..", "bin", "lab")
+	said, err := given(t).Kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	said, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
-	return string(said), err
+	return said
 }
 
 // becomes waits until the status of the job prints as that.
@@ -65,17 +66,17 @@ func becomes(t *testing.T, job, path, want string) {
 	t.Helper()
 	var said string
 	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if said, _ = tryLab(t, "kubectl", "get", "tj", job, "-o", "jsonpath="+path); said == want {
+		if said, _ = given(t).Kubectl(t.Context(), "get", "tj", job, "-o", "jsonpath="+path); said == want {
 			return
 		}
 	}
-	t.Fatalf("%s of %s is %q after 90 s, want %q\n%s", path, job, said, want, lab(t, "kubectl", "get", "tj,pods", "-o", "wide"))
+	t.Fatalf("%s of %s is %q after 90 s, want %q\n%s", path, job, said, want, kubectl(t, "get", "tj,pods", "-o", "wide"))
 }
 
 // podOf returns the pod of a rank that runs.
 func podOf(t *testing.T, job, rank string) string {
 	t.Helper()
-	return lab(t, "kubectl", "get", "pods", "-l", "trainingjob.dev/job-name="+job+",trainingjob.dev/rank="+rank,
+	return kubectl(t, "get", "pods", "-l", "trainingjob.dev/job-name="+job+",trainingjob.dev/rank="+rank,
 		"--field-selector=status.phase=Running", "-o", "jsonpath={.items[0].metadata.name}")
 }
 
@@ -96,7 +97,7 @@ spec:
       replicas: ` + replicas + `
       template:
         spec:
-          nodeSelector: {lab.trainingjob.dev/real: "true"}
+          nodeSelector: {` + testbed.RealNode + `: "true"}
           containers:
           - {name: main, image: "lab.local/trainer:1", imagePullPolicy: Never, env: [{name: STEP_TIME, value: 20ms}]}
 `
@@ -108,10 +109,10 @@ spec:
 	if p := tj(t, "submit", "-f", file); p.end() != 0 {
 		t.Fatalf("submit: %s", p.err.String())
 	}
-	t.Cleanup(func() {
-		binary := os.Getenv("LAB")
-		if said, err := exec.Command(binary, "kubectl", "delete", "tj", name, "--cascade=foreground").CombinedOutput(); err != nil {
-			t.Errorf("deleting %s: %v\n%s", name, err, said)
+	lab := given(t)
+	t.Cleanup(func() { // the test's own context has ended by then
+		if _, err := lab.Kubectl(context.Background(), "delete", "tj", name, "--cascade=foreground"); err != nil {
+			t.Errorf("deleting %s: %v", name, err)
 		}
 	})
 }
@@ -127,7 +128,7 @@ type proxy struct {
 // newProxy returns a proxy, and the flags by which kubectl tj goes through it.
 func newProxy(t *testing.T) (*proxy, []string) {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	config, err := testbed.Config(os.Getenv("KUBECONFIG"), "trainingjob-cli")
 	if err != nil {
 		t.Fatal(err)
 	}

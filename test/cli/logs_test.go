@@ -4,7 +4,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -86,15 +85,17 @@ func TestFollowThroughRestarts(t *testing.T) {
 				attempt++
 			}
 			runs()
-			lab(t, "kubectl", "exec", podOf(t, job, "2"), "--", "/program", "do", "exit", "3", "no data")
+			kubectl(t, "exec", podOf(t, job, "2"), "--", "/program", "do", "exit", "3", "no data")
 			runs()
 			if restart := tj(t, "restart", job, "worker-0"); restart.end() != 0 {
 				t.Fatalf("restart: %s", restart.err.String())
 			}
 			runs()
-			lab(t, "pod", "kill", podOf(t, job, "1"), "--dir", os.Getenv("LAB_DIR"))
+			if _, err := given(t).Run(t.Context(), "pod", "kill", podOf(t, job, "1")); err != nil {
+				t.Fatal(err)
+			}
 			runs()
-			lab(t, "kubectl", "exec", podOf(t, job, "0"), "--", "/program", "do", "exit", "127", "gone")
+			kubectl(t, "exec", podOf(t, job, "0"), "--", "/program", "do", "exit", "127", "gone")
 			status := follow.end()
 			close(done)
 			if status != 127 {
@@ -124,10 +125,10 @@ func TestFollowThroughAReplacement(t *testing.T) {
 	follow := tj(t, "logs", job, "--follow")
 	becomes(t, job, "{.status.ready}", "2/2")
 	time.Sleep(2 * time.Second)
-	lab(t, "kubectl", "exec", podOf(t, job, "1"), "--", "/program", "do", "exit", "3", "no data")
+	kubectl(t, "exec", podOf(t, job, "1"), "--", "/program", "do", "exit", "3", "no data")
 	becomes(t, job, "{.status.restarts} {.status.ready}", "1 2/2")
 	time.Sleep(2 * time.Second)
-	lab(t, "kubectl", "exec", podOf(t, job, "0"), "--", "/program", "do", "exit", "0")
+	kubectl(t, "exec", podOf(t, job, "0"), "--", "/program", "do", "exit", "0")
 	if status := follow.end(); status != 0 {
 		t.Errorf("exit status %d of a job that has succeeded: %s", status, follow.err.String())
 	}

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
+
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // lab is the lab that the demo runs on.
-type lab struct{ binary, dir string }
-
-func (l lab) kubeconfig() string { return filepath.Join(l.dir, "kubeconfig") }
+type lab struct{ testbed.Lab }
 
 func (l lab) up(ctx context.Context, o options) error {
 	what, nodes := "16 fake nodes of 8 GPUs each", []string{"--nodes", "16", "--gpus", "8"}
@@ -20,7 +19,7 @@ func (l lab) up(ctx context.Context, o options) error {
 		what, nodes = "2 real nodes", []string{"--nodes", "0", "--real", "2", "--image", o.image}
 	}
 	fmt.Printf("Starting Kubernetes on this machine, with %s and the operator:\n", what)
-	cmd := exec.CommandContext(ctx, l.binary, append([]string{"up", "--dir", l.dir, "--crds", o.crds, "--operator", o.operator}, nodes...)...)
+	cmd := exec.CommandContext(ctx, l.Binary, append([]string{"up", "--dir", l.Dir, "--crds", o.crds, "--operator", o.operator}, nodes...)...)
 	cmd.Stderr = os.Stderr
 	if out, err := cmd.Output(); err != nil {
 		return fmt.Errorf("starting the lab: %w\n%s", err, out)
@@ -30,23 +29,19 @@ func (l lab) up(ctx context.Context, o options) error {
 
 // down ends the lab; it is no error if it never started.
 func (l lab) down() error {
-	if out, err := exec.Command(l.binary, "down", "--dir", l.dir).CombinedOutput(); err != nil {
-		return fmt.Errorf("ending the lab: %w\n%s", err, out)
-	}
-	return nil
+	_, err := l.Run(context.Background(), "down")
+	return err
 }
 
 // run runs a command of the lab on it.
 func (l lab) run(ctx context.Context, args ...string) error {
-	if out, err := exec.CommandContext(ctx, l.binary, append(args, "--dir", l.dir)...).CombinedOutput(); err != nil {
-		return fmt.Errorf("lab %s: %w\n%s", args[0], err, out)
-	}
-	return nil
+	_, err := l.Run(ctx, args...)
+	return err
 }
 
 // kubectl is a command of the lab's kubectl.
 func (l lab) kubectl(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, l.binary, append([]string{"kubectl", "--kubeconfig", l.kubeconfig()}, args...)...)
+	return exec.CommandContext(ctx, l.Binary, append([]string{"kubectl", "--kubeconfig", l.Kubeconfig()}, args...)...)
 }
 
 // apply does what kubectl apply -f does; "-" is the given text.

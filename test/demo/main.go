@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // patience bounds the whole demo, without the lab's start.
@@ -56,7 +58,7 @@ func run(ctx context.Context, o options) (err error) {
 		return fmt.Errorf("making a work folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	l := lab{binary: o.lab, dir: filepath.Join(dir, "lab")}
+	l := lab{testbed.Lab{Binary: o.lab, Dir: filepath.Join(dir, "lab")}}
 	defer func() { err = errors.Join(err, l.down()) }()
 	if err := l.up(ctx, o); err != nil {
 		return err
@@ -75,7 +77,7 @@ func run(ctx context.Context, o options) (err error) {
 func play(ctx context.Context, l lab, o options) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s, err := newStage(ctx, l.kubeconfig(), o.examples)
+	s, err := newStage(ctx, l.Kubeconfig(), o.examples)
 	if err != nil {
 		return err
 	}

@@ -10,20 +10,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 const (
 	namespace = "default"
-	// exitCode is the annotation with which a fake node ends a pod that runs.
-	exitCode = "lab.trainingjob.dev/exit-code"
 	// settleAfter is how long a finished job may take until its pods are cleaned up and its Events are told.
 	settleAfter = 20 * time.Second
 	look        = 50 * time.Millisecond
@@ -39,21 +35,9 @@ type stage struct {
 }
 
 func newStage(ctx context.Context, kubeconfig, examples string) (*stage, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	c, err := testbed.Connect(kubeconfig, "trainingjob-demo")
 	if err != nil {
-		return nil, fmt.Errorf("reading the lab's kubeconfig: %w", err)
-	}
-	config.QPS = -1
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
-	}
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the lab: %w", err)
 	}
 	t := &timeline{began: time.Now(), told: map[string]bool{}}
 	s := &stage{client: c, examples: examples, timeline: t}
@@ -154,6 +138,5 @@ func (a *act) endWorkers(ctx context.Context) error {
 
 // exitOnFakeNode makes a fake node end the pod with a code.
 func (s *stage) exitOnFakeNode(ctx context.Context, pod *corev1.Pod, code string) error {
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, exitCode, code)
-	return s.client.Patch(ctx, pod, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	return testbed.Tell(ctx, s.client, pod, testbed.Annotations{"exit-code": code})
 }

@@ -3,11 +3,8 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,21 +16,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // labOperator returns the lab's operator.
 func labOperator() int {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join(labDir(), "lab.json"))
-	Expect(err).NotTo(HaveOccurred())
-	var lab struct {
+	var state struct {
 		Processes []struct {
 			Name string
 			PID  int
 		}
 	}
-	Expect(json.Unmarshal(text, &lab)).To(Succeed())
-	for _, process := range lab.Processes {
+	Expect(lab().ReadState(&state)).To(Succeed())
+	for _, process := range state.Processes {
 		if process.Name == "operator" {
 			return process.PID
 		}
@@ -64,16 +60,10 @@ func kubeconfigOf(pid int) string {
 // returns what kills it.
 func startOperator(like int) (kill func()) {
 	GinkgoHelper()
-	operator := exec.Command(fmt.Sprintf("/proc/%d/exe", like), "--kubeconfig", kubeconfigOf(like), "--namespace", here.namespace,
-		"--metrics-bind-address=0", "--health-probe-bind-address=0")
-	operator.Stderr = GinkgoWriter
-	Expect(operator.Start()).To(Succeed())
-	kill = func() {
-		_ = operator.Process.Kill() // it may have been killed before
-		_ = operator.Wait()
-	}
-	DeferCleanup(kill)
-	return kill
+	operator, err := testbed.StartOperator(fmt.Sprintf("/proc/%d/exe", like), kubeconfigOf(like), here.namespace, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(operator.Kill)
+	return operator.Kill
 }
 
 var _ = Describe("The operator", Serial, Label("lab"), func() {

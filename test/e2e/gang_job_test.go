@@ -12,42 +12,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
 )
 
-type schedulingOption func(*v1alpha1.Scheduling)
-
 // gang has the job's pods scheduled all at once or not at all.
-func gang(scheduler v1alpha1.Gang, how ...schedulingOption) jobOption {
+func gang(scheduler v1alpha1.Gang, terms ...jobOption) jobOption {
 	return func(j *v1alpha1.TrainingJob) {
-		j.Spec.Scheduling = &v1alpha1.Scheduling{Gang: scheduler}
-		for _, change := range how {
-			change(j.Spec.Scheduling)
+		builder.Gang(scheduler)(j)
+		for _, change := range terms {
+			change(j)
 		}
 	}
 }
 
-func important(class string) schedulingOption {
-	return func(s *v1alpha1.Scheduling) { s.PriorityClassName = class }
+func important(class string) jobOption {
+	return builder.Scheduling(func(s *v1alpha1.Scheduling) { s.PriorityClassName = class })
 }
 
-func inQueue(name string) schedulingOption {
-	return func(s *v1alpha1.Scheduling) { s.Queue = name }
-}
-
-func noLongerThan(seconds int32) schedulingOption {
-	return func(s *v1alpha1.Scheduling) { s.TimeoutSeconds = &seconds }
+func inQueue(name string) jobOption {
+	return builder.Scheduling(func(s *v1alpha1.Scheduling) { s.Queue = name })
 }
 
 // within keeps the gang in one domain of the topology.
-func within(key string) schedulingOption {
-	return func(s *v1alpha1.Scheduling) {
+func within(key string) jobOption {
+	return builder.Scheduling(func(s *v1alpha1.Scheduling) {
 		s.Topology = &v1alpha1.Topology{Key: key, Mode: v1alpha1.TopologyRequired}
-	}
+	})
 }
 
 // wholeNodes are workers that need a node each, with all its GPUs.
-func wholeNodes(n int32, nodes ...string) jobOption {
+func wholeNodes(n int, nodes ...string) jobOption {
 	options := []replicaOption{func(r *v1alpha1.ReplicaSpec) {
 		_, gpus := gpuNodes()
 		limited(gpu, gpus)(r)

@@ -38,22 +38,22 @@ type holding struct {
 	whole bool
 }
 
-func (h *holding) takesPart(size int32) bool {
-	return len(h.pods) > 0 && (!h.whole || len(h.pods) == int(size))
+func (h *holding) takesPart(size int) bool {
+	return len(h.pods) > 0 && (!h.whole || len(h.pods) == size)
 }
 
 // enter notes what became of a pod of the gang.
-func (h *holding) enter(o *ledger.Observation, size int32) {
+func (h *holding) enter(o *ledger.Observation, size int) {
 	if o.Event == watch.Deleted || !holdsNode(o.Pod) {
 		delete(h.pods, o.Pod.Name)
 	} else {
 		h.pods[o.Pod.Name] = true
 	}
-	h.whole = len(h.pods) == int(size) || h.whole && len(h.pods) > 0
+	h.whole = len(h.pods) == size || h.whole && len(h.pods) > 0
 }
 
 // sharing replays the history and returns every time at which both gangs of that size held nodes and neither was leaving them.
-func (h *history) sharing(one, other string, size int32) []string {
+func (h *history) sharing(one, other string, size int) []string {
 	held := map[string]*holding{one: {pods: map[string]bool{}}, other: {pods: map[string]bool{}}}
 	var shared []string
 	for _, o := range h.sorted() {
@@ -135,7 +135,7 @@ var _ = withEachGangScheduler("Two gangs for the nodes of one, scheduled", func(
 	It("never hold a part each, and both run, one after the other", func() {
 		var all []string
 		count, _ := gpuNodes()
-		all = fakeNodes(int(count))
+		all = fakeNodes(count)
 		for n := 1; n <= *rounds; {
 			n += play(by, all, n, *rounds)
 			GinkgoWriter.Printf("%s: %d of %d rounds\n", by.name, n-1, *rounds)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 )
 
 // rack is the label of the lab's nodes that names their rack.
@@ -91,7 +92,7 @@ var _ = withEachGangScheduler("The group of a gang scheduled", func(by gangSched
 	})
 
 	It("gives up after scheduling.timeoutSeconds, in the scheduler's words", func() {
-		j := submit(pytorch("patience", gang(by.name, noLongerThan(4)), wholeNodes(2, fakeNodes(1)...)))
+		j := submit(pytorch("patience", gang(by.name, builder.SchedulingTimeout(4)), wholeNodes(2, fakeNodes(1)...)))
 		v := j.fails(v1alpha1.ReasonSchedulingTimeout)
 		Expect(v.job.Status.Message).To(And(ContainSubstring("The gang needs 2 x "), ContainSubstring(by.words)))
 		by.hasGroups(j)

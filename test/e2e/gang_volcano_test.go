@@ -37,10 +37,10 @@ func hyperNode(nodes ...string) {
 }
 
 // withinTier keeps the gang in one of Volcano's domains of that tier, or a lower one.
-func withinTier(tier int32) schedulingOption {
-	return func(s *v1alpha1.Scheduling) {
-		within(rack)(s)
-		s.Topology.Tier = ptr.To(tier)
+func withinTier(tier int32) jobOption {
+	return func(j *v1alpha1.TrainingJob) {
+		within(rack)(j)
+		j.Spec.Scheduling.Topology.Tier = ptr.To(tier)
 	}
 }
 

@@ -139,12 +139,12 @@ func (q *queue) job(labels ...string) jobOption {
 }
 
 // submit submits a PyTorch job of n workers, of one GPU each, to the queue.
-func (q *queue) submit(name string, n int32, options ...jobOption) *submitted {
+func (q *queue) submit(name string, n int, options ...jobOption) *submitted {
 	GinkgoHelper()
 	return submit(pytorch(name, append([]jobOption{q.job(), gpuWorkers(n)}, options...)...))
 }
 
-func gpuWorkers(n int32, options ...replicaOption) jobOption {
+func gpuWorkers(n int, options ...replicaOption) jobOption {
 	return workers(n, append(options, limited(gpu, 1))...)
 }
 

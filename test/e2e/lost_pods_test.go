@@ -6,11 +6,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // inPhase selects this spec's pods in the phase.
@@ -22,9 +21,7 @@ func inPhase(phase corev1.PodPhase) []client.DeleteAllOfOption {
 func (j *submitted) evict(slots ...string) {
 	GinkgoHelper()
 	for _, slot := range slots {
-		pod := j.pod(slot)
-		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-		Expect(kube.SubResource("eviction").Create(here.ctx, pod, eviction)).To(Succeed())
+		Expect(testbed.Evict(here.ctx, kube, j.pod(slot))).To(Succeed())
 	}
 }
 

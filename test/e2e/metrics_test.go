@@ -3,12 +3,9 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 
@@ -31,11 +28,9 @@ func namespacesAvoiding(node string) int {
 // metrics returns what the lab's operator tells Prometheus.
 func metrics() string {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join(labDir(), "lab.json"))
-	Expect(err).NotTo(HaveOccurred())
-	var lab struct{ Ports struct{ OperatorMetrics int } }
-	Expect(json.Unmarshal(text, &lab)).To(Succeed())
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", lab.Ports.OperatorMetrics))
+	var state struct{ Ports struct{ OperatorMetrics int } }
+	Expect(lab().ReadState(&state)).To(Succeed())
+	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", state.Ports.OperatorMetrics))
 	Expect(err).NotTo(HaveOccurred())
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)

@@ -46,8 +46,6 @@ func letOperatorMakeKeys(ctx context.Context) {
 	}
 }
 
-func launcher(options ...replicaOption) jobOption { return replicas(v1alpha1.Launcher, 1, options) }
-
 // secrets returns the Secrets that the job owns.
 func (j *submitted) secrets() []corev1.Secret {
 	GinkgoHelper()

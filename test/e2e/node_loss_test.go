@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // All jobs of this story lose the same nodes at the same time, as each loss takes half a minute to be certain.
@@ -62,7 +63,7 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 	})
 
 	It("is not lost if it comes back in time", func() {
-		Eventually(func() bool { return isReady(getNode(flaky)) }).WithTimeout(patience).Should(BeFalse(), "%s is noticed to be silent", flaky)
+		Eventually(func() bool { return testbed.IsReady(getNode(flaky)) }).WithTimeout(patience).Should(BeFalse(), "%s is noticed to be silent", flaky)
 		wake(flaky)
 		becomesWell(flaky)
 	})

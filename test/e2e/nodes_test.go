@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // patience is how long a cluster may take to notice that a node is silent (50 s, unless it was told otherwise), the
@@ -32,7 +32,7 @@ func fakeNodes(n int) []string {
 		Expect(kube.List(here.ctx, &all)).To(Succeed())
 		names = nil
 		for i := range all.Items {
-			if node := &all.Items[i]; isFake(*node) && isWell(node) {
+			if node := &all.Items[i]; testbed.IsFake(node) && testbed.TakesPods(node) {
 				names = append(names, node.Name)
 			}
 		}
@@ -40,20 +40,6 @@ func fakeNodes(n int) []string {
 	}).WithTimeout(patience).Should(BeNumerically(">=", n), "fake nodes that are well")
 	slices.Sort(names)
 	return names[:n]
-}
-
-// isFake reports whether kwok plays the node, as on a lab.
-func isFake(node corev1.Node) bool { return node.Annotations["kwok.x-k8s.io/node"] == "fake" }
-
-// isWell reports whether pods can go to the node and run there.
-func isWell(node *corev1.Node) bool {
-	return isReady(node) && len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable
-}
-
-func isReady(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 func getNode(name string) *corev1.Node {
@@ -66,20 +52,19 @@ func getNode(name string) *corev1.Node {
 // becomesWell waits until pods can go to the node again.
 func becomesWell(name string) {
 	GinkgoHelper()
-	Eventually(func() bool { return isWell(getNode(name)) }).WithTimeout(patience).Should(BeTrue(), "node %s becomes well again", name)
+	Eventually(func() bool { return testbed.TakesPods(getNode(name)) }).WithTimeout(patience).Should(BeTrue(), "node %s becomes well again", name)
 }
 
 func patchNode(name, patch string) {
 	GinkgoHelper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	Expect(kube.Patch(here.ctx, node, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+	Expect(kube.Patch(here.ctx, testbed.NodeNamed(name), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
 // silence makes nodes die, until the spec ends. Nothing happens to the pods on them from then on.
 func silence(nodes ...string) {
 	GinkgoHelper()
 	for _, name := range nodes {
-		patchNode(name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, builder.LabPrefix+"dead"))
+		Expect(testbed.Tell(here.ctx, kube, testbed.NodeNamed(name), testbed.Annotations{"dead": "true"})).To(Succeed())
 		DeferCleanup(func() {
 			wake(name)
 			becomesWell(name)
@@ -90,7 +75,7 @@ func silence(nodes ...string) {
 // wake brings a silent node back.
 func wake(name string) {
 	GinkgoHelper()
-	patchNode(name, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, builder.LabPrefix+"dead"))
+	Expect(testbed.Tell(here.ctx, kube, testbed.NodeNamed(name), testbed.Annotations{"dead": nil})).To(Succeed())
 }
 
 // taint taints a node until the spec ends.

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 )
 
 const (
@@ -14,9 +15,11 @@ const (
 	learner v1alpha1.Role = "learner"
 )
 
-func actors(n int32, options ...replicaOption) jobOption { return replicas(actor, n, options) }
+func actors(n int, options ...replicaOption) jobOption { return builder.Replicas(actor, n, options...) }
 
-func learners(n int32, options ...replicaOption) jobOption { return replicas(learner, n, options) }
+func learners(n int, options ...replicaOption) jobOption {
+	return builder.Replicas(learner, n, options...)
+}
 
 var _ = Describe("A Custom job with roles of its own", func() {
 	It("runs, replaces a broken actor alone under the same name and rank, and succeeds with its leader", func() {

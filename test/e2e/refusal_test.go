@@ -102,7 +102,7 @@ var _ = Describe("A refusal", func() {
 		j.stalls(v1alpha1.ReasonInvalid, "Not A Name")
 		j.suspend()
 		j.reaches(v1alpha1.PhaseSuspended)
-		j.change(func(job *v1alpha1.TrainingJob) { workers(2)(job) })
+		j.change(builder.Of(v1alpha1.Worker, builder.Main(func(c *corev1.Container) { c.Name = "main" })))
 		j.resume()
 		j.recovers()
 	})

@@ -17,7 +17,7 @@ import (
 const gpu corev1.ResourceName = "nvidia.com/gpu"
 
 // gpuNodes returns how many nodes have GPUs, and how many GPUs each has.
-func gpuNodes() (nodes int32, gpus int64) {
+func gpuNodes() (nodes int, gpus int64) {
 	GinkgoHelper()
 	var all corev1.NodeList
 	Expect(kube.List(here.ctx, &all)).To(Succeed())

@@ -5,7 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -32,7 +31,7 @@ func hiding(r *v1alpha1.ReplicaSpec) {
 // published returns, by where it is, everything that the operator writes for others to read about the jobs of this spec.
 func published() map[string]string {
 	GinkgoHelper()
-	log, err := os.ReadFile(filepath.Join(labDir(), "operator.log"))
+	log, err := os.ReadFile(lab().File("operator.log"))
 	Expect(err).NotTo(HaveOccurred())
 	var all corev1.EventList
 	Expect(kube.List(here.ctx, &all)).To(Succeed())

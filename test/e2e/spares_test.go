@@ -66,7 +66,7 @@ var _ = Describe("Spares", Serial, func() {
 			v.is("it came after the replicas", !spare.CreationTimestamp.Before(&v.pods[i].CreationTimestamp))
 		}
 		Expect(spare.Spec.Containers[0].Command).To(Equal([]string{"sleep", "infinity"}))
-		Expect(spare.Spec.Containers[0].Image).To(Equal("example.test/train:1"))
+		Expect(spare.Spec.Containers[0].Image).To(Equal("train"))
 		Eventually(j.reachable).Should(Equal([]string{"p-worker-0", "p-worker-1"}))
 		j.becomes("two of two are ready", func(v *view) bool { return v.job.Status.Ready == "2/2" && active(v) == 2 })
 		j.suspend()

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,13 +14,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // submitted is a job that the API server has.
@@ -113,19 +111,12 @@ func (j *submitted) delete(cascade metav1.DeletionPropagation) {
 // exits makes the latest pods of the slots exit with the code, all at once.
 func (j *submitted) exits(code int, slots ...string) {
 	GinkgoHelper()
-	j.does(map[string]any{"exit-code": strconv.Itoa(code)}, slots...)
+	j.does(testbed.Annotations{"exit-code": strconv.Itoa(code)}, slots...)
 }
 
 // does makes fake nodes treat the latest pods of the slots so from now on; nil takes an annotation away.
-func (j *submitted) does(what map[string]any, slots ...string) {
+func (j *submitted) does(what testbed.Annotations, slots ...string) {
 	GinkgoHelper()
-	annotations := map[string]any{}
-	for name, value := range what {
-		annotations[builder.LabPrefix+name] = value
-	}
-	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	Expect(err).NotTo(HaveOccurred())
-	patch := client.RawPatch(types.MergePatchType, text)
 	var pods []*corev1.Pod
 	for _, slot := range slots {
 		pods = append(pods, j.pod(slot))
@@ -134,7 +125,7 @@ func (j *submitted) does(what map[string]any, slots ...string) {
 	for _, pod := range pods {
 		requests.Go(func() {
 			defer GinkgoRecover()
-			err := kube.Patch(here.ctx, pod, patch)
+			err := testbed.Tell(here.ctx, kube, pod, what)
 			if len(pods) > 1 { // what the first has done may have ended the others already
 				err = client.IgnoreNotFound(err)
 			}

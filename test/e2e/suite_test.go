@@ -14,14 +14,12 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // kube talks to the cluster under test.
@@ -80,20 +78,15 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	if path == "" {
 		Fail("KUBECONFIG is not set: run `make lab` and `. .lab/env`, or set it to a cluster with the operator and fake GPU nodes (test/e2e/kind/README.md)")
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	Expect(err).NotTo(HaveOccurred(), "reading KUBECONFIG %s", path)
-	config.QPS, config.UserAgent = -1, "trainingjob-e2e"
-	scheme := runtime.NewScheme()
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	kube, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred(), "connecting to the cluster of KUBECONFIG %s", path)
+	var err error
+	kube, err = testbed.Connect(path, "trainingjob-e2e")
+	Expect(err).NotTo(HaveOccurred())
 	Expect(kube.List(ctx, &v1alpha1.TrainingJobList{}, client.Limit(1))).To(Succeed(),
 		"the cluster of KUBECONFIG %s does not serve TrainingJobs: install manifests/base, or run `make lab`", path)
 	letOperatorMakeKeys(ctx)
 	var nodes corev1.NodeList
 	Expect(kube.List(ctx, &nodes)).To(Succeed())
-	Expect(slices.ContainsFunc(nodes.Items, isFake)).To(BeTrue(),
+	Expect(slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return testbed.IsFake(&n) })).To(BeTrue(),
 		"the cluster of KUBECONFIG %s has no nodes that kwok plays with the stages of test/lab: see test/e2e/kind/README.md, or run `make lab`", path)
 })
 
@@ -104,13 +97,9 @@ var _ = BeforeEach(OncePerOrdered, func(ctx SpecContext) {
 
 // newPlace makes a namespace in which pods can be created, and begins its history.
 func newPlace(ctx context.Context) *place {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
-	Expect(kube.Create(ctx, namespace)).To(Succeed())
-	p := &place{ctx: context.WithoutCancel(ctx), namespace: namespace.Name, history: watchHistory(namespace.Name), counts: map[string]counted{}}
-	Eventually(func() error {
-		return kube.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: "default"}, &corev1.ServiceAccount{})
-	}).Should(Succeed(), "the namespace has no default service account, without which no pod is admitted")
-	return p
+	namespace, err := testbed.NewNamespace(ctx, kube, "e2e-")
+	Expect(err).NotTo(HaveOccurred())
+	return &place{ctx: context.WithoutCancel(ctx), namespace: namespace, history: watchHistory(namespace), counts: map[string]counted{}}
 }
 
 // AfterEach judges the history of the spec before anything is cleaned up.

@@ -23,10 +23,10 @@ type example struct {
 	goodLoss float64
 	// victim is the replica that faults hit.
 	victim victim
+	// launched: a container's main process is not the training, but starts it.
+	launched bool
 	// server, if there is one, holds parameters.
 	server *victim
-	// notRun says why the example cannot run here; empty if it can.
-	notRun string
 }
 
 // A victim is a replica and what must be restarted when it is lost.
@@ -51,13 +51,12 @@ var (
 		{name: "tensorflow-ps", goodLoss: 0.02, victim: loneWorker, server: &server0},
 		{name: "tensorflow-multiworker", goodLoss: 0.02, victim: worker1},
 		{name: "jax", goodLoss: 0.02, victim: worker1},
-		{name: "pytorch-elastic", goodLoss: 0.02, victim: loneWorker},
-		{name: "mpi", goodLoss: 0.02, victim: worker1},
+		{name: "pytorch-elastic", goodLoss: 0.02, victim: loneWorker, launched: true},
+		{name: "mpi", goodLoss: 0.02, victim: worker1, launched: true},
 		{name: "xgboost", goodLoss: 0.2, victim: worker1},
 		{name: "lightgbm", goodLoss: 0.2, victim: worker1},
 		{name: "paddle", goodLoss: 0.02, victim: worker1},
-		{name: "pytorch-fsdp", goodLoss: 0.02, victim: rank1, notRun: "there is no such example yet: Debian's PyTorch 1.13 cannot " +
-			"import FSDP under Python 3.11, and PyTorch 2.5 on CPUs fails to gather its parts for a checkpoint"},
+		{name: "pytorch-fsdp", goodLoss: 0.02, victim: rank1},
 	}
 )
 
@@ -65,9 +64,6 @@ var _ = Describe("", func() {
 	for _, e := range examplesHere {
 		Describe(e.name, Ordered, ContinueOnFailure, Label(e.name), func() {
 			BeforeAll(func() {
-				if e.notRun != "" {
-					Skip(e.notRun)
-				}
 				e.bringImage()
 			})
 			BeforeEach(nodesAreWell)
@@ -77,7 +73,7 @@ var _ = Describe("", func() {
 				r.ends()
 				Expect(r.job().Status.Restarts).To(BeZero(), "restarts")
 				figures.start(r)
-			}, SpecTimeout(5*time.Minute))
+			}, NodeTimeout(15*time.Minute))
 
 			for _, f := range faults {
 				hit := e.victim
@@ -86,16 +82,19 @@ var _ = Describe("", func() {
 				}
 				It(fmt.Sprintf("goes on when %s (%s)", f.name, hit), Label(f.label), func(ctx SpecContext) {
 					breaks(ctx, e, hit, f)
-				}, SpecTimeout(8*time.Minute))
+				}, NodeTimeout(20*time.Minute))
 			}
 			if e.server != nil {
-				It(fmt.Sprintf("goes on when %s (%s)", killed.name, e.server), Label(killed.label), func(ctx SpecContext) {
+				It(fmt.Sprintf("goes on when %s (%s)", killed.name, e.server), Label(ofServer+killed.label), func(ctx SpecContext) {
 					breaks(ctx, e, *e.server, killed)
-				}, SpecTimeout(8*time.Minute))
+				}, NodeTimeout(20*time.Minute))
 			}
 		})
 	}
 })
+
+// ofServer begins the labels of faults that hit a server and not the victim.
+const ofServer = "server-"
 
 // bringImage builds the image and loads it into the nodes. The archive is as large as the image, so it does not stay.
 func (e example) bringImage() {

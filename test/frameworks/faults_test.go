@@ -49,22 +49,27 @@ var faults = []fault{
 	},
 	{
 		name: "the network is cut on the node", label: "cut", cause: v1alpha1.CauseInfrastructure, reason: "NodeLost", ofNode: true,
-		prepare: slowly,
+		// ranks that are on the same node go on there
+		prepare: func(r *run) { r.slower(4) },
 		do:      func(r *run) { lab("node", "cut", r.node, "--dir", labDir) },
 		mend:    func(r *run) { lab("node", "heal", r.node, "--dir", labDir) },
 	},
 	{
 		name: "memory runs out", label: "oom", cause: v1alpha1.CauseOOM, reason: "OOMKilled",
 		prepare: func(r *run) { r.limitMemory("1Gi") },
-		// Files in memory count against the container; the kernel then ends its largest process, which is the training.
-		do: func(r *run) { r.mayFail("exec", r.pod().Name, "--", "dd", "if=/dev/zero", "of=/ram/fill", "bs=1M") },
+		do:      func(r *run) { r.fillMemory(r.pod()) },
 	},
 	{
 		name: "the process hangs", label: "hang", cause: v1alpha1.CauseHang, reason: "ProgressStalled", stalls: true,
 		prepare: func(r *run) { r.reportProgress(15) },
-		do:      func(r *run) { lab("pod", "stop", r.pod().Name, "-n", r.namespace, "--dir", labDir) },
+		do:      func(r *run) { r.stopTraining() },
 	},
 }
 
-// slowly has the training last until a lost node is noticed, which takes half a minute.
-func slowly(r *run) { r.slower(4) }
+// slowly has a training that goes on without the victim last until a lost node is noticed, which takes half a minute. The ranks of
+// a collective wait for each other anyway.
+func slowly(r *run) {
+	if r.hit.scope == v1alpha1.ScopeReplica {
+		r.slower(4)
+	}
+}

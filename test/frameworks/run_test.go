@@ -112,13 +112,13 @@ func (r *run) job() *v1alpha1.TrainingJob {
 	return job
 }
 
-// pod returns the victim's pod.
+// pod returns the victim's pod that runs; of former lives there may be others, kept for their logs.
 func (r *run) pod() *corev1.Pod {
 	GinkgoHelper()
 	var pods corev1.PodList
 	Expect(kube.List(r.ctx, &pods, client.InNamespace(r.namespace))).To(Succeed())
 	i := slices.IndexFunc(pods.Items, func(p corev1.Pod) bool {
-		return strings.HasPrefix(p.Name, r.name+"-"+r.hit.String()) && p.DeletionTimestamp == nil
+		return strings.HasPrefix(p.Name, r.name+"-"+r.hit.String()) && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning
 	})
 	Expect(i).NotTo(Equal(-1), "a pod of %s", r.hit)
 	return &pods.Items[i]
@@ -144,7 +144,7 @@ func breaks(ctx SpecContext, e example, hit victim, f fault) {
 	}
 	r.broken = time.Now()
 	f.do(r)
-	Eventually(func() int32 { return r.job().Status.Restarts }).WithTimeout(2*time.Minute).Should(BeNumerically(">", 0), "restarts")
+	Eventually(func() int32 { return r.job().Status.Restarts }).WithTimeout(4*time.Minute).Should(BeNumerically(">", 0), "restarts")
 	r.ends()
 	r.names(f)
 	r.resumed(f)
@@ -157,7 +157,7 @@ func (r *run) untilSaved() {
 	Eventually(func() bool {
 		saved := r.tape.find(line.isSaved)
 		return len(saved) > 0 && !r.tape.first(saved[0].at, line.isStep).IsZero()
-	}).WithTimeout(3*time.Minute).Should(BeTrue(), "a checkpoint and a step after it")
+	}).WithTimeout(8*time.Minute).Should(BeTrue(), "a checkpoint and a step after it")
 	newest := map[string]float64{} // by pod: each parameter server has a checkpoint of its own
 	for _, l := range r.tape.find(line.isSaved) {
 		newest[l.pod] = l.value("step")
@@ -175,7 +175,7 @@ func (r *run) ends() {
 		job := r.job()
 		g.Expect(job.Status.Phase).NotTo(Equal(v1alpha1.PhaseFailed), job.Status.Message)
 		g.Expect(job.Status.Phase).To(Equal(v1alpha1.PhaseSucceeded), job.Status.Message)
-	}).WithTimeout(6 * time.Minute).Should(Succeed())
+	}).WithTimeout(12 * time.Minute).Should(Succeed())
 	var done []line
 	Eventually(func() []line { done = r.tape.find(line.isDone); return done }).WithTimeout(10*time.Second).ShouldNot(BeEmpty(), "a final loss in a log")
 	for _, l := range done {
@@ -324,6 +324,23 @@ func (r *run) renew(ctx context.Context, at line) {
 	now := metav1.NowMicro()
 	lease.Spec.RenewTime = &now
 	_ = kube.Update(ctx, lease) // a conflict is followed by the next step
+}
+
+// fillMemory writes into a file in memory, which counts against the container; the kernel then ends its largest process, which is
+// the training.
+func (r *run) fillMemory(pod *corev1.Pod) {
+	r.mayFail("exec", pod.Name, "--", "dd", "if=/dev/zero", "of=/ram/fill", "bs=1M")
+}
+
+// stopTraining stops the process that trains, and not what has started it.
+func (r *run) stopTraining() {
+	GinkgoHelper()
+	if !r.example.launched {
+		lab("pod", "stop", r.pod().Name, "-n", r.namespace, "--dir", labDir)
+		return
+	}
+	// the brackets keep the shell, whose command line has them, from stopping itself
+	r.kubectl("exec", r.pod().Name, "--", "sh", "-c", `for p in /proc/[0-9]*; do grep -qa "[t]rain.py" $p/cmdline && kill -STOP ${p#/proc/}; done; true`)
 }
 
 // mayFail runs kubectl with a command that ends with what it breaks.

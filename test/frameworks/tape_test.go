@@ -26,6 +26,7 @@ type tape struct {
 	lines    []line
 	pods     map[string]*podSeen
 	restarts []time.Time // when the status first said so many
+	signs    []time.Time // when a pod or a node was first seen to end, or was told to
 }
 
 type podSeen struct {
@@ -94,6 +95,7 @@ func (t *tape) first(begin time.Time, is func(line) bool) time.Time {
 func (t *tape) record(ctx context.Context, namespace string) {
 	go t.watch(ctx, namespace, &corev1.PodList{}, func(e watch.Event) { t.seePod(ctx, e) })
 	go t.watch(ctx, namespace, &v1alpha1.TrainingJobList{}, t.seeJob)
+	go t.watch(ctx, "", &corev1.NodeList{}, t.seeNode)
 }
 
 func (t *tape) watch(ctx context.Context, namespace string, list client.ObjectList, see func(watch.Event)) {
@@ -120,6 +122,17 @@ func (t *tape) seeJob(e watch.Event) {
 	}
 }
 
+// seeNode notes when a node is not ready, or takes no more pods.
+func (t *tape) seeNode(e watch.Event) {
+	node, is := e.Object.(*corev1.Node)
+	if !is || (isReady(*node) && !node.Spec.Unschedulable) {
+		return
+	}
+	t.Lock()
+	defer t.Unlock()
+	t.signs = append(t.signs, time.Now())
+}
+
 func (t *tape) seePod(ctx context.Context, e watch.Event) {
 	pod, is := e.Object.(*corev1.Pod)
 	if !is {
@@ -135,12 +148,20 @@ func (t *tape) seePod(ctx context.Context, e watch.Event) {
 	if ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed; (ended || e.Type == watch.Deleted) && seen.ended.IsZero() {
 		seen.ended = time.Now()
 	}
+	if e.Type == watch.Deleted || pod.DeletionTimestamp != nil || hasEnded(pod) {
+		t.signs = append(t.signs, time.Now())
+	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if (c.State.Running != nil || c.State.Terminated != nil) && seen.running.IsZero() {
 			seen.running = time.Now()
 			go t.follow(ctx, pod)
 		}
 	}
+}
+
+// hasEnded tells whether a container has ended: pods say so before their phase does.
+func hasEnded(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Terminated != nil })
 }
 
 // follow reads the pod's log to its end.

@@ -62,7 +62,7 @@ func (j *job) breaks(ctx context.Context, sum *tally, round int, how way) {
 	GinkgoHelper()
 	attempt := j.seen.Status.Attempt
 	guilty := j.pod(ctx, round%4)
-	Eventually(output).WithArguments(ctx, "kubectl", "logs", "-n", namespace, guilty.Name).Should(ContainSubstring("step 1"), "the ranks have met")
+	Eventually(output).WithArguments(ctx, "logs", guilty.Name).Should(ContainSubstring("step 1"), "the ranks have met")
 	began := time.Now()
 	how.fault(ctx, guilty)
 	j.becomes(ctx, "a restart is decided", func(s *v1alpha1.TrainingJobStatus) bool { return s.Attempt > attempt })
@@ -81,7 +81,7 @@ func (j *job) breaks(ctx context.Context, sum *tally, round int, how way) {
 	if last == nil {
 		return
 	}
-	if log := output(ctx, "kubectl", "logs", "-n", namespace, last.Pod); strings.Contains(log, how.words) {
+	if log := output(ctx, "logs", last.Pod); strings.Contains(log, how.words) {
 		sum.logs++
 	} else {
 		sum.silent = append(sum.silent, fmt.Sprintf("round %d: the log of %s: %s", round, last.Pod, log))

@@ -15,16 +15,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 )
 
 // apart returns a job of ranks that do not meet, so that the others still run when one of them breaks; all restart, in place.
-func apart(ranks int32) *v1alpha1.TrainingJob {
-	made := newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: ranks})
-	made.Spec.Recovery.Restart = v1alpha1.RestartInPlace
-	workers := made.Spec.ReplicaSpecs[v1alpha1.Worker]
-	workers.RestartScope = v1alpha1.ScopeJob
-	made.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
-	return made
+func apart(ranks int) *v1alpha1.TrainingJob {
+	return newJob(v1alpha1.Custom, builder.Workers(ranks, builder.Scope(v1alpha1.ScopeJob)),
+		builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace }))
 }
 
 // process is one process of a rank: the pod, and which container of its.
@@ -58,7 +55,7 @@ func starts(ctx context.Context, pod *corev1.Pod) []string {
 }
 
 var _ = Describe("A restart in place", func() {
-	DescribeTable("starts every rank once, those that are well in their pods, and creates the broken one anew", func(ctx SpecContext, broken int, changes ...change) {
+	DescribeTable("starts every rank once, those that are well in their pods, and creates the broken one anew", func(ctx SpecContext, broken int, changes ...builder.JobOption) {
 		const ranks = 4
 		train := submit(ctx, apart(ranks), changes...)
 		train.runs(ctx, 0)
@@ -87,7 +84,7 @@ var _ = Describe("A restart in place", func() {
 		Entry("a worker breaks", 2),
 		Entry("the leader breaks", 0),
 		Entry("ranks ignore SIGTERM and have two seconds", 2, variable("TERM_CODE", "ignore"),
-			templates(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = ptr.To[int64](2) })),
+			everyPod(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = ptr.To[int64](2) })),
 	)
 
 	It("leaves a rank that breaks in the meantime to the next attempt", func(ctx SpecContext) {

@@ -12,12 +12,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // job is a submitted job.
@@ -26,66 +27,49 @@ type job struct {
 	seen *v1alpha1.TrainingJob
 }
 
-// change makes a job another one before it is submitted.
-type change func(*v1alpha1.TrainingJob)
-
-// collective returns a PyTorch job of that many ranks, a master and workers, spread over the real nodes. It is restarted without end.
-func collective(ranks int32) *v1alpha1.TrainingJob {
-	return newJob(v1alpha1.PyTorch, map[v1alpha1.Role]int32{v1alpha1.Master: 1, v1alpha1.Worker: ranks - 1})
+// collective returns a PyTorch job of that many ranks, a master and workers.
+func collective(ranks int) *v1alpha1.TrainingJob {
+	return newJob(v1alpha1.PyTorch, builder.Leader(v1alpha1.Master), builder.Workers(ranks-1))
 }
 
-func newJob(framework v1alpha1.Framework, replicas map[v1alpha1.Role]int32) *v1alpha1.TrainingJob {
-	made := &v1alpha1.TrainingJob{
-		ObjectMeta: metav1.ObjectMeta{Name: "train", Namespace: namespace},
-		Spec: v1alpha1.TrainingJobSpec{
-			Framework: framework, ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{},
-			Recovery: v1alpha1.Recovery{MaxRestarts: ptr.To[int32](100), MaxOOMRestarts: ptr.To[int32](100), NoProgressLimit: ptr.To[int32](0), BackoffSeconds: ptr.To[int32](1), MaxBackoffSeconds: ptr.To[int32](1)},
-		},
-	}
-	for role, n := range replicas {
-		made.Spec.ReplicaSpecs[role] = v1alpha1.ReplicaSpec{Replicas: ptr.To(n), Template: template()}
-	}
+// lone returns a job of one worker.
+func lone() *v1alpha1.TrainingJob { return newJob(v1alpha1.Custom, builder.Workers(1)) }
+
+// newJob returns a job with these roles, spread over the real nodes. It is restarted without end.
+func newJob(framework v1alpha1.Framework, roles ...builder.JobOption) *v1alpha1.TrainingJob {
+	made := builder.Submitted("train", framework, append(roles, builder.EveryRole(builder.Template(onRealNodes), builder.Limit(corev1.ResourceMemory, 64<<20)),
+		builder.MaxRestarts(100), builder.MaxOOMRestarts(100), builder.BackOff(1, 1),
+		builder.Recovery(func(r *v1alpha1.Recovery) { r.NoProgressLimit = ptr.To[int32](0) }))...)
+	made.Namespace = namespace
 	return made
 }
 
-func template() corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"spread": "yes"}},
-		Spec: corev1.PodSpec{
-			NodeSelector: map[string]string{realNode: "true"},
-			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
-				MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
-				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"spread": "yes"}},
-			}},
-			Containers: []corev1.Container{{
-				Name: "main", Image: "lab.local/trainer:1", ImagePullPolicy: corev1.PullNever,
-				Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}},
-			}},
-		},
-	}
+// onRealNodes makes the pods run the trainer, spread over the real nodes.
+func onRealNodes(pods *corev1.PodTemplateSpec) {
+	pods.Labels = map[string]string{"spread": "yes"}
+	pods.Spec.NodeSelector = map[string]string{testbed.RealNode: "true"}
+	pods.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: pods.Labels},
+	}}
+	main := &pods.Spec.Containers[0]
+	main.Image, main.ImagePullPolicy = "lab.local/trainer:1", corev1.PullNever
 }
 
-// templates changes the template of every role.
-func templates(edit func(*corev1.PodSpec)) change {
-	return func(made *v1alpha1.TrainingJob) {
-		for role, replicas := range made.Spec.ReplicaSpecs {
-			edit(&replicas.Template.Spec)
-			made.Spec.ReplicaSpecs[role] = replicas
-		}
-	}
+// everyPod changes the pods of every role.
+func everyPod(change func(*corev1.PodSpec)) builder.JobOption {
+	return builder.EveryRole(builder.PodSpec(change))
 }
 
 // variable sets a variable of the program.
-func variable(name, value string) change {
-	return templates(func(pod *corev1.PodSpec) {
-		pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: name, Value: value})
-	})
+func variable(name, value string) builder.JobOption {
+	return builder.EveryRole(builder.Env(name, value))
 }
 
-func submit(ctx context.Context, made *v1alpha1.TrainingJob, changes ...change) *job {
+func submit(ctx context.Context, made *v1alpha1.TrainingJob, options ...builder.JobOption) *job {
 	GinkgoHelper()
-	for _, edit := range changes {
-		edit(made)
+	for _, change := range options {
+		change(made)
 	}
 	Expect(kube.Create(ctx, made)).To(Succeed())
 	return &job{name: made.Name, seen: made}
@@ -135,7 +119,7 @@ func (j *job) pod(ctx context.Context, rank int) *corev1.Pod {
 // tell gives the program of a pod a command.
 func tell(ctx context.Context, pod *corev1.Pod, words ...string) {
 	GinkgoHelper()
-	lab(ctx, append([]string{"kubectl", "exec", "-n", namespace, pod.Name, "--", "/program", "do"}, words...)...)
+	kubectl(ctx, append([]string{"exec", pod.Name, "--", "/program", "do"}, words...)...)
 }
 
 // kill ends the main process of a pod from outside.

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // Each fault takes a node that holds some ranks away; the job has to run again on what is left of it, and say whose fault it was.
@@ -64,7 +66,7 @@ var _ = Describe("A node that", Serial, func() {
 func fourRanks() *v1alpha1.TrainingJob { return collective(4) }
 
 func servers() *v1alpha1.TrainingJob {
-	return newJob(v1alpha1.TensorFlow, map[v1alpha1.Role]int32{v1alpha1.Chief: 1, v1alpha1.Worker: 2, v1alpha1.PS: 1})
+	return newJob(v1alpha1.TensorFlow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1))
 }
 
 // waitForNode waits until the node takes pods again.
@@ -72,14 +74,6 @@ func waitForNode(ctx context.Context, name string) {
 	GinkgoHelper()
 	Eventually(func() bool {
 		var node corev1.Node
-		if kube.Get(ctx, client.ObjectKey{Name: name}, &node) != nil {
-			return false
-		}
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady {
-				return c.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0
-			}
-		}
-		return false
+		return kube.Get(ctx, client.ObjectKey{Name: name}, &node) == nil && testbed.TakesPods(&node)
 	}).WithTimeout(2*time.Minute).Should(BeTrue(), "%s is ready again", name)
 }

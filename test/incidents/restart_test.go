@@ -10,11 +10,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // spread says how long something took that was done several times.
@@ -28,12 +27,12 @@ func spread(times []time.Duration) string {
 }
 
 var _ = Describe("A whole restart", func() {
-	DescribeTable("takes as long as the program needs to end", func(ctx SpecContext, atMost time.Duration, changes ...change) {
-		train := submit(ctx, collective(4), changes...)
+	DescribeTable("takes as long as the program needs to end", func(ctx SpecContext, atMost time.Duration, options ...builder.JobOption) {
+		train := submit(ctx, collective(4), options...)
 		train.runs(ctx, 0)
 		var times []time.Duration
 		for round := range int32(*rounds) {
-			lab(ctx, "kubectl", "delete", "pod", "-n", namespace, "--wait=false", train.pod(ctx, int(round)%4).Name)
+			kubectl(ctx, "delete", "pod", "--wait=false", train.pod(ctx, int(round)%4).Name)
 			times = append(times, train.runs(ctx, round+1))
 		}
 		AddReportEntry(CurrentSpecReport().LeafNodeText, spread(times))
@@ -49,7 +48,7 @@ var _ = Describe("A whole restart", func() {
 		train := submit(ctx, collective(3), variable("TERM_CODE", "0"))
 		train.runs(ctx, 0)
 		pod := train.pod(ctx, 1)
-		Expect(kube.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: namespace}})).To(Succeed())
+		Expect(testbed.Evict(ctx, kube, pod)).To(Succeed())
 		train.runs(ctx, 1)
 		last := train.seen.Status.LastFailure
 		Expect(last.Pod).To(Equal(pod.Name))
@@ -58,9 +57,9 @@ var _ = Describe("A whole restart", func() {
 	})
 
 	It("stays on the only node that its pods select, without waiting for another", func(ctx SpecContext) {
-		train := submit(ctx, collective(2), templates(func(pod *corev1.PodSpec) {
+		train := submit(ctx, collective(2), everyPod(func(pod *corev1.PodSpec) {
 			pod.NodeSelector = map[string]string{corev1.LabelHostname: "real-0"}
-		}), templates(func(pod *corev1.PodSpec) { pod.NodeSelector[realNode] = "true" }))
+		}), everyPod(func(pod *corev1.PodSpec) { pod.NodeSelector[testbed.RealNode] = "true" }))
 		train.runs(ctx, 0)
 		for attempt := range int32(3) { // after the second the node is avoided, as far as there are others
 			tell(ctx, train.pod(ctx, 1), "exit", "3")
@@ -74,7 +73,7 @@ var _ = Describe("A job that is suspended", func() {
 		train := submit(ctx, collective(2), variable("TERM_CODE", "0"), variable("TERM_TIME", after))
 		train.runs(ctx, 0)
 		for _, suspended := range []bool{true, false} {
-			lab(ctx, "kubectl", "patch", "tj", "-n", namespace, train.name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"suspend":%t}}`, suspended))
+			kubectl(ctx, "patch", "tj", train.name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"suspend":%t}}`, suspended))
 			if suspended {
 				train.ends(ctx, v1alpha1.PhaseSuspended)
 				train.becomes(ctx, "its pods are gone", func(s *v1alpha1.TrainingJobStatus) bool { return s.ReplicaStatuses[v1alpha1.Worker].Active == 0 })
@@ -97,13 +96,13 @@ var _ = Describe("Success", func() {
 	})
 
 	It("is the main container's, whatever its side-car does, and READY is as well", func(ctx SpecContext) {
-		train := submit(ctx, newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: 1}), variable("STEPS", "40"), templates(func(pod *corev1.PodSpec) {
+		train := submit(ctx, lone(), variable("STEPS", "40"), everyPod(func(pod *corev1.PodSpec) {
 			side := *pod.Containers[0].DeepCopy()
 			side.Name, side.Env = "side", []corev1.EnvVar{{Name: "COMMAND", Value: "exit 1 side-car"}}
 			pod.Containers = append(pod.Containers, side)
 		}))
 		train.becomes(ctx, "its side-car has ended and it is ready", func(s *v1alpha1.TrainingJobStatus) bool {
-			pod := output(ctx, "kubectl", "get", "pod", "-n", namespace, "-o", `jsonpath={.items[0].status.containerStatuses[?(@.name=="side")].state.terminated.exitCode}`)
+			pod := output(ctx, "get", "pod", "-o", `jsonpath={.items[0].status.containerStatuses[?(@.name=="side")].state.terminated.exitCode}`)
 			return s.ReadyReplicas == 1 && pod == "1"
 		})
 		train.ends(ctx, v1alpha1.PhaseSucceeded)
@@ -113,24 +112,23 @@ var _ = Describe("Success", func() {
 
 var _ = Describe("A pod that never ran", func() {
 	It("costs nothing when it is deleted", func(ctx SpecContext) {
-		train := submit(ctx, newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: 1}), templates(func(pod *corev1.PodSpec) {
+		train := submit(ctx, lone(), everyPod(func(pod *corev1.PodSpec) {
 			pod.Containers[0].Image = "lab.local/missing:1"
 		}))
 		waits := func() string {
-			return output(ctx, "kubectl", "get", "pod", "-n", namespace, "train-worker-0", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].state.waiting.reason}")
+			return output(ctx, "get", "pod", "train-worker-0", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].state.waiting.reason}")
 		}
 		Eventually(waits).Should(HaveSuffix("ErrImageNeverPull"))
 		before := waits()
-		lab(ctx, "kubectl", "delete", "pod", "-n", namespace, "--wait=false", "train-worker-0")
+		kubectl(ctx, "delete", "pod", "--wait=false", "train-worker-0")
 		Eventually(waits).Should(And(HaveSuffix("ErrImageNeverPull"), Not(Equal(before))))
 		train.becomes(ctx, "it still starts", func(s *v1alpha1.TrainingJobStatus) bool { return s.Phase == v1alpha1.PhasePending })
 		Expect(train.seen.Status.Incidents).To(BeEmpty())
 	})
 
 	It("fails the job once startupDeadlineSeconds and the budget are used up", func(ctx SpecContext) {
-		train := submit(ctx, newJob(v1alpha1.Custom, map[v1alpha1.Role]int32{v1alpha1.Worker: 1}), func(made *v1alpha1.TrainingJob) {
-			made.Spec.RunPolicy.StartupDeadlineSeconds, made.Spec.Recovery.MaxRestarts = ptr.To[int32](5), ptr.To[int32](1)
-		}, templates(func(pod *corev1.PodSpec) { pod.Containers[0].Image = "lab.local/missing:1" }))
+		train := submit(ctx, lone(), builder.StartupDeadline(5), builder.MaxRestarts(1),
+			everyPod(func(pod *corev1.PodSpec) { pod.Containers[0].Image = "lab.local/missing:1" }))
 		train.ends(ctx, v1alpha1.PhaseFailed)
 		Expect(train.seen.Status.Message).To(ContainSubstring("ErrImageNeverPull"))
 		Expect(train.seen.Status.Attempt).To(Equal(int32(1)))

@@ -6,8 +6,6 @@ import (
 	"context"
 	"flag"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,22 +13,19 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
-
-// realNode is the label of real nodes.
-const realNode = "lab.trainingjob.dev/real"
 
 var (
 	// rounds is how often a fault is made whose outcome depends on who speaks first.
 	rounds = flag.Int("rounds", 3, "how often each fault is made of which the right rank must be named")
 
+	// given is the lab that the suite runs on.
+	given     *testbed.Lab
 	kube      client.Client
 	namespace string
 )
@@ -48,34 +43,28 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	if path == "" || os.Getenv("LAB_DIR") == "" {
 		Fail("KUBECONFIG or LAB_DIR is not set: run `make test-nodes`, or `make lab REAL=2` and `. .lab/env`")
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	Expect(err).NotTo(HaveOccurred(), "reading KUBECONFIG %s", path)
-	config.QPS, config.UserAgent = -1, "trainingjob-incidents"
-	scheme := runtime.NewScheme()
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	kube, err = client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred(), "connecting to the cluster of KUBECONFIG %s", path)
+	var err error
+	given, err = testbed.GivenLab()
+	Expect(err).NotTo(HaveOccurred())
+	kube, err = testbed.Connect(path, "trainingjob-incidents")
+	Expect(err).NotTo(HaveOccurred())
 	var nodes corev1.NodeList
-	Expect(kube.List(ctx, &nodes, client.HasLabels{realNode})).To(Succeed())
+	Expect(kube.List(ctx, &nodes, client.HasLabels{testbed.RealNode})).To(Succeed())
 	Expect(len(nodes.Items)).To(BeNumerically(">=", 2), "the lab has too few real nodes: run `make lab REAL=2`")
 })
 
 var _ = BeforeEach(func(ctx SpecContext) {
-	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "incidents-"}}
-	Expect(kube.Create(ctx, made)).To(Succeed())
-	namespace = made.Name
-	Eventually(func() error {
-		return kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
-	}).Should(Succeed(), "the namespace has no default service account, without which no pod is admitted")
+	var err error
+	namespace, err = testbed.NewNamespace(ctx, kube, "incidents-")
+	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cleanUp)
 })
 
 // cleanUp leaves nothing behind that would take room on the nodes, and waits until it is gone. What a spec has broken is mended by then.
 func cleanUp(ctx SpecContext) {
 	if CurrentSpecReport().Failed() {
-		AddReportEntry("what is there at the end", output(ctx, "kubectl", "get", "tj,pods,events", "-n", namespace, "-o", "wide"))
-		AddReportEntry("the jobs", output(ctx, "kubectl", "get", "tj", "-n", namespace, "-o", "yaml"))
+		AddReportEntry("what is there at the end", output(ctx, "get", "tj,pods,events", "-o", "wide"))
+		AddReportEntry("the jobs", output(ctx, "get", "tj", "-o", "yaml"))
 	}
 	Expect(kube.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(namespace))).To(Succeed())
 	Eventually(func() ([]corev1.Pod, error) {
@@ -86,28 +75,26 @@ func cleanUp(ctx SpecContext) {
 	Expect(kube.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 }
 
-// lab runs a command of bin/lab, which must succeed, and returns what it prints.
+// lab runs a command of the lab, which must succeed, and returns what it says.
 func lab(ctx context.Context, args ...string) string {
 	GinkgoHelper()
-	text, err := run(ctx, args)
-	Expect(err).NotTo(HaveOccurred(), "lab %v: %s", args, text)
-	return text
+	said, err := given.Run(ctx, args...)
+	Expect(err).NotTo(HaveOccurred())
+	return said
 }
 
-// output returns what a command of bin/lab prints, whether it succeeds or not.
+// kubectl runs the lab's kubectl in the spec's namespace, which must succeed.
+func kubectl(ctx context.Context, args ...string) {
+	GinkgoHelper()
+	_, err := given.Kubectl(ctx, inNamespace(args)...)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// output returns what the lab's kubectl says in the spec's namespace, whether it succeeds or not.
 func output(ctx context.Context, args ...string) string {
-	text, _ := run(ctx, args)
-	return text
+	said, _ := given.Kubectl(ctx, inNamespace(args)...)
+	return said
 }
 
-func run(ctx context.Context, args []string) (string, error) {
-	program := os.Getenv("LAB")
-	if program == "" {
-		program = filepath.Join("..", "..", "bin", "lab")
-	}
-	if args[0] == "node" || args[0] == "pod" {
-		args = append(args, "--dir", os.Getenv("LAB_DIR"))
-	}
-	text, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
-	return string(text), err
-}
+// inNamespace puts the namespace first: what stands behind -- is not kubectl's.
+func inNamespace(args []string) []string { return append([]string{"-n", namespace}, args...) }

@@ -38,7 +38,7 @@ This binary is also each of these programs itself, and kubectl:
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(upCommand(), downCommand(), addNodesCommand(), restartCommand(), nodeCommand(), podCommand(), imageCommand(), nodeInitCommand())
+	root.AddCommand(upCommand(), downCommand(), addNodesCommand(), restartCommand(), nodeCommand(), podCommand(), imageCommand(), browserCommand(), nodeInitCommand())
 	return root
 }
 

@@ -3,9 +3,13 @@
 package main
 
 import (
+	"fmt"
+	"path/filepath"
+
 	"github.com/spf13/cobra"
 
 	"github.com/trainingjob/operator/test/lab/cluster"
+	"github.com/trainingjob/operator/test/lab/debian"
 	"github.com/trainingjob/operator/test/lab/realnode"
 )
 
@@ -17,6 +21,31 @@ func nodeInitCommand() *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return realnode.Init(command.Context(), args[0])
+		},
+	}
+}
+
+// browserCommand fetches a browser for tests.
+func browserCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "browser DIR",
+		Short: "Fetch a browser for tests into a folder, and print its program",
+		Long: `browser downloads Debian's Chromium, the one without a screen, and the libraries that it needs, unpacks them into
+the folder and prints the program. Nothing is installed. What is there already is not fetched again.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			folder, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			program, err := debian.Cache(folder).FetchBrowser(command.Context(), func(format string, args ...any) {
+				fmt.Fprintf(command.ErrOrStderr(), format+"\n", args...)
+			})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(command.OutOrStdout(), program)
+			return err
 		},
 	}
 }

@@ -9,8 +9,25 @@ import (
 	"github.com/trainingjob/operator/test/states"
 )
 
+// First returns what does not hold of the first status of a job: it has inherited nothing.
+func First(job *v1alpha1.TrainingJob) []string {
+	var s sentences
+	s.must(job.Status.Attempt == 0 && job.Status.Restarts == 0 && job.Status.ChargedRestarts == 0,
+		"9 inheritance: %s began with attempt %d and %d restarts", job.Name, job.Status.Attempt, job.Status.Restarts)
+	return s.Broken
+}
+
+// Statuses returns what does not hold of two statuses of the job of that name, one after the other.
+func Statuses(was, is *v1alpha1.TrainingJobStatus, name string) []string {
+	var s sentences
+	s.monotone(was, is, name)
+	s.final(was, is, name)
+	s.phase(was, is, name)
+	return s.Broken
+}
+
 // monotone says that what is counted never falls; what was charged falls only by what is given back when the true cause shows late.
-func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
+func (s *sentences) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	for _, c := range []struct {
 		counter string
 		was, is int64
@@ -21,15 +38,15 @@ func (l *Ledger) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 		{"observedGeneration", was.ObservedGeneration, is.ObservedGeneration},
 		{"suspendedSeconds", was.SuspendedSeconds, is.SuspendedSeconds},
 	} {
-		l.must(c.is >= c.was, "9 monotone: %s of %s fell from %d to %d", c.counter, name, c.was, c.is)
+		s.must(c.is >= c.was, "9 monotone: %s of %s fell from %d to %d", c.counter, name, c.was, c.is)
 	}
 	for role, r := range was.ReplicaStatuses {
 		if now, there := is.ReplicaStatuses[role]; there {
-			l.must(now.Restarts >= r.Restarts, "9 monotone: restarts of %s of %s fell from %d to %d", role, name, r.Restarts, now.Restarts)
+			s.must(now.Restarts >= r.Restarts, "9 monotone: restarts of %s of %s fell from %d to %d", role, name, r.Restarts, now.Restarts)
 		}
 	}
-	l.must(is.ChargedRestarts <= is.Restarts, "8 exactly once: %s is charged %d of %d restarts", name, is.ChargedRestarts, is.Restarts)
-	l.must(is.Attempt <= is.Restarts, "8 exactly once: %s is in attempt %d after %d restarts", name, is.Attempt, is.Restarts)
+	s.must(is.ChargedRestarts <= is.Restarts, "8 exactly once: %s is charged %d of %d restarts", name, is.ChargedRestarts, is.Restarts)
+	s.must(is.Attempt <= is.Restarts, "8 exactly once: %s is in attempt %d after %d restarts", name, is.Attempt, is.Restarts)
 }
 
 // givenBack returns how many charged restarts were explained, and so given back, from one version to the next.
@@ -48,40 +65,42 @@ func givenBack(was, is *v1alpha1.TrainingJobStatus) int64 {
 }
 
 // final says that a verdict is one of two, earned, and the last word.
-func (l *Ledger) final(was, is *v1alpha1.TrainingJobStatus, name string) {
-	holds := func(s *v1alpha1.TrainingJobStatus, c string) bool { return meta.IsStatusConditionTrue(s.Conditions, c) }
+func (s *sentences) final(was, is *v1alpha1.TrainingJobStatus, name string) {
+	holds := func(status *v1alpha1.TrainingJobStatus, c string) bool {
+		return meta.IsStatusConditionTrue(status.Conditions, c)
+	}
 	succeeded, failed, finished := holds(is, v1alpha1.ConditionSucceeded), holds(is, v1alpha1.ConditionFailed), holds(is, v1alpha1.ConditionFinished)
-	l.must(!succeeded || !failed, "10 final: %s has succeeded and failed", name)
-	l.must(finished == (succeeded || failed), "10 final: %s is Finished %v, Succeeded %v, Failed %v", name, finished, succeeded, failed)
-	l.must(finished == (is.CompletionTime != nil), "10 final: %s is Finished %v with completionTime %v", name, finished, is.CompletionTime)
+	s.must(!succeeded || !failed, "10 final: %s has succeeded and failed", name)
+	s.must(finished == (succeeded || failed), "10 final: %s is Finished %v, Succeeded %v, Failed %v", name, finished, succeeded, failed)
+	s.must(finished == (is.CompletionTime != nil), "10 final: %s is Finished %v with completionTime %v", name, finished, is.CompletionTime)
 	if failed && is.Reason != v1alpha1.ReasonDeadlineExceeded {
-		l.must(is.LastFailure != nil, "12 verdicts are earned: %s failed with %s and no lastFailure", name, is.Reason)
+		s.must(is.LastFailure != nil, "12 verdicts are earned: %s failed with %s and no lastFailure", name, is.Reason)
 	}
 	if !holds(was, v1alpha1.ConditionFinished) {
 		return
 	}
-	l.must(succeeded == holds(was, v1alpha1.ConditionSucceeded) && failed == holds(was, v1alpha1.ConditionFailed), "10 final: the verdict on %s changed", name)
-	l.must(was.CompletionTime.Equal(is.CompletionTime), "10 final: completionTime of %s changed", name)
-	l.must(was.Attempt == is.Attempt && was.Restarts == is.Restarts && was.ChargedRestarts == is.ChargedRestarts, "10 final: counters of %s changed after its end", name)
+	s.must(succeeded == holds(was, v1alpha1.ConditionSucceeded) && failed == holds(was, v1alpha1.ConditionFailed), "10 final: the verdict on %s changed", name)
+	s.must(was.CompletionTime.Equal(is.CompletionTime), "10 final: completionTime of %s changed", name)
+	s.must(was.Attempt == is.Attempt && was.Restarts == is.Restarts && was.ChargedRestarts == is.ChargedRestarts, "10 final: counters of %s changed after its end", name)
 }
 
 // phase says that the phase is what the conditions add up to, and follows the published graph.
-func (l *Ledger) phase(was, is *v1alpha1.TrainingJobStatus, name string) {
-	l.must(states.Step(was.Phase, is.Phase).Published(), "11 phase: %s went from %q to %q", name, was.Phase, is.Phase)
+func (s *sentences) phase(was, is *v1alpha1.TrainingJobStatus, name string) {
+	s.must(states.Step(was.Phase, is.Phase).Published(), "11 phase: %s went from %q to %q", name, was.Phase, is.Phase)
 	for condition, phase := range map[string]v1alpha1.Phase{
 		v1alpha1.ConditionSucceeded: v1alpha1.PhaseSucceeded, v1alpha1.ConditionFailed: v1alpha1.PhaseFailed,
 		v1alpha1.ConditionRunning: v1alpha1.PhaseRunning, v1alpha1.ConditionRestarting: v1alpha1.PhaseRestarting,
 		v1alpha1.ConditionQueued: v1alpha1.PhaseQueued,
 	} {
-		l.must(meta.IsStatusConditionTrue(is.Conditions, condition) == (is.Phase == phase), "11 phase: %s is %q with condition %s %v", name, is.Phase, condition,
+		s.must(meta.IsStatusConditionTrue(is.Conditions, condition) == (is.Phase == phase), "11 phase: %s is %q with condition %s %v", name, is.Phase, condition,
 			meta.IsStatusConditionTrue(is.Conditions, condition))
 	}
 	rests := is.Phase == v1alpha1.PhaseSuspended || is.Phase == v1alpha1.PhaseQueued
-	l.must(meta.IsStatusConditionTrue(is.Conditions, v1alpha1.ConditionSuspended) == rests, "11 phase: %s is %q with condition Suspended %v", name, is.Phase, !rests)
+	s.must(meta.IsStatusConditionTrue(is.Conditions, v1alpha1.ConditionSuspended) == rests, "11 phase: %s is %q with condition Suspended %v", name, is.Phase, !rests)
 	for i := range is.Conditions {
 		c := &is.Conditions[i]
 		before := meta.FindStatusCondition(was.Conditions, c.Type)
-		l.must(before == nil || before.Status != c.Status || before.LastTransitionTime.Equal(&c.LastTransitionTime),
+		s.must(before == nil || before.Status != c.Status || before.LastTransitionTime.Equal(&c.LastTransitionTime),
 			"11 phase: lastTransitionTime of %s of %s moved without its status", c.Type, name)
 	}
 }

@@ -2,6 +2,9 @@
 // that a watch shows is entered in order, and each sentence that does not hold is noted. The numbers in the sentences are
 // the invariants': 1 identity, 2 uniqueness, 3 fence, 4 no work without cause, 5 bounds, 8 exactly once, 9 monotone,
 // 10 final, 11 phase, 12 earned verdicts, 13 success is not lost, 14 back-off, 15 rendezvous.
+//
+// The rules of one version, of two versions in a row and of two pods that may meet (First, Statuses, Identity, Spare, Meeting) need no
+// history: the simulator's checker asks them too.
 package ledger
 
 import (
@@ -53,8 +56,13 @@ func (l *Ledger) Enter(o Observation) {
 
 // Ledger is the state of a namespace at one revision of its history.
 type Ledger struct {
+	sentences
 	jobs map[types.UID]*account
 	pods map[types.UID]*corev1.Pod
+}
+
+// sentences are those that did not hold.
+type sentences struct {
 	// Broken holds every sentence that did not hold, with names.
 	Broken []string
 }
@@ -75,9 +83,9 @@ type account struct {
 	ranks      map[string]string
 }
 
-func (l *Ledger) must(holds bool, format string, args ...any) {
+func (s *sentences) must(holds bool, format string, args ...any) {
 	if !holds {
-		l.Broken = append(l.Broken, fmt.Sprintf(format, args...))
+		s.Broken = append(s.Broken, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -88,14 +96,12 @@ func (l *Ledger) job(job *v1alpha1.TrainingJob) {
 		a = &account{now: job, mostReplicas: map[v1alpha1.Role]int32{}, began: map[string]bool{},
 			succeeded: map[string]int{}, rendezvous: map[string]string{}, ranks: map[string]string{}}
 		l.jobs[job.UID] = a
-		l.must(job.Status.Attempt == 0 && job.Status.Restarts == 0, "9 inheritance: %s began with attempt %d and %d restarts", job.Name, job.Status.Attempt, job.Status.Restarts)
+		l.Broken = append(l.Broken, First(job)...)
 	}
 	for role := range job.Spec.ReplicaSpecs {
 		a.mostReplicas[role] = max(a.mostReplicas[role], job.Spec.Replicas(role))
 	}
 	a.suspended = a.suspended || job.Spec.IsSuspended()
-	l.monotone(&a.now.Status, &job.Status, job.Name)
-	l.final(&a.now.Status, &job.Status, job.Name)
-	l.phase(&a.now.Status, &job.Status, job.Name)
+	l.Broken = append(l.Broken, Statuses(&a.now.Status, &job.Status, job.Name)...)
 	a.now = job
 }

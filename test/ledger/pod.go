@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,8 +27,10 @@ func (l *Ledger) pod(pod *corev1.Pod, created bool) {
 				l.birth(a, pod, is)
 			}
 			a.began[pod.Name] = a.began[pod.Name] || hasBegun(pod)
-			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil {
-				a.succeeded[is.Slot()] = is.Attempt
+			lives, restarting, _ := Present(ref.Name, pod)
+			l.must(lives.Attempt <= int(a.now.Status.Attempt), "8 exactly once: %s was told attempt %d in attempt %d", pod.Name, lives.Attempt, a.now.Status.Attempt)
+			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil && !restarting {
+				a.succeeded[is.Slot()] = lives.Attempt
 			}
 		} else {
 			l.must(false, "1 identity: %s belongs to a job that never was", pod.Name)
@@ -54,8 +55,8 @@ func hasBegun(pod *corev1.Pod) bool {
 func (l *Ledger) birth(a *account, pod *corev1.Pod, is Life) {
 	status := &a.now.Status
 	role := roleOf(is.Role)
-	l.identity(a.now, pod, is)
-	l.fence(pod, is)
+	l.Broken = append(l.Broken, Identity(a.now, pod, is)...)
+	l.fence(pod)
 	l.agreement(a, pod, is)
 	l.cause(status, pod)
 	l.must(int32(is.Index) < a.mostReplicas[role], "5 bounds: %s, but %s had at most %d replicas", pod.Name, role, a.mostReplicas[role])
@@ -79,47 +80,25 @@ func (l *Ledger) cause(status *v1alpha1.TrainingJobStatus, pod *corev1.Pod) {
 	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended), "4 no work without cause: %s was created while the job was suspended", pod.Name)
 }
 
-// spare enters a version of a placeholder pod: it is the job's, and no peer of its replicas.
+// spare enters a version of a placeholder pod.
 func (l *Ledger) spare(a *account, pod *corev1.Pod, created bool) {
-	l.must(IsFenced(pod), "2 uniqueness: the spare %s is in the Service", pod.Name)
-	l.must(pod.Labels[v1alpha1.LabelJobUID] == string(a.now.UID) && pod.Labels[v1alpha1.LabelSpare] != "", "1 identity: the spare %s is labelled %v", pod.Name, pod.Labels)
+	l.Broken = append(l.Broken, Spare(a.now, pod)...)
 	if created {
 		l.cause(&a.now.Status, pod)
 	}
 }
 
-func (l *Ledger) identity(job *v1alpha1.TrainingJob, pod *corev1.Pod, is Life) {
-	l.must(len(pod.OwnerReferences) == 1, "1 identity: %s has %d owners", pod.Name, len(pod.OwnerReferences))
-	want := map[string]string{
-		v1alpha1.LabelJobName: job.Name, v1alpha1.LabelJobUID: string(job.UID),
-		v1alpha1.LabelRole: is.Role, v1alpha1.LabelIndex: strconv.Itoa(is.Index), v1alpha1.LabelAttempt: strconv.Itoa(is.Attempt),
-		v1alpha1.LabelLife:            fmt.Sprintf("%d-%d", is.Attempt, is.Replacement),
-		v1alpha1.KubeflowLabelJobName: job.Name, v1alpha1.KubeflowLabelReplicaType: is.Role, v1alpha1.KubeflowLabelReplicaIndex: strconv.Itoa(is.Index),
-	}
-	for label, value := range want {
-		l.must(pod.Labels[label] == value, "1 identity: label %s of %s is %q, not %q", label, pod.Name, pod.Labels[label], value)
-	}
-	l.must(pod.Spec.Hostname == job.Name+"-"+is.Slot() && pod.Spec.Subdomain == job.Name, "15 rendezvous: %s is %s.%s in DNS", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain)
-	l.must(pod.Spec.RestartPolicy == corev1.RestartPolicyNever, "1 identity: %s has restartPolicy %s", pod.Name, pod.Spec.RestartPolicy)
-}
-
 // fence says that no pod of an earlier life, of an earlier attempt or of an earlier job of the same name can still run, unless
 // it was taken out of the Service, as one on a lost node is.
-func (l *Ledger) fence(pod *corev1.Pod, is Life) {
+func (l *Ledger) fence(pod *corev1.Pod) {
 	ref := metav1.GetControllerOf(pod)
 	for _, other := range l.pods {
 		owner := metav1.GetControllerOf(other)
 		if owner == nil || owner.Kind != ref.Kind || owner.Name != ref.Name || !CanAct(other) {
 			continue
 		}
-		was, _ := LifeOf(owner.Name, other.Name)
-		switch {
-		case owner.UID != ref.UID:
-			l.must(false, "3 fence: %s was created while %s of an earlier job could run", pod.Name, other.Name)
-		case was.Slot() == is.Slot():
-			l.must(false, "2 uniqueness: %s was created while %s could run", pod.Name, other.Name)
-		case was.Attempt < is.Attempt:
-			l.must(false, "3 fence: %s was created while %s of an earlier attempt could run", pod.Name, other.Name)
+		if sentence := Meeting(pod, other); sentence != "" {
+			l.must(false, "%s", sentence)
 		}
 	}
 }

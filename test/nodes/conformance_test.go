@@ -12,11 +12,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // tries is how often each fault happens on a real node. A kubelet now and then leaves a version out or writes one more, as its loops meet; the
@@ -118,7 +119,7 @@ func deleted(grace int64) func(context.Context, *corev1.Pod) {
 
 func evicted(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
-	Expect(kube.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}})).To(Succeed())
+	Expect(testbed.Evict(ctx, kube, pod)).To(Succeed())
 }
 
 // onReal does something to pods of real nodes alone.
@@ -152,7 +153,7 @@ func (f fault) pods(number int) []*corev1.Pod {
 	fake := pods[tries]
 	fake.Annotations = map[string]string{}
 	for name, value := range f.fake {
-		fake.Annotations["lab.trainingjob.dev/"+name] = value
+		fake.Annotations[builder.LabPrefix+name] = value
 	}
 	return pods
 }

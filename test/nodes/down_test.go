@@ -3,7 +3,6 @@
 package nodes
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,9 +15,8 @@ import (
 // recordedProcesses are the names of what the state of a lab says was started.
 func recordedProcesses(l *laboratory) []string {
 	var state struct{ Processes []struct{ Name string } }
-	text, err := os.ReadFile(l.file("lab.json"))
-	if err != nil || json.Unmarshal(text, &state) != nil {
-		return nil
+	if l.ReadState(&state) != nil {
+		return nil // not yet
 	}
 	var names []string
 	for _, p := range state.Processes {
@@ -31,7 +29,7 @@ var _ = Describe("A second lab with real nodes", Serial, func() {
 	It("has a network of its own, and lab down leaves nothing of it", func() {
 		before := takeInventory()
 		second := newLaboratory()
-		DeferCleanup(os.RemoveAll, filepath.Dir(second.dir))
+		DeferCleanup(os.RemoveAll, filepath.Dir(second.Dir))
 		second.run("up", "--nodes", "0", "--real", "1")
 		marks := second.marks()
 		Expect(takeInventory().since(before, marks)).NotTo(BeEmpty(), "the inventory does not see a lab at all")
@@ -42,8 +40,8 @@ var _ = Describe("A second lab with real nodes", Serial, func() {
 	It("leaves nothing after lab down when lab up was killed in the middle", func() {
 		before := takeInventory()
 		second := newLaboratory()
-		DeferCleanup(os.RemoveAll, filepath.Dir(second.dir))
-		up := exec.Command(*labBinary, "up", "--dir", second.dir, "--nodes", "0", "--real", "1")
+		DeferCleanup(os.RemoveAll, filepath.Dir(second.Dir))
+		up := exec.Command(*labBinary, "up", "--dir", second.Dir, "--nodes", "0", "--real", "1")
 		up.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		Expect(up.Start()).To(Succeed())
 		Eventually(recordedProcesses).WithArguments(second).Should(ContainElement("real-0"))

@@ -4,7 +4,6 @@ package nodes
 
 import (
 	"context"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -12,20 +11,15 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // ready is the status of a node's condition Ready.
 func ready(ctx context.Context, name string) (corev1.ConditionStatus, error) {
 	node := &corev1.Node{}
-	if err := kube.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
-		return "", err
-	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status, nil
-		}
-	}
-	return "", nil
+	err := kube.Get(ctx, client.ObjectKey{Name: name}, node)
+	return testbed.Readiness(node), err
 }
 
 func bootID(ctx context.Context, name string) (string, error) {
@@ -92,9 +86,9 @@ var _ = Describe("A real node", Serial, func() {
 			"node kill real-7": "choose one of real-0, real-1",
 			"node kill gpu-0":  "choose one of real-0, real-1",
 		} {
-			said, err := exec.Command(*labBinary, append(strings.Fields(command), "--dir", lab.dir)...).CombinedOutput()
+			said, err := lab.Run(context.Background(), strings.Fields(command)...)
 			Expect(err).To(HaveOccurred(), command)
-			Expect(string(said)).To(ContainSubstring(want), command)
+			Expect(said).To(ContainSubstring(want), command)
 		}
 	})
 })

@@ -3,7 +3,6 @@
 package nodes
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net"
@@ -45,9 +44,7 @@ func (l *laboratory) marks() []string {
 			Block        int
 		}
 	}
-	text, err := os.ReadFile(l.file("lab.json"))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(json.Unmarshal(text, &state)).To(Succeed())
+	Expect(l.ReadState(&state)).To(Succeed())
 	return []string{
 		fmt.Sprintf("%s%d", mark, state.Real.Block), mark + "-" + strings.ReplaceAll(state.Real.HardwareAddr, ":", ""),
 	}

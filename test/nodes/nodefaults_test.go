@@ -11,8 +11,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // nodeFault happens to a node, and so to its pods.
@@ -34,22 +34,13 @@ var nodeFaults = []nodeFault{
 }
 
 const (
-	dead    = "lab.trainingjob.dev/dead"
 	realOne = "real-1"
 	fakeOne = "gpu-1"
 )
 
-// annotate changes an annotation of a node or pod; nil removes it.
-func annotate(ctx context.Context, object client.Object, patch string) {
+func setDead(ctx context.Context, value any) {
 	GinkgoHelper()
-	Expect(kube.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%s}}}`, patch)))).To(Succeed())
-}
-
-func setDead(ctx context.Context, value string) {
-	GinkgoHelper()
-	node := &corev1.Node{}
-	node.Name = fakeOne
-	annotate(ctx, node, fmt.Sprintf("%q:%s", dead, value))
+	Expect(testbed.Tell(ctx, kube, testbed.NodeNamed(fakeOne), testbed.Annotations{"dead": value})).To(Succeed())
 }
 
 // tolerant lets a pod stay on a node that is silent.
@@ -112,10 +103,10 @@ var _ = Describe("A fake node tells the story of its pods as a real one does whe
 			}
 			pods := runBeside(ctx, "node-"+f.breaks, change)
 			lab.run("node", f.breaks, realOne)
-			setDead(ctx, `"true"`)
+			setDead(ctx, "true")
 			stories := storiesOf(c, pods, broken)
 			lab.run("node", f.mends, realOne)
-			setDead(ctx, "null")
+			setDead(ctx, nil)
 			if f.tells {
 				stories = storiesOf(c, pods, mended)
 			}
@@ -129,7 +120,7 @@ var _ = Describe("A fake node tells the story of its pods as a real one does whe
 		c := beginChronicle(ctx)
 		pods := runBeside(ctx, "node-reboot", func(*corev1.Pod) {})
 		lab.run("node", "reboot", realOne)
-		annotate(ctx, pods[tries], `"lab.trainingjob.dev/exit-code":"255","lab.trainingjob.dev/exit-reason":"Unknown"`)
+		Expect(testbed.Tell(ctx, kube, pods[tries], testbed.Annotations{"exit-code": "255", "exit-reason": "Unknown"})).To(Succeed())
 		stories := storiesOf(c, pods, func(s story) bool { return !s.closed.IsZero() })
 		for i := range stories[:tries] {
 			// After a boot the end bears the second in which containerd found it, which is not that of the end.

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 const image = "lab.local/trainer:1"
@@ -77,7 +79,9 @@ func end(ctx context.Context, name string) (string, error) {
 }
 
 // log is what the container main has said.
-func log(name string) (string, error) { return lab.kubectl("logs", name, "--container=main") }
+func log(name string) (string, error) {
+	return lab.Kubectl(context.Background(), "logs", name, "--container=main")
+}
 
 // lastStep is the last step that a log tells of.
 func lastStep(name string) (string, error) {
@@ -136,7 +140,7 @@ var _ = Describe("A pod on a real node", func() {
 
 	It("gets the GPUs that its node claims to have", func(ctx context.Context) {
 		pod := onNode("accelerated", "")
-		pod.Spec.NodeSelector = map[string]string{"lab.trainingjob.dev/real": "true"}
+		pod.Spec.NodeSelector = map[string]string{testbed.RealNode: "true"}
 		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("4")}
 		run(ctx, pod)
 	})

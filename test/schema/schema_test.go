@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/schema"
 )
 
@@ -28,26 +27,4 @@ func TestCheckStatus(t *testing.T) {
 			t.Errorf("%s: error %v, want one of %q", name, err, c.refusal)
 		}
 	}
-}
-
-func TestCheckJob(t *testing.T) {
-	for name, c := range map[string]struct {
-		job     *v1alpha1.TrainingJob
-		refusal string
-	}{
-		"a job as it should be":           {builder.Job("good", builder.Workers(2)), ""},
-		"a value that the schema forbids": {with(func(s *v1alpha1.TrainingJobSpec) { s.RunPolicy.CleanPodPolicy = "Some" }), "runPolicy.cleanPodPolicy"},
-		"a job that a rule refuses":       {with(func(s *v1alpha1.TrainingJobSpec) { s.MPI = &v1alpha1.MPISpec{} }), "only an MPI job has a launcher"},
-	} {
-		err := schema.CheckJob(t.Context(), c.job)
-		if (err == nil) != (c.refusal == "") || err != nil && !strings.Contains(err.Error(), c.refusal) {
-			t.Errorf("%s: error %v, want one of %q", name, err, c.refusal)
-		}
-	}
-}
-
-func with(change func(*v1alpha1.TrainingJobSpec)) *v1alpha1.TrainingJob {
-	job := builder.Job("bad", builder.Workers(2))
-	change(&job.Spec)
-	return job
 }

@@ -43,12 +43,13 @@ func repeat(t *testing.T, variants func(writes, reads int) []variant) {
 }
 
 // check plays one variant.
-func (s *scenario) check(t *testing.T, f faults) {
+func (s *scenario) check(t *testing.T, f faults) *run {
 	r := s.run(f, teller(t))
 	walked.add(r, t.Name())
 	if r.isWrong() {
 		t.Errorf("%s\nreplay: go test ./test/sim -v -run '%s$'", r.check.Wrong, t.Name())
 	}
+	return r
 }
 
 // teller returns who tells the story of a run: nobody, unless it is the only one.

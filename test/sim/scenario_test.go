@@ -11,7 +11,10 @@ func TestScenarios(t *testing.T) {
 	for i := range scenarios {
 		s := &scenarios[i]
 		t.Run(s.name, func(t *testing.T) {
-			s.check(t, nothing{})
+			r := s.check(t, nothing{})
+			if n := r.check.Untold(); n > 0 && r.starts == 0 {
+				t.Errorf("the log does not tell of %d restarts", n)
+			}
 		})
 	}
 	t.Logf("%d runs, %v", len(scenarios), time.Since(begin).Round(time.Millisecond))

@@ -51,7 +51,7 @@ var basics = []scenario{
 			r.restarted(1)
 			r.succeed("launcher-0")
 		}},
-	{name: "scope_role", job: []builder.JobOption{builder.Leader(v1alpha1.Launcher), builder.Workers(3), builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
+	{name: "scope_role", job: []builder.JobOption{builder.Leader(v1alpha1.Launcher), builder.Workers(3, builder.Scope(v1alpha1.ScopeRole))},
 		want: leaderSucceeded(0, 1, 1), play: func(r *run) {
 			r.running()
 			r.exit(1, "worker-1")
@@ -74,7 +74,7 @@ var basics = []scenario{
 			r.exit(1, "worker-0")
 			r.phase(v1alpha1.PhaseFailed)
 		}},
-	{name: "permanent_code", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Policy(v1alpha1.RestartExitCode, v1alpha1.Worker)},
+	{name: "permanent_code", job: []builder.JobOption{pytorch, builder.Workers(2, builder.Policy(v1alpha1.RestartExitCode))},
 		want: failed(v1alpha1.ReasonFatalExit, 0, 0, 0), play: func(r *run) {
 			r.running()
 			r.exit(1, "worker-1")
@@ -309,7 +309,7 @@ var basics = []scenario{
 			r.exit(0, "worker-0", "worker-2")
 			r.phase(v1alpha1.PhaseSucceeded)
 		}},
-	{name: "restart_always", job: []builder.JobOption{tensorflow, builder.Workers(1), builder.PS(1), builder.Policy(v1alpha1.RestartAlways, v1alpha1.PS)},
+	{name: "restart_always", job: []builder.JobOption{tensorflow, builder.Workers(1), builder.PS(1, builder.Policy(v1alpha1.RestartAlways))},
 		want: leaderSucceeded(1, 1, 1), play: func(r *run) {
 			r.running()
 			r.exit(0, "ps-0")

@@ -59,7 +59,7 @@ var worlds = []scenario{
 			r.within(2*time.Minute, "the job runs although every node is avoided", r.running)
 			r.succeed("worker-0")
 		}},
-	{name: "spares_that_nodes_turn_away", job: []builder.JobOption{builder.Workers(2), builder.Spares(v1alpha1.Worker, 1)}, want: leaderSucceeded(0, 0, 0),
+	{name: "spares_that_nodes_turn_away", job: []builder.JobOption{builder.Workers(2, builder.Spares(1))}, want: leaderSucceeded(0, 0, 0),
 		every: 11, play: func(r *run) {
 			r.running()
 			for _, node := range nodes {
@@ -129,7 +129,7 @@ var worlds = []scenario{
 			r.promptly(operator.LostAfter, "the job runs", r.running)
 			r.succeed("worker-0")
 		}},
-	{name: "rebooted", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Policy(v1alpha1.RestartNever, v1alpha1.Worker)},
+	{name: "rebooted", job: []builder.JobOption{pytorch, builder.Workers(2, builder.Policy(v1alpha1.RestartNever))},
 		want: leaderSucceeded(1, 1, 0), every: 2, play: func(r *run) {
 			r.running()
 			r.Reboot(r.pod("worker-1").Spec.NodeName)
@@ -218,7 +218,7 @@ var worlds = []scenario{
 			r.running()
 			r.succeed("worker-0")
 		}},
-	{name: "refused_spare_beside_a_loss", job: []builder.JobOption{builder.Workers(2), builder.Spares(v1alpha1.Worker, 1)}, want: leaderSucceeded(0, 1, 0),
+	{name: "refused_spare_beside_a_loss", job: []builder.JobOption{builder.Workers(2, builder.Spares(1))}, want: leaderSucceeded(0, 1, 0),
 		every: 5, play: func(r *run) {
 			r.Server.Admit = func(q *server.Request) error {
 				if q.User == operator.User && q.Verb == server.Create && q.Kind == server.Pods && q.Key.Name == "j-worker-spare-0" {

@@ -38,17 +38,17 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Workers(3)},
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), builder.AllWorkers()},
 	{pytorch, builder.Workers(3), builder.Elastic(1, 5)},
-	{pytorch, builder.Workers(2), builder.Policy(v1alpha1.RestartExitCode, v1alpha1.Worker)},
+	{pytorch, builder.Workers(2, builder.Policy(v1alpha1.RestartExitCode))},
 	{builder.Framework(v1alpha1.JAX), builder.Workers(2), builder.Evaluators(1)},
 	{builder.Framework(v1alpha1.TensorFlow), builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), builder.Evaluators(1)},
-	{builder.Framework(v1alpha1.TensorFlow), builder.Workers(2), builder.PS(1), builder.Policy(v1alpha1.RestartAlways, v1alpha1.PS)},
+	{builder.Framework(v1alpha1.TensorFlow), builder.Workers(2), builder.PS(1, builder.Policy(v1alpha1.RestartAlways))},
 	{builder.Workers(3), builder.AllWorkers()},
 	{builder.Workers(3), builder.AllWorkers(), builder.Elastic(2, 5)},
-	{builder.Workers(3), builder.Scope(v1alpha1.ScopeRole, v1alpha1.Worker)},
-	{builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.Scope(v1alpha1.ScopeJob, v1alpha1.Worker)},
+	{builder.Workers(3, builder.Scope(v1alpha1.ScopeRole))},
+	{builder.Leader(v1alpha1.Launcher), builder.Workers(2, builder.Scope(v1alpha1.ScopeJob))},
 	{builder.Workers(1)},
-	{pytorch, builder.Workers(2), builder.Spares(v1alpha1.Worker, 1)},
-	{builder.Workers(3), builder.Spares(v1alpha1.Worker, 2), builder.AllWorkers()},
+	{pytorch, builder.Workers(2, builder.Spares(1))},
+	{builder.Workers(3, builder.Spares(2)), builder.AllWorkers()},
 	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient},
 	{pytorch, builder.Workers(2), builder.Progress(20, v1alpha1.StallRestart)},
 	{pytorch, builder.Workers(3), inPlace},
@@ -56,7 +56,7 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Workers(3), builder.Progress(20, v1alpha1.StallRestart), inPlace},
 	{pytorch, builder.Workers(3), inPlace, native},
 	{tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(2), inPlace},
-	{builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.Scope(v1alpha1.ScopeJob, v1alpha1.Worker), inPlace},
+	{builder.Leader(v1alpha1.Launcher), builder.Workers(2, builder.Scope(v1alpha1.ScopeJob)), inPlace},
 	{pytorch, builder.Workers(3), inPlace, restartedInPlace(v1alpha1.Worker)},
 	{builder.Workers(2), builder.Progress(15, v1alpha1.StallNotify)},
 	{pytorch, builder.Workers(3), native},
@@ -65,7 +65,7 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient, native},
 	{builder.Workers(4), builder.AllWorkers(), native, builder.MinAvailable(2)},
 	{builder.Framework(v1alpha1.TensorFlow), builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), builder.Evaluators(1), native},
-	{pytorch, builder.Workers(2), builder.Spares(v1alpha1.Worker, 1), native},
+	{pytorch, builder.Workers(2, builder.Spares(1)), native},
 	{tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.Evaluators(1)},
 	{tensorflow, builder.Workers(3)},
 	{builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.PS(1), builder.Evaluators(1)},
@@ -77,7 +77,7 @@ var jobs = [][]builder.JobOption{
 	{tensorflow, builder.Workers(2), builder.PS(1), accompanied(v1alpha1.PS), restartedInPlace(v1alpha1.Worker)},
 	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2)},
 	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2), native, builder.Clean(v1alpha1.CleanAll)},
-	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.Scope(v1alpha1.ScopeReplica, v1alpha1.Worker), builder.Spares(v1alpha1.Worker, 1)},
+	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2, builder.Spares(1), builder.Scope(v1alpha1.ScopeReplica))},
 	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2), withoutSSH},
 	{builder.Framework(v1alpha1.XGBoost), builder.Leader(v1alpha1.Master), builder.Workers(2), builder.Evaluators(1)},
 	{builder.Framework(v1alpha1.LightGBM), builder.Workers(3), builder.AllWorkers()},
@@ -87,26 +87,26 @@ var jobs = [][]builder.JobOption{
 
 // accompanied gives a role's pods a second container that runs beside the first.
 func accompanied(role v1alpha1.Role) builder.JobOption {
-	return builder.Template(role, func(t *corev1.PodTemplateSpec) {
+	return builder.Of(role, builder.Template(func(t *corev1.PodTemplateSpec) {
 		t.Spec.Containers = append(t.Spec.Containers, corev1.Container{Name: "logger", Image: "log"})
-	})
+	}))
 }
 
 // prepared gives a role's pods an init container, and a side-car that the kubelet keeps running.
 func prepared(role v1alpha1.Role) builder.JobOption {
-	return builder.Template(role, func(t *corev1.PodTemplateSpec) {
+	return builder.Of(role, builder.Template(func(t *corev1.PodTemplateSpec) {
 		t.Spec.InitContainers = []corev1.Container{{Name: "prepare", Image: "data"},
 			{Name: "agent", Image: "agent", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
-	})
+	}))
 }
 
 // restartedInPlace lets the kubelet start a role's containers again in their pods when they exit with 42.
 func restartedInPlace(role v1alpha1.Role) builder.JobOption {
-	return builder.Template(role, func(t *corev1.PodTemplateSpec) {
+	return builder.Of(role, builder.Template(func(t *corev1.PodTemplateSpec) {
 		t.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
 		t.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
 			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}}}}
-	})
+	}))
 }
 
 // inPlace restarts the replicas that are well in their pods.

@@ -15,9 +15,9 @@ import (
 )
 
 func TestOfANewJob(t *testing.T) {
-	gpus := builder.Template(v1alpha1.Worker, func(pod *corev1.PodTemplateSpec) {
+	gpus := builder.Of(v1alpha1.Worker, builder.Template(func(pod *corev1.PodTemplateSpec) {
 		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
-	})
+	}))
 	cases := []struct {
 		name string
 		job  *v1alpha1.TrainingJob

@@ -7,39 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
-
-// Opener opens the log of a container of a pod.
-type Opener interface {
-	// Open returns the log as the kubelet writes it, each line with its time before it.
-	Open(ctx context.Context, pod, container string, o Options) (io.ReadCloser, error)
-}
-
-// Options say which part of a log is opened.
-type Options struct {
-	// Follow says that the stream goes on until the container ends.
-	Follow bool
-	// Previous is the log of the container before it was started again in its pod.
-	Previous bool
-	// From leaves out lines before that time; zero for none. It has whole seconds.
-	From time.Time
-	// Tail leaves out all but the last lines; negative for none.
-	Tail int64
-}
-
-// Container is what is known of a container whose log is read.
-type Container struct {
-	// Started is whether it has ever run, and Ended whether it has ended for good.
-	Started, Ended bool
-	// Restarts is how often it was started again in its pod.
-	Restarts int32
-	// Gone is whether its pod is gone.
-	Gone bool
-}
 
 // reader reads the log of one container to its end.
 type reader struct {
@@ -53,35 +24,15 @@ type reader struct {
 	// pause is how long to wait before a log that broke off is opened again.
 	pause time.Duration
 
-	cursor   Cursor
+	position position
 	begun    bool
 	restarts int32
-	// partial is the end of the latest stream, without an end of line: it is a line if nothing comes after it.
-	partial *Line
-	// rest is that end as it was read.
-	rest string
-	// end is where the latest reading of a log that grows no more ended, and alike how often in a row it was there. blank is how many
-	// readings in a row had no line at all.
-	end   end
-	alike int
-	blank int
 	// ended is whether the latest reading ended and did not break off; broken is why it did.
 	ended  bool
 	broken error
 	// lost is why lines may be missing.
 	lost error
 }
-
-// end is where a reading ended.
-type end struct {
-	last  time.Time
-	count int
-	rest  string
-}
-
-// mostBlank is how many readings in a row must have no line, not even the one that was read last, until that is gone: the kubelet has
-// put the log aside to begin another file.
-const mostBlank = 5
 
 var (
 	errGone     = errors.New("its log is gone")
@@ -135,7 +86,7 @@ func (r *reader) afterReading(err error, is Container) (next, error) {
 		switch {
 		case !is.Ended:
 			return later, nil
-		case r.isConfirmed():
+		case r.position.isConfirmed():
 			return done, r.finish(is)
 		}
 		return again, nil
@@ -151,9 +102,7 @@ func (r *reader) afterReading(err error, is Container) (next, error) {
 
 // finish takes what is left when nothing more comes. It returns an error if lines may be missing.
 func (r *reader) finish(is Container) error {
-	if r.partial != nil && r.cursor.IsNew(r.partial.Time) {
-		r.take(*r.partial)
-	}
+	r.takePartial()
 	switch broken := cmp.Or(r.lost, r.broken); {
 	case broken != nil:
 		return fmt.Errorf("the end of its log may be missing: %w", broken)
@@ -206,42 +155,22 @@ func (r *reader) readBefore(ctx context.Context) error {
 			r.lost = err
 		case err != nil:
 			return err
-		case !r.isConfirmed():
+		case !r.position.isConfirmed():
 			continue
 		}
-		r.flushPartial()
-		r.alike, r.blank = 0, 0
-		r.cursor.turn()
+		r.takePartial()
+		r.position.turn()
 		return nil
 	}
 }
 
-// isConfirmed reports whether a log that grows no more was read to its end: two readings in a row have ended at the same place. One
-// alone proves nothing, as a connection that breaks between kubelet and API server looks to us like an end.
-func (r *reader) isConfirmed() bool {
-	now := end{last: r.cursor.last, count: r.cursor.count, rest: r.rest}
-	if now != r.end || !r.cursor.reached() {
-		r.end, r.alike = now, 0
-	}
-	r.alike++
-	return r.alike > 1 || r.blank >= mostBlank
-}
-
 // from begins a reading and returns from when on lines are needed.
 func (r *reader) from() time.Time {
-	from := r.cursor.Begin()
+	from := r.position.cursor.Begin()
 	if from.Before(r.first.From) {
 		return r.first.From
 	}
 	return from
-}
-
-// flushPartial takes what a container that was started again said last.
-func (r *reader) flushPartial() {
-	if r.partial != nil && r.cursor.IsNew(r.partial.Time) {
-		r.take(*r.partial)
-	}
-	r.partial = nil
 }
 
 // stream takes the new lines of one stream.
@@ -254,15 +183,15 @@ func (r *reader) stream(ctx context.Context, o Options) error {
 	if is, _ := r.look(); !o.Previous && is.Restarts != r.restarts {
 		return errRestarted // whose log this is cannot be told
 	}
-	r.begun, r.partial = true, nil
-	r.blank++
+	r.begun = true
+	r.position.begin()
 	in := bufio.NewReaderSize(log, 64<<10)
 	for {
 		text, err := in.ReadString('\n')
 		if err == nil {
 			err = r.takeLine(text)
 		} else if errors.Is(err, io.EOF) {
-			return r.keepPartial(text)
+			return r.position.keepPartial(text)
 		}
 		if err != nil {
 			return err
@@ -272,33 +201,18 @@ func (r *reader) stream(ctx context.Context, o Options) error {
 
 // takeLine takes the line if it was not read before.
 func (r *reader) takeLine(text string) error {
-	line, ok := parse(strings.TrimSuffix(text, "\n"))
-	if !ok {
-		return fmt.Errorf("%w: %s", errGone, strings.TrimSpace(text)) // it is the kubelet who speaks
-	}
-	r.blank = 0
-	if r.cursor.IsNew(line.Time) && !r.take(line) {
+	line, isNew, err := r.position.pass(text)
+	if err == nil && isNew && !r.take(line) {
 		return errUnwanted
 	}
-	return nil
+	return err
 }
 
-// keepPartial keeps the text behind the last end of line: the container may have ended with it, or the stream within it.
-func (r *reader) keepPartial(text string) error {
-	r.rest = text
-	if line, ok := parse(text); ok {
-		r.partial = &line
-	} else if text != "" && (text[0] < '0' || text[0] > '9') {
-		return fmt.Errorf("%w: %s", errGone, strings.TrimSpace(text))
+// takePartial takes what a container has said last without ending the line.
+func (r *reader) takePartial() {
+	if line, is := r.position.passPartial(); is {
+		r.take(line)
 	}
-	return nil
-}
-
-// parse returns the line behind the time that the kubelet writes before it; ok is false if there is none.
-func parse(text string) (line Line, ok bool) {
-	stamp, rest, _ := strings.Cut(text, " ")
-	at, err := time.Parse(time.RFC3339Nano, stamp)
-	return Line{Time: at, Text: rest}, err == nil
 }
 
 // isFinal reports whether it is no use to try again.

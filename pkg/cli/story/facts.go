@@ -27,13 +27,13 @@ func failureFacts(v *View) []string {
 	}
 	if len(v.Job.Status.Incidents) > 0 && !isTrue(v.Job, v1alpha1.ConditionFailed) {
 		i := &v.Job.Status.Incidents[0]
-		facts = append(facts, fmt.Sprintf("Answer: %s, decided %s later, %s.", answer(i), duration.HumanDuration(i.RestartTime.Sub(i.Time.Time)), charge(i)))
+		facts = append(facts, fmt.Sprintf("Answer: %s, decided %s later, %s.", Answer(i), duration.HumanDuration(i.RestartTime.Sub(i.Time.Time)), Charge(i)))
 	}
 	return facts
 }
 
-// answer says what was restarted for an incident.
-func answer(i *v1alpha1.Incident) string {
+// Answer says what was restarted for an incident.
+func Answer(i *v1alpha1.Incident) string {
 	switch i.Scope {
 	case v1alpha1.ScopeJob:
 		return fmt.Sprintf("the whole job restarted as attempt %d", i.Attempt+1)
@@ -44,7 +44,8 @@ func answer(i *v1alpha1.Incident) string {
 	}
 }
 
-func charge(i *v1alpha1.Incident) string {
+// Charge says whether and how an incident is charged.
+func Charge(i *v1alpha1.Incident) string {
 	text := "charged to nobody"
 	if i.Charged {
 		text = "charged to a budget"
@@ -159,7 +160,7 @@ func eventFacts(v *View) []string {
 	var facts []string
 	for _, e := range v.warnings(3) {
 		if e.Message != v.Job.Status.Message {
-			facts = append(facts, fmt.Sprintf("Event %s, %s ago: %s", e.Reason, v.ago(seen(&e)), e.Message))
+			facts = append(facts, fmt.Sprintf("Event %s, %s ago: %s", e.Reason, v.ago(Seen(&e)), e.Message))
 		}
 	}
 	return facts

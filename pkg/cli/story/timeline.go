@@ -150,7 +150,7 @@ func incidents(b *strings.Builder, v *View, width int) {
 	}
 	b.WriteString("\n")
 	for _, i := range slices.Backward(v.Job.Status.Incidents) {
-		wrap(b, fmt.Sprintf("%s %s: %s, %s", i.Time.UTC().Format(time.TimeOnly), WhatBroke(&i.Failure), answer(&i), charge(&i)), width)
+		wrap(b, fmt.Sprintf("%s %s: %s, %s", i.Time.UTC().Format(time.TimeOnly), WhatBroke(&i.Failure), Answer(&i), Charge(&i)), width)
 	}
 	if more := int(v.Job.Status.Restarts) - len(v.Job.Status.Incidents); more > 0 {
 		fmt.Fprintf(b, "and %d earlier restarts, of which the status does not tell any more\n", more)
@@ -177,19 +177,26 @@ func wrap(b *strings.Builder, line string, width int) {
 	b.WriteString("\n")
 }
 
-// lost tells where the time went that the job did not train in.
-func lost(b *strings.Builder, v *View) {
-	l := v.Job.Status.LostSeconds
-	var parts []string
-	for _, part := range []struct {
-		seconds int64
-		to      string
-	}{
+// LostPart is time that was lost, and to what.
+type LostPart struct {
+	Seconds int64
+	To      string
+}
+
+// LostParts returns what the time was lost to that the job did not train in.
+func LostParts(l v1alpha1.LostSeconds) []LostPart {
+	return []LostPart{
 		{l.Queue, "in the queue"}, {l.Nodes, "waiting for nodes"}, {l.Starting, "starting"}, {l.Detection, "noticing failures"},
 		{l.Restart, "restarting"}, {l.Redone, "redoing steps"},
-	} {
-		if part.seconds > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", duration.HumanDuration(time.Duration(part.seconds)*time.Second), part.to))
+	}
+}
+
+// lost tells where the time went that the job did not train in.
+func lost(b *strings.Builder, v *View) {
+	var parts []string
+	for _, part := range LostParts(v.Job.Status.LostSeconds) {
+		if part.Seconds > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", duration.HumanDuration(time.Duration(part.Seconds)*time.Second), part.To))
 		}
 	}
 	if len(parts) > 0 {

@@ -1,7 +1,6 @@
 package story
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -50,10 +49,16 @@ func (v *View) Snapshot() (*state.Snapshot, error) {
 	return s, nil
 }
 
+// EventsByTime returns the Events, newest first.
+func (v *View) EventsByTime() []corev1.Event {
+	events := slices.Clone(v.Events)
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return Seen(&b).Compare(Seen(&a)) })
+	return events
+}
+
 // warnings returns the latest warning Events, newest first, at most n of them and each message once.
 func (v *View) warnings(n int) []corev1.Event {
-	events := slices.Clone(v.Events)
-	slices.SortStableFunc(events, func(a, b corev1.Event) int { return cmp.Compare(seen(&b).UnixNano(), seen(&a).UnixNano()) })
+	events := v.EventsByTime()
 	var list []corev1.Event
 	for i := range events {
 		isKnown := slices.ContainsFunc(list, func(e corev1.Event) bool { return e.Message == events[i].Message })
@@ -64,8 +69,8 @@ func (v *View) warnings(n int) []corev1.Event {
 	return list
 }
 
-// seen returns when an Event was last seen: each writer of Events sets other fields.
-func seen(e *corev1.Event) time.Time {
+// Seen returns when an Event was last seen: each writer of Events sets other fields.
+func Seen(e *corev1.Event) time.Time {
 	latest := e.CreationTimestamp.Time
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time} {
 		latest = state.Latest(latest, t)

@@ -16,7 +16,7 @@
 //	PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINER_ENDPOINTS, PADDLE_TRAINERS_NUM
 //	TRAINING_ROLE           PSERVER or TRAINER
 //	PADDLE_TRAINER_ID       a trainer's rank
-//	POD_IP, PADDLE_PORT     a server's own entry of the list: its name, not its address
+//	POD_IP, PADDLE_PORT     the replica's own entry of its list: its name, not its address; Paddle 2.6 wants them of trainers as well
 //
 // PYTHONUNBUFFERED is 1 for all, also for evaluators.
 //
@@ -97,17 +97,15 @@ func collective(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 
 // withServers returns what is a server's or a trainer's own.
 func withServers(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
-	if slot.Role != v1alpha1.PS {
-		return []corev1.EnvVar{
-			{Name: "TRAINING_ROLE", Value: "TRAINER"},
-			{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
-		}
-	}
-	return []corev1.EnvVar{
-		{Name: "TRAINING_ROLE", Value: "PSERVER"},
+	own := []corev1.EnvVar{
 		{Name: "POD_IP", Value: build.Address(job, slot)},
 		{Name: "PADDLE_PORT", Value: strconv.Itoa(int(port(job, slot.Role)))},
 	}
+	if slot.Role == v1alpha1.PS {
+		return append(own, corev1.EnvVar{Name: "TRAINING_ROLE", Value: "PSERVER"})
+	}
+	return append(own, corev1.EnvVar{Name: "TRAINING_ROLE", Value: "TRAINER"},
+		corev1.EnvVar{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(state.Rank(&job.Spec, slot))})
 }
 
 // endpoints returns host:port of all replicas of the roles, with commas between them.

@@ -1,42 +1,43 @@
-"""A Kubeflow Pipelines step that runs a TrainingJob and ends as it ends (kfp 2).
+"""A pipeline that prepares data, trains as a TrainingJob, and evaluates (kfp 2).
 
-    pip install kfp && python pipeline.py     # writes pipeline.yaml, to be uploaded
+    pip install "trainingjob[kfp]" && python pipeline.py     # writes pipeline.yaml, to be uploaded
 
-The step's service account (pipeline-runner, unless you changed it) needs the ClusterRole trainingjob-edit in the job's
-namespace:
-
-    kubectl -n team-a create rolebinding pipelines-train --clusterrole=trainingjob-edit \\
-      --serviceaccount=kubeflow:pipeline-runner
+What the step's service account must be allowed: kubectl apply -k manifests/integrations/kfp
 """
 
 from kfp import compiler, dsl
 
-# From the repository, as the package is not on PyPI; pin a commit, or put it into an image of your own.
-SDK = "trainingjob @ git+https://github.com/trainingjob/operator#subdirectory=sdk/python"
+import trainingjob
+import trainingjob.kfp
+
+# Images of your own: the first has trainingjob[kfp], the second what the training needs.
+STEP = "registry.example.com/python-trainingjob:0.2.0"
+TRAINING = "registry.example.com/team/resnet:7"
 
 
-@dsl.component(base_image="python:3.13", packages_to_install=[SDK])
-def train(run: str, namespace: str, image: str, command: list, workers: int, gpus: int, hours: int) -> str:
-    """Returns the name of the job when it has succeeded; fails with the job's reason otherwise."""
-    import trainingjob
+@dsl.component(base_image=STEP, install_kfp_package=False)
+def prepare(rows: int) -> str:
+    """Writes the data set to the volume that all share, and returns where it is."""
+    print(f"{rows} rows")
+    return f"/data/{rows}"
 
-    def report(status):
-        print(f"{status['phase']}: {status.get('reason')}: {status.get('message')}", flush=True)
 
-    worker = trainingjob.replicas(workers, image=image, command=command, gpus=gpus)
-    client = trainingjob.Client(namespace)
-    name = client.submit(trainingjob.job(
-        f"train-{run[:8]}", "PyTorch", {"Worker": worker},
-        run_policy=trainingjob.run_policy(active_deadline_seconds=hours * 3600, ttl_seconds_after_finished=86400)))
-    client.wait(name, on_change=report)
-    return name
+@dsl.component(base_image=STEP, install_kfp_package=False)
+def evaluate(job: str, restarts: int, data: str) -> float:
+    """Returns how good the model is that the job has saved."""
+    print(f"{job} has trained on {data}, with {restarts} restarts")
+    return 0.9
 
 
 @dsl.pipeline(name="train-resnet")
-def pipeline(image: str, namespace: str = "team-a", workers: int = 4):
-    step = train(run=dsl.PIPELINE_JOB_ID_PLACEHOLDER, namespace=namespace, image=image, workers=workers, gpus=8, hours=24,
-                 command=["torchrun", "--nproc-per-node=8", "train.py"])
-    step.set_caching_options(False)  # the name of a job says nothing about what it trained
+def pipeline(rows: int = 1000, namespace: str = "team-a"):
+    data = prepare(rows=rows)
+    job = trainingjob.kfp.train(
+        "resnet", STEP, namespace=namespace, image=TRAINING, command=["python", "train.py"], workers=4, on_termination="suspend",
+        volumes={"/data": "training-data"}, run_policy=trainingjob.run_policy(ttl_seconds_after_finished=86400))
+    job.after(data).set_cpu_limit("8").set_memory_limit("64G").set_accelerator_type("nvidia.com/gpu").set_accelerator_limit(1)
+    job.set_retry(2)
+    evaluate(job=job.outputs["name"], restarts=job.outputs["restarts"], data=data.output)
 
 
 if __name__ == "__main__":

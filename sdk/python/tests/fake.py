@@ -29,6 +29,7 @@ class FakeApi:
         self.gets = list(gets)
         self.watches = list(watches)
         self.asked: list = []
+        self.words = b""
 
     def get(self, namespace, name):
         self.asked.append(("get",))
@@ -39,7 +40,7 @@ class FakeApi:
         for event in _answer(self.watches.pop(0) if self.watches else []):
             yield _answer(event)
 
-    def create(self, namespace, manifest):
+    def create(self, namespace, manifest, dry_run=False):
         self.asked.append(("create", namespace, manifest["metadata"]["name"]))
         return manifest
 
@@ -52,7 +53,16 @@ class FakeApi:
     def delete(self, namespace, name, propagation):
         self.asked.append(("delete", name, propagation))
 
-    def list(self, namespace):
+    def apply(self, namespace, manifest, force, dry_run):
+        self.asked.append(("apply", namespace, manifest["metadata"]["name"], force, dry_run))
+        return manifest
+
+    def log(self, namespace, pod, query):
+        self.asked.append(("log", pod, query))
+        yield _answer(self.words)
+
+    def list(self, namespace, labels, fields):
+        self.asked.append(("list", namespace, labels, fields))
         return [{"metadata": {"name": name}} for name in ("b", "a")]
 
     def events(self, namespace, name):

@@ -11,7 +11,7 @@ from tests.fake import FakeApi, changes, job
 from trainingjob.__main__ import main
 
 MADE = tj.job("j", "JAX", {"Worker": tj.replicas(image="i")}, namespace="team-a")
-FIRST = {"pod": "j-worker-1-a0r0", "node": "gpu-2", "reason": "OOMKilled", "exitCode": 137}
+FIRST = {"role": "Worker", "index": 1, "pod": "j-worker-1-a0r0", "node": "gpu-2", "reason": "OOMKilled", "exitCode": 137}
 
 
 class CommandLine(unittest.TestCase):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import Any, Callable, Sequence
 
 from .client import Client
 from .errors import JobFailed, TrainingJobError
 
 
-def main(argv=None, connect=Client) -> int:
+def main(argv: Sequence[str] | None = None, connect: Callable[[Any], Client] = Client) -> int:
     """Returns the exit status: 0 if all went well, 1 if not; argparse itself exits with 2 on wrong usage."""
     args = _parser().parse_args(argv)
     try:
@@ -40,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _submit(args, connect) -> None:
+def _submit(args: argparse.Namespace, connect: Callable[[Any], Client]) -> None:
     job = _read(args.file)
     client = connect(args.namespace or job.get("metadata", {}).get("namespace"))
     name = client.submit(job)
@@ -49,11 +50,11 @@ def _submit(args, connect) -> None:
         _follow(client, name, args.timeout)
 
 
-def _wait(args, connect) -> None:
+def _wait(args: argparse.Namespace, connect: Callable[[Any], Client]) -> None:
     _follow(connect(args.namespace), args.name, args.timeout)
 
 
-def _follow(client, name: str, timeout_seconds: float | None) -> None:
+def _follow(client: Client, name: str, timeout_seconds: float | None) -> None:
     client.wait(name, timeout_seconds, lambda status: print(_line(status), flush=True))
 
 
@@ -73,11 +74,11 @@ def _read(path: str) -> dict:
     return jobs[0]
 
 
-def _line(status: dict) -> str:
+def _line(status: Any) -> str:
     return ": ".join(status[key] for key in ("phase", "reason", "message") if status.get(key))
 
 
-def _where(failure) -> str:
+def _where(failure: Any) -> str:
     if not failure:
         return ""
     code = f", exit code {failure['exitCode']}" if "exitCode" in failure else ""
@@ -85,7 +86,7 @@ def _where(failure) -> str:
     return f"\nfirst failure: pod {failure.get('pod')} on node {failure.get('node')}, {failure.get('reason')}{code}{said}"
 
 
-def _complain(error) -> int:
+def _complain(error: object) -> int:
     print(f"error: {error}", file=sys.stderr)
     return 1
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .types import Failure, Incident
+
 NO_ANSWER = 0
 GONE = 410  # what a watch wanted to resume from is no longer kept
 
@@ -40,11 +42,22 @@ class JobFailed(TrainingJobError):
 
     reason (str): one word, such as FatalExit, MaxRestartsExceeded or DeadlineExceeded.
     message (str): one sentence.
-    last_failure (dict | None): status.lastFailure: role, index, attempt, cause, pod, node, exitCode, ...
+    last_failure (Failure | None): status.lastFailure: role, index, attempt, cause, pod, node, exitCode, ...
+    replica (str | None): which replica broke last, such as worker-3.
+    exit_code (int | None): what it exited with.
+    last_words (str): what it said last: its termination message, or else the end of its log where that can be read.
     """
 
-    def __init__(self, reason: str, message: str, last_failure: dict | None = None):
+    def __init__(self, reason: str, message: str, last_failure: Failure | None = None, last_words: str = ""):
         super().__init__(f"{reason}: {message}")
         self.reason = reason
         self.message = message
         self.last_failure = last_failure
+        self.replica: str | None = replica_of(last_failure) if last_failure else None
+        self.exit_code: int | None = last_failure.get("exitCode") if last_failure else None
+        self.last_words: str = last_words or (last_failure.get("message", "") if last_failure else "")
+
+
+def replica_of(failure: Failure | Incident) -> str:
+    """Returns the name of the replica that a failure or an incident is of, such as worker-3."""
+    return f"{failure['role'].lower()}-{failure['index']}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Callable, Iterator
+from typing import Any, Callable, Dict, Iterator, Mapping
 
 from .errors import ApiError, JobNotFound
 
@@ -17,7 +17,7 @@ WATCH_SECONDS = 60  # short, so that a connection that died in silence is notice
 PAUSE_SECONDS = 1.0  # between one question and the next, in case the server ends all watches at once
 
 
-def states(api, namespace: str, name: str, remaining: Callable[[], float]) -> Iterator[dict]:
+def states(api: Any, namespace: str, name: str, remaining: Callable[[], float]) -> Iterator[Dict[str, Any]]:
     """Yields the job as it is and each time it changes, until remaining() (seconds) is used up.
 
     Raises JobNotFound when it is not there or is deleted (its last state is yielded before), ApiError when the server
@@ -52,7 +52,7 @@ def countdown(seconds: float | None) -> Callable[[], float]:
     return lambda: end - time.monotonic()
 
 
-def condition(status: dict, kind: str) -> dict | None:
+def condition(status: Mapping[str, Any], kind: str) -> Dict[str, Any] | None:
     """Returns the condition of that type if it is True, else None."""
     for found in status.get("conditions", []):
         if found["type"] == kind and found["status"] == "True":
@@ -60,7 +60,7 @@ def condition(status: dict, kind: str) -> dict | None:
     return None
 
 
-def _uid(job: dict) -> str:
+def _uid(job: Mapping[str, Any]) -> str:
     return job["metadata"]["uid"]
 
 

@@ -1,28 +1,37 @@
-"""The questions that a Client asks the API server, by means of the official `kubernetes` package.
+"""The questions that a Client asks the API server, by means of the connection of the official `kubernetes` package.
 
-The only module that imports it. Any object with these methods can stand in for Kube; the tests' does.
+The only module that imports it. It uses the package's configuration and connection pool, not its generated methods: these differ
+between versions, and none can read a log from a given time on. Any object with these methods can stand in for Kube.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from typing import Iterator, List
+import ssl
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from urllib.parse import quote, urlencode
 
 import urllib3
-from kubernetes import client, config, watch
+from kubernetes import client, config
 
 from .errors import NO_ANSWER, ApiError, JobNotFound
 
-RESOURCE = ("trainingjob.dev", "v1alpha1")
-PLURAL = "trainingjobs"
+JOBS = "trainingjobs"
+GROUP = "/apis/trainingjob.dev/v1alpha1"
 CONNECT_SECONDS = 10
+ANSWER_SECONDS = 60
+LOG_SECONDS = 300  # of silence; then the log is opened again where it was, in case the connection is dead
 NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 SILENCE_SECONDS = 5  # after the end of a watch that the server was asked for: then the connection is dead
+MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
+NO_CRD = "the server could not find the requested resource"  # what it says of a kind that it does not know
+FIELD_MANAGER = "trainingjob-sdk"
+Json = Dict[str, Any]
 
 
 class Kube:
-    """TrainingJobs at an API server.
+    """TrainingJobs at an API server, with their pods, logs and Events.
 
     api_client (kubernetes.client.ApiClient): the connection. Default: as kubectl would (KUBECONFIG, ~/.kube/config),
     else as a pod of the cluster.
@@ -30,59 +39,142 @@ class Kube:
     namespace: the one that kubectl would ask, or else that of the pod; None for a connection of your own.
     """
 
-    def __init__(self, api_client=None):
+    def __init__(self, api_client: Any = None):
         self.namespace: str | None = None
         if api_client is None:
             api_client, self.namespace = _connect()
         self._api = api_client
-        self._jobs = client.CustomObjectsApi(self._api)
-        self._core = client.CoreV1Api(self._api)
 
-    def create(self, namespace: str, manifest: dict) -> dict:
-        with _answer():
-            return self._jobs.create_namespaced_custom_object(*RESOURCE, namespace, PLURAL, manifest)
+    def create(self, namespace: str, manifest: Mapping[str, Any], dry_run: bool = False) -> Json:
+        return self._json("POST", _path(namespace), _dry(dry_run), body=manifest)
 
-    def get(self, namespace: str, name: str) -> dict:
-        with _answer(name, namespace):
-            return self._jobs.get_namespaced_custom_object(*RESOURCE, namespace, PLURAL, name)
+    def apply(self, namespace: str, manifest: Mapping[str, Any], force: bool = False, dry_run: bool = False) -> Json:
+        query = {"fieldManager": FIELD_MANAGER, "force": str(force).lower(), **_dry(dry_run)}
+        return self._json("PATCH", _path(namespace, manifest["metadata"]["name"]), query, body=manifest, content=APPLY)
 
-    def list(self, namespace: str) -> List[dict]:
-        with _answer():
-            return self._jobs.list_namespaced_custom_object(*RESOURCE, namespace, PLURAL)["items"]
+    def get(self, namespace: str, name: str) -> Json:
+        with _about(namespace, name):
+            return self._json("GET", _path(namespace, name))
 
-    def patch(self, namespace: str, name: str, patch: dict) -> None:
-        with _answer(name, namespace):
-            self._jobs.patch_namespaced_custom_object(*RESOURCE, namespace, PLURAL, name, patch)
+    def list(self, namespace: str | None, labels: str | None = None, fields: str | None = None) -> List[Json]:
+        """Returns the jobs of the namespace, or of all for None."""
+        return self._json("GET", _path(namespace), _selectors(labels, fields))["items"]
+
+    def patch(self, namespace: str, name: str, patch: Json) -> None:
+        with _about(namespace, name):
+            self._json("PATCH", _path(namespace, name), body=patch, content=MERGE)
 
     def scale(self, namespace: str, name: str, workers: int) -> None:
-        with _answer(name, namespace):
-            self._jobs.patch_namespaced_custom_object_scale(
-                *RESOURCE, namespace, PLURAL, name, {"spec": {"replicas": workers}})
+        with _about(namespace, name):
+            self._json("PATCH", _path(namespace, name) + "/scale", body={"spec": {"replicas": workers}}, content=MERGE)
 
     def delete(self, namespace: str, name: str, propagation: str) -> None:
-        with _answer(name, namespace):
-            self._jobs.delete_namespaced_custom_object(
-                *RESOURCE, namespace, PLURAL, name, propagation_policy=propagation)
+        with _about(namespace, name):
+            self._json("DELETE", _path(namespace, name), body={"propagationPolicy": propagation})
 
-    def watch(self, namespace: str, name: str, version: str, seconds: int) -> Iterator[tuple[str, dict]]:
+    def watch(self, namespace: str, name: str, version: str, seconds: int) -> Iterator[Tuple[str, Json]]:
         """Yields (ADDED, MODIFIED or DELETED; job) for what changes after a resourceVersion, for so many seconds."""
-        with _answer(name, namespace):
-            events = watch.Watch().stream(
-                self._jobs.list_namespaced_custom_object, *RESOURCE, namespace, PLURAL,
-                field_selector=f"metadata.name={name}", resource_version=version, timeout_seconds=seconds,
-                _request_timeout=(CONNECT_SECONDS, seconds + SILENCE_SECONDS))
-            for event in events:
-                yield event["type"], event["raw_object"]
+        with _about(namespace, name):
+            yield from self._watch(_path(namespace), {"fieldSelector": f"metadata.name={name}"}, version, seconds)
 
-    def events(self, namespace: str, name: str) -> List[dict]:
+    def events(self, namespace: str, name: str) -> List[Json]:
         """Returns the Events about the job, as the API has them."""
         about = f"involvedObject.kind=TrainingJob,involvedObject.name={name}"
+        return self._json("GET", f"/api/v1/namespaces/{namespace}/events", _selectors(None, about))["items"]
+
+    def tell(self, namespace: str, event: Json) -> None:
+        """Creates an Event."""
+        self._json("POST", f"/api/v1/namespaces/{namespace}/events", body=event)
+
+    def pods(self, namespace: str, labels: str) -> Json:
+        """Returns the list of pods with these labels: items, and metadata.resourceVersion to watch from."""
+        return self._json("GET", _pods(namespace), _selectors(labels, None))
+
+    def watch_pods(self, namespace: str, labels: str, version: str, seconds: int) -> Iterator[Tuple[str, Json]]:
+        return self._watch(_pods(namespace), _selectors(labels, None), version, seconds)
+
+    def delete_pod(self, namespace: str, name: str, uid: str, grace_seconds: int) -> bool:
+        """Deletes the pod if it is still the one with that UID, and returns whether it was."""
+        body = {"preconditions": {"uid": uid}, "gracePeriodSeconds": grace_seconds}
+        try:
+            self._json("DELETE", _pods(namespace, name), body=body)
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
+            return False
+        return True
+
+    def log(self, namespace: str, pod: str, query: Mapping[str, str]) -> Iterator[bytes]:
+        """Yields pieces of the log of a pod as they come; raises ApiError, with status 0 where the connection broke."""
+        seconds = urllib3.Timeout(connect=CONNECT_SECONDS, read=LOG_SECONDS)
+        yield from self._stream(_pods(namespace, pod) + "/log", query, seconds)
+
+    def _watch(self, path: str, query: Mapping[str, str], version: str, seconds: int) -> Iterator[Tuple[str, Json]]:
+        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=seconds + SILENCE_SECONDS)
+        query = {**query, "watch": "true", "resourceVersion": version, "timeoutSeconds": str(seconds)}
+        rest = b""
+        for piece in self._stream(path, query, timeout):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in filter(None, lines):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise ApiError(event["object"].get("code", NO_ANSWER), event["object"].get("message", "the watch broke"))
+                yield event["type"], event["object"]
+
+    def _stream(self, path: str, query: Mapping[str, str], timeout: urllib3.Timeout) -> Iterator[bytes]:
         with _answer():
-            found = self._core.list_namespaced_event(namespace, field_selector=about)
-            return self._api.sanitize_for_serialization(found)["items"]
+            response = self._request("GET", path, query, timeout)
+            try:
+                if response.status >= 400:
+                    raise _refusal(response.status, response.data)
+                yield from response.stream(64 << 10)
+            finally:
+                response.close()  # not given back: the server may still be sending
+
+    def _json(self, method: str, path: str, query: Mapping[str, str] | None = None, body: Any = None,
+              content: str = "application/json") -> Any:
+        with _answer():
+            timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=ANSWER_SECONDS)
+            response = self._request(method, path, query or {}, timeout, body, content)
+            data = response.data
+            response.release_conn()
+        if response.status >= 400:
+            raise _refusal(response.status, data)
+        return json.loads(data)
+
+    def _request(self, method: str, path: str, query: Mapping[str, str], timeout: urllib3.Timeout, body: Any = None,
+                 content: str = "application/json") -> Any:
+        configuration = self._api.configuration
+        headers = {**self._api.default_headers, "Accept": "application/json"}
+        for setting in configuration.auth_settings().values():
+            headers[setting["key"]] = setting["value"]
+        if body is not None:
+            headers["Content-Type"] = content
+        url = configuration.host + path + ("?" + urlencode(query) if query else "")
+        return self._api.rest_client.pool_manager.request(
+            method, url, headers=headers, body=None if body is None else json.dumps(body), timeout=timeout,
+            retries=False, preload_content=False)
 
 
-def _connect():
+def _path(namespace: str | None, name: str = "") -> str:
+    where = f"{GROUP}/namespaces/{quote(namespace)}/{JOBS}" if namespace else f"{GROUP}/{JOBS}"
+    return f"{where}/{quote(name)}" if name else where
+
+
+def _pods(namespace: str, name: str = "") -> str:
+    return f"/api/v1/namespaces/{namespace}/pods" + (f"/{name}" if name else "")
+
+
+def _dry(dry_run: bool) -> Dict[str, str]:
+    return {"dryRun": "All", "fieldValidation": "Strict"} if dry_run else {"fieldValidation": "Strict"}
+
+
+def _selectors(labels: str | None, fields: str | None) -> Dict[str, str]:
+    given = {"labelSelector": labels, "fieldSelector": fields}
+    return {key: value for key, value in given.items() if value}
+
+
+def _connect() -> Tuple[Any, str | None]:
     """Returns the connection, and the namespace that goes with it."""
     configuration = client.Configuration()
     try:
@@ -106,20 +198,30 @@ def _namespace_of_pod() -> str | None:
 
 
 @contextlib.contextmanager
-def _answer(name: str = "", namespace: str = ""):
-    """Makes ApiErrors of what the kubernetes package raises; a 404 about a named job is JobNotFound."""
+def _about(namespace: str, name: str) -> Iterator[None]:
+    """Makes a 404 about a named job JobNotFound."""
     try:
         yield
-    except client.ApiException as error:
-        if error.status == 404 and name:
+    except ApiError as error:
+        if error.status == 404 and NO_CRD not in error.message:
             raise JobNotFound(f"no TrainingJob {name} in namespace {namespace}") from None
-        raise ApiError(error.status or NO_ANSWER, _sentence(error)) from None
-    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise
+
+
+@contextlib.contextmanager
+def _answer() -> Iterator[None]:
+    """Makes ApiErrors of connections that break."""
+    try:
+        yield
+    except (urllib3.exceptions.HTTPError, ssl.SSLError, OSError) as error:
         raise ApiError(NO_ANSWER, f"no answer from the API server: {error}") from None
 
 
-def _sentence(error) -> str:
+def _refusal(status: int, data: bytes) -> ApiError:
     try:
-        return json.loads(error.body)["message"]
+        message = json.loads(data)["message"]
+        if NO_CRD in message:
+            message += ": the cluster does not know TrainingJobs; install the operator's CRD"
+        return ApiError(status, message)
     except (TypeError, ValueError, KeyError):
-        return str(error.reason)
+        return ApiError(status, data.decode(errors="replace").strip() or f"HTTP status {status}")

@@ -7,9 +7,11 @@ can get wrong; rules between fields are the API server's, which answers with a s
 from __future__ import annotations
 
 import re
+from typing import Any, cast
 
 from .checks import MAX_REPLICAS, given, listed, one_of, within
 from .parts import spares as _spares
+from .types import TrainingJob
 
 API_VERSION = "trainingjob.dev/v1alpha1"
 KIND = "TrainingJob"
@@ -24,7 +26,7 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
         annotations: dict | None = None, suspend: bool | None = None, managed_by: str | None = None,
         elastic: dict | None = None, success_policy: str | None = None, run_policy: dict | None = None,
         recovery: dict | None = None, scheduling: dict | None = None, progress: dict | None = None,
-        queue: str | None = None, mpi: dict | None = None) -> dict:
+        queue: str | None = None, mpi: dict | None = None) -> TrainingJob:
     """Returns the manifest of a TrainingJob.
 
     name: of the job and its Service: lower-case letters, digits and '-', beginning with a letter.
@@ -53,18 +55,18 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
     one_of("success_policy", success_policy, ("Leader", "AllWorkers"))
     if queue is not None:
         labels = {**(labels or {}), QUEUE_LABEL: queue}
-    return {
+    return cast(TrainingJob, {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": given(name=name, namespace=namespace, labels=labels, annotations=annotations),
         "spec": given(framework=framework, suspend=suspend, managedBy=managed_by, successPolicy=success_policy,
                        elastic=elastic, mpi=mpi, runPolicy=run_policy, recovery=recovery, scheduling=scheduling, progress=progress,
                        replicaSpecs=dict(roles)),
-    }
+    })
 
 
 def replicas(count: int | None = None, *, template: dict | None = None, restart_policy: str | None = None,
-             restart_scope: str | None = None, spares: int | dict | None = None, **container) -> dict:
+             restart_scope: str | None = None, spares: int | dict | None = None, **container: Any) -> dict:
     """Returns one role: so many pods of one template.
 
     count: 0 to 10000. Default 1.

@@ -1,4 +1,4 @@
-// Package debian fetches what a real node runs, containerd, runc and the CNI plug-ins, as packages of the machine's own
+// Package debian fetches what a real node runs, containerd, runc and the CNI plug-ins, and a browser for tests, as packages of the machine's own
 // distribution and version. They are unpacked into a folder and never installed: the machine stays as it is.
 //
 // What they need beside themselves is on every Debian and Ubuntu: the C library and libseccomp, which apt itself needs.
@@ -61,13 +61,8 @@ func (c Cache) Fetch(ctx context.Context, say func(format string, args ...any)) 
 
 // fetch starts anew: what an interrupted one has left may be incomplete.
 func (c Cache) fetch(ctx context.Context, say func(format string, args ...any)) error {
-	if err := os.RemoveAll(string(c)); err != nil {
-		return fmt.Errorf("emptying the folder for packages: %w", err)
-	}
-	for _, folder := range []string{"lists/partial", "archives/partial", "root"} {
-		if err := os.MkdirAll(filepath.Join(string(c), folder), 0o755); err != nil {
-			return fmt.Errorf("making the folder for packages: %w", err)
-		}
+	if err := c.empty(); err != nil {
+		return err
 	}
 	say("downloading %s with apt-get (once; nothing is installed)", strings.Join(packages, ", "))
 	if err := c.download(ctx, say); err != nil {
@@ -76,17 +71,34 @@ func (c Cache) fetch(ctx context.Context, say func(format string, args ...any)) 
 	return c.unpack(ctx, say)
 }
 
+// empty makes the folder as it is before anything is fetched.
+func (c Cache) empty() error {
+	if err := os.RemoveAll(string(c)); err != nil {
+		return fmt.Errorf("emptying the folder for packages: %w", err)
+	}
+	for _, folder := range []string{"lists/partial", "archives/partial", "root"} {
+		if err := os.MkdirAll(filepath.Join(string(c), folder), 0o755); err != nil {
+			return fmt.Errorf("making the folder for packages: %w", err)
+		}
+	}
+	return nil
+}
+
+// ownLists say that apt-get has lists of packages of its own.
+func (c Cache) ownLists() []string {
+	return []string{"-o", "Dir::State::lists=" + filepath.Join(string(c), "lists")}
+}
+
 // download tries the lists of packages that the machine has, and fetches lists of its own if they do not do.
 func (c Cache) download(ctx context.Context, say func(format string, args ...any)) error {
 	if c.apt(ctx, nil, append([]string{"download"}, packages...)) == nil {
 		return nil
 	}
 	say("the machine's lists of packages do not do: fetching private ones")
-	own := []string{"-o", "Dir::State::lists=" + filepath.Join(string(c), "lists")}
-	if err := c.apt(ctx, own, []string{"update"}); err != nil {
+	if err := c.apt(ctx, c.ownLists(), []string{"update"}); err != nil {
 		return err
 	}
-	return c.apt(ctx, own, append([]string{"download"}, packages...))
+	return c.apt(ctx, c.ownLists(), append([]string{"download"}, packages...))
 }
 
 // apt runs apt-get so that it writes nothing outside of this folder; it downloads into its working directory.

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -21,12 +20,8 @@ const keyLabel = "trainingjob.dev/lab-image-key"
 
 // archive writes the image, unless the file there is this image already.
 func (b *builder) archive() error {
-	tag, err := name.NewTag(b.Tag)
-	if err != nil {
-		return fmt.Errorf("--tag: %w", err)
-	}
 	key := b.key("image", fmt.Sprint(b.config))
-	if old, err := tarball.ImageFromPath(b.Out, &tag); err == nil {
+	if old, err := tarball.ImageFromPath(b.Out, &b.tag); err == nil {
 		if file, err := old.ConfigFile(); err == nil && file.Config.Labels[keyLabel] == key {
 			_, _ = fmt.Fprintf(b.out, "%s is up to date\n", b.Out)
 			return nil
@@ -40,7 +35,7 @@ func (b *builder) archive() error {
 		return err
 	}
 	err = b.watched("wrote "+b.Out, func() string { return "" }, func() error {
-		if err := tarball.WriteToFile(b.Out+".new", tag, img); err != nil {
+		if err := tarball.WriteToFile(b.Out+".new", b.tag, img); err != nil {
 			return err
 		}
 		return os.Rename(b.Out+".new", b.Out)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"golang.org/x/sys/unix"
 )
@@ -26,6 +27,10 @@ type Options struct {
 // Build makes an image archive, as docker save writes it. It takes from the cache what has not changed, and
 // leaves an archive alone that is what it would write.
 func Build(ctx context.Context, o Options, out io.Writer) error {
+	tag, err := name.NewTag(o.Tag)
+	if err != nil {
+		return fmt.Errorf("--tag %q is no name of an image, write one like ghcr.io/me/train:v1: %w", o.Tag, err)
+	}
 	if err := possible(); err != nil {
 		return err
 	}
@@ -38,7 +43,7 @@ func Build(ctx context.Context, o Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := &builder{Options: o, out: out}
+	b := &builder{Options: o, tag: tag, out: out}
 	if b.Cache, err = filepath.Abs(o.Cache); err != nil {
 		return err
 	}
@@ -69,6 +74,7 @@ func possible() error {
 // A builder carries the image from step to step.
 type builder struct {
 	Options
+	tag    name.Tag
 	out    io.Writer
 	done   []layer // bottom first
 	config config

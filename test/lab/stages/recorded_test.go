@@ -128,6 +128,21 @@ func TestAContainerThatHasEndedStaysAsItIs(t *testing.T) {
 	}
 }
 
+// Of a container that its own rule starts again a kubelet tells its end for a tenth of a second, and then that it runs. That the pod was
+// marked as not ready meanwhile is no matter here.
+func TestAContainerIsStartedAgainAsItsOwnRuleSays(t *testing.T) {
+	all := load(t, "Pod")
+	ended := ended(withRule(pod(corev1.PodRunning), 1))
+	next, _ := step(t, onlyStage(t, all, ended), ended)
+	if got, want := version(next), "Running main=running ready=True sandbox="; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	again := next.Status.ContainerStatuses[0]
+	if end := again.LastTerminationState.Terminated; again.RestartCount != 1 || end == nil || end.ExitCode != 1 {
+		t.Errorf("got restart %d after %v, want the first, after exit code 1", again.RestartCount, end)
+	}
+}
+
 func withSidecar(pod *corev1.Pod) *corev1.Pod {
 	pod.Spec.InitContainers = []corev1.Container{{Name: "agent", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
 	return pod

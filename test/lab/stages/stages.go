@@ -12,9 +12,10 @@
 //	   ▼
 //	pod-start ──► Running ──run-for/exit-code──► pod-exit ──► pod-exit-sidecars ──► pod-end ──► Succeeded | Failed
 //
+//	ended, and its own restartPolicy or restartPolicyRules start a container again in its pod: pod-restart ──► Running
 //	being deleted: pod-terminate ends its containers, pod-end if they have ended already; then pod-gone,
 //	               pod-terminate-again if that was cut off, or pod-rest while never-terminate or a finalizer holds it
-//	its image renamed while it runs: pod-restart starts the container again in its pod
+//	its image renamed while it runs: pod-rename starts the container again in its pod
 //	marked as not ready while its node was silent: pod-ready-again, before all else
 //	anything else: pod-rest
 //
@@ -25,7 +26,7 @@
 //     an outdated deletion or exit happen.
 //   - Each patch carries the resourceVersion it was decided on. A job that was overtaken
 //     (the pod is being deleted now) gets a conflict, and the newer state its own job.
-//   - accepted-at, started-at and ended-at are annotations because the status' own times have full
+//   - accepted-at, started-at, restarted-at and ended-at are annotations because the status' own times have full
 //     seconds only: "run-for: 1s" would end after anything from 0 to 1 s.
 //   - Whether a node is dead is a label to kwok (its label selector is watched by the API
 //     server, so kwok sees the node vanish and stops its lease; an annotation that goes

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
 	"sigs.k8s.io/kwok/pkg/config"
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
@@ -81,6 +82,15 @@ func renamed(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
+// withRule is a pod whose container starts again in its pod after that exit code.
+func withRule(pod *corev1.Pod, code int32) *corev1.Pod {
+	pod.Spec.Containers = []corev1.Container{{Name: "main", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyNever), RestartPolicyRules: []corev1.ContainerRestartRule{{
+		Action:    corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{code}},
+	}}}}
+	return pod
+}
+
 func held(pod *corev1.Pod) *corev1.Pod {
 	pod.Finalizers = []string{"example.com/held"}
 	return pod
@@ -110,7 +120,7 @@ func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 		{"to start later, accepted", pod(pending, "start-after", "3s", "accepted-at", ago(time.Second)), "pod-start", 2 * time.Second},
 		{"to run for a while, not started", pod(pending, "run-for", "3s"), "pod-start", 0},
 		{"running for ever", pod(running, "started-at", ago(0)), "pod-rest", forEver},
-		{"given another name of its image", renamed(pod(running)), "pod-restart", 200 * time.Millisecond},
+		{"given another name of its image", renamed(pod(running)), "pod-rename", 200 * time.Millisecond},
 		{"given another name of its image, and to exit", renamed(pod(running, "exit-code", "1")), "pod-exit", 0},
 		{"given another name of its image, marked", marked(renamed(pod(running))), "pod-ready-again", 0},
 		{"given another name of its image, and deleted", deleted(renamed(pod(running)), 30, 0), "pod-terminate", 0},
@@ -124,6 +134,11 @@ func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 		{"ended", ended(pod(running, "exit-code", "1", "ended-at", ago(300*time.Millisecond))), "pod-end", time.Second},
 		{"ended by somebody else", ended(pod(running)), "pod-end", 0},
 		{"ended before its start", ended(pod(pending, "exit-reason", "StartError", "ended-at", ago(0))), "pod-end", 1300 * time.Millisecond},
+		{"ended, and started again by its own rule", ended(withRule(pod(running), 1)), "pod-restart", 100 * time.Millisecond},
+		{"ended, which its own rule does not name", ended(withRule(pod(running), 2)), "pod-end", 0},
+		{"ended, and started again, marked", marked(ended(withRule(pod(running), 1))), "pod-restart", 100 * time.Millisecond},
+		{"ended, and started again, to exit again", ended(withRule(pod(running, "exit-code", "1"), 1)), "pod-restart", 100 * time.Millisecond},
+		{"deleted when it would be started again", deleted(ended(withRule(pod(running), 1)), 30, 0), "pod-end", 0},
 		{"succeeded", pod(corev1.PodSucceeded, "run-for", "3s"), "pod-rest", forEver},
 		{"failed", pod(corev1.PodFailed, "exit-code", "3"), "pod-rest", forEver},
 		{"deleted", deleted(pod(running, "run-for", "3s"), 30, 0), "pod-terminate", 0},

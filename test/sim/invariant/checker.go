@@ -47,6 +47,7 @@ type history struct {
 	rogue int64
 
 	told, happened map[string]int
+	restarts       restarts
 	rendezvous     map[int]string
 	groups         groups
 	backOffs       backOffs
@@ -70,6 +71,13 @@ func (c *Checker) violate(format string, args ...any) {
 	}
 }
 
+// violateAll notes what does not hold of the rules that every history has to keep (test/ledger).
+func (c *Checker) violateAll(sentences []string) {
+	for _, sentence := range sentences {
+		c.violate("%s", sentence)
+	}
+}
+
 // Violate notes a violation that somebody else has found.
 func (c *Checker) Violate(format string, args ...any) { c.violate(format, args...) }
 
@@ -79,6 +87,7 @@ func (c *Checker) of(uid types.UID) *history {
 		h = &history{
 			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
 			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ranks: map[string]state.Slot{},
+			restarts: restarts{said: map[int32][]v1alpha1.Incident{}, told: map[int32]int{}},
 			backOffs: backOffs{own: map[state.Slot]row{}},
 			groups:   groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
 		}

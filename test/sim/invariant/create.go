@@ -3,17 +3,15 @@ package invariant
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
@@ -31,7 +29,8 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 		c.violate("1 identity: %s is no name of a pod of %s", pod.Name, d.From.Name)
 		return
 	}
-	c.checkIdentity(pod, d.From, slot, life)
+	is, _ := ledger.LifeOf(d.From.Name, pod.Name)
+	c.violateAll(ledger.Identity(d.From, pod, is))
 	job, strict := c.knownTo(d)
 	if !strict {
 		h.uncanny[pod.UID] = true
@@ -41,7 +40,7 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	c.checkWanted(pod.Name, job, slot, life)
 	c.checkFuture(pod.Name, d, slot, life)
 	if strict {
-		c.checkFence(pod, d.UID(), slot, life)
+		c.checkFence(pod)
 		c.checkBound(h, job)
 	}
 	if strict || h.resumes == 0 { // who comes late may have read the job as it was before it was suspended and changed
@@ -72,30 +71,10 @@ func versionOf(o metav1.Object) int64 {
 	return version
 }
 
-func (c *Checker) checkIdentity(pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) {
-	refs := pod.OwnerReferences
-	if len(refs) != 1 || refs[0].UID != job.UID || !ptr.Deref(refs[0].Controller, false) {
-		c.violate("1 identity: %s has the owners %v, not the one controller %s", pod.Name, refs, job.UID)
-	}
-	wanted := map[string]string{
-		v1alpha1.LabelJobName: job.Name, v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelRole: strings.ToLower(string(slot.Role)),
-		v1alpha1.LabelIndex: strconv.Itoa(slot.Index), v1alpha1.LabelAttempt: strconv.Itoa(life.Attempt), v1alpha1.LabelLife: life.String(),
-	}
-	for label, value := range wanted {
-		if pod.Labels[label] != value {
-			c.violate("1 identity: %s has %s=%q, not %q", pod.Name, label, pod.Labels[label], value)
-		}
-	}
-}
-
 // checkSpare holds the create of a placeholder against the job as it was read.
 func (c *Checker) checkSpare(pod *corev1.Pod, d *operator.Decision, spare state.Slot) {
-	refs, wanted := pod.OwnerReferences, d.From.Spec.ReplicaSpecs[spare.Role].Spares
-	switch {
-	case len(refs) != 1 || refs[0].UID != d.UID() || pod.Labels[v1alpha1.LabelJobUID] != string(d.UID()):
-		c.violate("1 identity: spare %s has owners %v, labels %v", pod.Name, refs, pod.Labels)
-	case pod.Labels[v1alpha1.LabelJobName] != "":
-		c.violate("2 uniqueness: spare %s is in the Service", pod.Name)
+	c.violateAll(ledger.Spare(d.From, pod))
+	switch wanted := d.From.Spec.ReplicaSpecs[spare.Role].Spares; {
 	case wanted == nil || spare.Index >= int(wanted.Count):
 		c.violate("5 bounds: spare %s is created", pod.Name)
 	case is(d.From, v1alpha1.ConditionFinished) || is(d.From, v1alpha1.ConditionSuspended) || d.From.Spec.IsSuspended():
@@ -154,7 +133,7 @@ func (c *Checker) checkDue(name string, job *v1alpha1.TrainingJob, own time.Time
 }
 
 // checkFence asks whether somebody can still run whom the new pod must not meet.
-func (c *Checker) checkFence(pod *corev1.Pod, uid types.UID, slot state.Slot, life state.Life) {
+func (c *Checker) checkFence(pod *corev1.Pod) {
 	for _, other := range c.world.Pods() {
 		ref := metav1.GetControllerOfNoCopy(other)
 		if other.UID == pod.UID || ref == nil || ref.Kind != v1alpha1.Kind || ref.Name != c.world.Key.Name || world.IsOver(other) || c.of(ref.UID).uncanny[other.UID] {
@@ -163,17 +142,8 @@ func (c *Checker) checkFence(pod *corev1.Pod, uid types.UID, slot state.Slot, li
 		if c.isFenced(other) {
 			continue
 		}
-		theirs, former, restarting, named := livesIn(ref.Name, other)
-		switch {
-		case ref.UID != uid:
-			c.violate("3 fence: %s is created while %s of a former job can run", pod.Name, other.Name)
-		case !named:
-		case theirs == slot:
-			c.violate("2 uniqueness: %s is created while %s can run", pod.Name, other.Name)
-		case former.Attempt < life.Attempt:
-			c.violate("3 fence: %s is created while %s of an earlier attempt can run", pod.Name, other.Name)
-		case restarting:
-			c.violate("3 fence: %s is created while the old process of %s, which restarts in place, can run", pod.Name, other.Name)
+		if sentence := ledger.Meeting(pod, other); sentence != "" {
+			c.violate("%s", sentence)
 		}
 	}
 }

@@ -6,8 +6,11 @@
 //	13 success is not lost        14 back-off   15 rendezvous             16 provenance  17 gang     18 no leak
 //	19 frugal      20 bounded     21 one writer: 1 to 20 hold with two
 //
-// What is right is written down here from the documents (promise.go), and asked of no code of the product. What truly happened
-// is read from the hands that did it: a kubelet that ends a pod, a user who deletes one. A create of a process that leads no
-// more, or that arrives late, is held against the job as that process had read it, as no controller can prevent a request that
-// is on its way; the pods that such requests made are not held against the leader.
+// What is right is written down here and in test/ledger from the documents (promise.go), and asked of no code of the product. The
+// ledger has the rules that read no more than two versions of a job or two of its pods; here are those that need to know what truly
+// happened, who wrote, and what that process had seen.
+//
+// What truly happened is read from the hands that did it: a kubelet that ends a pod, a user who deletes one. A create of a process
+// that leads no more, or that arrives late, is held against the job as that process had read it, as no controller can prevent a
+// request that is on its way; the pods that such requests made are not held against the leader.
 package invariant

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
@@ -54,7 +55,7 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		f.touched = true
 		f.lost = f.lost || was.Status.Phase == corev1.PodRunning && !restarting
 	}
-	if is != nil && !isOver(was) && isOver(is) && (!restarting || processOf(is) == "") { // how the old process ends is nobody's failure
+	if is != nil && !isOver(was) && isOver(is) && (!restarting || ledger.Process(is) == "") { // how the old process ends is nobody's failure
 		f.noteEnd(is)
 	}
 }

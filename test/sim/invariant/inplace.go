@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
@@ -22,34 +23,12 @@ import (
 // What docs/recovery.md promises of restarts in place: one process of a slot at a time, each pod told once of an attempt, and the leader
 // before the others.
 
-// told is what the annotation trainingjob.dev/told says: {"life": "2-0", "from": "1-0", "process": "...", "time": "..."}.
-type told struct {
-	Life, From, Process string
-	Time                time.Time
-}
-
-func toldOf(pod *corev1.Pod) told {
-	var t told
-	_ = json.Unmarshal([]byte(pod.Annotations[v1alpha1.AnnotationTold]), &t) // what is no JSON says nothing
-	return t
-}
-
 // livesIn returns in which life of which slot the pod is, by its name and by what it was told; restarting is whether its old process is
 // still there.
 func livesIn(job string, pod *corev1.Pod) (slot state.Slot, life state.Life, restarting, named bool) {
-	slot, life, named = parsePodName(job, pod.Name)
-	switch t := toldOf(pod); {
-	case !named || t.Process == "":
-		return slot, life, false, named
-	case processOf(pod) != "" && processOf(pod) != t.Process:
-		return slot, lifeNamed(t.Life), false, true
-	case world.IsOver(pod) && processOf(pod) != "":
-		return slot, lifeNamed(t.From), false, true
-	case world.IsOver(pod): // its node has lost track of it
-		return slot, lifeNamed(t.Life), false, true
-	default:
-		return slot, lifeNamed(t.Life), true, true
-	}
+	is, restarting, named := ledger.Present(job, pod)
+	slot, _, _ = parsePodName(job, pod.Name)
+	return slot, state.Life{Attempt: is.Attempt, Replacement: is.Replacement}, restarting, named
 }
 
 func lifeNamed(text string) state.Life {
@@ -57,17 +36,10 @@ func lifeNamed(text string) state.Life {
 	return state.Life{Attempt: atoi(attempt), Replacement: atoi(replacement)}
 }
 
-func processOf(pod *corev1.Pod) string {
-	if len(pod.Status.ContainerStatuses) == 0 {
-		return ""
-	}
-	return pod.Status.ContainerStatuses[0].ContainerID
-}
-
 // checkRestart holds the patch that restarts a pod in place against the job and the pod.
 func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 	slot, left, restarting, named := livesIn(d.From.Name, was)
-	t := toldOf(is)
+	t := ledger.ToldOf(is)
 	life := lifeNamed(t.Life)
 	job, strict := c.knownTo(d)
 	if strict {
@@ -80,8 +52,8 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("7 foreign objects: %s is restarted in place, which nobody has asked for", is.Name)
 	case restarting || !left.Before(life) || lifeNamed(t.From) != left:
 		c.violate("19 in place: %s, in life %v, is told %v from %s (the one before is under way: %t)", is.Name, left, life, t.From, restarting)
-	case was.Status.Phase != corev1.PodRunning || world.End(was) != nil || was.DeletionTimestamp != nil || t.Process != processOf(was):
-		c.violate("19 in place: %s is %s, deleted %v, process %q, and is told to leave %q", is.Name, was.Status.Phase, was.DeletionTimestamp, processOf(was), t.Process)
+	case was.Status.Phase != corev1.PodRunning || world.End(was) != nil || was.DeletionTimestamp != nil || t.Process != ledger.Process(was):
+		c.violate("19 in place: %s is %s, deleted %v, process %q, and is told to leave %q", is.Name, was.Status.Phase, was.DeletionTimestamp, ledger.Process(was), t.Process)
 	case is.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(life.Attempt) || is.Labels[v1alpha1.LabelLife] != t.Life:
 		c.violate("1 identity: %s is told %s and has the labels %v", is.Name, t.Life, is.Labels)
 	}
@@ -140,8 +112,15 @@ func (c *Checker) checkLeaderFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, s
 // hasNotRestarted reports whether a pod was told to restart in place and has not within its grace period and 15 s.
 func (c *Checker) hasNotRestarted(r *server.Request, pod *corev1.Pod, job *v1alpha1.TrainingJob) bool {
 	_, _, restarting, _ := livesIn(job.Name, pod)
-	due := toldOf(pod).Time.Add(time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30))*time.Second + 15*time.Second)
+	due := toldAt(pod).Add(time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30))*time.Second + 15*time.Second)
 	return restarting && !c.world.Clock.Now().Before(due) && r.Delete.Preconditions.ResourceVersion != nil
+}
+
+// toldAt returns when the pod was told.
+func toldAt(pod *corev1.Pod) time.Time {
+	var told struct{ Time time.Time }
+	_ = json.Unmarshal([]byte(pod.Annotations[v1alpha1.AnnotationTold]), &told) // of what is no JSON, never
+	return told.Time
 }
 
 // rebirth begins the next life of a pod, of which nothing has become yet.

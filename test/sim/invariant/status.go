@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/schema"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/states"
@@ -30,7 +31,11 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	if err := schema.CheckStatus(now); err != nil {
 		c.violate("20 bounded: the API server refuses the status: %v", err)
 	}
-	c.checkPhase(was, now)
+	if edge := states.Step(was.Phase, now.Phase); edge.From != edge.To {
+		c.Edges[edge] = true
+	}
+	c.violateAll(ledger.Statuses(was, now, after.Name))
+	h.restarts.note(now)
 	c.checkBounded(now)
 	h.noteTransitions(before, after)
 	h.noteAvoided(&before.Status, &after.Status, c.world.Clock.Now())
@@ -40,34 +45,13 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	}
 	if h.first == nil {
 		h.first = after
-		c.checkNew(now)
+		c.checkNew(after)
 	}
 	c.checkMonotone(before, after)
 	c.checkCounted(h, before, after)
 	c.checkBackOff(h, before, after)
 	c.checkSuccesses(h, before, after)
 	c.checkVerdict(h, before, after)
-}
-
-// checkPhase checks invariant 11: along the published graph (the edges are compared with it at the end), one verdict, honest times.
-func (c *Checker) checkPhase(was, now *v1alpha1.TrainingJobStatus) {
-	edge := states.Step(was.Phase, now.Phase)
-	if edge.From != edge.To {
-		c.Edges[edge] = true
-	}
-	isTrue := func(kind string) bool { return meta.IsStatusConditionTrue(now.Conditions, kind) }
-	succeeded, failed := isTrue(v1alpha1.ConditionSucceeded), isTrue(v1alpha1.ConditionFailed)
-	if succeeded && failed || isTrue(v1alpha1.ConditionFinished) != (succeeded || failed) ||
-		succeeded != (now.Phase == v1alpha1.PhaseSucceeded) || failed != (now.Phase == v1alpha1.PhaseFailed) {
-		c.violate("11 one phase: %s with Succeeded %t, Failed %t, Finished %t", now.Phase, succeeded, failed, isTrue(v1alpha1.ConditionFinished))
-	}
-	for i := range now.Conditions {
-		is := &now.Conditions[i]
-		before := meta.FindStatusCondition(was.Conditions, is.Type)
-		if before != nil && before.Status == is.Status && !before.LastTransitionTime.Equal(&is.LastTransitionTime) {
-			c.violate("11 one phase: lastTransitionTime of %s moves and its status stays %s", is.Type, is.Status)
-		}
-	}
 }
 
 // checkBounded checks invariant 20: no text grows with what happens.
@@ -84,18 +68,17 @@ func (c *Checker) checkBounded(now *v1alpha1.TrainingJobStatus) {
 	}
 }
 
+// checkFinal: after the end the conditions and the last failure stay as they are, too.
 func (c *Checker) checkFinal(was, now *v1alpha1.TrainingJobStatus) {
-	if !equality.Semantic.DeepEqual(was.Conditions, now.Conditions) || was.Restarts != now.Restarts || was.Attempt != now.Attempt ||
-		was.ChargedRestarts != now.ChargedRestarts || !was.CompletionTime.Equal(now.CompletionTime) || !equality.Semantic.DeepEqual(was.LastFailure, now.LastFailure) {
-		c.violate("10 a verdict is final: %s at %v with %d restarts becomes %s at %v with %d", was.Phase, was.CompletionTime, was.Restarts, now.Phase, now.CompletionTime, now.Restarts)
+	if !equality.Semantic.DeepEqual(was.Conditions, now.Conditions) || !equality.Semantic.DeepEqual(was.LastFailure, now.LastFailure) {
+		c.violate("10 a verdict is final: the conditions or the last failure of a job that is %s change", was.Phase)
 	}
 }
 
 // checkNew: a job that nobody has written before has inherited nothing.
-func (c *Checker) checkNew(now *v1alpha1.TrainingJobStatus) {
-	if now.Attempt != 0 || now.Restarts != 0 || now.ChargedRestarts != 0 {
-		c.violate("9 monotone: a new job begins with attempt %d and %d restarts", now.Attempt, now.Restarts)
-	}
+func (c *Checker) checkNew(job *v1alpha1.TrainingJob) {
+	c.violateAll(ledger.First(job))
+	now := &job.Status
 	for role, status := range now.Memory.Roles {
 		if status.Started+status.Succeeded+status.Replacements+status.RestartsInRow+status.NextStarts != "" {
 			c.violate("9 monotone: a new job inherits for %s started %q, succeeded %q, replaced %q", role, status.Started, status.Succeeded, status.Replacements)
@@ -103,17 +86,10 @@ func (c *Checker) checkNew(now *v1alpha1.TrainingJobStatus) {
 	}
 }
 
+// checkMonotone: no life falls.
 func (c *Checker) checkMonotone(before, after *v1alpha1.TrainingJob) {
-	was, now := &before.Status, &after.Status
-	if now.Attempt < was.Attempt || now.Restarts < was.Restarts || now.ObservedGeneration < was.ObservedGeneration {
-		c.violate("9 monotone: attempt %d to %d, restarts %d to %d, charged %d to %d, generation %d to %d",
-			was.Attempt, now.Attempt, was.Restarts, now.Restarts, was.ChargedRestarts, now.ChargedRestarts, was.ObservedGeneration, now.ObservedGeneration)
-	}
 	memory, old := memoryOf(after), memoryOf(before)
 	for role, m := range old {
-		if now.ReplicaStatuses[role].Restarts < was.ReplicaStatuses[role].Restarts {
-			c.violate("9 monotone: restarts of %s fell", role)
-		}
 		for index := range m.Replacements {
 			slot := state.Slot{Role: role, Index: index}
 			if lifeIn(after, memory, slot).Before(lifeIn(before, old, slot)) {

@@ -26,9 +26,6 @@ func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 		c.violate("15 rendezvous: %s has rank %s, as %s has", pod.Name, rank, other)
 	}
 	h.ranks[rank] = slot
-	if want := hostName(job.Name, slot); pod.Spec.Hostname != want || pod.Spec.Subdomain != job.Name {
-		c.violate("15 rendezvous: %s has host name %s.%s, not %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain, want, job.Name)
-	}
 	if job.Spec.Elastic != nil || slot.Role == v1alpha1.Evaluator {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/controller"
+	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/server"
@@ -36,6 +37,8 @@ type World struct {
 	Shuffle func(n int, swap func(i, j int))
 	// Event hears each Event, with the decision that it came from.
 	Event func(d *Decision, reason, note string)
+	// Line hears each line that the log tells of a job, with the decision that it came from.
+	Line func(d *Decision, line *journal.Line)
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 }
@@ -109,7 +112,7 @@ func (p *Process) IsAwake() bool {
 func (p *Process) Reconcile() {
 	p.Reconciles++
 	p.awake, p.wake, p.decision = false, time.Time{}, nil
-	again, err := controller.Pass(context.Background(), pass{p.cluster, p}, p.key, func(*v1alpha1.TrainingJob, *plan.Plan) {})
+	again, err := controller.Pass(context.Background(), pass{p.cluster, p}, p.key, p.recorded)
 	p.decision = nil
 	switch {
 	case p.dead:
@@ -121,6 +124,16 @@ func (p *Process) Reconcile() {
 		if again > 0 {
 			p.lookAfter(again)
 		}
+	}
+}
+
+// recorded tells the log of what was written, as the controller does.
+func (p *Process) recorded(job *v1alpha1.TrainingJob, made *plan.Plan) {
+	if p.dead || p.world.Line == nil {
+		return
+	}
+	for _, line := range journal.Lines(job, made) {
+		p.world.Line(p.decision, &line)
 	}
 }
 

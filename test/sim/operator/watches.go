@@ -25,11 +25,18 @@ func (p *Process) hear(kind server.Kind, was, is client.Object) {
 	switch kind {
 	case server.Jobs:
 		p.awake = p.awake || client.ObjectKeyFromObject(o) == p.key
-	case server.Services, server.Leases, server.PodGroups:
+	case server.Services, server.PodGroups:
 		p.awake = p.awake || p.owns(o)
+	case server.Leases:
+		if p.owns(o) {
+			p.lookAfter(controller.LeaseDelay(was, is))
+		}
 	case server.Pods:
 		before, _ := was.(*corev1.Pod)
 		after, _ := is.(*corev1.Pod)
+		if after == nil {
+			p.cluster.SawGone(before)
+		}
 		if wait, asked := controller.PodDelay(before, after); asked && p.owns(o) {
 			p.lookAfter(wait)
 		}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// clinic is the cluster that the doctor sees: what its API serves, what the caller may not do, and what is in it.
+type clinic struct {
+	serves  map[string][]string
+	denies  []string // "delete pods"
+	objects []client.Object
+	on      interceptor.Funcs
+}
+
+// whole serves the CRD as this program knows it.
+func whole() map[string][]string {
+	return map[string][]string{"trainingjob.dev/v1alpha1": {"trainingjobs", "trainingjobs/status", "trainingjobs/scale"}}
+}
+
+// examine runs the doctor and returns its status and what it says.
+func (c *clinic) examine(t *testing.T) (status int, says string) {
+	t.Helper()
+	s := newStage(c.on, c.objects...)
+	core := corefake.NewClientset()
+	for version, resources := range c.serves {
+		list := &metav1.APIResourceList{GroupVersion: version}
+		for _, name := range resources {
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+		}
+		core.Resources = append(core.Resources, list)
+	}
+	core.PrependReactor("create", "selfsubjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		create, _ := a.(clienttesting.CreateAction)
+		review, _ := create.GetObject().(*authorizationv1.SelfSubjectAccessReview)
+		asked := review.Spec.ResourceAttributes
+		review.Status.Allowed = !slices.Contains(c.denies, asked.Verb+" "+asked.Resource)
+		return true, review, nil
+	})
+	connect := s.connect
+	s.connect = func() (*connection, error) {
+		c, err := connect()
+		c.core, c.discovery = core, core.Discovery()
+		return c, err
+	}
+	status = s.run(t.Context(), []string{"doctor"})
+	return status, s.out.String() + s.err.String()
+}
+
+// lease is that of an operator that renewed it so long before the tool's clock.
+func lease(namespace, holder string, ago time.Duration) *coordinationv1.Lease {
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "trainingjob-operator"}}
+	renewed := metav1.NewMicroTime(builder.Epoch.Add(10*time.Minute - ago))
+	l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = &renewed, ptr.To[int32](15)
+	if holder != "" {
+		l.Spec.HolderIdentity = &holder
+	}
+	return l
+}
+
+func namespace(labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", Labels: labels}}
+}
+
+func TestDoctor(t *testing.T) {
+	alive := lease("trainingjob-system", "operator-1", 5*time.Second)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "gpus"}}
+	quota.Status.Hard = corev1.ResourceList{"pods": resource.MustParse("10"), "requests.nvidia.com/gpu": resource.MustParse("8")}
+	quota.Status.Used = corev1.ResourceList{"pods": resource.MustParse("3"), "requests.nvidia.com/gpu": resource.MustParse("8")}
+	unseen := builder.Job("waits", builder.Workers(1))
+	unseen.CreationTimestamp = builder.Time(0)
+	gangs := whole()
+	gangs["scheduling.k8s.io/v1beta1"], gangs["kueue.x-k8s.io/v1beta1"] = []string{"podgroups"}, []string{"workloads"}
+	older := map[string][]string{"trainingjob.dev/v1alpha1": {"trainingjobs"}}
+	blind := interceptor.Funcs{List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+		if _, isLeases := list.(*coordinationv1.LeaseList); isLeases {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "", nil)
+		}
+		return w.List(ctx, list, o...)
+	}}
+	cases := []struct {
+		name   string
+		clinic clinic
+		status int
+		says   []string
+	}{
+		{"all is well", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}}, 0,
+			[]string{"ok   The CRD serves trainingjob.dev/v1alpha1.", "ok   The operator in namespace trainingjob-system is alive: operator-1 leads.", "ok   No quota of namespace team-a is used up (0 there).", "suffice for: delete."}},
+		{"no CRD", clinic{objects: []client.Object{alive, namespace(nil)}}, 1, []string{"bad  The cluster does not serve trainingjob.dev/v1alpha1: install the CRD"}},
+		{"an older CRD", clinic{serves: older, objects: []client.Object{alive, namespace(nil)}}, 1, []string{"bad  The CRD is older than this program"}},
+		{"no operator", clinic{serves: whole(), objects: []client.Object{namespace(nil)}}, 0, []string{"note No operator has a Lease trainingjob-operator"}},
+		{"an operator that is dead", clinic{serves: whole(), objects: []client.Object{lease("ops", "operator-1", time.Minute), namespace(nil)}}, 1, []string{"bad  The operator in namespace ops is not alive: operator-1 last renewed its Lease 1m0s ago."}},
+		{"an operator that went", clinic{serves: whole(), objects: []client.Object{lease("ops", "", time.Second), namespace(nil)}}, 1, []string{"bad  No operator leads in namespace ops"}},
+		{"a Lease that may not be read", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, on: blind}, 0, []string{"note Whether an operator leads is not known: you may not read its Lease."}},
+		{"a job that nobody looks at", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), unseen}}, 1, []string{"bad  No operator looks at this namespace: job waits was created 10m0s ago"}},
+		{"gangs and queues", clinic{serves: gangs, objects: []client.Object{alive, namespace(nil)}}, 0, []string{"ok   scheduling.gang may be Native. The cluster lacks the API of Volcano, Coscheduling.", "ok   Kueue is there"}},
+		{"a quota that is used up", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), quota}}, 0, []string{"note Quota gpus leaves no more requests.nvidia.com/gpu: 8 of 8 used."}},
+		{"admission", clinic{serves: whole(), objects: []client.Object{alive, namespace(map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "istio-injection": "enabled"})}}, 0,
+			[]string{"note Namespace team-a enforces pod security level restricted", "note A service mesh puts a side-car"}},
+		{"no namespace", clinic{serves: whole(), objects: []client.Object{alive}}, 1, []string{"bad  There is no namespace team-a"}},
+		{"few rights", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"delete pods", "create trainingjobs"}}, 0,
+			[]string{"note Rights in namespace team-a do not suffice for: restart. Missing: delete pods.", "note Rights in namespace team-a do not suffice for: submit. Missing: create trainingjobs."}},
+		{"too few rights", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"watch trainingjobs"}}, 1, []string{"bad  Rights in namespace team-a do not suffice for: list, status, why, timeline, report, ui. Missing: watch trainingjobs."}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			status, says := c.clinic.examine(t)
+			if status != c.status {
+				t.Errorf("status %d, want %d", status, c.status)
+			}
+			for _, line := range c.says {
+				if !strings.Contains(says, line) {
+					t.Errorf("it does not say %q, but\n%s", line, says)
+				}
+			}
+		})
+	}
+}
+
+// The live table fits the screen, as lines that have scrolled away cannot be painted over.
+func TestTheLiveTableFitsTheScreen(t *testing.T) {
+	text := "head\nwords\n\nRANK\n0\n1\n2\n"
+	for height, want := range map[int]string{
+		0: text, 8: text, 24: text,
+		7: "head\nwords\n\nRANK\n0\n... and 2 more\n",
+		4: "head\nwords\n... and 5 more\n",
+		2: "... and 7 more\n",
+		1: "... and 7 more\n",
+	} {
+		s := screen{height: func() int { return height }}
+		got := s.cut(text)
+		if got != want || height > 1 && strings.Count(got, "\n") >= max(height, 2) && height < 8 {
+			t.Errorf("%d lines high: %q, want %q", height, got, want)
+		}
+	}
+	_, objects := running("mnist", 30)
+	s := newStage(interceptor.Funcs{}, objects...)
+	s.screen.height = func() int { return 10 }
+	show := s.livePicture(&statusFlags{all: true})
+	c, _ := s.connect()
+	job, err := c.job(t.Context(), "mnist")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := c.view(t.Context(), s.tool, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := show(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second, painted := strings.Cut(s.out.String(), "\x1b[9A\x1b[J")
+	if !painted || strings.Count(first, "\n") != 9 || first != second || !strings.Contains(first, "... and 26 more") {
+		t.Errorf("painted %q", s.out)
+	}
+}

@@ -1,0 +1,63 @@
+package logs
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Opener opens the log of a container of a pod.
+type Opener interface {
+	// Open returns the log as the kubelet writes it, each line with its time before it.
+	Open(ctx context.Context, pod, container string, o Options) (io.ReadCloser, error)
+}
+
+// Options say which part of a log is opened.
+type Options struct {
+	// Follow says that the stream goes on until the container ends.
+	Follow bool
+	// Previous is the log of the container before it was started again in its pod.
+	Previous bool
+	// From leaves out lines before that time; zero for none. It has whole seconds.
+	From time.Time
+	// Tail leaves out all but the last lines; negative for none.
+	Tail int64
+}
+
+// Container is what is known of a container whose log is read.
+type Container struct {
+	// Started is whether it has ever run, and Ended whether it has ended for good.
+	Started, Ended bool
+	// Restarts is how often it was started again in its pod.
+	Restarts int32
+	// Gone is whether its pod is gone.
+	Gone bool
+}
+
+// containerIn returns what a pod's status says of a container.
+func containerIn(pod *corev1.Pod, name string) Container {
+	over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if c.Name == name {
+			return Container{
+				Started:  c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil,
+				Ended:    c.State.Terminated != nil && (over || pod.Spec.RestartPolicy == corev1.RestartPolicyNever && !mayRestart(pod, name)),
+				Restarts: c.RestartCount,
+			}
+		}
+	}
+	return Container{Gone: over}
+}
+
+// mayRestart reports whether the kubelet may start the container again in its pod.
+func mayRestart(pod *corev1.Pod, name string) bool {
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if c.Name == name {
+			return c.RestartPolicy != nil || len(c.RestartPolicyRules) > 0
+		}
+	}
+	return false
+}

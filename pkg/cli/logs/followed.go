@@ -1,0 +1,67 @@
+package logs
+
+import "context"
+
+// mostHeld is how many lines of one source wait for those of others.
+const mostHeld = 2048
+
+// followed is a source whose log is read on behalf of a run.
+type followed struct {
+	Source
+	run *run
+	// number is that of the source in the merger and in events.
+	number int
+	// tokens bound how many of its lines are held.
+	tokens chan struct{}
+}
+
+// read reads the source to its end, beginning where first says.
+func (f *followed) read(ctx context.Context, first Options) {
+	first.Previous = f.Before
+	reader := &reader{
+		opener: f.run.cluster, pod: f.Pod.Name, container: f.run.containerOf(f.Pod), first: first, pause: pause,
+		look: f.look,
+		take: func(line Line) bool { return f.take(ctx, line) },
+	}
+	var err error
+	if f.run.Follow {
+		err = reader.follow(ctx)
+	} else {
+		err = reader.once(ctx)
+	}
+	select {
+	case f.run.events <- event{number: f.number, ended: true, err: err}:
+	case <-f.run.quit:
+	}
+}
+
+// take hands a line over as soon as there is room for it; it returns false if nobody takes it any more.
+func (f *followed) take(ctx context.Context, line Line) bool {
+	select {
+	case f.tokens <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case f.run.events <- event{number: f.number, line: line}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// look returns what is known of the source's container now.
+func (f *followed) look() (Container, <-chan struct{}) {
+	scene, changed := f.run.cluster.See()
+	pod := f.run.cluster.Pod(f.Pod.Name, f.Pod.UID)
+	if pod == nil {
+		is := containerIn(f.Pod, f.run.containerOf(f.Pod))
+		is.Gone = true
+		return is, changed
+	}
+	is := containerIn(pod, f.run.containerOf(pod))
+	if !is.Started && isOver(scene) { // it will not start any more
+		is.Gone = true
+	}
+	return is, changed
+}

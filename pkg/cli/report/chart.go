@@ -1,0 +1,241 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// wide is the width of pictures, in units of their own: they stretch with the page.
+const wide = 1000
+
+// chart is the pictures of a job, all on one scale of time.
+type chart struct {
+	from, to time.Time
+	Ticks    []tick
+	Attempts []attemptRow
+	Earlier  int
+	Rows     []replicaRow
+	Paths    []path
+	Height   int
+	// Shared says that rows stand for several replicas.
+	Shared bool
+	Marks  []mark
+}
+
+// tick is a time on the axis, at so many percent of its length.
+type tick struct {
+	At   float64
+	Text string
+}
+
+type attemptRow struct {
+	Name, Length string
+	Paths        []path
+	Marks        []mark
+}
+
+// mark is an incident.
+type mark struct {
+	// At and Top are where it is, in percent of the picture.
+	At, Top float64
+	Number  int32
+}
+
+// path is all that has one state in a picture.
+type path struct {
+	State State
+	D     template.HTMLAttr
+}
+
+// mostMarks is how many incidents a picture marks.
+const mostMarks = 200
+
+// replicaRow is the label of a row; most rows have none.
+type replicaRow struct {
+	Name string
+	// At is where it begins and Tall how high it is, in percent of the picture.
+	At, Tall float64
+}
+
+func newChart(r *Report) *chart {
+	c := &chart{from: *r.Start, to: r.End}
+	if !c.to.After(c.from) {
+		c.to = c.from.Add(time.Second)
+	}
+	c.Ticks = c.ticks()
+	c.drawAttempts(r)
+	c.drawReplicas(r)
+	return c
+}
+
+// x returns where a time is, in units of the picture.
+func (c *chart) x(t time.Time) float64 {
+	at := wide * float64(t.Sub(c.from)) / float64(c.to.Sub(c.from))
+	return min(max(at, 0), wide)
+}
+
+func (c *chart) percent(t time.Time) float64 { return round(c.x(t) / wide * 100) }
+
+// steps are the distances between ticks that people can count with.
+var steps = []time.Duration{
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 48 * time.Hour,
+}
+
+// mostTicks is how many ticks an axis has at most, but for jobs of many weeks.
+const mostTicks = 7
+
+func (c *chart) ticks() []tick {
+	whole := c.to.Sub(c.from)
+	step := steps[len(steps)-1]
+	for whole/step >= mostTicks*2 {
+		step *= 2
+	}
+	for _, s := range steps {
+		if whole/s < mostTicks {
+			step = s
+			break
+		}
+	}
+	var list []tick
+	for at := time.Duration(0); at <= whole; at += step {
+		text := "0"
+		if at > 0 {
+			text = duration.HumanDuration(at)
+		}
+		list = append(list, tick{c.percent(c.from.Add(at)), text})
+	}
+	return list
+}
+
+// drawAttempts draws a bar for each attempt, the latest if there are many.
+func (c *chart) drawAttempts(r *Report) {
+	c.Earlier = max(0, len(r.Attempts)-mostAttempts)
+	for i := range r.Attempts[c.Earlier:] {
+		a := &r.Attempts[c.Earlier+i]
+		row := attemptRow{Name: fmt.Sprintf("attempt %d", a.First), Length: duration.HumanDuration(a.To.Sub(a.From))}
+		if a.Last > a.First {
+			row.Name = fmt.Sprintf("%d to %d", a.First, a.Last)
+		}
+		row.Paths = c.paths([][]Segment{ofAttempt(r, c.Earlier+i)}, 12, 0)
+		for n := range r.Incidents {
+			if t := r.Incidents[n].Time.Time; !t.Before(a.From) && !t.After(a.To) && len(row.Marks) < mostIncidents {
+				row.Marks = append(row.Marks, mark{c.percent(t), 0, r.Incidents[n].Number})
+			}
+		}
+		c.Attempts = append(c.Attempts, row)
+	}
+}
+
+// drawReplicas draws a row for each replica, or for several.
+func (c *chart) drawReplicas(r *Report) {
+	picture := rows(each(r.Replicas))
+	if len(picture) == 0 {
+		return
+	}
+	tall, gap := 16, 3
+	if len(picture) > mostRows/2 {
+		tall, gap = 11, 0
+	}
+	c.Height = len(picture)*(tall+gap) - gap
+	var segments [][]Segment
+	every := max(1, len(picture)/10)
+	for i := range picture {
+		segments = append(segments, picture[i].Segments)
+		c.Shared = c.Shared || picture[i].Last > picture[i].First
+		row := replicaRow{At: round(100 * float64(i*(tall+gap)) / float64(c.Height)), Tall: round(100 * float64(tall) / float64(c.Height))}
+		if isFirst := i == 0 || picture[i].Role != picture[i-1].Role; len(picture) <= mostRows/2 || isFirst || i%every == 0 {
+			row.Name = state.Slot{Role: picture[i].Role, Index: picture[i].First}.String()
+			c.Rows = append(c.Rows, row)
+		}
+		c.mark(r, &picture[i], row.At+row.Tall/2)
+	}
+	c.Paths = c.paths(segments, tall, gap)
+}
+
+// mark marks the incidents of a row's replicas.
+func (c *chart) mark(r *Report, row *Replicas, top float64) {
+	for i := range r.Incidents[:min(len(r.Incidents), mostMarks)] {
+		f := &r.Incidents[i]
+		if f.Role == row.Role && row.First <= int(f.Index) && int(f.Index) <= row.Last {
+			c.Marks = append(c.Marks, mark{c.percent(f.Time.Time), round(top), f.Number})
+		}
+	}
+}
+
+// each returns the replicas one by one, unless there are so many that rows are shared anyway.
+func each(list []Replicas) []Replicas {
+	total := 0
+	for i := range list {
+		total += list[i].Last - list[i].First + 1
+	}
+	if total > mostRows {
+		return list
+	}
+	var one []Replicas
+	for i := range list {
+		for n := list[i].First; n <= list[i].Last; n++ {
+			one = append(one, Replicas{Role: list[i].Role, First: n, Last: n, Rank: list[i].Rank + n - list[i].First, Segments: list[i].Segments})
+		}
+	}
+	return one
+}
+
+// thin is the least width of a segment: what lasted a second of a week is seen, too.
+const thin = 1.5
+
+// paths returns rows of segments as one path for each state, the least good on top.
+func (c *chart) paths(rows [][]Segment, tall, gap int) []path {
+	drawn := map[State]*strings.Builder{}
+	for i, row := range rows {
+		for _, s := range row {
+			from := c.x(s.From)
+			width := max(c.x(s.To)-from, thin)
+			from = min(from, wide-width)
+			if drawn[s.State] == nil {
+				drawn[s.State] = &strings.Builder{}
+			}
+			fmt.Fprintf(drawn[s.State], "M%s %dh%sv%dH%sz", short(from), i*(tall+gap), short(width), tall, short(from))
+		}
+	}
+	var list []path
+	for i := len(States) - 1; i >= 0; i-- {
+		if d := drawn[States[i]]; d != nil {
+			list = append(list, path{States[i], template.HTMLAttr(`d="` + d.String() + `"`)})
+		}
+	}
+	return list
+}
+
+// short returns a number with one decimal, or none.
+func short(x float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(x, 'f', 1, 64), ".0")
+}
+
+// states returns the states that are drawn, the best first.
+func (c *chart) states() []State {
+	seen := map[State]bool{}
+	for _, p := range c.Paths {
+		seen[p.State] = true
+	}
+	for i := range c.Attempts {
+		for _, p := range c.Attempts[i].Paths {
+			seen[p.State] = true
+		}
+	}
+	var list []State
+	for i := len(States) - 1; i >= 0; i-- {
+		if seen[States[i]] {
+			list = append(list, States[i])
+		}
+	}
+	return list
+}

@@ -1,0 +1,194 @@
+package report
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// incidents returns the restarts that log and status tell of, newest first. What the status says of one counts more, and what
+// explains one more than its first line.
+func incidents(status *v1alpha1.TrainingJobStatus, lines []journal.Line) []Incident {
+	known := map[int32]v1alpha1.Incident{}
+	for i := range lines {
+		l := &lines[i]
+		_, told := known[l.Number]
+		if l.Message == journal.MessageExplained || l.Message == journal.MessageIncident && !told {
+			known[l.Number] = *l.Incident
+		}
+	}
+	for i := range status.Incidents {
+		known[status.Restarts-int32(i)] = status.Incidents[i]
+	}
+	list := make([]Incident, 0, len(known))
+	for number, i := range known {
+		list = append(list, Incident{Number: number, Incident: i, DetectionSeconds: seconds(i.RestartTime.Sub(i.Time.Time))})
+	}
+	slices.SortFunc(list, func(a, b Incident) int { return int(b.Number - a.Number) })
+	return list
+}
+
+func seconds(d time.Duration) int64 { return int64(max(0, d).Seconds()) }
+
+// attempts returns the attempts, oldest first.
+func attempts(v *story.View, incidents []Incident, lines []journal.Line) []Attempt {
+	job := v.Job.DeepCopy()
+	job.Status.Incidents = nil
+	for i := range incidents {
+		job.Status.Incidents = append(job.Status.Incidents, incidents[i].Incident)
+	}
+	ran := runs(v, lines)
+	var list []Attempt
+	for _, s := range story.Spans(&story.View{Job: job, Now: v.Now}) {
+		a := Attempt{First: s.First, Last: s.Last, Interval: Interval{s.From, state.Latest(s.From, s.To)}}
+		if s.Ended != nil {
+			a.EndedBy = numberOf(incidents, s.Ended)
+		}
+		if !s.Ran.IsZero() {
+			a.Ran = &s.Ran
+		}
+		if at := firstWithin(ran, a.Interval); a.Ran == nil && s.First == s.Last && at != nil {
+			a.Ran = at
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+func numberOf(incidents []Incident, i *v1alpha1.Incident) int32 {
+	for n := range incidents {
+		if incidents[n].Scope == v1alpha1.ScopeJob && incidents[n].Attempt == i.Attempt {
+			return incidents[n].Number
+		}
+	}
+	return 0
+}
+
+// runs returns the times at which all replicas began to run, oldest first.
+func runs(v *story.View, lines []journal.Line) []time.Time {
+	var times []time.Time
+	for i := range lines {
+		if lines[i].Message == journal.MessageRuns {
+			times = append(times, lines[i].RunningTime.Time)
+		}
+	}
+	for i := range v.Events {
+		e := &v.Events[i]
+		if e.Reason == v1alpha1.ConditionRunning && countOf(e) == 1 { // of several in one Event only the first and the last have a time
+			times = append(times, story.Seen(e))
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times
+}
+
+func firstWithin(times []time.Time, i Interval) *time.Time {
+	for _, t := range times {
+		if !t.Before(i.From) && !t.After(i.To) {
+			return &t
+		}
+	}
+	return nil
+}
+
+// addCosts adds to the incidents how long it took until what they restarted ran again.
+func addCosts(incidents []Incident, attempts []Attempt, v *story.View) {
+	pods := map[state.Slot][]*corev1.Pod{}
+	for i := range v.Pods {
+		if slot, _, ok := state.ParsePodName(v.Job.Name, v.Pods[i].Name); ok {
+			pods[slot] = append(pods[slot], &v.Pods[i])
+		}
+	}
+	for i := range incidents {
+		again := ranAgain(&incidents[i], attempts)
+		if incidents[i].Scope != v1alpha1.ScopeJob {
+			again = replicaRanAgain(&incidents[i], pods[story.SlotOf(&incidents[i].Failure)], v.Job.Name)
+		}
+		if again != nil {
+			cost := seconds(again.Sub(incidents[i].Time.Time))
+			incidents[i].CostSeconds = &cost
+		}
+	}
+}
+
+// ranAgain returns when the attempt ran that the incident began.
+func ranAgain(i *Incident, attempts []Attempt) *time.Time {
+	for n := range attempts {
+		if attempts[n].First == i.Attempt+1 && attempts[n].Last == i.Attempt+1 {
+			return attempts[n].Ran
+		}
+	}
+	return nil
+}
+
+// replicaRanAgain returns when the replica ran that the incident restarted, if the pod of its next life is still there.
+func replicaRanAgain(i *Incident, pods []*corev1.Pod, job string) *time.Time {
+	_, broke, ok := state.ParsePodName(job, i.Pod)
+	if !ok {
+		return nil
+	}
+	for _, pod := range pods {
+		if _, life, _ := state.ParsePodName(job, pod.Name); life == (state.Life{Attempt: broke.Attempt, Replacement: broke.Replacement + 1}) {
+			return started(pod)
+		}
+	}
+	return nil
+}
+
+// started returns when the first of the pod's containers began; nil if none has.
+func started(pod *corev1.Pod) *time.Time {
+	var first *metav1.Time
+	for i := range pod.Status.ContainerStatuses {
+		at := began(&pod.Status.ContainerStatuses[i])
+		if at != nil && (first == nil || at.Before(first)) {
+			first = at
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return &first.Time
+}
+
+func began(c *corev1.ContainerStatus) *metav1.Time {
+	switch {
+	case c.State.Running != nil:
+		return &c.State.Running.StartedAt
+	case c.State.Terminated != nil && !c.State.Terminated.StartedAt.IsZero():
+		return &c.State.Terminated.StartedAt
+	default:
+		return nil
+	}
+}
+
+// suspensions returns when the job was suspended, by its condition and its Events.
+func suspensions(v *story.View) []Interval {
+	var list []Interval
+	var since time.Time
+	events := v.EventsByTime()
+	slices.Reverse(events)
+	for i := range events {
+		switch at := story.Seen(&events[i]); events[i].Reason {
+		case v1alpha1.ConditionSuspended:
+			since = at
+		case v1alpha1.EventResumed:
+			if !since.IsZero() {
+				list = append(list, Interval{since, at})
+			}
+			since = time.Time{}
+		}
+	}
+	for i := range v.Job.Status.Conditions {
+		if c := &v.Job.Status.Conditions[i]; c.Type == v1alpha1.ConditionSuspended && c.Status == metav1.ConditionTrue {
+			list = append(list, Interval{c.LastTransitionTime.Time, v.Now})
+		}
+	}
+	return list
+}

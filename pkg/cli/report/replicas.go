@@ -1,0 +1,263 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// State is how a replica was for a while.
+type State string
+
+// The states, the less good first: of replicas that share a row the first of these is shown.
+const (
+	Failed     State = "failed"
+	Restarting State = "restarting"
+	Waiting    State = "waiting"
+	Starting   State = "starting"
+	Unknown    State = "unknown"
+	Running    State = "running"
+	Succeeded  State = "succeeded"
+)
+
+// States are all states, the less good first.
+var States = []State{Failed, Restarting, Waiting, Starting, Unknown, Running, Succeeded}
+
+// Segment is a while in which a replica was in one state.
+type Segment struct {
+	State State `json:"state"`
+	Interval
+}
+
+// Replicas are the replicas of a role, from one index to another, that were alike.
+type Replicas struct {
+	Role  v1alpha1.Role `json:"role"`
+	First int           `json:"first"`
+	Last  int           `json:"last"`
+	// Rank is that of the first.
+	Rank     int       `json:"rank"`
+	Segments []Segment `json:"segments"`
+}
+
+// Name returns the replicas as people write them: "worker-3", "worker-0 to 63".
+func (r *Replicas) Name() string {
+	name := state.Slot{Role: r.Role, Index: r.First}.String()
+	if r.Last > r.First {
+		name += fmt.Sprintf(" to %d", r.Last)
+	}
+	return name
+}
+
+// replicas returns how each replica was.
+func replicas(v *story.View, r *Report) []Replicas {
+	common := byAttempts(r)
+	own := map[state.Slot][]Segment{}
+	paintIncidents(own, common, v, r.Incidents)
+	paintPods(own, common, v, r)
+	var list []Replicas
+	rank := 0
+	for _, role := range v.Job.Spec.Roles() {
+		for i := range int(v.Job.Spec.Replicas(role)) {
+			segments, isOwn := own[state.Slot{Role: role, Index: i}]
+			if !isOwn {
+				segments = common
+			}
+			if n := len(list) - 1; n >= 0 && list[n].Role == role && slices.Equal(list[n].Segments, segments) {
+				list[n].Last = i
+			} else {
+				list = append(list, Replicas{Role: role, First: i, Last: i, Rank: rank, Segments: segments})
+			}
+			rank++
+		}
+	}
+	return list
+}
+
+// byAttempts returns how a replica was of which nothing else is known.
+func byAttempts(r *Report) []Segment {
+	var row []Segment
+	for i := range r.Attempts {
+		if i > 0 {
+			row = append(row, Segment{Restarting, Interval{r.Attempts[i-1].To, r.Attempts[i].From}})
+		}
+		row = append(row, ofAttempt(r, i)...)
+	}
+	for _, s := range r.Suspensions {
+		row = paint(row, Segment{Waiting, Interval{state.Latest(s.From, *r.Start), s.To}})
+	}
+	return tidy(row)
+}
+
+// ofAttempt returns how the job was in its i-th attempt.
+func ofAttempt(r *Report, i int) []Segment {
+	a := &r.Attempts[i]
+	begin := Restarting
+	if a.First == 0 {
+		begin = Starting
+	}
+	isLast := i == len(r.Attempts)-1
+	switch {
+	case a.Ran != nil:
+		return []Segment{{begin, Interval{a.From, *a.Ran}}, {Running, Interval{*a.Ran, a.To}}}
+	case isLast && r.Phase == v1alpha1.PhaseRestarting:
+		return []Segment{{Restarting, a.Interval}}
+	case isLast && a.First == a.Last && (r.Phase == v1alpha1.PhasePending || r.Phase == v1alpha1.PhaseCreated):
+		return []Segment{{begin, a.Interval}}
+	default:
+		return []Segment{{Unknown, a.Interval}}
+	}
+}
+
+// paintIncidents shows, on the row of the replica that broke, from when until when nobody answered for it.
+func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.View, incidents []Incident) {
+	for i := range slices.Backward(incidents) {
+		f := &incidents[i]
+		down := Segment{Failed, Interval{f.Time.Time, f.RestartTime.Time}}
+		if !down.To.After(down.From) {
+			down.To = down.From.Add(time.Second) // the status has whole seconds
+		}
+		slot := story.SlotOf(&f.Failure)
+		row, isOwn := own[slot]
+		if !isOwn {
+			row = common
+		}
+		own[slot] = paint(row, down)
+	}
+	if f := v.Job.Status.LastFailure; f != nil && v.Job.Status.Phase == v1alpha1.PhaseFailed {
+		slot := story.SlotOf(f)
+		row, isOwn := own[slot]
+		if !isOwn {
+			row = common
+		}
+		own[slot] = paint(row, Segment{Failed, Interval{f.Time.Time, v.Job.Status.CompletionTime.Time}})
+	}
+}
+
+// paintPods shows what the pods say that are there, earlier lives first.
+func paintPods(own map[state.Slot][]Segment, common []Segment, v *story.View, r *Report) {
+	type life struct {
+		pod  *corev1.Pod
+		slot state.Slot
+		life state.Life
+	}
+	var lives []life
+	for i := range v.Pods {
+		if slot, l, ok := state.ParsePodName(v.Job.Name, v.Pods[i].Name); ok {
+			lives = append(lives, life{&v.Pods[i], slot, l})
+		}
+	}
+	slices.SortStableFunc(lives, func(a, b life) int { return a.life.Compare(b.life) })
+	for _, l := range lives {
+		row, isOwn := own[l.slot]
+		if !isOwn {
+			row = common
+		}
+		for _, s := range ofPod(l.pod, r) {
+			row = paint(row, s)
+		}
+		own[l.slot] = tidy(row)
+	}
+}
+
+// noWait is how soon a pod has a node that has not waited for one.
+const noWait = 3 * time.Second
+
+// ofPod returns how the replica was by what its pod says.
+func ofPod(pod *corev1.Pod, r *Report) []Segment {
+	created := pod.CreationTimestamp.Time
+	scheduled, ran, over := r.End, r.End, r.End
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			scheduled = c.LastTransitionTime.Time
+		}
+	}
+	if at := started(pod); at != nil {
+		scheduled, ran = state.Earliest(scheduled, *at), *at
+	}
+	after := Succeeded
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && pod.Status.Phase != corev1.PodRunning {
+			over = t.FinishedAt.Time
+			if t.ExitCode != 0 {
+				after = Failed
+			}
+		}
+	}
+	if scheduled.Sub(created) < noWait {
+		scheduled = created
+	}
+	begin, end := beginAndEnd(r, pod.Name)
+	var list []Segment
+	for _, s := range []Segment{{Waiting, Interval{created, scheduled}}, {begin, Interval{scheduled, ran}}, {Running, Interval{ran, over}}, {after, Interval{over, end}}} {
+		s.To = state.Earliest(s.To, end)
+		if s.To.After(s.From) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// beginAndEnd returns what the start of the pod is called, and until when the pod speaks for its replica: what came after its attempt
+// is told by the attempt that followed.
+func beginAndEnd(r *Report, pod string) (State, time.Time) {
+	_, life, ok := state.ParsePodName(r.Job, pod)
+	if !ok || life == (state.Life{}) && r.Status.Attempt == 0 {
+		return Starting, r.End
+	}
+	begin, end := Restarting, r.End
+	if life == (state.Life{}) {
+		begin = Starting
+	}
+	for i := range r.Attempts {
+		if a := &r.Attempts[i]; life.Attempt < int(r.Status.Attempt) && a.First <= int32(life.Attempt) && int32(life.Attempt) <= a.Last {
+			end = state.Earliest(end, a.To)
+		}
+	}
+	return begin, end
+}
+
+// paint returns the row with the segment over what was there.
+func paint(row []Segment, s Segment) []Segment {
+	if !s.To.After(s.From) {
+		return row
+	}
+	var painted []Segment
+	done := false
+	for _, was := range row {
+		if before := (Segment{was.State, Interval{was.From, state.Earliest(was.To, s.From)}}); before.To.After(before.From) {
+			painted = append(painted, before)
+		}
+		if !done && was.To.After(s.From) {
+			painted, done = append(painted, s), true
+		}
+		if after := (Segment{was.State, Interval{state.Latest(was.From, s.To), was.To}}); after.To.After(after.From) {
+			painted = append(painted, after)
+		}
+	}
+	if !done {
+		painted = append(painted, s)
+	}
+	return painted
+}
+
+// tidy returns the row without segments that have no length, and with neighbours that are alike as one.
+func tidy(row []Segment) []Segment {
+	var list []Segment
+	for _, s := range row {
+		n := len(list) - 1
+		switch {
+		case !s.To.After(s.From):
+		case n >= 0 && list[n].State == s.State && list[n].To.Equal(s.From):
+			list[n].To = s.To
+		default:
+			list = append(list, s)
+		}
+	}
+	return list
+}

@@ -1,0 +1,135 @@
+package report
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/journal"
+)
+
+// Report is the story of one job.
+type Report struct {
+	Job       string             `json:"job"`
+	Namespace string             `json:"namespace"`
+	UID       types.UID          `json:"uid"`
+	Framework v1alpha1.Framework `json:"framework"`
+	// Phase, Reason and Message are the status's; Summary is a sentence of them.
+	Phase   v1alpha1.Phase `json:"phase,omitempty"`
+	Reason  string         `json:"reason,omitempty"`
+	Message string         `json:"message,omitempty"`
+	Summary string         `json:"summary"`
+	// Made is when the report was made, Sources from what.
+	Made    time.Time `json:"made"`
+	Sources []string  `json:"sources"`
+	// Start and End bound the story; Start is nil if the job has not started, and a job that goes on ends when the report was made.
+	Start *time.Time `json:"start,omitempty"`
+	End   time.Time  `json:"end"`
+
+	Attempts []Attempt `json:"attempts"`
+	// Incidents are the restarts, newest first; Untold is how many more there were, of which no source tells.
+	Incidents []Incident `json:"incidents"`
+	Untold    int32      `json:"untold,omitempty"`
+	// Replicas say how each replica was, in the order of ranks; those that were alike are one entry.
+	Replicas []Replicas `json:"replicas"`
+	// Suspensions are the times in which the job was suspended, as far as that is known.
+	Suspensions  []Interval                 `json:"suspensions,omitempty"`
+	Lost         v1alpha1.LostSeconds       `json:"lostSeconds"`
+	AvoidedNodes []v1alpha1.AvoidedNode     `json:"avoidedNodes,omitempty"`
+	Conditions   []metav1.Condition         `json:"conditions,omitempty"`
+	Events       []Event                    `json:"events,omitempty"`
+	Status       v1alpha1.TrainingJobStatus `json:"status"`
+}
+
+// Interval is from one time to another.
+type Interval struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// Attempt is one attempt, or several of which no source tells them apart.
+type Attempt struct {
+	First int32 `json:"first"`
+	Last  int32 `json:"last"`
+	Interval
+	// Ran is when all replicas ran; nil if that is not known, or none did.
+	Ran *time.Time `json:"ran,omitempty"`
+	// EndedBy is the number of the incident that ended it; 0 if none did.
+	EndedBy int32 `json:"endedBy,omitempty"`
+}
+
+// Incident is one restart and what it cost.
+type Incident struct {
+	// Number among all of the job, from 1.
+	Number int32 `json:"number"`
+	v1alpha1.Incident
+	// DetectionSeconds is the time from the failure to the decision.
+	DetectionSeconds int64 `json:"detectionSeconds"`
+	// CostSeconds is the time from the failure until what was restarted ran again; nil if that is not known.
+	CostSeconds *int64 `json:"costSeconds,omitempty"`
+}
+
+// Event is one Event about the job.
+type Event struct {
+	Time    time.Time `json:"time"`
+	Type    string    `json:"type"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+	Count   int32     `json:"count,omitempty"`
+}
+
+// Make returns the report of the job of the view, completed by the lines that the operator's log has about it.
+func Make(v *story.View, lines []journal.Line) Report {
+	job, status := v.Job, &v.Job.Status
+	r := Report{
+		Job: job.Name, Namespace: job.Namespace, UID: job.UID, Framework: job.Spec.Framework,
+		Phase: status.Phase, Reason: status.Reason, Message: status.Message, Made: v.Now, End: v.Now,
+		Lost: status.LostSeconds, AvoidedNodes: status.AvoidedNodes, Conditions: status.Conditions,
+		Summary: summary(v), Status: *status.DeepCopy(), Events: eventsOf(v), Suspensions: suspensions(v),
+	}
+	r.Status.Memory, r.Status.Incidents, r.Status.Conditions = v1alpha1.Memory{}, nil, nil
+	if status.CompletionTime != nil {
+		r.End = status.CompletionTime.Time
+	}
+	if status.StartTime == nil {
+		return r
+	}
+	r.Start = &status.StartTime.Time
+	r.Incidents = incidents(status, lines)
+	if n := status.Restarts - int32(len(r.Incidents)); n > 0 {
+		r.Untold = n
+	}
+	r.Attempts = attempts(v, r.Incidents, lines)
+	addCosts(r.Incidents, r.Attempts, v)
+	r.Replicas = replicas(v, &r)
+	return r
+}
+
+// summary says in a sentence how the job is.
+func summary(v *story.View) string {
+	if e, err := story.Why(v); err == nil {
+		return e.Sentence
+	}
+	return v.Job.Status.Message
+}
+
+// eventsOf returns the Events, newest first.
+func eventsOf(v *story.View) []Event {
+	var list []Event
+	for _, e := range v.EventsByTime() {
+		list = append(list, Event{story.Seen(&e), e.Type, e.Reason, e.Message, countOf(&e)})
+	}
+	return list
+}
+
+// countOf returns how often the Event was told.
+func countOf(e *corev1.Event) int32 {
+	if e.Series != nil {
+		return e.Series.Count
+	}
+	return max(1, e.Count)
+}

@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// What a pod was when it went is kept for as long as the job misses it, and of nobody else.
+func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
+	job := builder.Job("j", builder.Workers(3), builder.StartedAt(0))
+	pod := func(index int, phase corev1.PodPhase, options ...builder.PodOption) *corev1.Pod {
+		p := builder.Pod(job, state.Slot{Role: v1alpha1.Worker, Index: index}, state.Life{}, phase, options...)
+		p.OwnerReferences = controlled(job).OwnerReferences
+		return p
+	}
+	c, clock := refusing()
+	c.SawGone(pod(1, corev1.PodRunning))
+	if got := c.lastVersions(builder.Snapshot(job, builder.Gone("worker", 1))); len(got) > 0 {
+		t.Errorf("of a job that nobody has looked at: %v", got)
+	}
+	c.memo(job, func(m *jobMemo) { m.verified = true })
+	stranger := pod(1, corev1.PodRunning)
+	stranger.OwnerReferences[0].UID = types.UID("another")
+	for _, gone := range []*corev1.Pod{pod(0, corev1.PodRunning), pod(1, corev1.PodFailed, builder.On("gpu-3"), builder.Exit(1)), pod(2, corev1.PodPending), stranger} {
+		c.SawGone(gone)
+	}
+	missing := builder.Snapshot(job, builder.Running("worker", 0, builder.Life(0, 1)), builder.Gone("worker", 1), builder.Gone("worker", 2))
+	for range 2 { // a pass that is not recorded comes again
+		got := c.lastVersions(missing)
+		if len(got) != 1 || got[0].Node != "gpu-3" || !got[0].CanRun() || !got[0].Deleted.Equal(clock.Now()) {
+			t.Fatalf("got %+v, want that of worker-1 alone, deleted while it ran", got)
+		}
+	}
+	if got := c.lastVersions(builder.Snapshot(job, builder.Running("worker", 1, builder.Life(0, 1)))); len(got) > 0 || c.memo(job, nil).gone != nil {
+		t.Errorf("kept after its replacement: %v", got)
+	}
+}
+
+// A pod that is gone was deleted after its node was tainted, so the API server knows of the taint. The cache may not yet.
+func TestTheNodeOfAPodThatIsGoneIsReadFromTheAPIServer(t *testing.T) {
+	well, tainted := nodes(1, 0), nodes(1, 0)
+	tainted[0].Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
+	job := builder.Job("j", builder.Workers(1))
+	for name, c := range map[string]struct {
+		pod  builder.SnapshotOption
+		want []string
+	}{
+		"it is there": {builder.Running("worker", 0, builder.On(well[0].Name)), nil},
+		"it has gone": {builder.SeenGone("worker", 0, builder.On(well[0].Name)), []string{well[0].Name}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, _ := refusing()
+			cl.options.WatchNodes, cl.options.LostAfter = true, time.Minute
+			cl.client, cl.live = inventory{nodes: well}, inventory{nodes: tainted}
+			o := builder.Snapshot(job, c.pod).Observed
+			if err := cl.addNodes(t.Context(), &o); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, n := range o.Nodes {
+				got = append(got, n.Name)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("lost nodes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,754 @@
+"""What the API server takes and gives, as types: generated from the CRD by make generate. Do not edit."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, TypedDict
+
+
+class ObjectMetaRequired(TypedDict):
+    """What every ObjectMeta has."""
+
+    name: str
+
+
+class ObjectMeta(ObjectMetaRequired, total=False):
+    """Of every object of Kubernetes."""
+
+    generateName: str
+    namespace: str
+    labels: Dict[str, str]
+    annotations: Dict[str, str]
+    uid: str
+    resourceVersion: str
+    generation: int
+    creationTimestamp: str
+    deletionTimestamp: str
+    ownerReferences: List[Dict[str, Any]]
+    finalizers: List[str]
+    managedFields: List[Dict[str, Any]]
+
+
+class Rendezvous(TypedDict, total=False):
+    """rendezvous says where the workers of a PyTorch job meet. Default: the leader holds a c10d store."""
+
+    backend: Literal["c10d", "etcd", "etcd-v2"]
+    """backend is torchrun's rendezvous backend: c10d, etcd or etcd-v2. Default c10d."""
+
+    conf: List[str]
+    """conf are further key=value settings of the backend: "timeout=900"."""
+
+    endpoint: str
+    """endpoint is host:port of a store outside the job. Default, c10d only: the job's leader; then a worker is
+    replaced alone unless it is the leader. With an endpoint every worker is."""
+
+
+class ElasticRequired(TypedDict):
+    """What every Elastic has."""
+
+    maxReplicas: int
+    """maxReplicas is the largest number of workers that the job may be scaled to."""
+
+    minReplicas: int
+    """minReplicas is the number of workers with which the job can run: Running is True from there on."""
+
+
+class Elastic(ElasticRequired, total=False):
+    """elastic lets the number of workers change while the job runs, within bounds. Default: fixed. May change only
+    while suspended."""
+
+    growAfterSeconds: int
+    """growAfterSeconds is how long workers are parked before they are tried again. Default 600."""
+
+    rendezvous: Rendezvous
+    """rendezvous says where the workers of a PyTorch job meet. Default: the leader holds a c10d store."""
+
+    shrinkAfterSeconds: int
+    """shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain.
+    Default 300."""
+
+
+class MPI(TypedDict, total=False):
+    """mpi says how the launcher of an MPI job reaches the workers. May change only while suspended."""
+
+    launchAgent: Literal["SSH", "None"]
+    """launchAgent is how mpirun starts ranks on the workers. SSH: with a key that the operator makes for the job,
+    and sshd in each worker; a worker whose template has no command runs it. None: the images have a way of their
+    own, and only the list of hosts is the operator's. Default SSH."""
+
+    slotsPerWorker: int
+    """slotsPerWorker is how many ranks mpirun starts on each worker, unless its command line says otherwise.
+    Default: as many as the worker has GPUs or other accelerators, else 1."""
+
+
+class Progress(TypedDict, total=False):
+    """progress makes the job report how far it is, so that a hang is noticed. Default: it does not."""
+
+    action: Literal["Notify", "Restart"]
+    """action on a stall. Notify: condition Progressing=False and an Event. Restart: also restart the whole job, as
+    an incident of cause Hang. Default Notify."""
+
+    stallAfterSeconds: int
+    """stallAfterSeconds is how long a running job may leave its Lease without renewal. It counts from the moment
+    all replicas run, so leave time for loading and compiling. Default 600."""
+
+
+class Rule(TypedDict, total=False):
+    """RecoveryRule says what a failure that it matches is. Every matcher that is set must match; within one, any of
+    its values."""
+
+    action: Literal["FailJob"]
+    """action FailJob fails the job at once."""
+
+    cause: Literal["Infrastructure", "Preempted", "OOM", "Retryable", "Fatal", "Hang", "Startup"]
+    """cause that the failure has: it decides which budget is charged. Default: what Kubernetes says. A failure that
+    is Infrastructure or Preempted only because a rule says so is not charged to maxRestarts, but at most 100 of
+    them within windowSeconds are restarted (budget ruleMadeLosses); one more fails the job."""
+
+    conditions: List[str]
+    """conditions are types of pod conditions that are True on the failed pod: DisruptionTarget, or one of your own."""
+
+    containerName: str
+    """containerName is the container that must have ended. Without it a rule is for the main container: the one
+    that the annotation kubectl.kubernetes.io/default-container of the template names, else the first. What other
+    containers end with breaks a replica only if a rule names them."""
+
+    exitCodes: List[int]
+    """exitCodes of the container, 1 to 255."""
+
+    name: str
+    """name of the rule in messages. Default: its place in the list."""
+
+    reasons: List[str]
+    """reasons as status.lastFailure shows them: OOMKilled, Evicted, NodeLost, ..."""
+
+    roles: List[str]
+    """roles that the rule is for. Default: all."""
+
+    scope: Literal["Replica", "Role", "Job"]
+    """scope of the restart. Default: restartScope of the role."""
+
+    signals: List[int]
+    """signals that ended it, 1 to 64: 9 is the exit code 137."""
+
+
+class Recovery(TypedDict, total=False):
+    """recovery sets what is restarted, how often and how fast."""
+
+    avoidNodesSeconds: int
+    """avoidNodesSeconds is how long the job's new pods avoid a node that caused an incident: at once if the node
+    itself broke, else after two exits on it and none on any other node. 0 avoids none. Default 86400, one day."""
+
+    backoffSeconds: int
+    """backoffSeconds is the wait before the second restart in a row, at least 1 second. It doubles with each
+    further one, up to maxBackoffSeconds. The first restart after 10 calm minutes begins at once. A replica that is
+    restarted alone has a back-off of its own, and so have the replicas of a role that is, and the whole job.
+    Default 5."""
+
+    forceAfterSeconds: int
+    """forceAfterSeconds is how long after its grace period a pod that was told to end may go on, on a node that is
+    well, before its object is deleted by force, so that the job goes on without it. Its processes may then still
+    run beside the next ones and write what they write: only for jobs whose checkpoints take no harm. A pod with a
+    claim is never deleted so. Default: never."""
+
+    incidentWindowSeconds: int
+    """incidentWindowSeconds is how much later than a failure its true cause may show: a node that turns out to be
+    lost within that time takes the incident over, and what was charged is given back. Default 60."""
+
+    maxBackoffSeconds: int
+    """maxBackoffSeconds is the longest wait before a restart; 0 is taken for 1. Default 300."""
+
+    maxHangRestarts: int
+    """maxHangRestarts is the same for restarts because of stalled progress. Default 5."""
+
+    maxOOMRestarts: int
+    """maxOOMRestarts is the same for containers that ran out of memory: they rarely need less of it the next time.
+    Default 3."""
+
+    maxRestarts: int
+    """maxRestarts is how many restarts within windowSeconds the job may cause by failing itself; one more failure
+    fails the job. Pods that were lost (node, drain, eviction, preemption, deletion) are restarted without being
+    charged. Default 10."""
+
+    noProgressLimit: int
+    """noProgressLimit is how many restarts in a row the job may go through without a newer step in its progress
+    Lease; one more fails it, whatever its budgets. Only for jobs with spec.progress that have reported a step;
+    preemptions do not count. 0 turns it off. Default 3."""
+
+    rules: List[Rule]
+    """rules say otherwise than the defaults for failures that they match; the first match wins. Default: none."""
+
+    terminationGraceSeconds: int
+    """terminationGraceSeconds is how long a pod that a restart ends has from SIGTERM to SIGKILL, if its template
+    does not say less. Its ranks are cut off from those that broke, so little is left to do; programs that save what
+    they have on SIGTERM may need more. Suspension, scaling and clean-up leave the template's own time. Default 5."""
+
+    windowSeconds: int
+    """windowSeconds is how long a charged restart counts against its budget. Default 86400, one day."""
+
+
+class SparesRequired(TypedDict):
+    """What every Spares has."""
+
+    count: int
+    """count is the number of placeholder pods, 0 to 100."""
+
+
+class Spares(SparesRequired, total=False):
+    """spares hold nodes ready for this role. Default: none. May change at any time."""
+
+    command: List[str]
+    """command is what the containers of a placeholder run instead of the training; it should do nothing, for ever.
+    Default: sleep infinity."""
+
+    priorityClassName: str
+    """priorityClassName of the placeholders; it should be low. Default: the operator's --spare-priority-class."""
+
+
+class ReplicaSpecRequired(TypedDict):
+    """What every ReplicaSpec has."""
+
+    template: Dict[str, Any]
+    """template is the pod that runs; the operator adds host name, subdomain, labels, environment variables that the
+    template does not set itself, and restartPolicy Never (restarts are the operator's). May change only while
+    suspended."""
+
+
+class ReplicaSpec(ReplicaSpecRequired, total=False):
+    """ReplicaSpec is one role of a job."""
+
+    replicas: int
+    """replicas is the number of pods of this role, 0 to 10000. Default 1. It can be scaled while the job runs only
+    for the Worker role of an elastic job."""
+
+    restartPolicy: Literal["Never", "OnFailure", "Always", "ExitCode"]
+    """restartPolicy says which exits are restarted. OnFailure: every exit code but 0. Always: exit code 0 too,
+    unless the job waits for that replica's success. ExitCode: 130, 137, 138, 143 and other signals are restarted;
+    1, 2, 126, 127, 128, 139 are permanent and fail the job. Never: none. A pod that was lost, not at fault
+    (drained, evicted, deleted), is restarted under every policy. Default OnFailure."""
+
+    restartScope: Literal["Replica", "Role", "Job"]
+    """restartScope says what is restarted when a replica of this role breaks: Replica (only it), Role (all of its
+    role) or Job (the whole job). Default by framework and role; the scope in force is in status.replicaStatuses."""
+
+    spares: Spares
+    """spares hold nodes ready for this role. Default: none. May change at any time."""
+
+
+class RunPolicy(TypedDict, total=False):
+    """runPolicy sets the deadlines and what is cleaned up afterwards."""
+
+    activeDeadlineSeconds: int
+    """activeDeadlineSeconds fails the job so many seconds after its first start; suspended time does not count. At
+    most 10 years. Default: none."""
+
+    cleanPodPolicy: Literal["None", "Running", "All"]
+    """cleanPodPolicy says which pods are deleted when the job has finished, with success or failure: Running (those
+    that still run; finished ones keep their logs), All or None. Default Running."""
+
+    finishGraceSeconds: int
+    """finishGraceSeconds is how long the leader and the workers that still run when the job succeeds may go on, to
+    end by themselves: the other ranks may still be writing their part of the last checkpoint. Then, or when the
+    last of them has ended, the job is cleaned up. Default 30."""
+
+    startupDeadlineSeconds: int
+    """startupDeadlineSeconds is how long an attempt may take until all its replicas run, from the moment its first
+    pod is created; then it counts as a failure of cause Startup and the job is restarted. At most 10 years.
+    Default: none."""
+
+    ttlSecondsAfterFinished: int
+    """ttlSecondsAfterFinished deletes the job with all its pods so many seconds after it finished, at most 10
+    years. Default: never."""
+
+
+class TopologyRequired(TypedDict):
+    """What every Topology has."""
+
+    key: str
+    """key is the node label whose value names the domain: topology.kubernetes.io/rack."""
+
+
+class Topology(TopologyRequired, total=False):
+    """topology keeps the pods near each other. Default: anywhere."""
+
+    mode: Literal["Preferred", "Required"]
+    """mode Required leaves the job pending while no domain has room for all of it; Preferred takes what there is.
+    Default Preferred."""
+
+    tier: int
+    """tier is the highest tier of Volcano's HyperNodes that the job may cross; Volcano then ignores key. Default:
+    by key."""
+
+
+class Scheduling(TypedDict, total=False):
+    """scheduling says how the job's pods get their nodes: all or nothing, in which queue, how near to each other.
+    Default: each pod by itself, unless the operator's --gang says otherwise. May change only while suspended."""
+
+    gang: Literal["None", "Native", "Volcano", "Coscheduling"]
+    """gang says who schedules the pods all at once or not at all: Native (Kubernetes' own PodGroup), Volcano,
+    Coscheduling (the scheduler plug-in), or None. Default: the operator's --gang, which is None unless it says
+    otherwise."""
+
+    minAvailable: int
+    """minAvailable is the number of pods that must fit at once. Default: all replicas; of an elastic job's workers
+    minReplicas."""
+
+    priorityClassName: str
+    """priorityClassName of the gang, and of pods whose template names none. Default: none."""
+
+    queue: str
+    """queue of the gang's scheduler that the job waits in; only Volcano has queues. Kueue's is the label
+    kueue.x-k8s.io/queue-name. Default: the scheduler's own."""
+
+    schedulerName: str
+    """schedulerName of pods whose template names none. Default: volcano for Volcano, scheduler-plugins-scheduler
+    for Coscheduling, else Kubernetes' own."""
+
+    timeoutSeconds: int
+    """timeoutSeconds is how long an attempt that does not run yet may wait until every pod (elastic: minReplicas
+    workers) has a node, from the moment its first pod is created; then the job fails. At most 10 years. Default:
+    for ever."""
+
+    topology: Topology
+    """topology keeps the pods near each other. Default: anywhere."""
+
+
+class TrainingJobSpecRequired(TypedDict):
+    """What every TrainingJobSpec has."""
+
+    framework: Literal["TensorFlow", "PyTorch", "JAX", "MPI", "XGBoost", "LightGBM", "Paddle", "Custom"]
+    """framework says which environment the replicas get to find each other: TensorFlow (TF_CONFIG), PyTorch
+    (MASTER_ADDR, RANK, PET_*), JAX (JAX_COORDINATOR_ADDRESS, ...), MPI (a host file, and SSH to the workers),
+    XGBoost (DMLC_*, MASTER_ADDR, RANK), LightGBM (LIGHTGBM_MACHINES, MASTER_ADDR, RANK), Paddle (PADDLE_*) or
+    Custom (TRAININGJOB_* only). It also decides the default restart scopes. Immutable."""
+
+    replicaSpecs: Dict[str, ReplicaSpec]
+    """replicaSpecs says by role (Chief, Master, Launcher, PS, Worker, Evaluator) how many pods of which template
+    the job has. A Custom job may have roles of its own beside these: a name in lower case, such as actor, learner
+    or loader; 16 roles at most."""
+
+
+class TrainingJobSpec(TrainingJobSpecRequired, total=False):
+    """spec is what the user wants."""
+
+    elastic: Elastic
+    """elastic lets the number of workers change while the job runs, within bounds. Default: fixed. May change only
+    while suspended."""
+
+    managedBy: str
+    """managedBy names the controller that runs this job; the operator leaves one that is another's alone. Default:
+    trainingjob.dev/operator, this operator. Immutable."""
+
+    mpi: MPI
+    """mpi says how the launcher of an MPI job reaches the workers. May change only while suspended."""
+
+    progress: Progress
+    """progress makes the job report how far it is, so that a hang is noticed. Default: it does not."""
+
+    recovery: Recovery
+    """recovery sets what is restarted, how often and how fast."""
+
+    runPolicy: RunPolicy
+    """runPolicy sets the deadlines and what is cleaned up afterwards."""
+
+    scheduling: Scheduling
+    """scheduling says how the job's pods get their nodes: all or nothing, in which queue, how near to each other.
+    Default: each pod by itself, unless the operator's --gang says otherwise. May change only while suspended."""
+
+    successPolicy: Literal["Leader", "AllWorkers"]
+    """successPolicy says whose exit code 0 ends the job with success. Leader: the chief, master or launcher, else
+    worker 0. AllWorkers: every leader and worker. Default Leader."""
+
+    suspend: bool
+    """suspend true deletes the pods and keeps everything that was counted; false starts them again. Queues such as
+    Kueue write it. Default false."""
+
+
+class AvoidedNodeRequired(TypedDict):
+    """What every AvoidedNode has."""
+
+    name: str
+    """name of the node."""
+
+    strikes: int
+    """strikes is the number of incidents that began on the node."""
+
+    until: str
+    """until is when the job forgives the node."""
+
+
+class AvoidedNode(AvoidedNodeRequired, total=False):
+    """AvoidedNode is a node that the job's new pods avoid."""
+
+    preferred: bool
+    """preferred is true once new pods may take the node if they fit nowhere else: the scheduler had no other for
+    one of them."""
+
+    reason: str
+    """reason of the latest of them."""
+
+
+class BudgetRequired(TypedDict):
+    """What every Budget has."""
+
+    limit: int
+    """limit is the number of restarts that may be charged within the window."""
+
+    name: str
+    """name is the field of spec.recovery that sets the limit, or ruleMadeLosses, or evaluatorRestarts."""
+
+    used: int
+    """used is the number of restarts charged within the window, as of the latest one."""
+
+
+class Budget(BudgetRequired, total=False):
+    """Budget is how much of a budget is used up."""
+
+
+class ConditionRequired(TypedDict):
+    """What every Condition has."""
+
+    lastTransitionTime: str
+    """lastTransitionTime is the last time the condition transitioned from one status to another. This should be
+    when the underlying condition changed. If that is not known, then using the time when the API field changed is
+    acceptable."""
+
+    message: str
+    """message is a human readable message indicating details about the transition. This may be an empty string."""
+
+    reason: str
+    """reason contains a programmatic identifier indicating the reason for the condition's last transition.
+    Producers of specific condition types may define expected values and meanings for this field, and whether the
+    values are considered a guaranteed API. The value should be a CamelCase string. This field may not be empty."""
+
+    status: Literal["True", "False", "Unknown"]
+    """status of the condition, one of True, False, Unknown."""
+
+    type: str
+    """type of condition in CamelCase or in foo.example.com/CamelCase."""
+
+
+class Condition(ConditionRequired, total=False):
+    """Condition contains details for one aspect of the current state of this API Resource."""
+
+    observedGeneration: int
+    """observedGeneration represents the .metadata.generation that the condition was set based upon. For instance,
+    if .metadata.generation is currently 12, but the .status.conditions[x].observedGeneration is 9, the condition is
+    out of date with respect to the current state of the instance."""
+
+
+class IncidentRequired(TypedDict):
+    """What every Incident has."""
+
+    attempt: int
+    """attempt in which it broke."""
+
+    cause: str
+    """cause says what kind of failure it is; it decides whether the failure is restarted, and charged to which
+    budget."""
+
+    index: int
+    """index of the replica that broke."""
+
+    restartTime: str
+    """restartTime is when the restart was decided."""
+
+    role: str
+    """role of the replica that broke."""
+
+    scope: str
+    """scope of the restart."""
+
+    time: str
+    """time at which it broke."""
+
+
+class Incident(IncidentRequired, total=False):
+    """Incident is one restart: the failure that it began with, and what was done about it."""
+
+    alike: int
+    """alike is how many other replicas broke in the same second and in the same way: which of them was first cannot
+    be known, as Kubernetes tells whole seconds. Evidence that shows later may change it."""
+
+    charged: bool
+    """charged is whether the restart is charged to a budget."""
+
+    container: str
+    """container that failed, if it is not the main one: an init container, or a side-car that a rule names."""
+
+    exitCode: int
+    """exitCode of that container; absent if none ended."""
+
+    explained: bool
+    """explained is whether the cause showed only after the restart and replaced the first impression."""
+
+    followers: int
+    """followers is the number of other replicas that were restarted with it."""
+
+    message: str
+    """message is the end of the container's termination message."""
+
+    node: str
+    """node that the pod was on."""
+
+    pod: str
+    """pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence
+    named it late."""
+
+    reason: str
+    """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""
+
+    signal: int
+    """signal that ended the container, if its exit code says so (above 128)."""
+
+
+class FailureRequired(TypedDict):
+    """What every Failure has."""
+
+    attempt: int
+    """attempt in which it broke."""
+
+    cause: str
+    """cause says what kind of failure it is; it decides whether the failure is restarted, and charged to which
+    budget."""
+
+    index: int
+    """index of the replica that broke."""
+
+    role: str
+    """role of the replica that broke."""
+
+    time: str
+    """time at which it broke."""
+
+
+class Failure(FailureRequired, total=False):
+    """lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came
+    together."""
+
+    alike: int
+    """alike is how many other replicas broke in the same second and in the same way: which of them was first cannot
+    be known, as Kubernetes tells whole seconds. Evidence that shows later may change it."""
+
+    container: str
+    """container that failed, if it is not the main one: an init container, or a side-car that a rule names."""
+
+    exitCode: int
+    """exitCode of that container; absent if none ended."""
+
+    message: str
+    """message is the end of the container's termination message."""
+
+    node: str
+    """node that the pod was on."""
+
+    pod: str
+    """pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence
+    named it late."""
+
+    reason: str
+    """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""
+
+    signal: int
+    """signal that ended the container, if its exit code says so (above 128)."""
+
+
+class LostSeconds(TypedDict, total=False):
+    """lostSeconds say where the rest of the time went, as of the latest change of this status."""
+
+    detection: int
+    """detection is how long it took, from failures to the decision, to restart the whole job or to fail it."""
+
+    nodes: int
+    """nodes is how long pods waited for nodes."""
+
+    queue: int
+    """queue is how long a queue kept the job suspended; runningTimeRatio leaves it out."""
+
+    redone: int
+    """redone is how long the job ran after whole-job restarts until it reported a step as high as before; it is
+    part of the time that the job ran. It is counted for jobs that report steps."""
+
+    restart: int
+    """restart is how long pods were stopped and waits before restarts took, until the next pods could be created."""
+
+    starting: int
+    """starting is how long pods that had nodes were starting: images, init containers, the slowest of all."""
+
+
+class ProgressStatusRequired(TypedDict):
+    """What every ProgressStatus has."""
+
+    step: int
+    """step is the highest step reported."""
+
+
+class ProgressStatus(ProgressStatusRequired, total=False):
+    """progress is what the job's Lease said last."""
+
+    checkpoint: str
+    """checkpoint is the latest checkpoint reported."""
+
+    renewTime: str
+    """renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows within 5
+    minutes; the Lease itself says it at once."""
+
+
+class ReplicaStatus(TypedDict, total=False):
+    """ReplicaStatus is how the replicas of one role are."""
+
+    active: int
+    """active is the number of pods that exist and have not finished, terminating ones included."""
+
+    failed: int
+    """failed is the number of replicas whose present pod has failed."""
+
+    parked: int
+    """parked is the number of workers of an elastic job that are parked for lack of room."""
+
+    ready: int
+    """ready is the number of pods that are ready."""
+
+    restartScope: str
+    """restartScope is the scope in force for this role."""
+
+    restarts: int
+    """restarts is the number of restarts that replicas of this role caused."""
+
+    selector: str
+    """selector selects the pods of this role; the scale subresource shows it."""
+
+    spares: int
+    """spares is the number of placeholder pods that hold a node."""
+
+    succeeded: int
+    """succeeded is the number of replicas that finished with success."""
+
+
+class TrainingJobStatus(TypedDict, total=False):
+    """status is what the operator saw and decided. Only the operator writes it."""
+
+    attempt: int
+    """attempt is the number of whole-job restarts so far: 0 in the job's first life."""
+
+    avoidedNodes: List[AvoidedNode]
+    """avoidedNodes are the nodes that the job's new pods avoid, sorted by name."""
+
+    budgets: List[Budget]
+    """budgets say how much of each budget is used up; one that was never charged is left out."""
+
+    chargedRestarts: int
+    """chargedRestarts is how many of the restarts are charged to a budget of spec.recovery."""
+
+    completionTime: str
+    """completionTime is when the job succeeded or failed."""
+
+    conditions: List[Condition]
+    """conditions say what is true of the job; their types and reasons are listed in the API reference."""
+
+    consecutiveRestarts: int
+    """consecutiveRestarts is the number of whole-job restarts with less than 10 minutes of running between them; it
+    sets their back-off."""
+
+    duration: str
+    """duration is the time from startTime to completionTime, once the job has finished: "1h2m3s"."""
+
+    incidents: List[Incident]
+    """incidents are the last 10 restarts, newest first."""
+
+    lastFailure: Failure
+    """lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came
+    together."""
+
+    lostSeconds: LostSeconds
+    """lostSeconds say where the rest of the time went, as of the latest change of this status."""
+
+    memory: Dict[str, Any]
+    """memory is what the operator must remember to go on. It is nobody's but the operator's: its form may change
+    with any version."""
+
+    message: str
+    """message says in one sentence why the job is in this phase."""
+
+    nextStartTime: str
+    """nextStartTime is the time before which no pod is created, because of the back-off after a whole-job restart.
+    That of single replicas is in memory.roles.nextStarts."""
+
+    observedGeneration: int
+    """observedGeneration is the metadata.generation that this status speaks of."""
+
+    phase: str
+    """phase sums the conditions up in one word."""
+
+    progress: ProgressStatus
+    """progress is what the job's Lease said last."""
+
+    queue: str
+    """queue that the job waits in or was admitted by: Kueue's, which the label kueue.x-k8s.io/queue-name names,
+    else spec.scheduling.queue."""
+
+    ready: str
+    """ready is readyReplicas of replicas: "7/8"."""
+
+    readyReplicas: int
+    """readyReplicas is the number of replicas whose pod is ready."""
+
+    reason: str
+    """reason says in one word why the job is in this phase."""
+
+    replicaStatuses: Dict[str, ReplicaStatus]
+    """replicaStatuses says by role how its replicas are."""
+
+    replicas: int
+    """replicas is the number of replicas that the job should have, in all roles."""
+
+    restarts: int
+    """restarts is the number of restarts so far: each whole-job or whole-role restart and each replaced replica
+    counts one."""
+
+    restartsWithoutProgress: int
+    """restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit
+    bounds it."""
+
+    runningSeconds: int
+    """runningSeconds is how long the job ran, in all its attempts, without the present run."""
+
+    runningTime: str
+    """runningTime is when all replicas of the job first ran."""
+
+    runningTimeRatio: str
+    """runningTimeRatio is the time that the job ran over the time since its first start, suspensions left out, as
+    of the latest change of this status: "0.973". Running means that all replicas ran, whether or not the training
+    got on."""
+
+    startTime: str
+    """startTime is when the job first started."""
+
+    suspendedSeconds: int
+    """suspendedSeconds is how long the job was suspended after its first start, without the present suspension."""
+
+
+class TrainingJobRequired(TypedDict):
+    """What every TrainingJob has."""
+
+    apiVersion: Literal["trainingjob.dev/v1alpha1"]
+    """APIVersion defines the versioned schema of this representation of an object. Servers should convert
+    recognized schemas to the latest internal value, and may reject unrecognized values. More info:
+    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"""
+
+    kind: Literal["TrainingJob"]
+    """Kind is a string value representing the REST resource this object represents. Servers may infer this from the
+    endpoint the client submits requests to. Cannot be updated. In CamelCase. More info:
+    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"""
+
+    metadata: ObjectMeta
+
+    spec: TrainingJobSpec
+    """spec is what the user wants."""
+
+
+class TrainingJob(TrainingJobRequired, total=False):
+    """TrainingJob is a distributed training run: replicas by role that find each other, and what to do when one
+    breaks."""
+
+    status: TrainingJobStatus
+    """status is what the operator saw and decided. Only the operator writes it."""

@@ -1,0 +1,78 @@
+//go:build nodes
+
+package incidents
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// alone gives each pod of the job a node for itself.
+func alone(pod *corev1.PodSpec) {
+	pod.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"spread": "yes"}},
+	}}}}
+}
+
+// Two nodes have room for two pods that each want one for themselves.
+var _ = Describe("A job for which there is little room", Serial, func() {
+	It("runs on without the worker that fits nowhere, if it is elastic", func(ctx SpecContext) {
+		train := submit(ctx, newJob(v1alpha1.PyTorch, builder.Workers(3)), everyPod(alone), func(made *v1alpha1.TrainingJob) {
+			made.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: 1, MaxReplicas: 3, ShrinkAfterSeconds: ptr.To[int32](5), GrowAfterSeconds: ptr.To[int32](600)}
+		})
+		train.becomes(ctx, "a worker is parked and the job runs", func(s *v1alpha1.TrainingJobStatus) bool {
+			return s.Phase == v1alpha1.PhaseRunning && s.ReplicaStatuses[v1alpha1.Worker].Parked == 1 && s.ReadyReplicas == 2
+		})
+		Expect(train.seen.Status.Restarts).To(BeZero())
+		Eventually(func() ([]corev1.Pod, error) {
+			var pods corev1.PodList
+			err := kube.List(ctx, &pods, client.InNamespace(namespace))
+			return pods.Items, err
+		}).Should(HaveLen(2), "the parked worker has no pod")
+	})
+
+	It("takes the node of its spare when its own is gone", func(ctx SpecContext) {
+		train := submit(ctx, lone(), everyPod(alone), func(made *v1alpha1.TrainingJob) {
+			worker := made.Spec.ReplicaSpecs[v1alpha1.Worker]
+			worker.Spares = &v1alpha1.Spares{Count: 1, Command: []string{"/program"}}
+			made.Spec.ReplicaSpecs[v1alpha1.Worker] = worker
+		})
+		train.becomes(ctx, "the spare holds the other node", func(s *v1alpha1.TrainingJobStatus) bool {
+			return s.Phase == v1alpha1.PhaseRunning && s.ReplicaStatuses[v1alpha1.Worker].Spares == 1
+		})
+		was := train.pod(ctx, 0)
+		DeferCleanup(func(ctx SpecContext) { lab(ctx, "kubectl", "uncordon", was.Spec.NodeName) })
+		lab(ctx, "kubectl", "cordon", was.Spec.NodeName)
+		lab(ctx, "kubectl", "delete", "pod", "-n", namespace, "--wait=false", was.Name)
+		train.becomes(ctx, "the worker runs again", func(s *v1alpha1.TrainingJobStatus) bool { return s.Restarts == 1 && s.ReadyReplicas == 1 })
+		Expect(train.pod(ctx, 0).Spec.NodeName).NotTo(Equal(was.Spec.NodeName))
+		Expect(train.seen.Status.Memory.Charges).To(BeEmpty())
+	})
+})
+
+// A learner leads actors, each of which breaks by itself.
+var _ = Describe("A job with a role of its own", func() {
+	It("replaces a replica of it alone, and succeeds with its leader", func(ctx SpecContext) {
+		const actor v1alpha1.Role = "actor"
+		train := submit(ctx, newJob(v1alpha1.Custom, builder.Leader(v1alpha1.Master), builder.Replicas(actor, 2)))
+		train.runs(ctx, 0)
+		leader, other, broken := train.pod(ctx, 0), train.pod(ctx, 1), train.pod(ctx, 2)
+		tell(ctx, broken, "exit", "3", "lost the arena")
+		train.becomes(ctx, "it was replaced", func(s *v1alpha1.TrainingJobStatus) bool { return s.Restarts == 1 && s.ReadyReplicas == 3 })
+		last := train.seen.Status.LastFailure
+		Expect(last.Pod).To(Equal(broken.Name))
+		Expect(last.Role).To(Equal(actor))
+		Expect(last.Message).To(ContainSubstring("lost the arena"))
+		Expect(train.pod(ctx, 0).UID).To(Equal(leader.UID))
+		Expect(train.pod(ctx, 1).UID).To(Equal(other.UID))
+		tell(ctx, leader, "exit", "0")
+		train.ends(ctx, v1alpha1.PhaseSucceeded)
+	})
+})

@@ -1,0 +1,63 @@
+package ledger
+
+import (
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Identity returns what does not hold of a pod that was created as that life of the job.
+func Identity(job *v1alpha1.TrainingJob, pod *corev1.Pod, is Life) []string {
+	var s sentences
+	s.owner(job, pod)
+	want := map[string]string{
+		v1alpha1.LabelJobName: job.Name, v1alpha1.LabelJobUID: string(job.UID),
+		v1alpha1.LabelRole: is.Role, v1alpha1.LabelIndex: strconv.Itoa(is.Index), v1alpha1.LabelAttempt: strconv.Itoa(is.Attempt),
+		v1alpha1.LabelLife:            fmt.Sprintf("%d-%d", is.Attempt, is.Replacement),
+		v1alpha1.KubeflowLabelJobName: job.Name, v1alpha1.KubeflowLabelReplicaType: is.Role, v1alpha1.KubeflowLabelReplicaIndex: strconv.Itoa(is.Index),
+	}
+	for label, value := range want {
+		s.must(pod.Labels[label] == value, "1 identity: label %s of %s is %q, not %q", label, pod.Name, pod.Labels[label], value)
+	}
+	s.must(pod.Spec.Hostname == job.Name+"-"+is.Slot() && pod.Spec.Subdomain == job.Name, "15 rendezvous: %s is %s.%s in DNS", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain)
+	s.must(pod.Spec.RestartPolicy == corev1.RestartPolicyNever, "1 identity: %s has restartPolicy %s", pod.Name, pod.Spec.RestartPolicy)
+	return s.Broken
+}
+
+// Spare returns what does not hold of a placeholder pod: it is the job's, and no peer of its replicas.
+func Spare(job *v1alpha1.TrainingJob, pod *corev1.Pod) []string {
+	var s sentences
+	s.owner(job, pod)
+	s.must(IsFenced(pod), "2 uniqueness: the spare %s is in the Service", pod.Name)
+	s.must(pod.Labels[v1alpha1.LabelJobUID] == string(job.UID) && pod.Labels[v1alpha1.LabelSpare] != "", "1 identity: the spare %s is labelled %v", pod.Name, pod.Labels)
+	return s.Broken
+}
+
+func (s *sentences) owner(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
+	ref := metav1.GetControllerOf(pod)
+	s.must(len(pod.OwnerReferences) == 1 && ref != nil && ref.UID == job.UID, "1 identity: %s has the owners %v, not the one controller %s", pod.Name, pod.OwnerReferences, job.UID)
+}
+
+// Meeting returns what does not hold if a pod is created while another one of a job of the same name can act; empty if they may meet.
+func Meeting(created, other *corev1.Pod) string {
+	ours, theirs := metav1.GetControllerOf(created), metav1.GetControllerOf(other)
+	is, _ := LifeOf(ours.Name, created.Name)
+	was, restarting, named := Present(theirs.Name, other)
+	switch {
+	case ours.UID != theirs.UID:
+		return fmt.Sprintf("3 fence: %s was created while %s of an earlier job could run", created.Name, other.Name)
+	case !named:
+		return ""
+	case was.Slot() == is.Slot():
+		return fmt.Sprintf("2 uniqueness: %s was created while %s could run", created.Name, other.Name)
+	case was.Attempt < is.Attempt:
+		return fmt.Sprintf("3 fence: %s was created while %s of an earlier attempt could run", created.Name, other.Name)
+	case restarting:
+		return fmt.Sprintf("3 fence: %s was created while the old process of %s, which restarts in place, could run", created.Name, other.Name)
+	}
+	return ""
+}
