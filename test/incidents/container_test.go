@@ -15,7 +15,7 @@ import (
 var _ = Describe("A container that the kubelet starts again in its pod", func() {
 	restarts := func(ctx SpecContext, statuses string) func() string {
 		return func() string {
-			return output(ctx, "kubectl", "get", "pod", "-n", namespace, "train-worker-0", "-o", "jsonpath={.status."+statuses+"[0].restartCount}")
+			return output(ctx, "get", "pod", "train-worker-0", "-o", "jsonpath={.status."+statuses+"[0].restartCount}")
 		}
 	}
 

@@ -48,9 +48,9 @@ var _ = Describe("A job for which there is little room", Serial, func() {
 			return s.Phase == v1alpha1.PhaseRunning && s.ReplicaStatuses[v1alpha1.Worker].Spares == 1
 		})
 		was := train.pod(ctx, 0)
-		DeferCleanup(func(ctx SpecContext) { lab(ctx, "kubectl", "uncordon", was.Spec.NodeName) })
-		lab(ctx, "kubectl", "cordon", was.Spec.NodeName)
-		lab(ctx, "kubectl", "delete", "pod", "-n", namespace, "--wait=false", was.Name)
+		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "uncordon", was.Spec.NodeName) })
+		kubectl(ctx, "cordon", was.Spec.NodeName)
+		kubectl(ctx, "delete", "pod", "--wait=false", was.Name)
 		train.becomes(ctx, "the worker runs again", func(s *v1alpha1.TrainingJobStatus) bool { return s.Restarts == 1 && s.ReadyReplicas == 1 })
 		Expect(train.pod(ctx, 0).Spec.NodeName).NotTo(Equal(was.Spec.NodeName))
 		Expect(train.seen.Status.Memory.Charges).To(BeEmpty())

@@ -21,7 +21,7 @@ var _ = Describe("The time that a job loses", func() {
 		train := submit(ctx, collective(2), variable("TERM_CODE", "ignore"), variable("STEPS", "100"))
 		train.runs(ctx, 0)
 		tell(ctx, train.pod(ctx, 0), "hang")
-		lab(ctx, "kubectl", "delete", "pod", "-n", namespace, "--wait=false", train.pod(ctx, 1).Name)
+		kubectl(ctx, "delete", "pod", "--wait=false", train.pod(ctx, 1).Name)
 		train.runs(ctx, 1)
 		train.ends(ctx, v1alpha1.PhaseSucceeded)
 		status := &train.seen.Status
@@ -48,7 +48,7 @@ var _ = Describe("A pod that does not end", Serial, func() {
 		})
 		lab(ctx, "node", "freeze", stuck.Spec.NodeName) // it counts as well until it has been silent for long
 		began := time.Now()
-		lab(ctx, "kubectl", "delete", "pod", "-n", namespace, "--wait=false", "--grace-period=1", stuck.Name)
+		kubectl(ctx, "delete", "pod", "--wait=false", "--grace-period=1", stuck.Name)
 		Eventually(func() bool {
 			return apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(stuck), &corev1.Pod{}))
 		}).WithTimeout(30*time.Second).Should(BeTrue(), "its object is deleted by force")
