@@ -44,7 +44,7 @@ func (j *job) processes(ctx context.Context, ranks int) []process {
 // starts returns the attempts in which the program of a pod has said that it starts, in this life of its container and the one before.
 func starts(ctx context.Context, pod *corev1.Pod) []string {
 	GinkgoHelper()
-	text := output(ctx, "kubectl", "logs", "-n", namespace, pod.Name, "--previous") + "\n" + output(ctx, "kubectl", "logs", "-n", namespace, pod.Name)
+	text := output(ctx, "logs", pod.Name, "--previous") + "\n" + output(ctx, "logs", pod.Name)
 	var attempts []string
 	for line := range strings.Lines(text) {
 		if _, attempt, found := strings.Cut(line, " of attempt "); found {
@@ -93,7 +93,7 @@ var _ = Describe("A restart in place", func() {
 		kill(ctx, train.pod(ctx, 2))
 		train.becomes(ctx, "attempt 1", func(s *v1alpha1.TrainingJobStatus) bool { return s.Attempt == 1 })
 		Eventually(func() error { // its container may just be going
-			_, err := run(ctx, []string{"pod", "kill", train.pod(ctx, 1).Name, "-n", namespace})
+			_, err := given.Run(ctx, "pod", "kill", train.pod(ctx, 1).Name, "-n", namespace)
 			return err
 		}).Should(Succeed())
 		train.becomes(ctx, "all run", func(s *v1alpha1.TrainingJobStatus) bool {
