@@ -21,7 +21,10 @@ import (
 // apart returns a job of ranks that do not meet, so that the others still run when one of them breaks; all restart, in place.
 func apart(ranks int) *v1alpha1.TrainingJob {
 	return newJob(v1alpha1.Custom, builder.Workers(ranks, builder.Scope(v1alpha1.ScopeJob)),
-		builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace }))
+		builder.Recovery(func(r *v1alpha1.Recovery) {
+			r.Restart = v1alpha1.RestartInPlace
+			r.AvoidNodesSeconds = ptr.To[int32](0) // nobody is moved away from the node of the one that breaks again and again
+		}))
 }
 
 // process is one process of a rank: the pod, and which container of its.
