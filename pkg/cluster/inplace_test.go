@@ -32,8 +32,8 @@ func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
 		refused  []types.UID
 	}{
 		"as it was read":           {image: sameBytes},
-		"changed since":            {version: "1", conflict: true, image: "train"},
-		"an admission policy says": {refuse: apierrors.NewForbidden(corev1.Resource("pods"), "j-worker-0", errors.New("images are frozen")), conflict: true, image: "train", refused: []types.UID{"uid-1"}},
+		"changed since":            {version: "1", conflict: true},
+		"an admission policy says": {refuse: apierrors.NewForbidden(corev1.Resource("pods"), "j-worker-0", errors.New("images are frozen")), conflict: true, image: "", refused: []types.UID{"uid-1"}},
 	} {
 		api := server.New(clock.RealClock{})
 		user := api.Client("test")

@@ -174,6 +174,11 @@ class Recovery(TypedDict, total=False):
     Lease; one more fails it, whatever its budgets. Only for jobs with spec.progress that have reported a step;
     preemptions do not count. 0 turns it off. Default 3."""
 
+    restart: Literal["Recreate", "InPlace"]
+    """restart is how a whole-job restart gives the replicas that are well their next life. InPlace starts their
+    main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
+    created anew. Recreate deletes all pods and creates others. Default Recreate."""
+
     rules: List[Rule]
     """rules say otherwise than the defaults for failures that they match; the first match wins. Default: none."""
 
