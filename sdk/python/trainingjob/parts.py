@@ -55,7 +55,8 @@ def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finishe
 def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = None, max_hang_restarts: int | None = None,
              window_seconds: int | None = None, incident_window_seconds: int | None = None, no_progress_limit: int | None = None,
              avoid_nodes_seconds: int | None = None, backoff_seconds: int | None = None, max_backoff_seconds: int | None = None,
-             termination_grace_seconds: int | None = None, force_after_seconds: int | None = None, rules: list | None = None) -> dict:
+             restart: str | None = None, termination_grace_seconds: int | None = None, force_after_seconds: int | None = None,
+             rules: list | None = None) -> dict:
     """Returns how often and when a job is restarted.
 
     max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10, 3 and 5 within 86400.
@@ -63,6 +64,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
     no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods avoid a node that broke. Default 86400.
     backoff_seconds: wait before the second restart in a row, doubling up to max_backoff_seconds. Default 5 and 300.
+    restart: Recreate, or InPlace to keep the pods of the replicas that are well when the whole job restarts. Default Recreate.
     termination_grace_seconds: how long a pod that a restart ends has from SIGTERM to SIGKILL. Default 5.
     force_after_seconds: how long after its grace period a pod that does not end may go on. Default for ever.
     rules: a list of what rule() returns; the first that matches is followed. Default none.
@@ -71,7 +73,8 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
                  windowSeconds=window_seconds, incidentWindowSeconds=incident_window_seconds,
                  noProgressLimit=no_progress_limit, avoidNodesSeconds=avoid_nodes_seconds,
                  backoffSeconds=backoff_seconds, maxBackoffSeconds=max_backoff_seconds,
-                 terminationGraceSeconds=termination_grace_seconds, forceAfterSeconds=force_after_seconds, rules=listed(rules))
+                 restart=restart, terminationGraceSeconds=termination_grace_seconds, forceAfterSeconds=force_after_seconds,
+                 rules=listed(rules))
 
 
 def rule(*, name: str | None = None, roles: list | None = None, container_name: str | None = None, exit_codes: list | None = None, signals: list | None = None,
