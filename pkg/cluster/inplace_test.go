@@ -88,3 +88,41 @@ func TestATrimmedPodTellsOfItsProcess(t *testing.T) {
 		t.Errorf("of a pod that can be: %+v, image %q", c, got.Spec.Containers[0].Image)
 	}
 }
+
+// Whoever has just taken over may know the status of now and the pods of before: a pod that has restarted since is not lost.
+func TestAPodThatHasRestartedSinceHasNotVanished(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Attempt(1), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0"}))
+	runs := func(told, process string) *corev1.Pod {
+		return builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodRunning, builder.Edit(func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{v1alpha1.AnnotationTold: told}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: process}}
+		}))
+	}
+	cached, _ := state.PodOf("j", runs(`{"life":"0-0"}`, "containerd://a"))
+	for name, c := range map[string]struct {
+		live  *corev1.Pod
+		stale bool
+	}{
+		"it has restarted":    {runs(`{"life":"1-0","from":"0-0","process":"containerd://a"}`, "containerd://b"), true},
+		"it is as it was":     {runs(`{"life":"0-0"}`, "containerd://a"), false},
+		"it ended on the way": {runs(`{"life":"2-0","from":"0-0","process":"containerd://a"}`, "containerd://a"), false},
+	} {
+		api := server.New(clock.RealClock{}).Client("test")
+		live, is := c.live.DeepCopy(), c.live.Status
+		live.UID, live.ResourceVersion = "", ""
+		if err := api.Create(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		live.Status = is
+		if err := api.Status().Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		seen := cached
+		seen.UID = live.UID
+		s := builder.Snapshot(job, func(o *state.Observed) { o.Pods = []state.Pod{seen} })
+		_, err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).confirmVanished(t.Context(), s)
+		if apierrors.IsConflict(err) != c.stale || (err != nil) != c.stale {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

@@ -106,6 +106,9 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 			continue
 		}
 		group.Go(func() error {
+			if err := c.restartsSeen(asking, s, r); err != nil {
+				return err
+			}
 			var pod corev1.Pod
 			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: state.PodName(s.Job.Name, r.Slot, r.Life)}
 			if err := c.live.Get(asking, key, &pod); err != nil {
@@ -132,4 +135,23 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 		return nil, err
 	}
 	return state.New(o)
+}
+
+// restartsSeen returns a conflict error if the cache shows a pod of the replica in the life before, and the API server that it has
+// restarted in place since: whoever has just taken over may know the status of now and the pods of before.
+func (c *Cluster) restartsSeen(ctx context.Context, s *state.Snapshot, r *state.Replica) error {
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.Slot != r.Slot || p.Main == "" {
+			continue
+		}
+		var pod corev1.Pod
+		if err := c.live.Get(ctx, client.ObjectKey{Namespace: s.Job.Namespace, Name: p.Name}, &pod); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if is, _ := state.PodOf(s.Job.Name, &pod); pod.UID == p.UID && is.Life == r.Life {
+			return staleCache(s.Job, "it does not show that pod "+p.Name+" has restarted in place")
+		}
+	}
+	return nil
 }

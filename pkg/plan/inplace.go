@@ -37,7 +37,7 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
-		case s.IsPast(p) && s.Life(p.Slot) == present && canRestart(s, p):
+		case s.IsPast(p) && s.Life(p.Slot) == present && keepsGroup(s) && canRestart(s, p):
 			plan.kept[p.UID] = true
 			able = append(able, p)
 		case p.Restarting && !s.IsPast(p):
@@ -83,6 +83,12 @@ func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 	default:
 		plan.steps = append(plan.steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNotRestarted})
 	}
+}
+
+// keepsGroup reports whether new pods join the group of those that stay. If no pod ran when the restart was decided, the attempt has a
+// group of its own, and what has begun to run since is of the one before.
+func keepsGroup(s *state.Snapshot) bool {
+	return !s.IsGang() || s.Job.Status.Memory.GroupAttempt != nil
 }
 
 // canRestart reports whether the pod can be restarted in place: it runs whole on a node that is well and that the job does not

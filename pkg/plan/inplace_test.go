@@ -5,9 +5,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -62,6 +64,10 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		{"one that is being drained, too", inAttempt1(), then(leaderBack, restartable(2, "", "c", builder.Disrupted("EvictionByEvictionAPI", 5*second))),
 			[]string{"delete j-worker-2: its life is past"}, 0},
 		{"a job that recreates restarts nothing in place", inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartRecreate })), then(leader, other),
+			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
+		{"of a gang that stays in its group, in place", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.GroupAttempt = ptr.To[int32](0) })),
+			then(leader, other, ganged(state.Group{Name: "j-0", Minimum: 3})), []string{retellLeader}, 0},
+		{"not of one whose next group is its own", inAttempt1(), then(leader, other, ganged(state.Group{Name: "j-1", Minimum: 3})),
 			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
 		{"what has not restarted within its grace period and 15 s is created anew", inAttempt1(), then(leaderBack, otherTold, builder.Now(55*second)),
 			[]string{"delete j-worker-2: it has not restarted in place in time"}, 0},
