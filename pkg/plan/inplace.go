@@ -91,18 +91,22 @@ func keepsGroup(s *state.Snapshot) bool {
 	return !s.IsGang() || s.Job.Status.Memory.GroupAttempt != nil
 }
 
-// canRestart reports whether the pod can be restarted in place: it runs whole on a node that is well and that the job does not
-// avoid, its replica is to go on, and nobody has refused it.
+// canRestart reports whether the pod can be restarted in place: the job wants it, its replica is to go on, it is well on a node that is
+// well and that the job does not avoid, and nobody has refused it.
 func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	r := s.Replica(p.Slot)
-	if s.Job.Spec.Recovery.Restart != v1alpha1.RestartInPlace || r == nil || !r.NeedsPod() {
+	if s.Job.Spec.Recovery.Restart != v1alpha1.RestartInPlace || r == nil || !r.NeedsPod() || !isWell(p) {
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)
 	avoided := slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == p.Node && s.Now.Before(n.Until.Time) })
-	isWell := p.Phase == corev1.PodRunning && p.Exit == nil && len(p.SideExits) == 0 && !p.MainSucceeded && p.Deleted.IsZero() &&
-		p.Disruption.Reason == "" && p.Unhealthy.Reason == "" && !p.Fenced
-	return isWell && p.Image != "" && !p.Restarting && !p.RestartRefused && !inTrouble && !avoided
+	return p.Image != "" && !p.Restarting && !p.RestartRefused && !inTrouble && !avoided
+}
+
+// isWell reports whether the pod runs whole, and nobody is about to take it away.
+func isWell(p *state.Pod) bool {
+	runsWhole := p.Phase == corev1.PodRunning && p.Exit == nil && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
+	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Unhealthy.Reason == ""
 }
 
 // restartsAnyInPlace reports whether a pod of the attempt that ends can go on in the next one.

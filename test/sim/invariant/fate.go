@@ -40,11 +40,7 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	if f == nil {
 		return
 	}
-	if f.node == "" && pod.Spec.NodeName != "" {
-		f.node = pod.Spec.NodeName
-		node, _ := c.world.Server.Get(server.Nodes, "", f.node).(*corev1.Node)
-		c.noteNode(f, node)
-	}
+	c.notePlace(f, pod)
 	if was == nil {
 		return
 	}
@@ -58,6 +54,16 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	if is != nil && !isOver(was) && isOver(is) && (!restarting || ledger.Process(is) == "") { // how the old process ends is nobody's failure
 		f.noteEnd(is)
 	}
+}
+
+// notePlace writes down which node a pod has come to, and what is known of that.
+func (c *Checker) notePlace(f *fate, pod *corev1.Pod) {
+	if f.node != "" || pod.Spec.NodeName == "" {
+		return
+	}
+	f.node = pod.Spec.NodeName
+	node, _ := c.world.Server.Get(server.Nodes, "", f.node).(*corev1.Node)
+	c.noteNode(f, node)
 }
 
 // isOver reports whether the pod has ended, or a container of it has and the kubelet is about to say so of the pod, or to be asked to.
