@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/logs"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // logFlags are the flags of logs.
@@ -102,7 +103,7 @@ func (t *tool) linePrinter(job *v1alpha1.TrainingJob, o *logFlags) func(*logs.So
 			text = line.Time.UTC().Format(time.RFC3339Nano) + " " + text
 		}
 		if !o.noPrefix {
-			text = t.screen.paint(palette[s.Rank%len(palette)], prefix(job, s)) + " " + text
+			text = t.screen.paint(palette[s.Rank%len(palette)], prefix(job, s, line.Life)) + " " + text
 		}
 		_, err := io.WriteString(t.Out, text)
 		return err
@@ -110,15 +111,15 @@ func (t *tool) linePrinter(job *v1alpha1.TrainingJob, o *logFlags) func(*logs.So
 }
 
 // prefix says who said a line: "3 a1", and in a job with several roles "3 worker-2 a1".
-func prefix(job *v1alpha1.TrainingJob, s *logs.Source) string {
-	life := fmt.Sprintf("a%d", s.Life.Attempt)
-	if s.Life.Replacement > 0 {
-		life += fmt.Sprintf("r%d", s.Life.Replacement)
+func prefix(job *v1alpha1.TrainingJob, s *logs.Source, life state.Life) string {
+	word := fmt.Sprintf("a%d", life.Attempt)
+	if life.Replacement > 0 {
+		word += fmt.Sprintf("r%d", life.Replacement)
 	}
 	if len(job.Spec.ReplicaSpecs) > 1 {
-		return fmt.Sprintf("[%d %s %s]", s.Rank, s.Slot, life)
+		return fmt.Sprintf("[%d %s %s]", s.Rank, s.Slot, word)
 	}
-	return fmt.Sprintf("[%d %s]", s.Rank, life)
+	return fmt.Sprintf("[%d %s]", s.Rank, word)
 }
 
 // podLogs opens logs through the API server.

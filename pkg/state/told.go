@@ -79,6 +79,35 @@ func (p *Pod) readTold(pod *corev1.Pod) {
 	}
 }
 
+// Lives are the lives of the processes of a pod's main container.
+type Lives struct {
+	// Runs is that of the process that its node shows, and Before that of the process before it in the pod; the same if the kubelet
+	// began it again by itself, or there was none.
+	Runs, Before Life
+	// Next is the one that the pod was told to begin; Runs if its node shows that already.
+	Next Life
+}
+
+// LivesOf returns which slot of the named job a pod is, and the lives of its processes; ok is false if the pod's name is not one that
+// the operator gives.
+func LivesOf(job string, pod *corev1.Pod) (slot Slot, lives Lives, ok bool) {
+	slot, life, ok := ParsePodName(job, pod.Name)
+	told, isTold := parseTold(pod.Annotations[v1alpha1.AnnotationTold])
+	if !ok || !isTold || told.Process == "" {
+		return slot, Lives{life, life, life}, ok
+	}
+	main := mainStatus(pod)
+	end := main.LastTerminationState.Terminated
+	switch {
+	case main.ContainerID == told.Process || main.ContainerID == "":
+		return slot, Lives{Runs: told.From, Before: told.From, Next: told.Life}, true
+	case end != nil && end.ContainerID != told.Process:
+		return slot, Lives{told.Life, told.Life, told.Life}, true
+	default:
+		return slot, Lives{Runs: told.Life, Before: told.From, Next: told.Life}, true
+	}
+}
+
 // mainStatus returns what the node says of the main container; the zero value if it says nothing.
 func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {
 	name := mainContainer(pod)

@@ -67,6 +67,38 @@ func TestAPodThatWasToldToRestartInPlace(t *testing.T) {
 	}
 }
 
+// What a pod's processes are the lives of, as logs need to know.
+func TestLivesOfAPod(t *testing.T) {
+	told := `{"life":"2-0","from":"1-0","process":"containerd://a"}`
+	old, next, before := state.Life{Attempt: 1}, state.Life{Attempt: 2}, state.Life{Attempt: 1, Replacement: 1}
+	after := func(id, last string) corev1.ContainerStatus {
+		c := process(id, ready("main"))
+		c.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ContainerID: last}
+		return c
+	}
+	for name, c := range map[string]struct {
+		told string
+		is   corev1.ContainerStatus
+		want state.Lives
+	}{
+		"its old process runs":                    {told, process("containerd://a", ready("main")), state.Lives{Runs: old, Before: old, Next: next}},
+		"no process is there":                     {told, process("", ready("main")), state.Lives{Runs: old, Before: old, Next: next}},
+		"its new process runs":                    {told, after("containerd://b", "containerd://a"), state.Lives{Runs: next, Before: old, Next: next}},
+		"the kubelet has begun that one again":    {told, after("containerd://c", "containerd://b"), state.Lives{Runs: next, Before: next, Next: next}},
+		"it was never told, and is by its name":   {`{"life":"1-1"}`, process("containerd://a", ready("main")), state.Lives{Runs: before, Before: before, Next: before}},
+		"it is not made for restarts in place":    {"", process("containerd://a", ready("main")), state.Lives{Runs: before, Before: before, Next: before}},
+		"an end before that nobody knows by name": {told, process("containerd://b", ready("main")), state.Lives{Runs: next, Before: old, Next: next}},
+	} {
+		pod := builder.Pod(builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}, before, corev1.PodRunning, containers(c.is), tells(c.told))
+		if slot, got, ok := state.LivesOf("j", pod); got != c.want || slot.Role != v1alpha1.Worker || !ok {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+	if _, _, ok := state.LivesOf("other", builder.Pod(builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}, before, corev1.PodRunning)); ok {
+		t.Error("a pod of another job has lives")
+	}
+}
+
 func TestTheImageOfARestartInPlace(t *testing.T) {
 	for name, c := range map[string]struct{ image, id, want string }{
 		"a tag":                      {repository + ":v1", imageID, imageID},

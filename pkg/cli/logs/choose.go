@@ -30,10 +30,13 @@ type Choice struct {
 type Source struct {
 	Pod  *corev1.Pod
 	Slot state.Slot
+	// Life is the one that the pod has, or was told to begin.
 	Life state.Life
 	Rank int
 	// Before is whether the container before the present one of the pod is meant.
 	Before bool
+	// Wants reports whether lines of a life are wanted: a pod that is restarted in place has several.
+	Wants func(state.Life) bool
 }
 
 // chooser is a Choice that was checked against a job.
@@ -148,16 +151,26 @@ func (c *chooser) sources(job *v1alpha1.TrainingJob, pods []corev1.Pod, follow b
 	}
 	var found []Source
 	for i := range pods {
-		slot, life, isReplica := state.ParsePodName(job.Name, pods[i].Name)
+		slot, lives, isReplica := state.LivesOf(job.Name, &pods[i])
 		if !isReplica || !metav1.IsControlledBy(&pods[i], job) {
+			continue
+		}
+		rank := state.Rank(&job.Spec, slot)
+		if c.ranks != nil && !c.ranks[rank] || c.roles != nil && !c.roles[slot.Role] {
 			continue
 		}
 		present := state.Life{Attempt: int(job.Status.Attempt)}
 		if m := memory[slot.Role]; m != nil {
 			present.Replacement = m.Replacements[slot.Index]
 		}
-		s := Source{Pod: &pods[i], Slot: slot, Life: life, Rank: state.Rank(&job.Spec, slot), Before: c.previous && life == present}
-		if (c.ranks == nil || c.ranks[s.Rank]) && (c.roles == nil || c.roles[slot.Role]) && c.wants(&s, present, follow) {
+		wants := func(life state.Life) bool { return c.wants(life, present, follow) }
+		s := Source{Pod: &pods[i], Slot: slot, Life: lives.Next, Rank: rank, Wants: wants}
+		again := hasRestarted(&pods[i])
+		switch {
+		case wants(lives.Runs) || follow && wants(lives.Next):
+			found = append(found, s)
+		case again && (wants(lives.Before) || c.previous && lives.Before == present):
+			s.Before, s.Wants = true, func(life state.Life) bool { return life == lives.Before }
 			found = append(found, s)
 		}
 	}
@@ -165,17 +178,17 @@ func (c *chooser) sources(job *v1alpha1.TrainingJob, pods []corev1.Pod, follow b
 	return found, nil
 }
 
-// wants reports whether the life of a source is chosen, of a slot whose present life is given.
-func (c *chooser) wants(s *Source, present state.Life, follow bool) bool {
+// wants reports whether a life is chosen, of a slot whose present life is given.
+func (c *chooser) wants(life, present state.Life, follow bool) bool {
 	switch {
 	case c.previous:
-		return s.Life.Before(present) || s.Before && hasRestarted(s.Pod)
+		return life.Before(present)
 	case c.all:
 		return true
 	case c.attempt >= 0:
-		return s.Life.Attempt == c.attempt
+		return life.Attempt == c.attempt
 	default:
-		return s.Life == present || follow && present.Before(s.Life)
+		return life == present || follow && present.Before(life)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Opener opens the log of a container of a pod.
@@ -35,11 +37,30 @@ type Container struct {
 	Restarts int32
 	// Gone is whether its pod is gone.
 	Gone bool
+	// Restarting is whether it was told to be started again in its pod: its log may be that of the next one any moment.
+	Restarting bool
+	// Life is the life of the replica that it serves, and Before that of the container before it in its pod.
+	Life, Before state.Life
 }
 
-// containerIn returns what a pod's status says of a container.
-func containerIn(pod *corev1.Pod, name string) Container {
-	over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+// containerIn returns what the status of a pod of the named job says of a container.
+func containerIn(job string, pod *corev1.Pod, name string) Container {
+	_, lives, _ := state.LivesOf(job, pod)
+	is := statusOf(pod, name)
+	is.Life, is.Before = lives.Runs, lives.Before
+	if name == mainOf(pod) && lives.Next != lives.Runs && isRunning(pod) {
+		is.Restarting, is.Ended = true, false
+	}
+	return is
+}
+
+func isRunning(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// statusOf returns what a pod's status says of a container.
+func statusOf(pod *corev1.Pod, name string) Container {
+	over := !isRunning(pod)
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if c.Name == name {
 			return Container{

@@ -61,7 +61,7 @@ func newReader(seed int64, first Options, got *[]string) *reader {
 		k.files[run].ended = true
 	}
 	k.is = Container{Started: true, Ended: true, Restarts: 1}
-	return &reader{opener: k, first: first, look: k.look, pause: time.Microsecond, take: func(l Line) bool {
+	return &reader{opener: k, first: first, look: k.look, wants: all, pause: time.Microsecond, take: func(l Line) bool {
 		*got = append(*got, l.Text)
 		return true
 	}}

@@ -1,6 +1,11 @@
 package logs
 
-import "context"
+import (
+	"cmp"
+	"context"
+
+	"github.com/trainingjob/operator/pkg/state"
+)
 
 // mostHeld is how many lines of one source wait for those of others.
 const mostHeld = 2048
@@ -18,10 +23,17 @@ type followed struct {
 // read reads the source to its end, beginning where first says.
 func (f *followed) read(ctx context.Context, first Options) {
 	first.Previous = f.Before
+	container := f.run.containerOf(f.Pod)
+	isMain := container == mainOf(f.Pod)
 	reader := &reader{
-		opener: f.run.cluster, pod: f.Pod.Name, container: f.run.containerOf(f.Pod), first: first, pause: pause,
+		opener: f.run.cluster, pod: f.Pod.Name, container: container, first: first, pause: pause, wants: f.Wants,
 		look: f.look,
-		take: func(line Line) bool { return f.take(ctx, line) },
+		take: func(line Line) bool {
+			if !isMain {
+				line.Life = f.lifeNow()
+			}
+			return f.take(ctx, line)
+		},
 	}
 	var err error
 	if f.run.Follow {
@@ -50,16 +62,21 @@ func (f *followed) take(ctx context.Context, line Line) bool {
 	}
 }
 
+// lifeNow returns the life that the pod's main container runs: its side-cars go on while that is restarted in place.
+func (f *followed) lifeNow() state.Life {
+	return containerIn(f.run.first.Name, cmp.Or(f.run.cluster.Pod(f.Pod.Name, f.Pod.UID), f.Pod), "").Life
+}
+
 // look returns what is known of the source's container now.
 func (f *followed) look() (Container, <-chan struct{}) {
 	scene, changed := f.run.cluster.See()
 	pod := f.run.cluster.Pod(f.Pod.Name, f.Pod.UID)
 	if pod == nil {
-		is := containerIn(f.Pod, f.run.containerOf(f.Pod))
+		is := containerIn(scene.Job.Name, f.Pod, f.run.containerOf(f.Pod))
 		is.Gone = true
 		return is, changed
 	}
-	is := containerIn(pod, f.run.containerOf(pod))
+	is := containerIn(scene.Job.Name, pod, f.run.containerOf(pod))
 	if !is.Started && isOver(scene) { // it will not start any more
 		is.Gone = true
 	}

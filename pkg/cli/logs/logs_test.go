@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -142,34 +143,40 @@ func (s *stream) fill() {
 func (s *stream) Close() error { return nil }
 
 // Whatever breaks, every line that a container wrote is read once, in order: with several lines in the same nanosecond and many in
-// the same second, with containers that are started again in their pod, and whether the status tells of the end early or late.
+// the same second, with containers that are started again in their pod, for another life or the same, and whether the status tells of
+// that early or late.
 func TestEveryLineIsReadOnce(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
 		k := newKubelet(rand.New(rand.NewSource(-1 - seed))) // of its own, as it breaks streams while the test writes
 		var want, got []string
 		done := make(chan error, 1)
-		r := &reader{opener: k, pod: "p", container: "c", first: Options{Tail: -1}, look: k.look, pause: time.Microsecond, take: func(l Line) bool {
-			got = append(got, l.Text)
+		r := &reader{opener: k, pod: "p", container: "c", first: Options{Tail: -1}, look: k.look, wants: all, pause: time.Microsecond, take: func(l Line) bool {
+			got = append(got, l.Life.String()+" "+l.Text)
 			return true
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		go func() { done <- r.follow(ctx) }()
 		now := epoch
+		told := random.Intn(2)
 		for start := range 1 + random.Intn(2) {
+			k.change(func() { k.files = append(k.files, &file{}) })
+			if told == 1 && start > 0 {
+				time.Sleep(time.Duration(random.Intn(200)) * time.Microsecond) // the kubelet knows more than it has written
+			}
 			k.change(func() {
-				k.files = append(k.files, &file{})
-				k.is = Container{Started: true, Restarts: int32(start)}
+				k.is = Container{Started: true, Restarts: int32(start), Life: state.Life{Attempt: told * start}}
 			})
 			for range random.Intn(60) {
 				now = now.Add([]time.Duration{0, 0, time.Nanosecond, time.Millisecond, 300 * time.Millisecond}[random.Intn(5)])
 				text := fmt.Sprintf("line %d", len(want))
-				want = append(want, text)
+				want = append(want, k.is.Life.String()+" "+text)
 				k.write(now, text)
 			}
+			k.change(func() { k.is.Restarting = told == 1 })
 			k.change(func() { k.files[len(k.files)-1].ended = true })
 		}
-		k.change(func() { k.is.Ended = true })
+		k.change(func() { k.is.Ended, k.is.Restarting = true, false })
 		err := <-done
 		cancel()
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -185,7 +192,7 @@ func TestALastLineWithoutAnEnd(t *testing.T) {
 	k.write(epoch, "whole")
 	k.files[0].text.WriteString(epoch.Format(time.RFC3339Nano) + " half")
 	var got []string
-	r := &reader{opener: wholeFile{k}, look: k.look, first: Options{Tail: -1}, take: func(l Line) bool { got = append(got, l.Text); return true }}
+	r := &reader{opener: wholeFile{k}, look: k.look, wants: all, first: Options{Tail: -1}, take: func(l Line) bool { got = append(got, l.Text); return true }}
 	if err := r.follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +214,7 @@ func TestALogThatIsGone(t *testing.T) {
 		k := newKubelet(rand.New(rand.NewSource(7)))
 		k.files, k.is = []*file{{ended: true}}, Container{Started: true, Ended: true}
 		k.files[0].text.WriteString("unable to retrieve container logs for containerd://abc" + end)
-		r := &reader{opener: wholeFile{k}, look: k.look, first: Options{Tail: -1}, take: func(l Line) bool { t.Errorf("line %q", l.Text); return true }}
+		r := &reader{opener: wholeFile{k}, look: k.look, wants: all, first: Options{Tail: -1}, take: func(l Line) bool { t.Errorf("line %q", l.Text); return true }}
 		if err := r.follow(t.Context()); !errors.Is(err, errGone) || !strings.Contains(err.Error(), "unable to retrieve") {
 			t.Errorf("error: %v", err)
 		}
@@ -304,3 +311,6 @@ func TestRanks(t *testing.T) {
 		}
 	}
 }
+
+// all wants every life.
+func all(state.Life) bool { return true }

@@ -2,12 +2,15 @@ package logs
 
 import (
 	"time"
+
+	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Line is one line of a log.
+// Line is one line of a log, and the life of the replica that wrote it.
 type Line struct {
 	Time time.Time
 	Text string
+	Life state.Life
 }
 
 // Merger puts the lines of several sources in the order of their times; lines of one source keep theirs. It holds a line back

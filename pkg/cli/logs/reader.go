@@ -10,6 +10,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // reader reads the log of one container to its end.
@@ -19,7 +21,9 @@ type reader struct {
 	first          Options
 	// look returns what is known of the container now, and a channel that is closed when that may have changed.
 	look func() (Container, <-chan struct{})
-	// take takes the next line; it returns false once nobody wants more.
+	// wants reports whether lines of a life are wanted.
+	wants func(state.Life) bool
+	// take takes the next line that is wanted; it returns false once nobody wants more.
 	take func(Line) bool
 	// pause is how long to wait before a log that broke off is opened again.
 	pause time.Duration
@@ -27,6 +31,8 @@ type reader struct {
 	position position
 	begun    bool
 	restarts int32
+	// life is that of the container whose log is read.
+	life state.Life
 	// ended is whether the latest reading ended and did not break off; broken is why it did.
 	ended  bool
 	broken error
@@ -48,7 +54,7 @@ func (r *reader) follow(ctx context.Context) error {
 		switch {
 		case is.Gone:
 			return r.finish(is)
-		case !is.Started:
+		case !is.Started, is.Restarting: // what is left of the log is read as the one before
 			wait(ctx, changed, 0)
 			continue
 		}
@@ -131,9 +137,11 @@ func (r *reader) once(ctx context.Context) error {
 // read reads the log from where it broke off. If the container was started again since, what is left of the log before comes first.
 func (r *reader) read(ctx context.Context, is Container, follow bool) error {
 	if r.first.Previous {
+		r.life = is.Before
 		return r.stream(ctx, Options{Previous: true, Tail: r.first.Tail, From: r.first.From})
 	}
-	if is.Restarts > r.restarts && (r.begun || r.first.Tail < 0) {
+	if is.Restarts > r.restarts && (r.begun || r.first.Tail < 0 && r.wants(is.Before)) {
+		r.life = is.Before
 		if err := r.readBefore(ctx); err != nil {
 			return err
 		}
@@ -142,7 +150,7 @@ func (r *reader) read(ctx context.Context, is Container, follow bool) error {
 	if r.begun {
 		o.Tail = -1
 	}
-	r.restarts = is.Restarts
+	r.restarts, r.life = is.Restarts, is.Life
 	return r.stream(ctx, o)
 }
 
@@ -202,7 +210,8 @@ func (r *reader) stream(ctx context.Context, o Options) error {
 // takeLine takes the line if it was not read before.
 func (r *reader) takeLine(text string) error {
 	line, isNew, err := r.position.pass(text)
-	if err == nil && isNew && !r.take(line) {
+	line.Life = r.life
+	if err == nil && isNew && r.wants(line.Life) && !r.take(line) {
 		return errUnwanted
 	}
 	return err
@@ -210,7 +219,8 @@ func (r *reader) takeLine(text string) error {
 
 // takePartial takes what a container has said last without ending the line.
 func (r *reader) takePartial() {
-	if line, is := r.position.passPartial(); is {
+	if line, is := r.position.passPartial(); is && r.wants(r.life) {
+		line.Life = r.life
 		r.take(line)
 	}
 }

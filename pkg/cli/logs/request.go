@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,9 +51,11 @@ func isOver(s Scene) bool {
 
 // containerOf returns the name of the container that is read.
 func (r *Request) containerOf(pod *corev1.Pod) string {
-	if r.Container != "" {
-		return r.Container
-	}
+	return cmp.Or(r.Container, mainOf(pod))
+}
+
+// mainOf returns the name of the main container.
+func mainOf(pod *corev1.Pod) string {
 	if name := pod.Annotations[state.AnnotationMain]; name != "" {
 		return name
 	}

@@ -1,5 +1,6 @@
 """Ranks as the operator numbers them, and what a pod's status says of its container."""
 
+import json
 import unittest
 
 from trainingjob import pods
@@ -11,7 +12,7 @@ def job(elastic=None, **roles):
 
 
 def pod(policy="Never", phase="Running", restarts=0, **state):
-    return {"metadata": {}, "spec": {"restartPolicy": policy, "containers": [{"name": "main"}]},
+    return {"metadata": {"labels": {"trainingjob.dev/life": "0-0"}}, "spec": {"restartPolicy": policy, "containers": [{"name": "main"}]},
             "status": {"phase": phase, "containerStatuses": [{"name": "main", "restartCount": restarts, "state": state}]}}
 
 
@@ -38,7 +39,18 @@ class Containers(unittest.TestCase):
                              (pod("OnFailure", "Succeeded", terminated={}), True)):
             self.assertEqual(pods.container(found, "main"), pods.Container(True, ended, 0, False))
         self.assertEqual(pods.container(pod(waiting={"reason": "ContainerCreating"}), "main"), pods.Container())
-        self.assertTrue(pods.container({"metadata": {}, "spec": {}, "status": {"phase": "Failed"}}, "main").gone)
+        gone = {**pod(), "status": {"phase": "Failed"}}
+        self.assertTrue(pods.container(gone, "main").gone)
+
+    def test_one_that_is_restarted_in_place_goes_on_as_another_life(self):
+        old, now = pods.Life(1, 0), pods.Life(2, 0)
+        told = {"life": "2-0", "from": "1-0", "process": "containerd://a"}
+        for container, restarting, lives in (("containerd://a", True, (old, old, now)), ("containerd://b", False, (now, old, now))):
+            found = pod(terminated={})
+            found["metadata"] = {"labels": {"trainingjob.dev/life": "2-0"}, "annotations": {"trainingjob.dev/told": json.dumps(told)}}
+            found["status"]["containerStatuses"][0]["containerID"] = container
+            self.assertEqual(pods.lives(found), lives)
+            self.assertEqual(pods.container(found, "main"), pods.Container(True, not restarting, 0, False, restarting, lives[0], lives[1]))
 
     def test_only_what_a_person_can_mend_is_a_reason_to_wait(self):
         self.assertEqual(pods.waiting(pod(waiting={"reason": "ContainerCreating"})), "")

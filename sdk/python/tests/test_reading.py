@@ -4,7 +4,7 @@ import random
 import unittest
 
 from trainingjob.errors import ApiError
-from trainingjob.pods import Container
+from trainingjob.pods import Container, Life
 from trainingjob.reading import Reader, Source
 
 BROKE = ApiError(0, "no answer")
@@ -17,16 +17,17 @@ class Kubelet:
         self.chance = random.Random(seed)
         self.lives = [[self.said(life, n) for n in range(self.chance.randint(1, 30))] for life in range(self.chance.choice((1, 1, 2)))]
         self.life = 0  # which start of the container runs
+        self.shown = 0  # which one the status shows: of one that was told to restart it may lag behind
         self.told = 0  # how many of its lines are in its log
         self.ended = False
         self.unfinished = self.chance.random() < 0.5  # whether its last line has no end
-        self.second = 0
+        self.in_place = self.chance.random() < 0.5  # whether it is told to restart, and begins another life
 
     def said(self, life, number):
         return f"life {life} line {number}"
 
     def all(self):
-        return [line for life in self.lives for line in life]
+        return [(self.in_place and life, line) for life, lines in enumerate(self.lives) for line in lines]
 
     def stamp(self, life, number):
         """Several lines may have the same time; fractions have any number of digits, or none."""
@@ -35,9 +36,12 @@ class Kubelet:
         return f"2026-01-01T{life:02d}:00:{ticks // 4:02d}{fraction}Z"
 
     def look(self):
-        return Container(started=True, ended=self.ended, restarts=self.life)
+        told = self.in_place and self.shown + 1 < len(self.lives) and (self.shown < self.life or self.told == len(self.lives[self.life]))
+        lives = [Life(self.in_place and n, 0) for n in (self.shown, self.shown - 1)]
+        return Container(True, self.ended, self.shown, restarting=told, life=lives[0], before=lives[1])
 
     def go_on(self):
+        self.shown = self.life
         lines = self.lives[self.life]
         self.told = min(len(lines), self.told + self.chance.randint(0, 5))
         if self.told < len(lines):
@@ -45,6 +49,8 @@ class Kubelet:
         if self.life + 1 < len(self.lives):
             if self.chance.random() < 0.3:
                 self.life, self.told = self.life + 1, 0
+                if not self.in_place:
+                    self.shown = self.life
         elif self.chance.random() < 0.5:
             self.ended = True
 
@@ -73,7 +79,7 @@ class Reading(unittest.TestCase):
     def read(self, seed):
         kubelet, got = Kubelet(seed), []
         source = Source(kubelet.open, kubelet.look, kubelet.go_on)
-        gap = Reader(source, lambda at, text: got.append(text)).follow()
+        gap = Reader(source, lambda at, text, life: got.append((life.attempt, text))).follow()
         return kubelet, got, gap
 
     def test_every_line_comes_once(self):
@@ -85,13 +91,13 @@ class Reading(unittest.TestCase):
 
     def test_a_pod_that_is_gone_unread_is_told(self):
         source = Source(lambda query: iter(()), lambda: Container(started=True, gone=True), lambda: None)
-        self.assertIn("gone before its log could be read", Reader(source, lambda at, text: None).follow())
+        self.assertIn("gone before its log could be read", Reader(source, lambda at, text, life: None).follow())
 
     def test_no_permission_is_told_at_once(self):
         def refused(query):
             raise ApiError(403, "may not read pods/log")
         source = Source(refused, lambda: Container(started=True), lambda: self.fail("it waited"))
-        self.assertEqual(Reader(source, lambda at, text: None).follow(), "may not read pods/log")
+        self.assertEqual(Reader(source, lambda at, text, life: None).follow(), "may not read pods/log")
 
 
 if __name__ == "__main__":

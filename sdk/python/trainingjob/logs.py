@@ -43,13 +43,13 @@ class Choice(NamedTuple):
     attempt: int | str | None
 
     def of(self, found: List[pods.Pod], since: Mapping[int, pods.Life]) -> List[pods.Pod]:
-        return [pod for pod in found if self._is_replica(pod) and self._is_life(pods.life(pod), since.get(pods.rank(pod)))]
+        return [pod for pod in found if self._is_replica(pod) and any(self.wants(life, since.get(pods.rank(pod))) for life in pods.lives(pod))]
 
     def _is_replica(self, pod: pods.Pod) -> bool:
         role = pods.replica(pod).rpartition("-")[0]
         return (self.ranks is None or pods.rank(pod) in self.ranks) and (self.role is None or role == self.role.lower())
 
-    def _is_life(self, life: pods.Life, since: pods.Life | None) -> bool:
+    def wants(self, life: pods.Life, since: pods.Life | None) -> bool:
         if self.attempt is None:
             return since is None or life >= since
         return self.attempt == "all" or life.attempt == int(self.attempt)
@@ -60,13 +60,13 @@ class _Log:
 
     def __init__(self, pod: pods.Pod):
         self.pod = pod
-        self.lines: Deque[Tuple[str, str]] = collections.deque()
+        self.lines: Deque[Tuple[str, pods.Life, str]] = collections.deque()
         self.latest = ""
         self.heard = time.monotonic()
         self.open = True
 
 
-Event = Tuple[_Log, str, str, bool]
+Event = Tuple[_Log, str, pods.Life, str, bool]
 
 
 class Logs:
@@ -79,7 +79,7 @@ class Logs:
         self._events: queue.Queue[Event] = queue.Queue(MOST_HELD)
         self._logs: List[_Log] = []
         self._known: Set[str] = set()
-        self._first = {pods.rank(pod): pods.life(pod) for pod in scene.found()}
+        self._first = {pods.rank(pod): pods.lives(pod).runs for pod in scene.found()}
         self._over: float | None = None
         self._changes = -1
 
@@ -132,7 +132,13 @@ class Logs:
 
     def _read(self, log: _Log, late: bool) -> None:
         source = Source(lambda query: self._open(log.pod, query), lambda: self._scene.look(log.pod), self._wait)
-        reader = Reader(source, lambda at, text: self._put((log, at, text, False)), "" if late else self._since, None if late else self._tail)
+        since = self._first.get(pods.rank(log.pod))
+
+        def take(at: str, text: str, life: pods.Life) -> None:
+            if self._choice.wants(life, since):
+                self._put((log, at, life, text, False))
+
+        reader = Reader(source, take, "" if late else self._since, None if late else self._tail)
         gap = ""
         try:
             if self._follow:
@@ -146,7 +152,7 @@ class Logs:
         if gap:
             self._on_gap(f"{pods.replica(log.pod)}, attempt {pods.life(log.pod).attempt}: {gap}")
         try:
-            self._put((log, "", "", True))
+            self._put((log, "", pods.life(log.pod), "", True))
         except Stopped:
             pass
 
@@ -171,13 +177,13 @@ class Logs:
         """Takes what the readers have brought."""
         try:
             for _ in range(MOST_HELD):
-                log, at, text, ended = self._events.get(timeout=0.05)
+                log, at, life, text, ended = self._events.get(timeout=0.05)
                 if ended:
                     log.open = False
                     continue
                 log.latest = max(log.latest, at)  # a line of one log overtakes no other of it
                 log.heard = time.monotonic()
-                log.lines.append((log.latest, text))
+                log.lines.append((log.latest, life, text))
                 if self._events.empty():
                     return
         except queue.Empty:
@@ -191,6 +197,5 @@ class Logs:
             if not ready:
                 return
             log = min(ready, key=lambda each: each.lines[0][0])
-            at, text = log.lines.popleft()
-            life = pods.life(log.pod)
+            at, life, text = log.lines.popleft()
             yield Line(at, pods.rank(log.pod), pods.replica(log.pod), life.attempt, life.replacement, text)

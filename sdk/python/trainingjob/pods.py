@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, List, Mapping, NamedTuple, Set
 
 from .manifest import ROLES
@@ -18,13 +19,26 @@ class Life(NamedTuple):
     replacement: int
 
 
+class Lives(NamedTuple):
+    """The lives of the processes of a pod's main container: of the one that runs, of the one before it in the pod, and the life that the
+    pod was told to begin, which is the first of them unless its node does not show it yet."""
+
+    runs: Life
+    before: Life
+    told: Life
+
+
 class Container(NamedTuple):
-    """How a container is: whether it has ever run, has ended for good, how often the kubelet started it again, whether its pod is gone."""
+    """How a container is: whether it has ever run, has ended for good, how often the kubelet started it again, whether its pod is gone,
+    whether it was told to be started again, whose life it is, and whose the one before it was."""
 
     started: bool = False
     ended: bool = False
     restarts: int = 0
     gone: bool = False
+    restarting: bool = False
+    life: Life = Life(0, 0)
+    before: Life = Life(0, 0)
 
 
 def selector(job: Mapping[str, Any]) -> str:
@@ -42,8 +56,20 @@ def replica(pod: Pod) -> str:
 
 
 def life(pod: Pod) -> Life:
-    attempt, _, replacement = _label(pod, "life").partition("-")
-    return Life(int(attempt), int(replacement or 0))
+    """Returns the life that the pod was told to begin last."""
+    return _life(_label(pod, "life"))
+
+
+def lives(pod: Pod) -> Lives:
+    told = json.loads(pod["metadata"].get("annotations", {}).get(LABEL + "told", "{}"))
+    if not told.get("process"):
+        return Lives(life(pod), life(pod), life(pod))
+    begins, leaves = _life(told["life"]), _life(told["from"])
+    main = next((each for each in pod.get("status", {}).get("containerStatuses", []) if each["name"] == main_container(pod)), {})
+    if main.get("containerID", "") in ("", told["process"]):
+        return Lives(leaves, leaves, begins)
+    ended = main.get("lastState", {}).get("terminated", {}).get("containerID", told["process"])
+    return Lives(begins, leaves if ended == told["process"] else begins, begins)
 
 
 def uid(pod: Pod) -> str:
@@ -62,6 +88,15 @@ def is_over(pod: Pod) -> bool:
 
 def container(pod: Pod, name: str) -> Container:
     """Returns how the container of that name is."""
+    here = lives(pod)
+    found = _status(pod, name)._replace(life=here.runs, before=here.before)
+    if name == main_container(pod) and here.told != here.runs and not is_over(pod):
+        return found._replace(ended=False, restarting=True)
+    return found
+
+
+def _status(pod: Pod, name: str) -> Container:
+    """Returns what the pod's status says of the container."""
     status = pod.get("status", {})
     for found in status.get("initContainerStatuses", []) + status.get("containerStatuses", []):
         if found["name"] == name:
@@ -118,6 +153,11 @@ def last_rank(job: Mapping[str, Any]) -> int:
 def replicas(pods: List[Pod]) -> List[Pod]:
     """Returns the pods by rank and life."""
     return sorted(pods, key=lambda pod: (rank(pod), life(pod)))
+
+
+def _life(text: str) -> Life:
+    attempt, _, replacement = text.partition("-")
+    return Life(int(attempt), int(replacement or 0))
 
 
 def _label(pod: Pod, name: str) -> str:

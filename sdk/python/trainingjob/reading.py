@@ -1,4 +1,5 @@
-"""Reading the log of one container to its end: no line lost, none twice, whatever breaks.
+"""Reading the log of one container to its end: no line lost, none twice, whatever breaks. A container that is restarted in place goes
+on as another life: what it said before is read to its end first, from the log that the kubelet keeps of it.
 
 Where a log broke off is known by a Cursor: the time of the last line, and how many lines of that time were read. The kubelet
 gives every line a time of nanoseconds, so that the same line is found again; what it is asked for begins with the whole second
@@ -12,7 +13,7 @@ import re
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Tuple
 
 from .errors import ApiError
-from .pods import Container
+from .pods import Container, Life
 
 # A line of a log: the kubelet's time of it, then what was said.
 LINE = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d) ?(.*)", re.DOTALL)
@@ -70,12 +71,13 @@ class Source(NamedTuple):
 
 
 class Reader:
-    """Reads the log of one container: take(time, text) gets each line once."""
+    """Reads the log of one container: take(time, text, life) gets each line once."""
 
-    def __init__(self, source: Source, take: Callable[[str, str], None], since: str = "", tail: int | None = None):
+    def __init__(self, source: Source, take: Callable[[str, str, Life], None], since: str = "", tail: int | None = None):
         self._source, self._take, self._since, self._tail = source, take, since, tail
         self._cursor = Cursor()
         self._restarts = 0
+        self._life = Life(0, 0)
         self._begun = False
         self._rest = b""  # the end of the latest reading, without an end of line: a line if nothing comes after it
         self._end: Tuple[str, int, bytes] | None = None
@@ -83,7 +85,9 @@ class Reader:
 
     def once(self) -> None:
         """Reads what there is."""
-        if self._source.look().started:
+        now = self._source.look()
+        if now.started:
+            self._life = now.life
             try:
                 self._read(False)
             except ApiError as error:
@@ -99,7 +103,7 @@ class Reader:
             if now.gone:
                 self._flush()
                 return broken or ("" if self._begun or not now.started else "the pod was gone before its log could be read")
-            if not now.started:
+            if not now.started or now.restarting:
                 self._source.wait()
                 continue
             try:
@@ -126,7 +130,7 @@ class Reader:
         """Reads what is left of the log before, if the kubelet has started the container again in its pod."""
         if now.restarts > self._restarts and (self._begun or self._tail is None):
             try:
-                self._end = None
+                self._end, self._life = None, now.before
                 self._read(False, previous=True)
                 while not self._is_confirmed():
                     self._read(False, previous=True)
@@ -136,7 +140,7 @@ class Reader:
             self._flush()
             self._cursor.turn()
             self._end, self._blank = None, 0
-        self._restarts = now.restarts
+        self._restarts, self._life = now.restarts, now.life
 
     def _is_confirmed(self) -> bool:
         now = (self._cursor.last, self._cursor.count, self._rest)
@@ -167,14 +171,14 @@ class Reader:
             raise ApiError(404, line.decode(errors="replace"))  # it is the kubelet who speaks: the log is gone
         time = _time(found)
         if self._cursor.is_new(time):
-            self._take(time, found[4].decode(errors="replace"))
+            self._take(time, found[4].decode(errors="replace"), self._life)
 
     def _flush(self) -> None:
         """Takes the text behind the last end of line: nothing comes after it any more."""
         rest, self._rest = self._rest, b""
         found = LINE.fullmatch(rest)
         if found and self._cursor.is_new(_time(found)):
-            self._take(_time(found), found[4].decode(errors="replace"))
+            self._take(_time(found), found[4].decode(errors="replace"), self._life)
 
 
 def _time(found: Any) -> str:
