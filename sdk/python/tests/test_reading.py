@@ -48,7 +48,7 @@ class Kubelet:
             return
         if self.life + 1 < len(self.lives):
             if self.chance.random() < 0.3:
-                self.life, self.told = self.life + 1, 0
+                self.life, self.told = self.life + 1, self.chance.randint(0, 1)
                 if not self.in_place:
                     self.shown = self.life
         elif self.chance.random() < 0.5:
