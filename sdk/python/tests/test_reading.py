@@ -21,6 +21,7 @@ class Kubelet:
         self.told = 0  # how many of its lines are in its log
         self.ended = False
         self.unfinished = self.chance.random() < 0.5  # whether its last line has no end
+        self.quiet = False  # whether it has broken off without a word
         self.in_place = self.chance.random() < 0.5  # whether it is told to restart, and begins another life
 
     def said(self, life, number):
@@ -65,7 +66,8 @@ class Kubelet:
         if self.unfinished and last:
             text = text[:-1]
         fate = self.chance.random()
-        cut = self.chance.randint(0, len(text)) if fate < 0.5 else len(text)
+        cut = self.chance.randint(0, len(text)) if fate < 0.4 or fate < 0.5 and not self.quiet else len(text)
+        self.quiet = 0.4 <= fate < 0.5  # twice in a row nobody could tell that from an end
         half = self.chance.randint(0, cut)
         yield text[:half]
         yield text[half:cut]
