@@ -130,16 +130,18 @@ func ranAgain(i *Incident, attempts []Attempt) *time.Time {
 
 // replicaRanAgain returns when the replica ran that the incident restarted, if the pod of its next life is still there.
 func replicaRanAgain(i *Incident, pods []*corev1.Pod, job string) *time.Time {
-	_, broke, ok := state.ParsePodName(job, i.Pod)
-	if !ok {
-		return nil
-	}
+	var next *corev1.Pod
+	var first state.Life
 	for _, pod := range pods {
-		if _, life, _ := state.ParsePodName(job, pod.Name); life == (state.Life{Attempt: broke.Attempt, Replacement: broke.Replacement + 1}) {
-			return started(pod)
+		p, _ := state.PodOf(job, pod)
+		if p.Life.Attempt == int(i.Attempt) && !p.Created.Before(i.RestartTime.Time) && (next == nil || p.Life.Before(first)) {
+			next, first = pod, p.Life
 		}
 	}
-	return nil
+	if next == nil {
+		return nil
+	}
+	return started(next)
 }
 
 // started returns when the first of the pod's containers began; nil if none has.

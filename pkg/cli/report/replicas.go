@@ -141,44 +141,45 @@ func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.Vie
 
 // paintPods shows what the pods say that are there, earlier lives first.
 func paintPods(own map[state.Slot][]Segment, common []Segment, v *story.View, r *Report) {
-	type life struct {
-		pod  *corev1.Pod
-		slot state.Slot
-		life state.Life
-	}
 	var lives []life
 	for i := range v.Pods {
-		if slot, l, ok := state.ParsePodName(v.Job.Name, v.Pods[i].Name); ok {
-			lives = append(lives, life{&v.Pods[i], slot, l})
+		if p, ok := state.PodOf(v.Job.Name, &v.Pods[i]); ok {
+			lives = append(lives, life{&v.Pods[i], p})
 		}
 	}
-	slices.SortStableFunc(lives, func(a, b life) int { return a.life.Compare(b.life) })
+	slices.SortStableFunc(lives, func(a, b life) int { return a.is.Life.Compare(b.is.Life) })
 	for _, l := range lives {
-		row, isOwn := own[l.slot]
+		row, isOwn := own[l.is.Slot]
 		if !isOwn {
 			row = common
 		}
-		for _, s := range ofPod(l.pod, r) {
+		for _, s := range l.segments(r) {
 			row = paint(row, s)
 		}
-		own[l.slot] = tidy(row)
+		own[l.is.Slot] = tidy(row)
 	}
+}
+
+// life is the present life of a pod: of one that was restarted in place, what was before that is told by the attempts.
+type life struct {
+	pod *corev1.Pod
+	is  state.Pod
 }
 
 // noWait is how soon a pod has a node that has not waited for one.
 const noWait = 3 * time.Second
 
-// ofPod returns how the replica was by what its pod says.
-func ofPod(pod *corev1.Pod, r *Report) []Segment {
-	created := pod.CreationTimestamp.Time
+// segments returns how the replica was by what its pod says.
+func (l life) segments(r *Report) []Segment {
+	pod, created := l.pod, l.is.Created
 	scheduled, ran, over := r.End, r.End, r.End
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
 			scheduled = c.LastTransitionTime.Time
 		}
 	}
-	if at := started(pod); at != nil {
-		scheduled, ran = state.Earliest(scheduled, *at), *at
+	if at := started(pod); at != nil && !l.is.Restarting {
+		scheduled, ran = state.Earliest(scheduled, *at), state.Latest(created, *at)
 	}
 	after := Succeeded
 	for i := range pod.Status.ContainerStatuses {
@@ -192,7 +193,7 @@ func ofPod(pod *corev1.Pod, r *Report) []Segment {
 	if scheduled.Sub(created) < noWait {
 		scheduled = created
 	}
-	begin, end := beginAndEnd(r, pod.Name)
+	begin, end := beginAndEnd(r, l.is.Life)
 	var list []Segment
 	for _, s := range []Segment{{Waiting, Interval{created, scheduled}}, {begin, Interval{scheduled, ran}}, {Running, Interval{ran, over}}, {after, Interval{over, end}}} {
 		s.To = state.Earliest(s.To, end)
@@ -205,9 +206,8 @@ func ofPod(pod *corev1.Pod, r *Report) []Segment {
 
 // beginAndEnd returns what the start of the pod is called, and until when the pod speaks for its replica: what came after its attempt
 // is told by the attempt that followed.
-func beginAndEnd(r *Report, pod string) (State, time.Time) {
-	_, life, ok := state.ParsePodName(r.Job, pod)
-	if !ok || life == (state.Life{}) && r.Status.Attempt == 0 {
+func beginAndEnd(r *Report, life state.Life) (State, time.Time) {
+	if life == (state.Life{}) && r.Status.Attempt == 0 {
 		return Starting, r.End
 	}
 	begin, end := Restarting, r.End

@@ -315,6 +315,27 @@ func TestSuspendedTimeIsWaiting(t *testing.T) {
 	}
 }
 
+// A pod that was restarted in place has its name and its age from a life before: only what it is since counts.
+func TestAPodThatWasRestartedInPlace(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.RunsSince(40*time.Second))
+	job.Status.Attempt, job.Status.Restarts = 1, 1
+	job.Status.Incidents = []v1alpha1.Incident{{
+		Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Pod: "j-worker-0", Time: builder.Time(20 * time.Second)},
+		Scope:   v1alpha1.ScopeJob, RestartTime: builder.Time(21 * time.Second),
+	}}
+	pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodRunning)
+	pod.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"1-0","from":"0-0","process":"containerd://a","time":"` + builder.Epoch.Add(21*time.Second).Format(time.RFC3339) + `"}`}
+	is := corev1.ContainerStatus{Name: pod.Spec.Containers[0].Name, ContainerID: "containerd://b"}
+	is.State.Running = &corev1.ContainerStateRunning{StartedAt: builder.Time(40 * time.Second)}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{is}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(time.Second)}}
+	r := report.Make(&story.View{Job: job, Now: builder.Epoch.Add(time.Minute), Pods: []corev1.Pod{*pod}}, nil)
+	want := "worker-0 unknown 0s-20s failed 20s-21s restarting 21s-40s running 40s-1m0s"
+	if got := told(&r); got[len(got)-1] != want {
+		t.Errorf("told %q, want %q", got[len(got)-1], want)
+	}
+}
+
 // What the replacement of one replica cost is read from the pod of its next life.
 func TestTheCostOfAReplacement(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.RunsSince(10*time.Second))
