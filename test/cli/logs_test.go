@@ -55,13 +55,22 @@ func account(t *testing.T, text string, lives ...string) (lines int, last map[st
 	return lines, last
 }
 
-// A job of four ranks goes through three kinds of restart and then fails; meanwhile all connections are cut again and again in one of
+// A job of four ranks goes through three kinds of restart and then fails; meanwhile all connections are cut again and again in some of
 // the cases. The log is whole, and the exit status is what the failing rank ended with.
 func TestFollowThroughRestarts(t *testing.T) {
-	for name, cutEvery := range map[string]time.Duration{"undisturbed": 0, "with connections that break": 1500 * time.Millisecond} {
+	const anew, inPlace = "", `, restart: InPlace, avoidNodesSeconds: 0`
+	for name, c := range map[string]struct {
+		framework, roles, recovery string
+		cutEvery                   time.Duration
+	}{
+		"undisturbed":                          {"PyTorch", "Master=1 Worker=3", anew, 0},
+		"with connections that break":          {"PyTorch", "Master=1 Worker=3", anew, 1500 * time.Millisecond},
+		"in place":                             {"Custom", "Worker=4", inPlace, 0},
+		"in place with connections that break": {"Custom", "Worker=4", inPlace, 1500 * time.Millisecond},
+	} {
 		t.Run(name, func(t *testing.T) {
-			job := "follow"
-			submit(t, job, "PyTorch", "Master=1 Worker=3")
+			job, cutEvery := "follow", c.cutEvery
+			submit(t, job, c.framework, c.roles, "Job", c.recovery)
 			p, flags := newProxy(t)
 			follow := tj(t, append([]string{"logs", job, "--follow"}, flags...)...)
 			done := make(chan struct{})
@@ -121,7 +130,7 @@ func TestFollowThroughRestarts(t *testing.T) {
 // A replica that is replaced alone goes on under its rank, and the others' logs go on meanwhile.
 func TestFollowThroughAReplacement(t *testing.T) {
 	job := "replaced"
-	submit(t, job, "Custom", "Worker=2")
+	submit(t, job, "Custom", "Worker=2", "Replica", "")
 	follow := tj(t, "logs", job, "--follow")
 	becomes(t, job, "{.status.ready}", "2/2")
 	time.Sleep(2 * time.Second)
