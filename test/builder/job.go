@@ -56,17 +56,12 @@ func applyDefaults(spec *v1alpha1.TrainingJobSpec) {
 	} {
 		*field = cmp.Or(*field, &value)
 	}
-	if spec.SuccessPolicy == "" {
-		spec.SuccessPolicy = v1alpha1.SuccessLeader
-	}
-	if spec.RunPolicy.CleanPodPolicy == "" {
-		spec.RunPolicy.CleanPodPolicy = v1alpha1.CleanRunning
-	}
+	recovery.Restart = cmp.Or(recovery.Restart, v1alpha1.RestartRecreate)
+	spec.SuccessPolicy = cmp.Or(spec.SuccessPolicy, v1alpha1.SuccessLeader)
+	spec.RunPolicy.CleanPodPolicy = cmp.Or(spec.RunPolicy.CleanPodPolicy, v1alpha1.CleanRunning)
 	for role, replicas := range spec.ReplicaSpecs {
 		replicas.Replicas = cmp.Or(replicas.Replicas, ptr.To[int32](1))
-		if replicas.RestartPolicy == "" {
-			replicas.RestartPolicy = v1alpha1.RestartOnFailure
-		}
+		replicas.RestartPolicy = cmp.Or(replicas.RestartPolicy, v1alpha1.RestartOnFailure)
 		spec.ReplicaSpecs[role] = replicas
 	}
 }
