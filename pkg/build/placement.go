@@ -37,27 +37,41 @@ func avoid(pod *corev1.Pod, nodes state.Avoided) {
 	if named := namedNodes(&pod.Spec); len(named) > 0 && containsAll(nodes.Required, named) {
 		nodes = state.Avoided{Preferred: append(slices.Clone(nodes.Required), nodes.Preferred...)}
 	}
-	if len(nodes.Required)+len(nodes.Preferred) == 0 {
-		return
+	if len(nodes.Preferred) > 0 {
+		prefer(pod, off(nodes.Preferred))
 	}
+	if len(nodes.Required) > 0 {
+		exclude(nodeAffinity(pod), nodes.Required)
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[v1alpha1.AnnotationAvoidedNodes] = strings.Join(nodes.Required, ",")
+	}
+}
+
+// Prefer has the pod take the node if it can, whatever else it prefers: what its replica left there, such as a checkpoint on a local disk
+// or a warm cache, is found again. An empty name asks for nothing.
+func Prefer(pod *corev1.Pod, node string) {
+	if node != "" {
+		prefer(pod, []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}})
+	}
+}
+
+// prefer has the pod take a node with these fields if it can.
+func prefer(pod *corev1.Pod, fields []corev1.NodeSelectorRequirement) {
+	affinity := nodeAffinity(pod)
+	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+		corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: fields}})
+}
+
+func nodeAffinity(pod *corev1.Pod) *corev1.NodeAffinity {
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &corev1.Affinity{}
 	}
 	if pod.Spec.Affinity.NodeAffinity == nil {
 		pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
 	}
-	affinity := pod.Spec.Affinity.NodeAffinity
-	if len(nodes.Preferred) > 0 {
-		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
-			corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: off(nodes.Preferred)}})
-	}
-	if len(nodes.Required) > 0 {
-		exclude(affinity, nodes.Required)
-		if pod.Annotations == nil {
-			pod.Annotations = map[string]string{}
-		}
-		pod.Annotations[v1alpha1.AnnotationAvoidedNodes] = strings.Join(nodes.Required, ",")
-	}
+	return pod.Spec.Affinity.NodeAffinity
 }
 
 // namedNodes returns the nodes that the template names as the only ones it takes; none if it takes others too.

@@ -58,6 +58,8 @@ type jobMemo struct {
 	unrestartable []types.UID
 	// gone are the last versions of pods that are gone, by name, until it is known that the job does not miss them.
 	gone map[string]state.Pod
+	// homes are where the job's latest pods are, or were.
+	homes map[state.Slot]home
 	// foreign is the pod, of a life that the job never had, about which an Event was written.
 	foreign types.UID
 	// ahead is the renewal of the progress Lease that was last seen from the future.

@@ -41,6 +41,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	known := c.memo(job, nil)
 	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
+	o.Homes = c.homes(job, o.Pods)
 	o.SparesFrom = c.waitForSpares(o, o.Now)
 	for i := range o.Pods {
 		o.Pods[i].RestartRefused = slices.Contains(known.unrestartable, o.Pods[i].UID)

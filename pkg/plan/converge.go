@@ -263,17 +263,33 @@ func nextLife(s *state.Snapshot) time.Time {
 	return next
 }
 
+// createPods creates those that return to a node before those that take any: none of these then takes the place of one that returns.
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
 	if len(missing) == 0 {
 		return nil
 	}
-	steps, placement := make([]Step, 0, len(missing)), placement(s, v)
+	var returning, others []Step
+	placement := placement(s, v)
 	for _, r := range missing {
+		create := CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Home: home(s, v, r.Slot), Placement: placement}
 		// if not all fit, the leader must be among those that do; a gang's minimum sees to that itself
-		isFirst := s.Job.Spec.Elastic != nil && !s.IsGang() && r.Slot == state.Leader(&s.Job.Spec)
-		steps = append(steps, CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, First: isFirst, Placement: placement})
+		create.First = s.Job.Spec.Elastic != nil && !s.IsGang() && r.Slot == state.Leader(&s.Job.Spec)
+		if create.Home != "" {
+			returning = append(returning, create)
+		} else {
+			others = append(others, create)
+		}
 	}
-	return steps
+	return append(returning, others...)
+}
+
+// home returns the node of the slot's life before, to which its new pod returns if it can; empty if none is known, or it is avoided.
+func home(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
+	node := s.Homes[slot]
+	if slices.Contains(v.Avoided.Required, node) || slices.Contains(v.Avoided.Preferred, node) {
+		return ""
+	}
+	return node
 }
 
 func lacksLease(s *state.Snapshot) bool { return s.Job.Spec.Progress != nil && !s.HasLease }

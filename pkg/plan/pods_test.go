@@ -1,8 +1,10 @@
 package plan_test
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -54,6 +56,28 @@ func TestABuiltPodHasTheNameThatItsStepSays(t *testing.T) {
 		if diff := cmp.Diff(step.Name, plan.Pods(s.Job)(step).Name); diff != "" {
 			t.Errorf("%s: name (-step +pod):\n%s", what, diff)
 		}
+	}
+}
+
+// Replicas that are created again return to their nodes, before others can take those; none returns to one that the job avoids.
+func TestReplicasReturnToTheirNodes(t *testing.T) {
+	job := builder.Job("j", builder.Workers(4), builder.StartedAt(0), builder.Attempt(1), builder.Avoided("bad", time.Hour))
+	s := builder.Snapshot(job, builder.Home("worker", 1, "bad"), builder.Home("worker", 2, "good"), builder.Home("worker", 3, "better"))
+	var got []string
+	for _, step := range plan.Make(s).Steps {
+		create := step.(plan.CreatePod)
+		text := create.Name + ":"
+		for _, term := range plan.Pods(job)(create).Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			text += fmt.Sprint(" ", term.Weight, " ", term.Preference.MatchFields)
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"j-worker-2-a1r0: 100 [{metadata.name In [good]}]", "j-worker-3-a1r0: 100 [{metadata.name In [better]}]",
+		"j-worker-0-a1r0:", "j-worker-1-a1r0:",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("new pods (-want +got):\n%s", diff)
 	}
 }
 

@@ -97,7 +97,9 @@ type CreatePod struct {
 	Life  state.Life
 	Spare bool
 	// First says that the pod is created before the others are: the scheduler then gives it a node first.
-	First     bool
+	First bool
+	// Home is the node of the slot's life before, which the pod takes if it can; empty for none.
+	Home      string
 	Placement *Placement
 }
 

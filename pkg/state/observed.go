@@ -40,6 +40,8 @@ type Observed struct {
 	LostAfter time.Duration
 	// Usable are the nodes that new pods could take; nil if the operator may not read nodes, or the job avoids none.
 	Usable *Usable
+	// Homes are the nodes that the slots' latest pods have, or had, as far as that is known.
+	Homes map[Slot]string
 	// HasLease says whether the job's progress Lease exists; Progress is what it says.
 	HasLease bool
 	Progress Progress

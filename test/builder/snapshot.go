@@ -97,6 +97,16 @@ func NodeDeleted(node string) SnapshotOption {
 	return func(s *state.Observed) { s.Nodes = append(s.Nodes, state.DeletedNode(node, s.Now)) }
 }
 
+// Home says which node the latest pod of a replica has, or had.
+func Home(role string, index int, node string) SnapshotOption {
+	return func(s *state.Observed) {
+		if s.Homes == nil {
+			s.Homes = map[state.Slot]string{}
+		}
+		s.Homes[state.Slot{Role: Role(role), Index: index}] = node
+	}
+}
+
 // Usable says how many nodes there are beside those that the job avoids, and which of those it could take again.
 func Usable(others int, avoided ...string) SnapshotOption {
 	return func(s *state.Observed) { s.Usable = &state.Usable{Others: others, Avoided: avoided} }

@@ -28,6 +28,9 @@ func (w *World) placeFor(pod *corev1.Pod, free map[string]int) string {
 	}
 	node := nodes[w.bound%len(nodes)]
 	w.bound++
+	if i := slices.IndexFunc(nodes, func(name string) bool { return prefers(pod, name) }); i >= 0 {
+		node = nodes[i]
+	}
 	free[node]--
 	return node
 }
@@ -69,6 +72,16 @@ func (w *World) bind(pod *corev1.Pod, node string) {
 		now := w.Server.Get(server.Pods, pod.Namespace, pod.Name).(*corev1.Pod)
 		w.writePod(Scheduler, now, func(pod *corev1.Pod) { pod.Status.Conditions = nil })
 	}
+}
+
+// prefers reports whether the pod's affinity draws it to the node.
+func prefers(pod *corev1.Pod, node string) bool {
+	a := pod.Spec.Affinity
+	return a != nil && a.NodeAffinity != nil && slices.ContainsFunc(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution, func(term corev1.PreferredSchedulingTerm) bool {
+		return slices.ContainsFunc(term.Preference.MatchFields, func(field corev1.NodeSelectorRequirement) bool {
+			return field.Operator == corev1.NodeSelectorOpIn && slices.Contains(field.Values, node)
+		})
+	})
 }
 
 // avoids reports whether the pod's affinity keeps it off the node.
