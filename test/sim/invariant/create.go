@@ -47,7 +47,7 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 		c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
 	}
 	c.checkGang(h, pod, d, life, strict)
-	c.checkProvenance(r.Object.(*corev1.Pod), d.From, slot)
+	c.checkProvenance(h, r.Object.(*corev1.Pod), d.From, slot)
 	if strict { // who comes late may come when the job is gone, and its key with it
 		c.checkKey(pod, d.From)
 	}

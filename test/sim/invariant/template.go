@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/world"
 )
 
 // shared are the variables that all replicas of an attempt must agree upon.
@@ -50,7 +51,7 @@ func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 }
 
 // checkProvenance: a pod is the user's template and the documented injections, nothing else.
-func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot) {
+func (c *Checker) checkProvenance(h *history, pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot) {
 	template := job.Spec.ReplicaSpecs[slot.Role].Template
 	got := pod.Spec // a copy of what is changed below only
 	if scheduling := job.Spec.Scheduling; scheduling != nil {
@@ -65,6 +66,7 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
 		got.Tolerations = got.Tolerations[:n]
 	}
+	c.takeHomeOff(h, pod, &got, slot)
 	if len(job.Status.AvoidedNodes) > 0 {
 		got.Affinity = template.Spec.Affinity
 	}
@@ -76,6 +78,32 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 		if !ours && template.Labels[name] != value {
 			c.violate("16 provenance: %s has the label %s=%s from nowhere", pod.Name, name, value)
 		}
+	}
+}
+
+// takeHomeOff takes away that the pod prefers a node, which must be one that a former pod of its slot had.
+func (c *Checker) takeHomeOff(h *history, pod *corev1.Pod, got *corev1.PodSpec, slot state.Slot) {
+	home := world.Prefers(pod)
+	if home == "" {
+		return
+	}
+	was := false
+	for at, fates := range h.fates {
+		was = was || at.slot == slot && slices.ContainsFunc(fates, func(f *fate) bool { return f.node == home })
+	}
+	if !was || world.Avoids(pod, home) {
+		c.violate("16 provenance: %s prefers %s, where its replica never was, or which it avoids", pod.Name, home)
+	}
+	got.Affinity = got.Affinity.DeepCopy()
+	node := got.Affinity.NodeAffinity
+	node.PreferredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(node.PreferredDuringSchedulingIgnoredDuringExecution, func(term corev1.PreferredSchedulingTerm) bool {
+		return world.Names(term.Preference, corev1.NodeSelectorOpIn, home)
+	})
+	if len(node.PreferredDuringSchedulingIgnoredDuringExecution) == 0 && node.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		got.Affinity.NodeAffinity = nil
+	}
+	if *got.Affinity == (corev1.Affinity{}) {
+		got.Affinity = nil
 	}
 }
 

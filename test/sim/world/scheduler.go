@@ -22,14 +22,14 @@ func (w *World) schedule(pod *corev1.Pod) {
 
 // placeFor returns the next node for the pod, and takes a place there; "" if no node has one.
 func (w *World) placeFor(pod *corev1.Pod, free map[string]int) string {
-	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return avoids(pod, name) || free[name] < 1 })
+	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return Avoids(pod, name) || free[name] < 1 })
 	if w.NoNodes || w.Homeless[pod.Spec.Hostname] || len(nodes) == 0 {
 		return ""
 	}
 	node := nodes[w.bound%len(nodes)]
 	w.bound++
-	if i := slices.IndexFunc(nodes, func(name string) bool { return prefers(pod, name) }); i >= 0 {
-		node = nodes[i]
+	if home := Prefers(pod); slices.Contains(nodes, home) {
+		node = home
 	}
 	free[node]--
 	return node
@@ -74,28 +74,34 @@ func (w *World) bind(pod *corev1.Pod, node string) {
 	}
 }
 
-// prefers reports whether the pod's affinity draws it to the node.
-func prefers(pod *corev1.Pod, node string) bool {
-	a := pod.Spec.Affinity
-	return a != nil && a.NodeAffinity != nil && slices.ContainsFunc(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution, func(term corev1.PreferredSchedulingTerm) bool {
-		return slices.ContainsFunc(term.Preference.MatchFields, func(field corev1.NodeSelectorRequirement) bool {
-			return field.Operator == corev1.NodeSelectorOpIn && slices.Contains(field.Values, node)
-		})
-	})
+// Prefers returns the node that the pod's affinity draws it to; empty for none.
+func Prefers(pod *corev1.Pod) string {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		for _, term := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			for _, field := range term.Preference.MatchFields {
+				if field.Operator == corev1.NodeSelectorOpIn {
+					return field.Values[0]
+				}
+			}
+		}
+	}
+	return ""
 }
 
-// avoids reports whether the pod's affinity keeps it off the node.
-func avoids(pod *corev1.Pod, node string) bool {
+// Avoids reports whether the pod's affinity keeps it off the node.
+func Avoids(pod *corev1.Pod, node string) bool {
 	a := pod.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return false
 	}
-	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		for _, field := range term.MatchFields {
-			if field.Operator == corev1.NodeSelectorOpNotIn && slices.Contains(field.Values, node) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
+		return Names(term, corev1.NodeSelectorOpNotIn, node)
+	})
+}
+
+// Names reports whether the term names the node with the operator.
+func Names(term corev1.NodeSelectorTerm, operator corev1.NodeSelectorOperator, node string) bool {
+	return slices.ContainsFunc(term.MatchFields, func(field corev1.NodeSelectorRequirement) bool {
+		return field.Operator == operator && slices.Contains(field.Values, node)
+	})
 }
