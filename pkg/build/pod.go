@@ -73,8 +73,7 @@ func attempt(job *v1alpha1.TrainingJob, life state.Life) corev1.EnvVar {
 	if job.Spec.Recovery.Restart != v1alpha1.RestartInPlace {
 		return corev1.EnvVar{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)}
 	}
-	return corev1.EnvVar{Name: v1alpha1.EnvAttempt, ValueFrom: &corev1.EnvVarSource{
-		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels['" + v1alpha1.LabelAttempt + "']"}}}
+	return fromMetadata(v1alpha1.EnvAttempt, "labels", v1alpha1.LabelAttempt)
 }
 
 // tellLife makes the pod one that can be restarted in place, if the job is.

@@ -149,12 +149,15 @@ func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step
 // the pod is then created anew.
 func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.RestartPod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
-	life := step.Told.Life
+	life, annotations := step.Told.Life, map[string]string{v1alpha1.AnnotationTold: step.Told.String()}
+	if step.Port != 0 {
+		annotations[v1alpha1.AnnotationLeaderPort] = strconv.Itoa(int(step.Port))
+	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"uid": step.UID, "resourceVersion": step.Version,
 			"labels":      map[string]string{v1alpha1.LabelAttempt: strconv.Itoa(life.Attempt), v1alpha1.LabelLife: life.String()},
-			"annotations": map[string]string{v1alpha1.AnnotationTold: step.Told.String()},
+			"annotations": annotations,
 		},
 		"spec": map[string]any{"containers": []map[string]string{{"name": step.Container, "image": step.Image}}},
 	})

@@ -10,6 +10,8 @@
 // for MPI, the framework is a Completer and puts the rest into the pod.
 //
 // Decisions, newest first:
+//   - A job that restarts in place meets at another port in each attempt, of 16, if it meets at a port of its leader alone (Meeting): the
+//     leader begins anew before the others are told, and one that still looks for its store must not be taken for a new rank.
 //   - An evaluator gets no variable that would let it join the collective: with PET_MASTER_ADDR alone, torchrun in an
 //     evaluator would connect to the training's own store.
 //   - Addresses are DNS names, the leader's own included. Nobody binds to them: TensorFlow, torch's TCPStore and JAX's
@@ -21,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/framework/custom"
 	"github.com/trainingjob/operator/pkg/framework/jax"
 	"github.com/trainingjob/operator/pkg/framework/lightgbm"
@@ -48,6 +51,13 @@ type Completer interface {
 	Complete(job *v1alpha1.TrainingJob) func(state.Slot, *corev1.Pod)
 }
 
+// Meeting is a framework whose replicas meet at a port of their leader.
+type Meeting interface {
+	Framework
+	// Port returns the port at which they meet in the first attempt.
+	Port(job *v1alpha1.TrainingJob) int32
+}
+
 var known = []Framework{
 	tensorflow.Framework{}, pytorch.Framework{}, jax.Framework{}, mpi.Framework{}, xgboost.Framework{}, lightgbm.Framework{},
 	paddle.Framework{}, custom.Framework{},
@@ -61,6 +71,14 @@ func For(name v1alpha1.Framework) Framework {
 		}
 	}
 	return custom.Framework{}
+}
+
+// LeaderPort returns the port at which the job's replicas meet in an attempt; 0 if they do not meet at a port of their leader.
+func LeaderPort(job *v1alpha1.TrainingJob, attempt int) int32 {
+	if meeting, is := For(job.Spec.Framework).(Meeting); is {
+		return build.LeaderPort(job, meeting.Port(job), attempt)
+	}
+	return 0
 }
 
 // Complete returns what gives the pods of the job all that is not variables; of most frameworks it does nothing.

@@ -43,6 +43,7 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 			return spare
 		}
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
+		build.TellPort(pod, framework.LeaderPort(job, step.Life.Attempt))
 		build.Prefer(pod, step.Home)
 		complete()(step.Slot, pod)
 		place(job, pod, step.Placement.Gang)

@@ -110,7 +110,9 @@ type RestartPod struct {
 	UID           types.UID
 	// Container is the main container, Image another name of its image.
 	Container, Image string
-	Told             state.Told
+	// Port is the leader's in the attempt; 0 if the replicas do not meet at a port of the leader.
+	Port int32
+	Told state.Told
 }
 
 // DeletePod deletes the pod of that name if it still has that UID.

@@ -35,6 +35,9 @@ const AnnotationAvoidedNodes = Group + "/avoided-nodes"
 // leave behind. It is the operator's own.
 const AnnotationTold = Group + "/told"
 
+// AnnotationLeaderPort is on pods that can be restarted in place and meet at a port of their leader: that of the attempt.
+const AnnotationLeaderPort = Group + "/leader-port"
+
 // Annotations of an MPI job's launcher, which it sees as the files hostfile and machinefile: its workers and their slots.
 const (
 	// AnnotationHostFile has a line "<host> slots=<n>" for each worker, as Open MPI reads it.
@@ -79,4 +82,7 @@ const (
 	EnvReplicas = "TRAININGJOB_REPLICAS"
 	// EnvLeaderAddress is the DNS name of the leader: chief, master, launcher or else worker 0.
 	EnvLeaderAddress = "TRAININGJOB_LEADER_ADDRESS"
+	// EnvLeaderPort is the port at which the replicas of a job that restarts in place meet in this attempt; only PyTorch, JAX and
+	// XGBoost jobs have it, whose own variables for it refer to this one.
+	EnvLeaderPort = "TRAININGJOB_LEADER_PORT"
 )

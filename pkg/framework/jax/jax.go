@@ -66,17 +66,22 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
+// Port returns the coordinator's port.
+func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
+	return build.Port(job, state.Leader(&job.Spec).Role, portName, defaultPort)
+}
+
 // collective returns what all processes share.
 func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
 	host := build.Address(job, leader)
-	port := strconv.Itoa(int(build.Port(job, leader.Role, portName, defaultPort)))
+	port, env := build.Meeting(job, Framework{}.Port(job))
 	size := strconv.Itoa(state.WorldSize(&job.Spec))
-	return []corev1.EnvVar{
-		{Name: "JAX_COORDINATOR_ADDRESS", Value: host + ":" + port},
-		{Name: "JAX_NUM_PROCESSES", Value: size},
-		{Name: "COORDINATOR_ADDRESS", Value: host},
-		{Name: "COORDINATOR_PORT", Value: port},
-		{Name: "NUM_PROCESSES", Value: size},
-	}
+	return append(env,
+		corev1.EnvVar{Name: "JAX_COORDINATOR_ADDRESS", Value: host + ":" + port},
+		corev1.EnvVar{Name: "JAX_NUM_PROCESSES", Value: size},
+		corev1.EnvVar{Name: "COORDINATOR_ADDRESS", Value: host},
+		corev1.EnvVar{Name: "COORDINATOR_PORT", Value: port},
+		corev1.EnvVar{Name: "NUM_PROCESSES", Value: size},
+	)
 }

@@ -51,7 +51,8 @@ func (Framework) Name() v1alpha1.Framework { return v1alpha1.LightGBM }
 
 // Environment returns the variables of the package comment.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
-	shared := append(xgboost.Collective(job, defaultPort),
+	leaders := strconv.Itoa(int(port(job, state.Leader(&job.Spec).Role)))
+	shared := append(xgboost.Collective(job, leaders, defaultPort),
 		corev1.EnvVar{Name: "LIGHTGBM_MACHINES", Value: strings.Join(machines(job), ",")},
 		corev1.EnvVar{Name: "LIGHTGBM_NUM_MACHINES", Value: strconv.Itoa(state.WorldSize(&job.Spec))})
 	return func(slot state.Slot) []corev1.EnvVar {

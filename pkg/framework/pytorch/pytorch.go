@@ -76,19 +76,24 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
+// Port returns the port of the leader's store.
+func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
+	return build.Port(job, state.Leader(&job.Spec).Role, portName, defaultPort)
+}
+
 // collective returns what all ranks share.
 func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
 	host := build.Address(job, leader)
-	port := strconv.Itoa(int(build.Port(job, leader.Role, portName, defaultPort)))
+	port, env := build.Meeting(job, Framework{}.Port(job))
 	size := state.WorldSize(&job.Spec)
-	env := []corev1.EnvVar{
-		{Name: "MASTER_ADDR", Value: host},
-		{Name: "MASTER_PORT", Value: port},
-		{Name: "WORLD_SIZE", Value: strconv.Itoa(size)},
-		{Name: "PET_MASTER_ADDR", Value: host},
-		{Name: "PET_MASTER_PORT", Value: port},
-	}
+	env = append(env,
+		corev1.EnvVar{Name: "MASTER_ADDR", Value: host},
+		corev1.EnvVar{Name: "MASTER_PORT", Value: port},
+		corev1.EnvVar{Name: "WORLD_SIZE", Value: strconv.Itoa(size)},
+		corev1.EnvVar{Name: "PET_MASTER_ADDR", Value: host},
+		corev1.EnvVar{Name: "PET_MASTER_PORT", Value: port},
+	)
 	elastic := job.Spec.Elastic
 	if elastic == nil {
 		return append(env, corev1.EnvVar{Name: "PET_NNODES", Value: strconv.Itoa(size)})

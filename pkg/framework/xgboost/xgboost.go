@@ -56,11 +56,11 @@ func (Framework) Name() v1alpha1.Framework { return v1alpha1.XGBoost }
 
 // Environment returns the variables of the package comment.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
-	shared := Collective(job, defaultPort)
-	leader := state.Leader(&job.Spec)
+	tracker, shared := build.Meeting(job, Framework{}.Port(job))
+	shared = append(shared, Collective(job, tracker, defaultPort)...)
 	shared = append(shared,
-		corev1.EnvVar{Name: "DMLC_TRACKER_URI", Value: build.Address(job, leader)},
-		corev1.EnvVar{Name: "DMLC_TRACKER_PORT", Value: port(job, leader.Role, defaultPort)},
+		corev1.EnvVar{Name: "DMLC_TRACKER_URI", Value: build.Address(job, state.Leader(&job.Spec))},
+		corev1.EnvVar{Name: "DMLC_TRACKER_PORT", Value: tracker},
 		corev1.EnvVar{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(state.WorldSize(&job.Spec))})
 	width := len(strconv.Itoa(state.WorldSize(&job.Spec) - 1))
 	return func(slot state.Slot) []corev1.EnvVar {
@@ -75,12 +75,18 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
-// Collective returns what all ranks share of the variables of XGBoostJob v1, which LightGBM jobs have too.
-func Collective(job *v1alpha1.TrainingJob, fallback int32) []corev1.EnvVar {
+// Port returns the tracker's port.
+func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
+	return build.Port(job, state.Leader(&job.Spec).Role, PortName, defaultPort)
+}
+
+// Collective returns what all ranks share of the variables of XGBoostJob v1, which LightGBM jobs have too; port is the leader's, fallback
+// that of workers whose template names none.
+func Collective(job *v1alpha1.TrainingJob, port string, fallback int32) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
 	env := append(Evaluator(),
 		corev1.EnvVar{Name: "MASTER_ADDR", Value: build.Address(job, leader)},
-		corev1.EnvVar{Name: "MASTER_PORT", Value: port(job, leader.Role, fallback)},
+		corev1.EnvVar{Name: "MASTER_PORT", Value: port},
 		corev1.EnvVar{Name: "WORLD_SIZE", Value: strconv.Itoa(state.WorldSize(&job.Spec))})
 	var others []string
 	for i := range int(job.Spec.Replicas(v1alpha1.Worker)) {
@@ -93,12 +99,8 @@ func Collective(job *v1alpha1.TrainingJob, fallback int32) []corev1.EnvVar {
 	}
 	return append(env,
 		corev1.EnvVar{Name: "WORKER_ADDRS", Value: strings.Join(others, ",")},
-		corev1.EnvVar{Name: "WORKER_PORT", Value: port(job, v1alpha1.Worker, fallback)})
+		corev1.EnvVar{Name: "WORKER_PORT", Value: strconv.Itoa(int(build.Port(job, v1alpha1.Worker, PortName, fallback)))})
 }
 
 // Evaluator returns what a replica outside the collective gets: a killed process' last lines are what explains the failure.
 func Evaluator() []corev1.EnvVar { return []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}} }
-
-func port(job *v1alpha1.TrainingJob, role v1alpha1.Role, fallback int32) string {
-	return strconv.Itoa(int(build.Port(job, role, PortName, fallback)))
-}

@@ -46,6 +46,7 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	if strict || h.resumes == 0 { // who comes late may have read the job as it was before it was suspended and changed
 		c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
 	}
+	c.checkMeeting(h, r.Object.(*corev1.Pod), d.From, life)
 	c.checkGang(h, pod, d, life, strict)
 	c.checkProvenance(h, r.Object.(*corev1.Pod), d.From, slot)
 	if strict { // who comes late may come when the job is gone, and its key with it

@@ -57,6 +57,7 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 	case is.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(life.Attempt) || is.Labels[v1alpha1.LabelLife] != t.Life:
 		c.violate("1 identity: %s is told %s and has the labels %v", is.Name, t.Life, is.Labels)
 	}
+	c.checkMeeting(c.of(d.From.UID), is, d.From, life)
 	c.checkSameBytes(was, is)
 	c.rebirth(was, place{slot, life})
 }
