@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
@@ -46,11 +47,12 @@ func recoveryCommand(o *options) *cobra.Command {
 	}
 }
 
-// wholeRestart compares a collective's restart after one exit with deleting all of its pods by hand and making them again.
+// wholeRestart compares a collective's restart after one pod was killed, with new pods and in place, with deleting all of its pods by hand
+// and making them again.
 func (b *bench) wholeRestart(ctx context.Context) error {
-	fmt.Printf("Whole-job restart of %d pods, from one exit until all run again:\n", b.workers)
-	var bare, same, ours []float64
-	var writes float64
+	fmt.Printf("Whole-job restart of %d pods, from one kill until all run again:\n", b.workers)
+	var bare, same, ours, kept []float64
+	var writes, keptWrites float64
 	for range b.rounds {
 		seconds, err := b.remakeByHand(ctx, b.barePod)
 		if err != nil {
@@ -66,10 +68,23 @@ func (b *bench) wholeRestart(ctx context.Context) error {
 			return err
 		}
 		ours, writes = append(ours, seconds), spent.writes
+		inPlace := b.recovering(v1alpha1.PyTorch)
+		inPlace.Spec.Recovery.Restart = v1alpha1.RestartInPlace
+		if seconds, spent, err = b.restart(ctx, inPlace, 1); err != nil {
+			return err
+		}
+		kept, keptWrites = append(kept, seconds), spent.writes
 	}
 	limit := middle(bare)
-	fmt.Printf("  by hand       %5.1f s  1.00\n  same by hand  %5.1f s  %.2f\n  TrainingJob   %5.1f s  %.2f  %.2f writes per replica, Events included\n\n",
-		limit, middle(same), middle(same)/limit, middle(ours), middle(ours)/limit, writes/float64(b.workers))
+	fmt.Printf("  by hand       %5.1f s  1.00\n  same by hand  %5.1f s  %.2f\n", limit, middle(same), middle(same)/limit)
+	for _, way := range []struct {
+		name   string
+		times  []float64
+		writes float64
+	}{{"TrainingJob", ours, writes}, {"in place", kept, keptWrites}} {
+		fmt.Printf("  %-12s  %5.1f s  %.2f  %.2f writes per replica, Events included\n", way.name, middle(way.times), middle(way.times)/limit, way.writes/float64(b.workers))
+	}
+	fmt.Println()
 	return nil
 }
 
@@ -97,8 +112,8 @@ func (b *bench) recovering(f v1alpha1.Framework) *v1alpha1.TrainingJob {
 	return job
 }
 
-// restart runs the job, fails one of its pods and returns how long it takes until so many new pods run, and what the
-// operator spent on that.
+// restart runs the job, kills one of its pods and returns how long it takes until so many new pods run and the job says that all do, and
+// what the operator spent on that.
 func (b *bench) restart(ctx context.Context, job *v1alpha1.TrainingJob, fresh int) (float64, *spending, error) {
 	if err := b.start(ctx, job); err != nil {
 		return 0, nil, err
@@ -117,6 +132,9 @@ func (b *bench) restart(ctx context.Context, job *v1alpha1.TrainingJob, fresh in
 		return 0, nil, err
 	}
 	if err := awaitRunning(ctx, running, fresh); err != nil {
+		return 0, nil, err
+	}
+	if err := b.awaitRestarted(ctx, job); err != nil {
 		return 0, nil, err
 	}
 	seconds := time.Since(begin).Seconds()
@@ -140,7 +158,16 @@ func (b *bench) start(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	return awaitRunning(ctx, running, b.workers)
 }
 
-// fail makes the pod one whose container has exited with code 1, as its kubelet would.
+// awaitRestarted waits until the job has restarted, the whole of it or one replica, and says that all run.
+func (b *bench) awaitRestarted(ctx context.Context, job *v1alpha1.TrainingJob) error {
+	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		err := b.client.Get(ctx, client.ObjectKeyFromObject(job), job)
+		return job.Status.Restarts > 0 && int(job.Status.ReadyReplicas) == b.workers && meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionRunning), err
+	})
+}
+
+// fail makes the pod one whose container was killed, as its kubelet would: of an exit with a code of its own a collective first waits for
+// what the other ranks say.
 func (b *bench) fail(ctx context.Context, name string) error {
 	pod := &corev1.Pod{}
 	if err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, pod); err != nil {
@@ -149,7 +176,7 @@ func (b *bench) fail(ctx context.Context, name string) error {
 	pod.Status.Phase = corev1.PodFailed
 	for i := range pod.Status.ContainerStatuses {
 		pod.Status.ContainerStatuses[i].State = corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: metav1.Now()},
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", FinishedAt: metav1.Now()},
 		}
 	}
 	return b.client.Status().Update(ctx, pod)
