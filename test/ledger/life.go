@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,13 +31,25 @@ var podName = regexp.MustCompile(`^([a-z][a-z0-9]{0,14})-(\d+)(?:-a(\d+)r(\d+))?
 
 // LifeOf reads the name that the operator gives to a pod of the job.
 func LifeOf(job, name string) (Life, bool) {
-	parts := podName.FindStringSubmatch(strings.TrimPrefix(name, job+"-"))
-	if parts == nil || !strings.HasPrefix(name, job+"-") {
+	rest, isOurs := strings.CutPrefix(name, job+"-")
+	if !isOurs {
+		return Life{}, false
+	}
+	if known, isKnown := lives.Load(rest); isKnown {
+		return known.(Life), true
+	}
+	parts := podName.FindStringSubmatch(rest)
+	if parts == nil {
 		return Life{}, false
 	}
 	number := func(i int) int { n, _ := strconv.Atoi(parts[i]); return n }
-	return Life{Role: parts[1], Index: number(2), Attempt: number(3), Replacement: number(4)}, true
+	is := Life{Role: parts[1], Index: number(2), Attempt: number(3), Replacement: number(4)}
+	lives.Store(rest, is)
+	return is, true
 }
+
+// lives are names that were read before: the simulator asks for the same ones millions of times.
+var lives sync.Map
 
 // CanRun reports whether the pod has not ended.
 func CanRun(pod *corev1.Pod) bool {

@@ -342,10 +342,10 @@ var basics = []scenario{
 		}},
 	{name: "managed_by_another", job: []builder.JobOption{builder.Workers(2), func(job *v1alpha1.TrainingJob) { job.Spec.ManagedBy = "example.com/other" }},
 		want: outcome{}, play: func(r *run) { r.wait(10 * time.Second) }},
-	{name: "thousand_workers", job: []builder.JobOption{builder.Workers(1000)}, want: leaderSucceeded(0, 1, 1), every: 997,
+	{name: "six_hundred_workers", job: []builder.JobOption{builder.Workers(600)}, want: leaderSucceeded(0, 1, 1), every: 599,
 		play: func(r *run) {
 			r.running()
-			r.exit(137, "worker-500")
+			r.exit(137, "worker-300")
 			r.restarted(1)
 			r.succeed("worker-0")
 		}},
