@@ -40,8 +40,12 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 			return c.handleRefusal(job, err)
 		}
 	}
-	if len(stages[plan.Before])+len(stages[plan.Together]) > 0 {
-		if err := c.handleRefusal(job, c.takeInParallel(ctx, job, stages[plan.Together], build)); err != nil {
+	if len(stages[plan.Before])+len(stages[plan.Together])+len(stages[plan.Then]) > 0 {
+		err := c.takeInParallel(ctx, job, stages[plan.Together], build)
+		if err == nil {
+			err = c.takeInParallel(ctx, job, stages[plan.Then], build)
+		}
+		if err := c.handleRefusal(job, err); err != nil {
 			return err
 		}
 	}

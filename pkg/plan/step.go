@@ -36,6 +36,9 @@ const (
 	Before Stage = iota
 	// Together: what concerns the replicas, in parallel.
 	Together
+	// Then: the creation of replicas that take any node beside others that return to theirs, in parallel. A scheduler places first what
+	// was there first: so none of them takes the place of one that returns.
+	Then
 	// After: the creation of spares, in parallel. What is refused of them holds up no replica.
 	After
 )
@@ -51,6 +54,8 @@ func StageOf(step Step) Stage {
 			return After
 		case step.First:
 			return Before
+		case step.Last:
+			return Then
 		}
 	}
 	return Together
@@ -98,6 +103,8 @@ type CreatePod struct {
 	Spare bool
 	// First says that the pod is created before the others are: the scheduler then gives it a node first.
 	First bool
+	// Last says that it is created after the others.
+	Last bool
 	// Home is the node of the slot's life before, which the pod takes if it can; empty for none.
 	Home      string
 	Placement *Placement
