@@ -78,13 +78,12 @@ verify: generate ## fail if generated files, go.mod or the format of the code ar
 	.ci/verify $(generated)
 
 .PHONY: lint
-lint: ## run golangci-lint on the modules that have code of ours
+lint: ## run golangci-lint on the modules that have code of ours; on test/integrations make test-integrations runs it
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
 	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/lab/dns && $(as_built) ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
-	cd test/integrations && $(as_built) ../../.ci/progress "golangci-lint, the integrations" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 
 ##@ Programs
@@ -181,7 +180,7 @@ soak: ## run the simulator on SEEDS random seeds, a million by default
 
 .PHONY: bugs
 bugs: ## show that the simulator finds each of the bugs of test/sim/bugs, which are built into the product
-	go test -count=1 -timeout 20m -tags bugs ./test/sim/bugs -v
+	.ci/progress "the bugs, for the simulator to find" go test -count=1 -timeout 20m -tags bugs ./test/sim/bugs
 
 .PHONY: race
 race: ## run the product's own tests with the race detector (needs a C compiler)
@@ -228,6 +227,7 @@ bin/venv/ready: sdk/python/requirements-test.txt
 
 .PHONY: test-integrations
 test-integrations: bin/lab bin/operator bin/kube-state-metrics ## prove the recipes for Argo CD, Flux, Argo Workflows, Katib, kube-state-metrics and autoscalers, on a lab of its own
+	cd test/integrations && $(as_built) ../../.ci/progress "golangci-lint, the integrations" $(tool) golangci-lint run --config ../../.golangci.yml
 	.ci/test-integrations
 
 bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)

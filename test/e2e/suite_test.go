@@ -73,7 +73,16 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "TrainingJob operator")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
+// The specs can run in several processes, as most of their time is waiting; those that need the cluster for themselves are Serial. What
+// all of them share the first process sets up, and takes away after the last.
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
+	connect(ctx)
+	letOperatorMakeKeys(ctx)
+}, connect)
+
+// connect makes kube, or says what is missing.
+func connect(ctx SpecContext) {
+	GinkgoHelper()
 	path := os.Getenv("KUBECONFIG")
 	if path == "" {
 		Fail("KUBECONFIG is not set: run `make lab` and `. .lab/env`, or set it to a cluster with the operator and fake GPU nodes (test/e2e/kind/README.md)")
@@ -83,12 +92,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(kube.List(ctx, &v1alpha1.TrainingJobList{}, client.Limit(1))).To(Succeed(),
 		"the cluster of KUBECONFIG %s does not serve TrainingJobs: install manifests/base, or run `make lab`", path)
-	letOperatorMakeKeys(ctx)
 	var nodes corev1.NodeList
 	Expect(kube.List(ctx, &nodes)).To(Succeed())
 	Expect(slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return testbed.IsFake(&n) })).To(BeTrue(),
 		"the cluster of KUBECONFIG %s has no nodes that kwok plays with the stages of test/lab: see test/e2e/kind/README.md, or run `make lab`", path)
-})
+}
 
 // An ordered container is one story: its specs share one place.
 var _ = BeforeEach(OncePerOrdered, func(ctx SpecContext) {
