@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -136,6 +138,28 @@ func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
 	}
 	if want := "worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, 1 more follow, not charged."; message != want {
 		t.Errorf("message %q, want %q", message, want)
+	}
+}
+
+// The pod of a replica that can be restarted in place has the name of some attempt before: one that nobody has seen is not named.
+func TestAVanishedPodIsNamedWhereItsNameIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		life    state.Life
+		restart v1alpha1.RestartMethod
+		want    string
+	}{
+		{state.Life{Attempt: 1}, v1alpha1.RestartRecreate, "j-worker-0-a1r0"},
+		{state.Life{}, v1alpha1.RestartInPlace, "j-worker-0"},
+		{state.Life{Attempt: 1}, v1alpha1.RestartInPlace, ""},
+		{state.Life{Attempt: 1, Replacement: 1}, v1alpha1.RestartInPlace, "j-worker-0-a1r1"},
+	} {
+		job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Attempt(int32(c.life.Attempt)), builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = c.restart }),
+			builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-1", Replacements: fmt.Sprintf("0:%d", c.life.Replacement)}))
+		s := builder.Snapshot(job, builder.Running("worker", 1, builder.Life(c.life.Attempt, 0)))
+		v := policy.Judge(s)
+		if v.Failure == nil || v.Failure.Pod != c.want {
+			t.Errorf("%v, %s: failure %+v, want that of pod %q", c.life, c.restart, v.Failure, c.want)
+		}
 	}
 }
 

@@ -39,7 +39,9 @@ func broken(s *state.Snapshot, r *state.Replica) Incident {
 	p := cmp.Or(r.Pod, r.Last)
 	if p == nil {
 		f := failureAt(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
-		f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life)
+		if mayGoOn := s.Job.Spec.Recovery.Restart == v1alpha1.RestartInPlace; !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
+			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else it may have been one of an attempt before, restarted in place
+		}
 		return newIncident(s, f, scope, nil)
 	}
 	if wasRejected(p) { // it never ran, so nobody else has lost anything
