@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -144,17 +143,18 @@ func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
 // The pod of a replica that can be restarted in place has the name of some attempt before: one that nobody has seen is not named.
 func TestAVanishedPodIsNamedWhereItsNameIsKnown(t *testing.T) {
 	for _, c := range []struct {
-		life    state.Life
-		restart v1alpha1.RestartMethod
-		want    string
+		life     state.Life
+		replaced string
+		restart  v1alpha1.RestartMethod
+		want     string
 	}{
-		{state.Life{Attempt: 1}, v1alpha1.RestartRecreate, "j-worker-0-a1r0"},
-		{state.Life{}, v1alpha1.RestartInPlace, "j-worker-0"},
-		{state.Life{Attempt: 1}, v1alpha1.RestartInPlace, ""},
-		{state.Life{Attempt: 1, Replacement: 1}, v1alpha1.RestartInPlace, "j-worker-0-a1r1"},
+		{state.Life{Attempt: 1}, "", v1alpha1.RestartRecreate, "j-worker-0-a1r0"},
+		{state.Life{}, "", v1alpha1.RestartInPlace, "j-worker-0"},
+		{state.Life{Attempt: 1}, "", v1alpha1.RestartInPlace, ""},
+		{state.Life{Attempt: 1, Replacement: 1}, "0:1", v1alpha1.RestartInPlace, "j-worker-0-a1r1"},
 	} {
 		job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Attempt(int32(c.life.Attempt)), builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = c.restart }),
-			builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-1", Replacements: fmt.Sprintf("0:%d", c.life.Replacement)}))
+			builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-1", Replacements: c.replaced}))
 		s := builder.Snapshot(job, builder.Running("worker", 1, builder.Life(c.life.Attempt, 0)))
 		v := policy.Judge(s)
 		if v.Failure == nil || v.Failure.Pod != c.want {
