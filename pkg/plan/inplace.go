@@ -32,13 +32,13 @@ type inPlace struct {
 // before. If the leader is to be created anew, that comes last, as do all new pods: the fence of the attempt lets none begin
 // while an old process can act.
 func restartInPlace(s *state.Snapshot) inPlace {
-	plan := inPlace{kept: map[types.UID]bool{}}
+	plan, isAlone := inPlace{kept: map[types.UID]bool{}}, alone(s)
 	present := state.Life{Attempt: int(s.Job.Status.Attempt)}
 	var able []*state.Pod
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
-		case s.IsPast(p) && s.Life(p.Slot) == present && keepsGroup(s) && canRestart(s, p):
+		case s.IsPast(p) && s.Life(p.Slot) == present && isAlone[p.Slot] && keepsGroup(s) && canRestart(s, p):
 			plan.kept[p.UID] = true
 			able = append(able, p)
 		case p.Restarting && !s.IsPast(p):
@@ -103,6 +103,18 @@ func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	_, inTrouble := s.NodeTrouble(p)
 	avoided := slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == p.Node && s.Now.Before(n.Until.Time) })
 	return p.Image != "" && !p.Restarting && !p.RestartRefused && !inTrouble && !avoided
+}
+
+// alone reports by slot whether one pod of it can act, and no other: one on a node that was lost may have come back with it.
+func alone(s *state.Snapshot) map[state.Slot]bool {
+	alone := map[state.Slot]bool{}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; s.MayAct(p) {
+			_, hasOther := alone[p.Slot]
+			alone[p.Slot] = !hasOther
+		}
+	}
+	return alone
 }
 
 // isWell reports whether the pod runs whole, and nobody is about to take it away.

@@ -57,6 +57,8 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		{"when no old process is left", inAttempt1(), then(leaderBack, otherBack), []string{"create j-worker-1-a1r0"}, 0},
 		{"a leader that is gone comes last, too", inAttempt1(), then(restartable(1, "", "b"), other), []string{"restart j-worker-1 in place", retellOther}, 0},
 		{"the others wait for a leader that is ending", inAttempt1(), then(builder.Deleted("worker", 0, builder.Life(0, 0), builder.DeletedAt(9*second)), other), nil, 24 * second},
+		{"none of a replica of which two pods can act", inAttempt1(), then(leaderBack, other, restartable(2, `{"life":"0-1"}`, "d", builder.Life(0, 1))),
+			[]string{"delete j-worker-2: its life is past", "delete j-worker-2-a0r1: its life is past"}, 0},
 		{"not before the attempt may begin", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.NextStartTime = builder.TimePtr(30 * second) })),
 			then(leader, other, builder.Now(20*second)), nil, 30 * second},
 		{"on a node that is avoided it is created anew", inAttempt1(avoided), then(leaderBack, other), []string{"delete j-worker-2: its life is past"}, 0},
