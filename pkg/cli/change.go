@@ -81,7 +81,11 @@ func (t *tool) setSuspend(suspend bool) func(context.Context, *connection, *v1al
 
 // patchSpec changes fields of a job's spec, if it is still the same job.
 func patchSpec(ctx context.Context, c *connection, job *v1alpha1.TrainingJob, spec map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": job.UID}, "spec": spec})
+	return patchJob(ctx, c, job, map[string]any{"metadata": map[string]any{"uid": job.UID}, "spec": spec})
+}
+
+func patchJob(ctx context.Context, c *connection, job *v1alpha1.TrainingJob, change map[string]any) error {
+	patch, err := json.Marshal(change)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func TestRestart(t *testing.T) {
 		want    string
 		fails   bool
 	}{
-		{"the whole job", []string{"restart", "mnist"}, []string{"mnist-worker-0", "mnist-worker-1"}, "restarts: the whole job", false},
+		{"the whole job", []string{"restart", "mnist", "--reason", "its loader hangs"}, nil, "restarts: the whole job", false},
 		{"one replica", []string{"restart", "mnist", "worker-1"}, []string{"mnist-worker-1"}, "restarts: worker-1 alone", false},
 		{"an unknown one", []string{"restart", "mnist", "wroker-1"}, nil, "did you mean worker-1?", true},
 		{"a job that has finished", []string{"restart", "done"}, nil, "submit it as another job", true},
@@ -125,6 +125,14 @@ func TestRestart(t *testing.T) {
 			status := s.run(t.Context(), c.args)
 			if said := s.out.String() + s.err.String(); !strings.Contains(said, c.want) || c.fails != (status != 0) {
 				t.Errorf("status %d, said %q, want %q", status, said, c.want)
+			}
+			var after v1alpha1.TrainingJob
+			if err := s.kube.Get(t.Context(), client.ObjectKeyFromObject(job), &after); err != nil {
+				t.Fatal(err)
+			}
+			words, isAsked := after.Annotations["trainingjob.dev/restart"], c.deleted == nil && !c.fails
+			if (words != "") != isAsked || isAsked && !strings.HasSuffix(words, " with kubectl tj: its loader hangs") {
+				t.Errorf("the operator is asked %q", words)
 			}
 			if !slices.Equal(deleted, c.deleted) || len(deleted) > 0 && order[0] != "event" {
 				t.Errorf("deleted %v in the order %v, want %v after the Event", deleted, order, c.deleted)

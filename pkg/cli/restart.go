@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/user"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -29,9 +30,10 @@ func (t *tool) restartCommand() *cobra.Command {
 		Short: "Restart a job, or one replica of it; nobody is charged",
 		Long: `Restart a job, or one replica of it, such as worker-3.
 
-The pods are deleted, and the operator starts their replicas anew: it counts a restart of cause Infrastructure and reason Deleted,
-which is charged to no budget. An Event on the job says before that it was asked for. Where the ranks depend on each other, one
-replica's restart is that of the whole job; kubectl tj says so.`,
+For the whole job the operator is asked, by the annotation trainingjob.dev/restart: it counts a restart of cause Requested, and does it as
+recovery.restart says, in place or with new pods. Of one replica the pod is deleted: a restart of cause Infrastructure and reason
+Deleted, and an Event on the job says before that it was asked for. Where the ranks depend on each other, that is a restart of the whole
+job too; kubectl tj says so.`,
 		Example: "  kubectl tj restart mnist\n  kubectl tj restart mnist worker-3 --reason 'its loader hangs'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := t.connect()
@@ -63,7 +65,8 @@ type restart struct {
 	job *v1alpha1.TrainingJob
 	// pods are those to delete.
 	pods []*state.Pod
-	// what says what is restarted: "the whole job".
+	// whole is whether the whole job is asked for; what says what is restarted: "the whole job".
+	whole  bool
 	what   string
 	reason string
 }
@@ -84,8 +87,8 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &restart{job: job, what: "the whole job"}
-	found := len(replica) == 0
+	r := &restart{job: job, whole: len(replica) == 0, what: "the whole job"}
+	found := r.whole
 	var names []string
 	for row := range s.Replicas() {
 		names = append(names, row.Slot.String())
@@ -128,8 +131,12 @@ func unknownReplica(job, name string, names []string) error {
 	return fmt.Errorf("%s has no replica %s: its replicas are %s to %s", job, name, names[0], names[len(names)-1])
 }
 
-// restart tells that the restart was asked for, then deletes the pods. One that was replaced meanwhile is left alone.
+// restart asks the operator for the restart of a whole job. Of a replica it tells that it was asked for, then deletes the pods: one that
+// was replaced meanwhile is left alone.
 func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
+	if r.whole {
+		return t.askForRestart(ctx, c, r)
+	}
 	if err := c.kube.Create(ctx, t.request(r)); err != nil {
 		fmt.Fprintln(t.ErrOut, "No Event tells of it:", explain(err, t.flags))
 	}
@@ -151,6 +158,30 @@ func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 	return nil
 }
 
+// askForRestart writes the annotation by which the operator is asked for a restart of the whole job.
+func (t *tool) askForRestart(ctx context.Context, c *connection, r *restart) error {
+	words := fmt.Sprintf("%s, %s with kubectl tj", t.now().UTC().Format(time.RFC3339Nano), who())
+	if r.reason != "" {
+		words += ": " + r.reason
+	}
+	err := patchJob(ctx, c, r.job, map[string]any{"metadata": map[string]any{
+		"uid": r.job.UID, "annotations": map[string]string{v1alpha1.AnnotationRestart: words},
+	}})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nobody is charged\n", r.job.Name, r.what)
+	return nil
+}
+
+// who returns the name of the user at this machine.
+func who() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "somebody"
+}
+
 // grace returns how many seconds a pod has to end in a restart: what the operator would give it.
 func grace(job *v1alpha1.TrainingJob, role v1alpha1.Role) int64 {
 	own := ptr.Deref(job.Spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
@@ -159,11 +190,7 @@ func grace(job *v1alpha1.TrainingJob, role v1alpha1.Role) int64 {
 
 // request returns the Event that says who asked for the restart, and why.
 func (t *tool) request(r *restart) *corev1.Event {
-	who := "somebody"
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		who = u.Username
-	}
-	message := fmt.Sprintf("%s asked with kubectl tj for a restart of %s.", who, r.what)
+	message := fmt.Sprintf("%s asked with kubectl tj for a restart of %s.", who(), r.what)
 	if r.reason != "" {
 		message += " Reason: " + r.reason
 	}

@@ -30,6 +30,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepTime(s, &next, v)
 		keepProgress(s, &next)
 		beginLives(s, &next, memory, v)
+		answerRequest(s, &next, v)
 		keepAccounts(&next, &v.Accounts)
 		setConditions(s, &next, v)
 		keepRunningTime(s, &next, v)
@@ -46,6 +47,14 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepRenewal(s, &next, v)
 	}
 	return next
+}
+
+// answerRequest takes over what a restart is asked for with once nothing is left to do about it: the whole job begins anew, or rests, or
+// was only just submitted.
+func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+	if isFirstRecord(s) || v.Ruling == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
+		next.Memory.RestartRequest = state.RequestOf(s.Job)
+	}
 }
 
 // countReady adds up over the roles how many replicas there should be and how many are ready.

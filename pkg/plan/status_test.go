@@ -371,3 +371,28 @@ func TestANameThatIsNotFreeYetStallsNoJob(t *testing.T) {
 		t.Errorf("steps %v, again at %v: want none, and 61 s", lines(p.Steps), wakeOf(p))
 	}
 }
+
+// A request counts once: the status keeps it when the whole job begins anew, when it rests, and when the job was submitted with it.
+func TestARequestForARestartIsAnsweredOnce(t *testing.T) {
+	asks := func(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
+		job.Annotations = map[string]string{"trainingjob.dev/restart": "now"}
+		return job
+	}
+	runs := []builder.SnapshotOption{builder.Now(20 * second), builder.Running("worker", 0), builder.Running("worker", 1)}
+	for name, c := range map[string]struct {
+		job     *v1alpha1.TrainingJob
+		seen    []builder.SnapshotOption
+		attempt int32
+		want    string
+	}{
+		"submitted with it":       {asks(builder.Job("j", builder.Workers(2))), nil, 0, "now"},
+		"the whole job restarts":  {asks(builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0))), runs, 1, "now"},
+		"the job is suspended":    {asks(builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Suspended())), runs, 0, "now"},
+		"a replica restarts, yet": {asks(builder.Job("j", builder.Workers(2), builder.StartedAt(0))), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, ""},
+	} {
+		got := plan.Make(builder.Snapshot(c.job, c.seen...)).Status
+		if got.Attempt != c.attempt || got.Memory.RestartRequest != c.want {
+			t.Errorf("%s: attempt %d, answered %q, want %d, %q", name, got.Attempt, got.Memory.RestartRequest, c.attempt, c.want)
+		}
+	}
+}

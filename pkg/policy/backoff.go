@@ -21,7 +21,11 @@ const (
 // backOff returns how many restarts in a row the incident makes, and the time, in whole seconds, before which the lives that it
 // begins may not begin: now for the first one.
 func backOff(s *state.Snapshot, i *Incident) (inRow int32, next time.Time) {
-	inRow = restartsInRow(s, i) + 1
+	inRow = restartsInRow(s, i)
+	if i.Cause == v1alpha1.CauseRequested {
+		return inRow, s.Now.Truncate(time.Second)
+	}
+	inRow++
 	next = s.Now.Add(waitBefore(&s.Job.Spec.Recovery, inRow))
 	whole := next.Truncate(time.Second)
 	if inRow > 1 && whole.Before(next) {

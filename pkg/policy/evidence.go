@@ -68,7 +68,7 @@ func fatalEvidence(s *state.Snapshot) *Incident {
 // evidence returns what the pods that the incident ended say of its true cause, as far as it was not known; nil for
 // nothing. A loss beats an earlier exit.
 func evidence(s *state.Snapshot, i *v1alpha1.Incident) *Incident {
-	if i.Explained && !i.Charged || isLoss(i.Cause) || i.Role == v1alpha1.Evaluator {
+	if i.Explained && !i.Charged || isLoss(i.Cause) || i.Cause == v1alpha1.CauseRequested || i.Role == v1alpha1.Evaluator {
 		return nil
 	}
 	var best *Incident

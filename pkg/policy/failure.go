@@ -108,6 +108,9 @@ func clip(message string) string {
 // describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". What the program said of
 // itself is not in it: see withItsWords.
 func describe(f *v1alpha1.Failure) string {
+	if f.Cause == v1alpha1.CauseRequested {
+		return fmt.Sprintf("A restart was asked for (%s)", quote(f.Message))
+	}
 	text := slotOf(f).String()
 	if f.Node != "" {
 		text += " on " + f.Node

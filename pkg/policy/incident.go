@@ -66,6 +66,8 @@ func restartReason(f *v1alpha1.Failure) string {
 		return v1alpha1.ReasonOutOfMemory
 	case v1alpha1.CauseHang:
 		return v1alpha1.ReasonHang
+	case v1alpha1.CauseRequested:
+		return v1alpha1.ReasonRestartRequested
 	case v1alpha1.CauseStartup:
 		return v1alpha1.ReasonStartupFailed
 	default:

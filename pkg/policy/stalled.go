@@ -71,9 +71,10 @@ func restartsWithoutProgress(s *state.Snapshot) int32 {
 }
 
 // countsAsStuck reports whether a restart after the failure is one more without progress, unless a newer step comes. A
-// preemption says nothing about the training, nor does an evaluator, nor a job that reports no steps.
+// preemption or a request says nothing about the training, nor does an evaluator, nor a job that reports no steps.
 func countsAsStuck(s *state.Snapshot, f *v1alpha1.Failure) bool {
-	return s.Job.Spec.Progress != nil && s.HighestStep() > 0 && f.Cause != v1alpha1.CausePreempted && f.Role != v1alpha1.Evaluator
+	saysNothing := f.Cause == v1alpha1.CausePreempted || f.Cause == v1alpha1.CauseRequested || f.Role == v1alpha1.Evaluator
+	return s.Job.Spec.Progress != nil && s.HighestStep() > 0 && !saysNothing
 }
 
 // isStuck reports whether the job has been restarted too often without progress to be restarted after this failure too.

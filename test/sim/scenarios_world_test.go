@@ -168,6 +168,28 @@ var worlds = []scenario{
 		r.goOnInPlace("j-worker-0-a2r0", "j-worker-1-a1r0", "j-worker-2")
 		r.succeed("worker-0")
 	}},
+	{name: "asked_for", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(2, 2, 0), play: func(r *run) {
+		r.running()
+		r.AskForRestart()
+		r.restarted(1)
+		r.running()
+		r.Suspend(true)
+		r.suspended()
+		r.AskForRestart() // nothing is left to restart
+		r.Suspend(false)
+		r.running()
+		r.AskForRestart()
+		r.restarted(2)
+		r.succeed("worker-0")
+	}},
+	{name: "asked_for_in_place", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 0), play: func(r *run) {
+		r.running()
+		r.AskForRestart()
+		r.restarted(1)
+		r.running()
+		r.goOnInPlace("j-worker-0", "j-worker-1", "j-worker-2")
+		r.succeed("worker-0")
+	}},
 	{name: "in_place_where_kubelets_break", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 1),
 		every: 2, before: func(r *run) { r.Fragile["node-2"] = true }, play: func(r *run) {
 			r.running()

@@ -292,6 +292,8 @@ func (s *storm) meddle(r *run) {
 		}
 	case 22, 23, 24, 25, 26, 27:
 		r.RenewLease(int64(s.rng.IntN(5)))
+	case 42, 43:
+		r.AskForRestart()
 	default:
 		s.trouble(r)
 	}

@@ -69,6 +69,8 @@ const (
 	ReasonOutOfMemory = "OutOfMemory"
 	// ReasonHang: the job stopped reporting progress.
 	ReasonHang = "Hang"
+	// ReasonRestartRequested: somebody asked for a restart of the whole job.
+	ReasonRestartRequested = "RestartRequested"
 	// ReasonStartupFailed: a replica's container could not be started.
 	ReasonStartupFailed = "StartupFailed"
 	// ReasonStartupDeadline: not all replicas ran within startupDeadlineSeconds.

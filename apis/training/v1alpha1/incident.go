@@ -69,6 +69,8 @@ const (
 	CauseInfrastructure Cause = "Infrastructure"
 	// CausePreempted is a pod that made way for one of higher priority; not charged.
 	CausePreempted Cause = "Preempted"
+	// CauseRequested is a restart that somebody asked for (annotation trainingjob.dev/restart); not charged.
+	CauseRequested Cause = "Requested"
 	// CauseOOM is a container that ran out of memory; charged to maxOOMRestarts.
 	CauseOOM Cause = "OOM"
 	// CauseRetryable is an exit that the restart policy restarts; charged to maxRestarts.

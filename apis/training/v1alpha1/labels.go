@@ -28,6 +28,10 @@ const LabelQueue = "kueue.x-k8s.io/queue-name"
 // AnnotationQueueMessage is set on a TrainingJob by the Kueue adapter: why the queue keeps it waiting, in the queue's own words.
 const AnnotationQueueMessage = Group + "/queue-message"
 
+// AnnotationRestart is set by users on a TrainingJob: each text that is not the one before asks for a restart of the whole job and is told
+// as its reason; its first 256 bytes count. A time at its beginning makes it another.
+const AnnotationRestart = Group + "/restart"
+
 // AnnotationAvoidedNodes is on pods: the nodes that their required node affinity excludes, with commas between them.
 const AnnotationAvoidedNodes = Group + "/avoided-nodes"
 

@@ -8,6 +8,9 @@ type Memory struct {
 	// shape is a hash of what only a suspended job may change, as the present pods have it.
 	// +optional
 	Shape string `json:"shape,omitempty"`
+	// restartRequest is what the annotation trainingjob.dev/restart said when it was last answered.
+	// +optional
+	RestartRequest string `json:"restartRequest,omitempty"`
 	// groupAttempt is the attempt whose pod group the pods are of, if they were restarted in place since; else it is the present one's.
 	// +optional
 	GroupAttempt *int32 `json:"groupAttempt,omitempty"`

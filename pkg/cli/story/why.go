@@ -118,6 +118,7 @@ var broke = map[v1alpha1.Cause]string{
 	v1alpha1.CauseFatal:          "failed for good",
 	v1alpha1.CauseHang:           "stopped making progress",
 	v1alpha1.CauseStartup:        "did not start",
+	v1alpha1.CauseRequested:      "was asked to restart",
 }
 
 // SlotOf returns the slot of the replica that broke.

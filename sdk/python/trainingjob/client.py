@@ -154,14 +154,18 @@ class Client:
         self._api.patch(self.namespace, name, {"spec": {"suspend": False}})
 
     def restart(self, name: str, replica: str | None = None, reason: str | None = None) -> int:
-        """Restarts the job, or one replica such as worker-3, and returns how many pods were deleted for it; nobody is charged.
+        """Restarts the job, or one replica such as worker-3, and returns of how many pods that was asked; nobody is charged.
 
-        Where the ranks depend on each other, one replica's restart is that of the whole job. An Event says who asked for it.
+        The whole job restarts as recovery.restart says, in place or with new pods. The pod of one replica is deleted; where the ranks
+        depend on each other, that is a restart of the whole job too. Who asked is in the incident, or in an Event.
         """
         job = self.get(name)
         chosen = restart.chosen(job, self._pods(job), replica)
+        if replica is None:
+            self._api.patch(self.namespace, name, restart.request(reason))
+            return len(chosen)
         try:
-            self._api.tell(self.namespace, restart.event(job, replica or "the whole job", reason))
+            self._api.tell(self.namespace, restart.event(job, replica, reason))
         except ApiError as error:
             _log.warning("No Event tells of the restart: %s", error)
         return sum(self._api.delete_pod(self.namespace, pod["metadata"]["name"], pods.uid(pod), restart.grace(job, pod))

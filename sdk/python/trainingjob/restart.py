@@ -1,4 +1,4 @@
-"""Restarts that a person asks for: their pods are deleted, and the operator starts their replicas anew, charged to nobody."""
+"""Restarts that a person asks for, charged to nobody: of the whole job the operator is asked, of one replica the pod is deleted."""
 
 from __future__ import annotations
 
@@ -52,6 +52,13 @@ def event(job: TrainingJob, what: str, reason: str | None) -> Dict[str, Any]:
         "message": f"{_user()} asked with the Python SDK for a restart of {what}." + (f" Reason: {reason}" if reason else ""),
         "firstTimestamp": now, "lastTimestamp": now, "count": 1,
     }
+
+
+def request(reason: str | None) -> Dict[str, Any]:
+    """Returns the patch of a job that asks the operator for a restart of the whole of it."""
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    words = f"{now}, {_user()} with the Python SDK" + (f": {reason}" if reason else "")
+    return {"metadata": {"annotations": {f"{pods.LABEL}restart": words}}}
 
 
 def _user() -> str:

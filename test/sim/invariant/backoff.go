@@ -117,6 +117,9 @@ func (c *Checker) checkWholeBackOff(h *history, before, after *v1alpha1.Training
 		n = 1
 	}
 	promised := row{n, i.RestartTime.Add(promisedWait(after, n))}
+	if i.Cause == v1alpha1.CauseRequested { // it begins at once, and says nothing of those before and after it
+		promised = row{n - 1, i.RestartTime.Time}
+	}
 	said := row{restarts: int(after.Status.ConsecutiveRestarts)}
 	if next := after.Status.NextStartTime; next != nil {
 		said.until = next.Time

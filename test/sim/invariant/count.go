@@ -45,10 +45,25 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		c.checkTimeRanOut(before, i)
 		return
 	}
+	if i.Cause == v1alpha1.CauseRequested {
+		c.checkRequested(h, before, i)
+		return
+	}
 	c.checkCause(h, before, where, &i.Failure)
 	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && i.Role != v1alpha1.Evaluator; i.Charged != want {
 		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
 	}
+}
+
+// checkRequested asks whether a user has asked for the restart, for which no other was made: of nobody's pod, of the whole job, for free.
+func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
+	switch {
+	case i.Message == "" || i.Message != before.Annotations[v1alpha1.AnnotationRestart] || h.answered[i.Message]:
+		c.violate("8 exactly once: a restart is answered, %q, and %q is asked for (answered: %v)", i.Message, before.Annotations[v1alpha1.AnnotationRestart], h.answered)
+	case i.Charged || i.Scope != v1alpha1.ScopeJob || i.Pod != "" || i.Node != "":
+		c.violate("8 exactly once: a restart that was asked for is told as %+v", i)
+	}
+	h.answered[i.Message] = true
 }
 
 // checkCause asks whether the life broke of the cause.
@@ -152,7 +167,8 @@ func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool
 // checkScope: as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
 // node turned away is restarted alone, as long as anybody can know that.
 func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	if len(job.Spec.Recovery.Rules) > 0 || i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang {
+	isJobs := i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang || i.Cause == v1alpha1.CauseRequested
+	if len(job.Spec.Recovery.Rules) > 0 || isJobs {
 		return
 	}
 	slot := state.Slot{Role: i.Role, Index: int(i.Index)}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -31,6 +32,20 @@ func (w *World) EditSpec(change func(*v1alpha1.TrainingJobSpec)) {
 	change(&edited.Spec)
 	w.say("user: suspend %t, workers %d", edited.Spec.IsSuspended(), edited.Spec.Replicas(v1alpha1.Worker))
 	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Jobs, Key: w.Key, Object: edited})
+}
+
+// AskForRestart asks for a restart of the whole job, if there is one.
+func (w *World) AskForRestart() {
+	job := w.Job()
+	if job == nil || job.DeletionTimestamp != nil {
+		return
+	}
+	w.requests++
+	words := fmt.Sprintf("request %d", w.requests)
+	asking := job.DeepCopy()
+	asking.Annotations = map[string]string{v1alpha1.AnnotationRestart: words}
+	w.say("user: asks for a restart, %s", words)
+	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Jobs, Key: w.Key, Object: asking})
 }
 
 // Suspend sets spec.suspend.

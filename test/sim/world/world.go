@@ -56,8 +56,10 @@ type World struct {
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 
-	bound  int
-	downAt map[string]time.Time
+	bound int
+	// requests is how many restarts were asked for.
+	requests int
+	downAt   map[string]time.Time
 	// endedAt is when the processes of pods ended, by the world's own clock.
 	endedAt map[types.UID]time.Time
 	// images are the names of the images that the containers of pods were started with, and processes counts the containers started.

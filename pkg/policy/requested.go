@@ -1,0 +1,29 @@
+package policy
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// requested rules because somebody asks for a restart of the whole job. What is broken comes first: the restart that it brings may be
+// what was asked for, and nobody's failure is hidden behind a request. It costs no budget, waits for no back-off and says nothing of
+// the training, and no rule of recovery.rules is asked about it.
+func requested(s *state.Snapshot) (*Verdict, time.Time) {
+	words := s.RestartRequest()
+	if words == "" || len(failures(s)) > 0 {
+		return nil, time.Time{}
+	}
+	leader := state.Leader(&s.Job.Spec)
+	verdict := restart(s, []Incident{{Incident: v1alpha1.Incident{
+		Failure: v1alpha1.Failure{
+			Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt,
+			Cause: v1alpha1.CauseRequested, Reason: v1alpha1.ReasonRestartRequested, Message: words, Time: metav1.NewTime(s.Now),
+		},
+		Scope: v1alpha1.ScopeJob, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second)),
+	}}})
+	return &verdict, time.Time{}
+}

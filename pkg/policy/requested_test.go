@@ -1,0 +1,60 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// asked is a job of which a restart is asked for, answered what was asked for and answered before.
+func asked(words, answered string, options ...builder.JobOption) *v1alpha1.TrainingJob {
+	job := builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2), builder.StartedAt(0), builder.Attempt(3),
+		builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+			s.Memory.RestartRequest, s.ConsecutiveRestarts, s.NextStartTime = answered, 3, builder.TimePtr(0)
+		})}, options...)...)
+	job.Annotations = map[string]string{"trainingjob.dev/restart": words}
+	return job
+}
+
+func TestARestartThatIsAskedFor(t *testing.T) {
+	run := []builder.SnapshotOption{builder.Now(20 * second), builder.Running("worker", 0), builder.Running("worker", 1)}
+	catchAll := builder.Recovery(func(r *v1alpha1.Recovery) {
+		r.Rules = []v1alpha1.RecoveryRule{{Action: v1alpha1.ActionFailJob}}
+	})
+	long := strings.Repeat("世", 200)
+	for name, c := range map[string]struct {
+		job     *v1alpha1.TrainingJob
+		pods    []builder.SnapshotOption
+		ruling  policy.Ruling
+		cause   v1alpha1.Cause
+		message string
+	}{
+		"for the first time": {asked("its loader hangs", ""), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (its loader hangs): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"once more":          {asked("2", "1"), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (2): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"and was answered":   {asked("1", "1"), run, policy.Continue, "", ""},
+		"and is no more":     {asked("", "1"), run, policy.Continue, "", ""},
+		"whatever the rules": {asked("1", "", catchAll), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (1): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"while one is broken": {asked("1", ""), []builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))},
+			policy.Restart, v1alpha1.CauseOOM, ""},
+		"of a suspended job": {asked("1", "", builder.Suspended()), run, policy.Suspend, "", ""},
+		"at great length":    {asked(long, ""), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (" + long[:255] + "): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"with marks that turn the line": {asked("a\u202eb\x1b[31m", ""), run, policy.Restart, v1alpha1.CauseRequested,
+			"A restart was asked for (a b [31m): the whole job restarts as attempt 4, 1 more follow, not charged."},
+	} {
+		s := builder.Snapshot(c.job, c.pods...)
+		v := policy.Judge(s)
+		if v.Ruling != c.ruling || c.cause != "" && (v.Failure == nil || v.Failure.Cause != c.cause) || c.message != "" && v.Message != c.message {
+			t.Errorf("%s: ruling %d (%s), failure %+v, want %d for cause %q (%s)", name, v.Ruling, v.Message, v.Failure, c.ruling, c.cause, c.message)
+		}
+		if c.cause != v1alpha1.CauseRequested || len(v.Restarts) != 1 {
+			continue
+		}
+		i := v.Restarts[0]
+		if i.Charged || i.Scope != v1alpha1.ScopeJob || !i.NextStart.Equal(s.Now) || i.InRow != 3 || i.Pod+i.Node != "" {
+			t.Errorf("%s: the incident %+v: want the whole job, at once, for free, and nobody's pod", name, i)
+		}
+	}
+}
