@@ -26,7 +26,7 @@ var _ = Describe("A restart that is asked for", func() {
 		j.asksForRestart("its loader hangs")
 		v := j.runs(1, 1)
 		allReplaced(before, v)
-		notCharged(v)
+		v.is("no restart is charged", v.job.Status.ChargedRestarts == 0)
 		i := incident(v, v1alpha1.CauseRequested, v1alpha1.ReasonRestartRequested)
 		v.is("it says why", i.Message == "its loader hangs" && i.Pod == "")
 		j.tells(v1alpha1.EventRestarting, "A restart was asked for (its loader hangs)")
