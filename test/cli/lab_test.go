@@ -80,23 +80,26 @@ func podOf(t *testing.T, job, rank string) string {
 		"--field-selector=status.phase=Running", "-o", "jsonpath={.items[0].metadata.name}")
 }
 
-// submit creates a job of the stand-in program until the test ends; recovery is what its section recovery says besides, scope the
-// restart scope of its roles.
-func submit(t *testing.T, name, framework, roles, scope, recovery string) {
+// trained is how a job of the stand-in program is: its framework, "Role=n ...", the restart scope of these, and what its section recovery
+// says besides.
+type trained struct{ framework, roles, scope, recovery string }
+
+// submit creates the job until the test ends.
+func submit(t *testing.T, name string, as trained) {
 	t.Helper()
 	manifest := `apiVersion: trainingjob.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: ` + name + `}
 spec:
-  framework: ` + framework + `
-  recovery: {maxRestarts: 100, backoffSeconds: 1, maxBackoffSeconds: 1` + recovery + `}
+  framework: ` + as.framework + `
+  recovery: {maxRestarts: 100, backoffSeconds: 1, maxBackoffSeconds: 1` + as.recovery + `}
   replicaSpecs:
 `
-	for _, role := range strings.Fields(roles) {
+	for _, role := range strings.Fields(as.roles) {
 		kind, replicas, _ := strings.Cut(role, "=")
 		manifest += "    " + kind + `:
       replicas: ` + replicas + `
-      restartScope: ` + scope + `
+      restartScope: ` + as.scope + `
       template:
         spec:
           nodeSelector: {` + testbed.RealNode + `: "true"}

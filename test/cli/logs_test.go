@@ -60,17 +60,17 @@ func account(t *testing.T, text string, lives ...string) (lines int, last map[st
 func TestFollowThroughRestarts(t *testing.T) {
 	const anew, inPlace = "", `, restart: InPlace, avoidNodesSeconds: 0`
 	for name, c := range map[string]struct {
-		framework, roles, recovery string
-		cutEvery                   time.Duration
+		trained
+		cutEvery time.Duration
 	}{
-		"undisturbed":                          {"PyTorch", "Master=1 Worker=3", anew, 0},
-		"with connections that break":          {"PyTorch", "Master=1 Worker=3", anew, 1500 * time.Millisecond},
-		"in place":                             {"Custom", "Worker=4", inPlace, 0},
-		"in place with connections that break": {"Custom", "Worker=4", inPlace, 1500 * time.Millisecond},
+		"undisturbed":                          {trained{"PyTorch", "Master=1 Worker=3", "Job", anew}, 0},
+		"with connections that break":          {trained{"PyTorch", "Master=1 Worker=3", "Job", anew}, 1500 * time.Millisecond},
+		"in place":                             {trained{"Custom", "Worker=4", "Job", inPlace}, 0},
+		"in place with connections that break": {trained{"Custom", "Worker=4", "Job", inPlace}, 1500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job, cutEvery := "follow", c.cutEvery
-			submit(t, job, c.framework, c.roles, "Job", c.recovery)
+			submit(t, job, c.trained)
 			p, flags := newProxy(t)
 			follow := tj(t, append([]string{"logs", job, "--follow"}, flags...)...)
 			done := make(chan struct{})
@@ -130,7 +130,7 @@ func TestFollowThroughRestarts(t *testing.T) {
 // A replica that is replaced alone goes on under its rank, and the others' logs go on meanwhile.
 func TestFollowThroughAReplacement(t *testing.T) {
 	job := "replaced"
-	submit(t, job, "Custom", "Worker=2", "Replica", "")
+	submit(t, job, trained{"Custom", "Worker=2", "Replica", ""})
 	follow := tj(t, "logs", job, "--follow")
 	becomes(t, job, "{.status.ready}", "2/2")
 	time.Sleep(2 * time.Second)

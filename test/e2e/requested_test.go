@@ -46,7 +46,7 @@ var _ = Describe("A restart that is asked for", func() {
 			v.is("the pods are the same", isSame(before.uids(), v))
 			for i := range v.pods {
 				Expect(v.pods[i].Status.ContainerStatuses[0].RestartCount).To(Equal(n+1), v.pods[i].Name)
-				Expect(v.pods[i].Labels).To(HaveKeyWithValue(v1alpha1.LabelAttempt, string('1'+rune(n))))
+				Expect(v.pods[i].Labels).To(HaveKeyWithValue(v1alpha1.LabelAttempt, []string{"1", "2", "3"}[n]))
 			}
 		}
 		ports := func(pods []corev1.Pod) []string {

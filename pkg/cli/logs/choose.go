@@ -155,27 +155,34 @@ func (c *chooser) sources(job *v1alpha1.TrainingJob, pods []corev1.Pod, follow b
 		if !isReplica || !metav1.IsControlledBy(&pods[i], job) {
 			continue
 		}
-		rank := state.Rank(&job.Spec, slot)
-		if c.ranks != nil && !c.ranks[rank] || c.roles != nil && !c.roles[slot.Role] {
-			continue
-		}
 		present := state.Life{Attempt: int(job.Status.Attempt)}
 		if m := memory[slot.Role]; m != nil {
 			present.Replacement = m.Replacements[slot.Index]
 		}
-		wants := func(life state.Life) bool { return c.wants(life, present, follow) }
-		s := Source{Pod: &pods[i], Slot: slot, Life: lives.Next, Rank: rank, Wants: wants}
-		again := hasRestarted(&pods[i])
-		switch {
-		case wants(lives.Runs) || follow && wants(lives.Next):
-			found = append(found, s)
-		case again && (wants(lives.Before) || c.previous && lives.Before == present):
-			s.Before, s.Wants = true, func(life state.Life) bool { return life == lives.Before }
+		s := Source{Pod: &pods[i], Slot: slot, Life: lives.Next, Rank: state.Rank(&job.Spec, slot)}
+		if c.wantsReplica(&s) && c.chooseLives(&s, lives, present, follow) {
 			found = append(found, s)
 		}
 	}
 	slices.SortFunc(found, func(a, b Source) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), a.Life.Compare(b.Life)) })
 	return found, nil
+}
+
+func (c *chooser) wantsReplica(s *Source) bool {
+	return (c.ranks == nil || c.ranks[s.Rank]) && (c.roles == nil || c.roles[s.Slot.Role])
+}
+
+// chooseLives says which of the lives of a source are read, of a slot whose present life is given; it returns false if none is.
+func (c *chooser) chooseLives(s *Source, lives state.Lives, present state.Life, follow bool) bool {
+	s.Wants = func(life state.Life) bool { return c.wants(life, present, follow) }
+	if s.Wants(lives.Runs) || follow && s.Wants(lives.Next) {
+		return true
+	}
+	if !hasRestarted(s.Pod) || !s.Wants(lives.Before) && !(c.previous && lives.Before == present) {
+		return false
+	}
+	s.Before, s.Wants = true, func(life state.Life) bool { return life == lives.Before }
+	return true
 }
 
 // wants reports whether a life is chosen, of a slot whose present life is given.
