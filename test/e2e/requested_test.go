@@ -14,7 +14,9 @@ import (
 // asksForRestart does what kubectl annotate --overwrite does.
 func (j *submitted) asksForRestart(words string) {
 	GinkgoHelper()
-	j.change(func(job *v1alpha1.TrainingJob) { job.Annotations = map[string]string{v1alpha1.AnnotationRestart: words} })
+	j.change(func(job *v1alpha1.TrainingJob) {
+		job.Annotations = map[string]string{v1alpha1.AnnotationRestart: words}
+	})
 }
 
 var _ = Describe("A restart that is asked for", func() {

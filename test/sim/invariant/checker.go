@@ -52,9 +52,9 @@ type history struct {
 	ports          map[int]string
 	// answered are the restarts that users asked for and that were made.
 	answered map[string]bool
-	groups         groups
-	backOffs       backOffs
-	ranks          map[string]state.Slot
+	groups   groups
+	backOffs backOffs
+	ranks    map[string]state.Slot
 }
 
 // New returns a checker that watches the world.
