@@ -178,11 +178,9 @@ func (c *chooser) chooseLives(s *Source, lives state.Lives, present state.Life, 
 	if s.Wants(lives.Runs) || follow && s.Wants(lives.Next) {
 		return true
 	}
-	if !hasRestarted(s.Pod) || !s.Wants(lives.Before) && !(c.previous && lives.Before == present) {
-		return false
-	}
-	s.Before, s.Wants = true, func(life state.Life) bool { return life == lives.Before }
-	return true
+	s.Before = hasRestarted(s.Pod) && (s.Wants(lives.Before) || c.previous && lives.Before == present)
+	s.Wants = func(life state.Life) bool { return life == lives.Before }
+	return s.Before
 }
 
 // wants reports whether a life is chosen, of a slot whose present life is given.
