@@ -57,7 +57,46 @@ func starts(ctx context.Context, pod *corev1.Pod) []string {
 	return attempts
 }
 
+// hasStartedOnce holds that each rank runs the attempt in its pod, in another container than before, which was started once and told that
+// attempt; but for the rank that broke, which has another pod. It is -1 if none did.
+func (j *job) hasStartedOnce(ctx context.Context, before []process, number int32, broken int) {
+	GinkgoHelper()
+	for rank, now := range j.processes(ctx, len(before)) {
+		was := before[rank]
+		if rank == broken {
+			Expect(now.pod).NotTo(Equal(was.pod), "rank %d has another pod", rank)
+			continue
+		}
+		Expect(now.pod).To(Equal(was.pod), "rank %d has the same pod", rank)
+		Expect(now.container).NotTo(Equal(was.container), "rank %d runs in another container", rank)
+		Expect(now.restarts).To(Equal(was.restarts+1), "rank %d was started once", rank)
+		attempts := []string{attempt(number - 1), attempt(number)}
+		Eventually(func() []string { return starts(ctx, j.pod(ctx, rank)) }).Should(Equal(attempts), "what rank %d was told", rank)
+	}
+}
+
+// asksForRestart does what kubectl annotate does.
+func (j *job) asksForRestart(ctx context.Context, words string) {
+	GinkgoHelper()
+	kubectl(ctx, "annotate", "tj", j.name, "--overwrite", v1alpha1.AnnotationRestart+"="+words)
+}
+
 var _ = Describe("A restart in place", func() {
+	It("starts all ranks once, each in its pod, when somebody asks for it", func(ctx SpecContext) {
+		const ranks = 8
+		train := submit(ctx, apart(ranks))
+		train.runs(ctx, 0)
+		var times []time.Duration
+		for round := range int32(*rounds) {
+			before := train.processes(ctx, ranks)
+			train.asksForRestart(ctx, "round "+attempt(round+1))
+			times = append(times, train.runs(ctx, round+1))
+			train.hasStartedOnce(ctx, before, round+1, -1)
+		}
+		Expect(train.seen.Status.ChargedRestarts).To(BeZero())
+		AddReportEntry(CurrentSpecReport().LeafNodeText, spread(times))
+	})
+
 	DescribeTable("starts every rank once, those that are well in their pods, and creates the broken one anew", func(ctx SpecContext, broken int, changes ...builder.JobOption) {
 		const ranks = 4
 		train := submit(ctx, apart(ranks), changes...)
@@ -67,18 +106,7 @@ var _ = Describe("A restart in place", func() {
 			before := train.processes(ctx, ranks)
 			kill(ctx, train.pod(ctx, broken))
 			times = append(times, train.runs(ctx, round+1))
-			for rank, now := range train.processes(ctx, ranks) {
-				was := before[rank]
-				if rank == broken {
-					Expect(now.pod).NotTo(Equal(was.pod), "rank %d has another pod", rank)
-					continue
-				}
-				Expect(now.pod).To(Equal(was.pod), "rank %d has the same pod", rank)
-				Expect(now.container).NotTo(Equal(was.container), "rank %d runs in another container", rank)
-				Expect(now.restarts).To(Equal(was.restarts+1), "rank %d was started once", rank)
-				attempts := []string{attempt(round), attempt(round + 1)}
-				Eventually(func() []string { return starts(ctx, train.pod(ctx, rank)) }).Should(Equal(attempts), "what rank %d was told", rank)
-			}
+			train.hasStartedOnce(ctx, before, round+1, broken)
 			Expect(train.seen.Status.LastFailure.ExitCode).To(HaveValue(Equal(int32(137))))
 			Expect(train.seen.Status.Restarts).To(Equal(round + 1))
 		}
