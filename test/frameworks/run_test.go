@@ -186,7 +186,9 @@ func (r *run) ends() {
 // names expects the status to say what happened, to whom, and what was restarted.
 func (r *run) names(f fault) {
 	GinkgoHelper()
-	incidents := r.job().Status.Incidents
+	incidents := slices.DeleteFunc(r.job().Status.Incidents, func(i v1alpha1.Incident) bool {
+		return i.Explained && !i.Charged // a rank ended because of what is named behind it, and showed first
+	})
 	Expect(incidents).NotTo(BeEmpty())
 	first := incidents[len(incidents)-1]
 	told := fmt.Sprintf("%s %s of %s-%d on %s, scope %s", first.Cause, first.Reason, first.Role, first.Index, first.Node, first.Scope)
