@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // maxReason is the longest reason that a status holds, in bytes.
@@ -28,25 +26,6 @@ func trouble(reason, message string, at time.Time) Trouble {
 	}
 	return Trouble{Reason: reason, Message: message, Time: at}
 }
-
-// RestartRequest returns what a restart of the whole job is asked for with, if that is not the request that was answered last, nor one
-// that the job was submitted with; else it is empty.
-func (s *Snapshot) RestartRequest() string {
-	words := RequestOf(s.Job)
-	if words == s.Job.Status.Memory.RestartRequest || !s.Is(v1alpha1.ConditionCreated) {
-		return ""
-	}
-	return words
-}
-
-// RequestOf returns what the job's annotation asks for a restart with, as a status can hold it.
-func RequestOf(job *v1alpha1.TrainingJob) string {
-	words := printable(job.Annotations[v1alpha1.AnnotationRestart])
-	return strings.ToValidUTF8(words[:min(len(words), maxRequest)], "")
-}
-
-// maxRequest is how much of a request counts, in bytes.
-const maxRequest = 256
 
 // printable returns the text with blanks for its control characters and for those that turn the direction of writing, which make a line
 // read otherwise than it is; and with none at its ends.
