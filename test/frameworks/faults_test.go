@@ -61,7 +61,8 @@ var faults = []fault{
 	},
 	{
 		name: "the process hangs", label: "hang", cause: v1alpha1.CauseHang, reason: "ProgressStalled", stalls: true,
-		prepare: func(r *run) { r.reportProgress(15) },
+		// longer than a program takes to start on a busy machine
+		prepare: func(r *run) { r.reportProgress(45) },
 		do:      func(r *run) { r.stopTraining() },
 	},
 }
