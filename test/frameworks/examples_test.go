@@ -25,6 +25,8 @@ type example struct {
 	victim victim
 	// launched: a container's main process is not the training, but starts it.
 	launched bool
+	// noticesHangs: its ranks end by themselves soon after one of them hangs.
+	noticesHangs bool
 	// server, if there is one, holds parameters.
 	server *victim
 }
@@ -49,7 +51,7 @@ var (
 		{name: "hello-ps", goodLoss: 0.02, victim: loneWorker, server: &server0},
 		{name: "pytorch-ddp", goodLoss: 0.02, victim: worker1},
 		{name: "tensorflow-ps", goodLoss: 0.02, victim: loneWorker, server: &server0},
-		{name: "tensorflow-multiworker", goodLoss: 0.02, victim: worker1},
+		{name: "tensorflow-multiworker", goodLoss: 0.02, victim: worker1, noticesHangs: true},
 		{name: "jax", goodLoss: 0.02, victim: worker1},
 		{name: "pytorch-elastic", goodLoss: 0.02, victim: loneWorker, launched: true},
 		{name: "mpi", goodLoss: 0.02, victim: worker1, launched: true},

@@ -187,11 +187,15 @@ func (r *run) ends() {
 func (r *run) names(f fault) {
 	GinkgoHelper()
 	incidents := slices.DeleteFunc(r.job().Status.Incidents, func(i v1alpha1.Incident) bool {
-		return i.Explained && !i.Charged // a rank ended because of what is named behind it, and showed first
+		return i.Explained && i.Cause == v1alpha1.CauseRetryable // a rank ended because of what is named in another, and showed first
 	})
 	Expect(incidents).NotTo(BeEmpty())
 	first := incidents[len(incidents)-1]
 	told := fmt.Sprintf("%s %s of %s-%d on %s, scope %s", first.Cause, first.Reason, first.Role, first.Index, first.Node, first.Scope)
+	if f.stalls && r.example.noticesHangs {
+		Expect(first.Cause).To(Equal(v1alpha1.CauseRetryable), told)
+		return
+	}
 	Expect(first.Cause).To(Equal(f.cause), told)
 	Expect(first.Reason).To(Equal(f.reason), told)
 	switch {
