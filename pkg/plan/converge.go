@@ -128,7 +128,7 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 			steps = append(steps, FencePod{Name: p.Name, UID: p.UID})
 		}
 		if p.Deleted.IsZero() {
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: versionOf(p, why), Why: why, Grace: graceOf(s, p, why)})
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: versionOf(s, p, why), Why: why, Grace: graceOf(s, p, why)})
 			continue
 		}
 		due := forceTime(s, p)
@@ -142,9 +142,9 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 }
 
 // versionOf returns the resourceVersion at which a pod is to be ended; empty for any. In a restart, the last word of a pod that runs
-// may tell what began it.
-func versionOf(p *state.Pod, why string) string {
-	if why == WhyPastLife && p.HasStarted() && p.CanRun() {
+// may tell what began it; and one that could go on in place may have been told to, by whoever saw it run sooner.
+func versionOf(s *state.Snapshot, p *state.Pod, why string) string {
+	if why == WhyPastLife && p.CanRun() && (p.HasStarted() || s.Job.Spec.Recovery.Restart == v1alpha1.RestartInPlace) {
 		return p.Version
 	}
 	return ""

@@ -89,3 +89,20 @@ func TestTheStepOfARestartInPlace(t *testing.T) {
 		t.Errorf("told %s; %s runs %s", step.Told, step.Container, step.Image)
 	}
 }
+
+// A pod that seems to wait may run by now, and may have been told to go on in place: it is deleted as it was read, or not at all.
+func TestAPodThatCouldGoOnInPlaceIsDeletedAsItWasRead(t *testing.T) {
+	waits := builder.Pending("worker", 2, builder.Life(0, 0), builder.Edit(func(pod *corev1.Pod) { pod.ResourceVersion = "7" }))
+	for name, c := range map[string]struct {
+		job  *v1alpha1.TrainingJob
+		want string
+	}{
+		"in place": {inAttempt1(), "7"},
+		"anew":     {inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartRecreate })), ""},
+	} {
+		steps := plan.Make(builder.Snapshot(c.job, waits, builder.Now(20*second))).Steps
+		if d, is := steps[0].(plan.DeletePod); len(steps) != 1 || !is || d.Version != c.want {
+			t.Errorf("%s: steps %+v, want one deletion at version %q", name, steps, c.want)
+		}
+	}
+}

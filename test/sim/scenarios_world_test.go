@@ -176,6 +176,9 @@ var worlds = []scenario{
 		r.Suspend(true)
 		r.suspended()
 		r.AskForRestart() // nothing is left to restart
+		r.until("that is answered", func() bool {
+			return r.Job().Status.Memory.RestartRequest == r.Job().Annotations[v1alpha1.AnnotationRestart]
+		})
 		r.Suspend(false)
 		r.running()
 		r.AskForRestart()
