@@ -36,12 +36,21 @@ class Live(unittest.TestCase):
         """Waits until a condition of the job is True."""
         return self.client.wait(name, WAIT, until=kind)
 
+    def told(self, name, reason):
+        """Returns the messages of the Events of that reason once there is one: an Event is written after what it tells of."""
+        for _ in range(WAIT):
+            messages = [event["message"] for event in self.client.events(name) if event["reason"] == reason]
+            if messages:
+                break
+            time.sleep(1)
+        return messages
+
     def test_success(self):
         name, phases = self.submit("good", lab={"run_for": "2s"}), []
         status = self.client.wait(name, WAIT, lambda status: phases.append(status["phase"]))
         self.assertEqual(status["reason"], "LeaderSucceeded")
         self.assertEqual(phases[-2:], ["Running", "Succeeded"])
-        self.assertIn("Succeeded", [event["reason"] for event in self.client.events(name)])
+        self.assertEqual(len(self.told(name, "Succeeded")), 1)
 
     def test_failure(self):
         name = self.submit("bad", lab={"run_for": "1s", "exit_code": "3", "exit_message": "no such file"})
@@ -104,8 +113,7 @@ class Live(unittest.TestCase):
                 break
             time.sleep(1)
         self.assertEqual(status["incidents"][0]["reason"], "Deleted")
-        told = [event["message"] for event in self.client.events(name) if event["reason"] == "RestartRequested"]
-        self.assertEqual(len(told), 1)
+        self.assertEqual(len(self.told(name, "RestartRequested")), 1)
         with self.assertRaisesRegex(tj.TrainingJobError, "no pod of replica worker-7: there are worker-0, worker-1"):
             self.client.restart(name, "worker-7")
 

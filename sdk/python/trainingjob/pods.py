@@ -65,7 +65,8 @@ def lives(pod: Pod) -> Lives:
     if not told.get("process"):
         return Lives(life(pod), life(pod), life(pod))
     begins, leaves = _life(told["life"]), _life(told["from"])
-    main = next((each for each in pod.get("status", {}).get("containerStatuses", []) if each["name"] == main_container(pod)), {})
+    statuses: List[Dict[str, Any]] = pod.get("status", {}).get("containerStatuses", [])
+    main = next((each for each in statuses if each["name"] == main_container(pod)), {})
     if main.get("containerID", "") in ("", told["process"]):
         return Lives(leaves, leaves, begins)
     ended = main.get("lastState", {}).get("terminated", {}).get("containerID", told["process"])
