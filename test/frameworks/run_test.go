@@ -210,8 +210,8 @@ func (r *run) names(f fault) {
 		Expect(incidents).To(HaveLen(1), "one failure is one incident")
 		Expect(first.Scope).To(Equal(v1alpha1.ScopeJob), told)
 	}
-	if f.ofNode {
-		return // a server may have been on the node as well
+	if f.ofNode || f.stalls {
+		return // a server may have been on the node as well, and nobody sees which rank hangs
 	}
 	Expect(first.Scope).To(Equal(r.hit.scope), told)
 	if first.Scope == v1alpha1.ScopeReplica {
