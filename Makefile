@@ -167,7 +167,7 @@ lab-down: bin/lab ## end the lab in LAB_DIR and leave nothing of it
 ##@ Tests
 
 .PHONY: test
-test: bin/lab bin/operator ## run every test that needs no add-on: unit, and those that need an API server on a lab of their own
+test: bin/lab bin/operator ## run every test that needs no add-on (but make bugs and make race): unit, and those that need an API server on a lab of their own
 	.ci/test '$(PLAIN)'
 
 .PHONY: unit

@@ -263,36 +263,6 @@ func nextLife(s *state.Snapshot) time.Time {
 	return next
 }
 
-// createPods creates those that return to their nodes before those that take any.
-func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
-	if len(missing) == 0 {
-		return nil
-	}
-	var first, last []Step
-	placement := placement(s, v)
-	returns := slices.ContainsFunc(missing, func(r *state.Replica) bool { return home(s, v, r.Slot) != "" })
-	for _, r := range missing {
-		create := CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Home: home(s, v, r.Slot), Placement: placement}
-		// if not all fit, the leader must be among those that do; a gang's minimum sees to that itself
-		create.First = s.Job.Spec.Elastic != nil && !s.IsGang() && r.Slot == state.Leader(&s.Job.Spec)
-		if create.Last = returns && create.Home == "" && !create.First; create.Last {
-			last = append(last, create)
-		} else {
-			first = append(first, create)
-		}
-	}
-	return append(first, last...)
-}
-
-// home returns the node of the slot's life before, to which its new pod returns if it can; empty if none is known, or it is avoided.
-func home(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
-	node := s.Homes[slot]
-	if slices.Contains(v.Avoided.Required, node) || slices.Contains(v.Avoided.Preferred, node) {
-		return ""
-	}
-	return node
-}
-
 func lacksLease(s *state.Snapshot) bool { return s.Job.Spec.Progress != nil && !s.HasLease }
 
 // missing returns the replicas that should have a pod, have none, and whose former pod can no longer act. A life whose pod is gone

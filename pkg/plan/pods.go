@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,36 @@ type Placement struct {
 // placement returns where the pods go that are created now.
 func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
 	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
+}
+
+// createPods creates those that return to their nodes before those that take any.
+func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
+	if len(missing) == 0 {
+		return nil
+	}
+	var first, last []Step
+	placement := placement(s, v)
+	returns := slices.ContainsFunc(missing, func(r *state.Replica) bool { return home(s, v, r.Slot) != "" })
+	for _, r := range missing {
+		create := CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Home: home(s, v, r.Slot), Placement: placement}
+		// if not all fit, the leader must be among those that do; a gang's minimum sees to that itself
+		create.First = s.Job.Spec.Elastic != nil && !s.IsGang() && r.Slot == state.Leader(&s.Job.Spec)
+		if create.Last = returns && create.Home == "" && !create.First; create.Last {
+			last = append(last, create)
+		} else {
+			first = append(first, create)
+		}
+	}
+	return append(first, last...)
+}
+
+// home returns the node of the slot's life before, to which its new pod returns if it can; empty if none is known, or it is avoided.
+func home(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
+	node := s.Homes[slot]
+	if slices.Contains(v.Avoided.Required, node) || slices.Contains(v.Avoided.Preferred, node) {
+		return ""
+	}
+	return node
 }
 
 // Pods returns the function that builds the pods of the job's steps, each when it is asked for. It may be called by several
