@@ -45,6 +45,10 @@ func TellPort(pod *corev1.Pod, port int32) {
 
 // fromMetadata returns a variable that each start of a container reads anew from a label or an annotation of its pod.
 func fromMetadata(name, kind, key string) corev1.EnvVar {
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
-		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata." + kind + "['" + key + "']"}}}
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: metadata(kind, key)}}
+}
+
+// metadata selects a label or an annotation of a pod.
+func metadata(kind, key string) *corev1.ObjectFieldSelector {
+	return &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata." + kind + "['" + key + "']"}
 }

@@ -43,6 +43,9 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 			containers[i].Env = mergeEnv(containers[i].Env, env)
 		}
 	}
+	if asks(job) {
+		showRequests(&pod.Spec)
+	}
 	return pod
 }
 
@@ -55,6 +58,9 @@ func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []cor
 	}
 	if job.Spec.Progress != nil {
 		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvProgressLease, Value: state.LeaseName(job.Name)})
+	}
+	if asks(job) {
+		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvStopFile, Value: v1alpha1.StopFile})
 	}
 	return env
 }

@@ -113,6 +113,8 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 		return err
 	case plan.RestartPod:
 		return c.restartPod(ctx, job, step)
+	case plan.AskPod:
+		return c.askPod(ctx, job, step)
 	case plan.DeletePod:
 		return c.deletePod(ctx, job, step)
 	case plan.DeleteJob:
@@ -153,7 +155,7 @@ func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step
 // the pod is then created anew.
 func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.RestartPod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
-	life, annotations := step.Told.Life, map[string]string{v1alpha1.AnnotationTold: step.Told.String()}
+	life, annotations := step.Told.Life, map[string]any{v1alpha1.AnnotationTold: step.Told.String(), v1alpha1.AnnotationStopRequest: nil}
 	if step.Port != 0 {
 		annotations[v1alpha1.AnnotationLeaderPort] = strconv.Itoa(int(step.Port))
 	}
@@ -181,16 +183,41 @@ func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 	}
 }
 
-// fence takes the pod out of the Service if it still has the UID; one that is gone or another is nothing to do. That it is
-// another the API server calls invalid, as nobody can change a UID, and not a conflict.
+// askPod writes what the ranks are asked to the pod; one that is gone or another is nothing to do.
+func (c *Cluster) askPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.AskPod) error {
+	var text any
+	if step.Text != "" {
+		text = step.Text
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": step.UID, "annotations": map[string]any{v1alpha1.AnnotationStopRequest: text}}})
+	if err == nil {
+		err = c.changePod(ctx, job, step.Name, patch)
+	}
+	if err != nil {
+		return fmt.Errorf("asking pod %s for a checkpoint: %w", step.Name, err)
+	}
+	return nil
+}
+
+// fence takes the pod out of the Service if it still has the UID; one that is gone or another is nothing to do.
 func (c *Cluster) fence(ctx context.Context, job *v1alpha1.TrainingJob, step plan.FencePod) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:null}}}`, step.UID, v1alpha1.LabelJobName)
-	err := c.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch)), client.DisableReadYourWritesConsistency)
+	if err := c.changePod(ctx, job, step.Name, []byte(patch)); err != nil {
+		return fmt.Errorf("taking pod %s out of the Service: %w", step.Name, err)
+	}
+	return nil
+}
+
+// changePod patches the pod of that name; one that is gone, or another than the patch names, is nothing to do. That it is another the
+// API server calls invalid, as nobody can change a UID, and not a conflict.
+func (c *Cluster) changePod(ctx context.Context, job *v1alpha1.TrainingJob, name string, patch []byte) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: name}}
+	err := c.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.DisableReadYourWritesConsistency)
 	if err == nil || apierrors.IsNotFound(err) || isAnother(err) || apierrors.IsConflict(err) {
 		return nil
 	}
-	return fmt.Errorf("taking pod %s out of the Service: %w", step.Name, err)
+	return err
 }
 
 // resize patches the pod group if it still has the UID. One that is going, gone or another is a conflict: no pod may join it.

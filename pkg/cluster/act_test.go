@@ -3,6 +3,7 @@ package cluster
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
@@ -43,6 +44,43 @@ func TestOnlyPodsThatHaveNotChangedAreEnded(t *testing.T) {
 		pod := &left.Items[i]
 		if isChanged, isEnded := pod.Name == "j-worker-0", pod.DeletionTimestamp != nil; isChanged == isEnded {
 			t.Errorf("%s, %s: told to end %t", pod.Name, pod.Status.Phase, isEnded)
+		}
+	}
+}
+
+// What the ranks are asked is written to the pods that are read, not to others of their names, and taken back.
+func TestPodsAreAskedForACheckpoint(t *testing.T) {
+	job, api := builder.Job("j", builder.Workers(2)), server.New(clock.RealClock{}).Client("test")
+	var pods []*corev1.Pod
+	for i := range 2 {
+		pod := builder.Pod(job, state.Slot{Role: "worker", Index: i}, state.Life{}, corev1.PodRunning)
+		pod.Annotations = map[string]string{"note": "mine"}
+		if err := api.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		pods = append(pods, pod)
+	}
+	cluster := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1})
+	for _, text := range []string{"0-1 SuspendedBySpec 2026-01-05T12:00:25Z", ""} {
+		err := cluster.Act(t.Context(), job, []plan.Step{
+			plan.AskPod{Name: "j-worker-0", UID: pods[0].UID, Text: text},
+			plan.AskPod{Name: "j-worker-1", UID: "another's", Text: text},
+			plan.AskPod{Name: "j-worker-2", UID: "gone", Text: text},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []map[string]string{{"note": "mine", "trainingjob.dev/stop-request": text}, {"note": "mine"}}
+		if text == "" {
+			delete(want[0], "trainingjob.dev/stop-request")
+		}
+		for i, pod := range pods {
+			if err := api.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want[i], pod.Annotations); diff != "" {
+				t.Errorf("asked %q: annotations of %s (-want +got):\n%s", text, pod.Name, diff)
+			}
 		}
 	}
 }

@@ -48,7 +48,7 @@ func trimPod(o any) (any, error) {
 			Labels:            pod.Labels,
 			OwnerReferences:   pod.OwnerReferences,
 			CreationTimestamp: pod.CreationTimestamp,
-			Annotations:       only(pod.Annotations, v1alpha1.AnnotationAvoidedNodes, v1alpha1.AnnotationTold, state.AnnotationMain),
+			Annotations:       only(pod.Annotations, v1alpha1.AnnotationAvoidedNodes, v1alpha1.AnnotationTold, v1alpha1.AnnotationStopRequest, state.AnnotationMain),
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: telling(pod)},

@@ -80,8 +80,8 @@ func PodDelay(was, is *corev1.Pod) (wait time.Duration, asked bool) {
 	}
 }
 
-// podOf returns what a decision reads of a pod; of one that no job controls, nothing. The resourceVersion changes with every write
-// and only makes sure that a deletion is of the pod as it was read.
+// podOf returns what a decision waits for of a pod; of one that no job controls, nothing. The resourceVersion changes with every write
+// and only makes sure that a deletion is of the pod as it was read, and what its ranks are asked nobody but the operator writes.
 func podOf(pod *corev1.Pod) state.Pod {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
@@ -91,7 +91,7 @@ func podOf(pod *corev1.Pod) state.Pod {
 	if !named {
 		p, _ = state.SpareOf(ref.Name, pod)
 	}
-	p.Version = ""
+	p.Version, p.Asked = "", ""
 	return p
 }
 
@@ -110,9 +110,10 @@ func leaseEvents() handler.EventHandler {
 	}
 }
 
-// LeaseDelay returns how long the reconcile of the job of a changed progress Lease can wait: not at all if it is new or gone.
+// LeaseDelay returns how long the reconcile of the job of a changed progress Lease can wait: not at all if it is new or gone, or if it
+// answers a request to stop.
 func LeaseDelay(was, is client.Object) time.Duration {
-	if was == nil || is == nil {
+	if was == nil || is == nil || was.GetAnnotations()[v1alpha1.AnnotationSavedFor] != is.GetAnnotations()[v1alpha1.AnnotationSavedFor] {
 		return 0
 	}
 	return gatherRenewals

@@ -172,6 +172,11 @@ func TestRenewalsOfALeaseAreGathered(t *testing.T) {
 		"renewed": {func(h handler.EventHandler, q queue) {
 			h.Update(context.Background(), event.UpdateEvent{ObjectOld: lease("1"), ObjectNew: lease("2")}, q)
 		}, map[string]time.Duration{"team-a/j": renewed}},
+		"answers a request to stop": {func(h handler.EventHandler, q queue) {
+			answer := lease("2")
+			answer.Annotations = map[string]string{v1alpha1.AnnotationSavedFor: "0-1"}
+			h.Update(context.Background(), event.UpdateEvent{ObjectOld: lease("1"), ObjectNew: answer}, q)
+		}, map[string]time.Duration{"team-a/j": atOnce}},
 		"deleted": {func(h handler.EventHandler, q queue) {
 			h.Delete(context.Background(), event.DeleteEvent{Object: lease("2")}, q)
 		}, map[string]time.Duration{"team-a/j": atOnce}},

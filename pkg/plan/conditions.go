@@ -154,6 +154,8 @@ func butAvoided(v *policy.Verdict) string {
 func (c conditions) setRunning(v *policy.Verdict) {
 	missing := v.Missing
 	switch {
+	case v.Asked != nil:
+		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case missing == nil:
 		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, enough(v.Absent)+butNotReady(c.s))
 		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")

@@ -38,8 +38,10 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		return append(steps, deleteSpares(s, s.Spares)...), wake
 	case policy.Continue:
 		inPlace := restartInPlace(s)
-		steps, forced := deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife)
+		steps, forced := deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife)
 		steps = append(steps, inPlace.steps...)
+		asks, again := askPods(s)
+		steps = append(steps, asks...)
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
 		steps = append(steps, deleteMisplaced(s, v)...)
@@ -48,7 +50,7 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {
 			wake = state.Earliest(wake, from)
 		}
-		return append(steps, keepSpares(s, v)...), state.Earliest(forced, wake, inPlace.wake, nextForgiven(s))
+		return append(steps, keepSpares(s, v)...), state.Earliest(forced, wake, again, inPlace.wake, nextForgiven(s))
 	default:
 		return nil, time.Time{}
 	}
@@ -195,6 +197,16 @@ func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
 	default:
 		return time.Time{}
 	}
+}
+
+// isOver reports whether the pod is of a life that is over, or of a slot that is taken away now.
+func isOver(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
+	return p.Life.Before(s.Life(p.Slot)) || isTakenAway(s, v, p)
+}
+
+// isTakenAway reports whether the job no longer has the pod's slot, and the ranks have had their time to save a checkpoint.
+func isTakenAway(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
+	return !s.InRange(p.Slot) && v.Asked == nil
 }
 
 // isKept reports whether a pod of a past life is kept for its log: the one that the latest incident began with.

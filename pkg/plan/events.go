@@ -50,6 +50,7 @@ func events(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	if len(p.Restarts) > 0 {
 		list = append(list, restartEvent(p.Restarts))
 	}
+	list = append(list, stopEvents(s, was.StopRequest, next.StopRequest)...)
 	list = append(list, explained(v.Amendments)...)
 	list = append(list, avoidedAnew(s, next)...)
 	list = append(list, yielded(was, next)...)

@@ -38,7 +38,7 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if m := memory[p.Slot.Role]; m != nil && !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) {
+		if m := memory[p.Slot.Role]; m != nil && isTakenAway(s, v, p) && p.Life == s.Life(p.Slot) {
 			m.Replace(p.Slot.Index)
 		}
 	}

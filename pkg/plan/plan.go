@@ -110,7 +110,7 @@ func firstWrites(steps []Step) []Step {
 
 func isPodWrite(step Step) bool {
 	switch step := step.(type) {
-	case CreatePod, RestartPod, FencePod:
+	case CreatePod, RestartPod, AskPod, FencePod:
 		return true
 	case DeletePod:
 		return !step.Force
@@ -155,7 +155,7 @@ func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 			return true
 		}
 	}
-	return was.ObservedGeneration != next.ObservedGeneration || !equality.Semantic.DeepEqual(was.Incidents, next.Incidents) || reasonToWait(was) != reasonToWait(next) ||
+	return stopID(was) != stopID(next) || was.ObservedGeneration != next.ObservedGeneration || !equality.Semantic.DeepEqual(was.Incidents, next.Incidents) || reasonToWait(was) != reasonToWait(next) ||
 		startedAmongRunning(was, next) || changesLives(was, next)
 }
 

@@ -16,9 +16,7 @@ import (
 // nextStatus returns the status after the verdict: what was seen, what was counted, what is true now.
 func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus {
 	next := *s.Job.Status.DeepCopy()
-	if next.Memory.Shape == "" || next.ObservedGeneration != s.Job.Generation {
-		next.Memory.Shape = state.Shape(&s.Job.Spec)
-	}
+	keepShape(s, &next, v)
 	next.ObservedGeneration = s.Job.Generation
 	next.Queue = queueOf(s.Job)
 	next.ReplicaStatuses = observe(s, v)
@@ -31,6 +29,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepProgress(s, &next)
 		beginLives(s, &next, memory, v)
 		answerRequest(s, &next, v)
+		next.StopRequest = v.Asked
 		keepAccounts(&next, &v.Accounts)
 		setConditions(s, &next, v)
 		keepRunningTime(s, &next, v)
@@ -47,6 +46,15 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepRenewal(s, &next, v)
 	}
 	return next
+}
+
+// keepShape takes over what only a suspended job may change, once no pods of before are left that have another: not while ranks are
+// asked for a checkpoint, who go on if the job is resumed as it was.
+func keepShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+	mayHaveChanged := next.ObservedGeneration != s.Job.Generation || s.Job.Status.StopRequest != nil
+	if next.Memory.Shape == "" || mayHaveChanged && v.Asked == nil {
+		next.Memory.Shape = state.Shape(&s.Job.Spec)
+	}
 }
 
 // answerRequest takes over what a restart is asked for with once nothing is left to do about it: the whole job begins anew, or rests, or

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,8 +21,8 @@ const (
 	WhySpare        = "a spare is not needed, or makes way"
 )
 
-// Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, FencePod,
-// DeletePod or DeleteJob.
+// Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,
+// AskPod, FencePod, DeletePod or DeleteJob.
 type Step interface {
 	// String tells the step: "create j-worker-0".
 	String() string
@@ -94,6 +96,13 @@ type FencePod struct {
 	UID  types.UID
 }
 
+// AskPod has the containers of the pod find the text in the file of requests to stop, if the pod still has that UID; empty for no request.
+type AskPod struct {
+	Name string
+	UID  types.UID
+	Text string
+}
+
 // CreatePod creates the pod of one life of a slot, or the role's Index-th spare. Pods builds it when it is written: all pods
 // of a large job at once take gigabytes.
 type CreatePod struct {
@@ -145,6 +154,7 @@ func (s CreateGroup) String() string   { return "create group " + s.Group.GetNam
 func (s ResizeGroup) String() string   { return "resize group " + s.Name }
 func (s DeleteGroup) String() string   { return "delete group " + s.Name }
 func (s FencePod) String() string      { return "fence " + s.Name }
+func (s AskPod) String() string        { return "ask " + s.Name + ": " + cmp.Or(s.Text, "nothing any more") }
 func (s CreatePod) String() string     { return "create " + s.Name }
 func (s RestartPod) String() string    { return "restart " + s.Name + " in place" }
 func (s DeleteJob) String() string     { return "delete the job" }

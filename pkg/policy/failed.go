@@ -25,7 +25,7 @@ func failed(s *state.Snapshot) (*Verdict, time.Time) {
 		return nil, time.Time{}
 	}
 	verdict := restart(s, incidents)
-	for _, hold := range []func(*state.Snapshot, *Verdict) (*Verdict, time.Time){heldBack, gathering} {
+	for _, hold := range []func(*state.Snapshot, *Verdict) (*Verdict, time.Time){heldBack, gathering, savingFirst} {
 		if held, until := hold(s, &verdict); held != nil {
 			return held, until
 		}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -34,6 +35,8 @@ type Verdict struct {
 	Message string
 	// Failure is the evidence of a Fail or Restart by failure; nil otherwise.
 	Failure *v1alpha1.Failure
+	// Asked is what the ranks are asked before they are stopped; nil if nothing, or not any more.
+	Asked *v1alpha1.StopRequest
 	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
 	Restarts []Incident
 	// Amendments are earlier incidents whose true cause shows now.
@@ -67,7 +70,7 @@ type Verdict struct {
 // at which it may have one although nothing else happens.
 type rule func(*state.Snapshot) (verdict *Verdict, wake time.Time)
 
-var rules = []rule{finished, suspended, succeeded, expired, failed, requested, late, unplaced, stalled}
+var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, late, unplaced, stalled}
 
 // Judge returns what the snapshot means for the job.
 func Judge(s *state.Snapshot) Verdict {
@@ -105,6 +108,7 @@ func firstVerdict(s *state.Snapshot) Verdict {
 		switch {
 		case verdict == nil:
 		case verdict.Ruling == Continue: // it says what it waits for; a later rule may not want to
+			verdict.Asked = cmp.Or(verdict.Asked, waiting.Asked)
 			waiting = *verdict
 		default:
 			verdict.Wake = wake

@@ -17,6 +17,9 @@ func requested(s *state.Snapshot) (*Verdict, time.Time) {
 	if words == "" || len(failures(s)) > 0 {
 		return nil, time.Time{}
 	}
+	if held, until := askFirst(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a restart was asked for"}); held != nil {
+		return held, until
+	}
 	leader := state.Leader(&s.Job.Spec)
 	verdict := restart(s, []Incident{{Incident: v1alpha1.Incident{
 		Failure: v1alpha1.Failure{

@@ -13,6 +13,11 @@ import (
 // suspended rules because a suspended job has no pods: it ends only when those of before the suspension are gone or can no
 // longer act, and gives every replica its next life, so that none of them is ever taken for a failure.
 func suspended(s *state.Snapshot) (*Verdict, time.Time) {
+	if s.Job.Spec.IsSuspended() && !isResting(s) && len(failures(s)) == 0 {
+		if held, until := askFirst(s, stop{reason: whySuspended(s.Job), why: "the job is to be suspended"}); held != nil {
+			return held, until
+		}
+	}
 	switch {
 	case s.Job.Spec.IsSuspended() && isQueued(s.Job):
 		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
@@ -28,6 +33,14 @@ func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	default:
 		return nil, time.Time{}
 	}
+}
+
+// whySuspended returns the reason of a suspension.
+func whySuspended(job *v1alpha1.TrainingJob) string {
+	if isQueued(job) {
+		return v1alpha1.ReasonQueued
+	}
+	return v1alpha1.ReasonSuspended
 }
 
 // whyQueued says where the job waits, and for what if the queue has said so.

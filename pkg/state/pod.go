@@ -65,6 +65,8 @@ type Pod struct {
 	Restarting bool
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool
+	// Asked is what the pod's containers find in the file of requests to stop; empty for none.
+	Asked string
 	// Version is the pod's resourceVersion.
 	Version string
 	// HoldsVolume is whether the pod mounts a volume that may be writable on one node only: then it is never
@@ -160,8 +162,8 @@ func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
-		Created: pod.CreationTimestamp.Time,
-		Ended:   ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
+		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationStopRequest],
+		Ended: ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}
 	p.readExits(pod)

@@ -16,6 +16,8 @@ type Progress struct {
 	Checkpoint string
 	// Renewed is when the Lease was last renewed; zero if never.
 	Renewed time.Time
+	// SavedFor is the id of the request to stop that it answers last; empty if none.
+	SavedFor string
 }
 
 // LeaseName returns the name of the job's progress Lease.
@@ -30,7 +32,7 @@ func ReportsOn(lease *coordinationv1.Lease, attempt int32) bool {
 
 // ProgressOf returns what a progress Lease says.
 func ProgressOf(lease *coordinationv1.Lease) Progress {
-	p := Progress{Checkpoint: lease.Annotations[v1alpha1.AnnotationCheckpoint]}
+	p := Progress{Checkpoint: lease.Annotations[v1alpha1.AnnotationCheckpoint], SavedFor: lease.Annotations[v1alpha1.AnnotationSavedFor]}
 	if step, err := strconv.ParseInt(lease.Annotations[v1alpha1.AnnotationStep], 10, 64); err == nil && step > 0 {
 		p.Step = step
 	}

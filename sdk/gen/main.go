@@ -41,6 +41,7 @@ var classes = map[string]string{
 	".status.lastFailure":         "Failure",
 	".status.lostSeconds":         "LostSeconds",
 	".status.progress":            "ProgressStatus",
+	".status.stopRequest":         "StopRequest",
 	".status.replicaStatuses{}":   "ReplicaStatus",
 }
 

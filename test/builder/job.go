@@ -181,6 +181,16 @@ func Progress(stallAfter int32, action v1alpha1.StallAction) JobOption {
 	}
 }
 
+// Asking gives the ranks so many seconds to save a checkpoint before they are stopped although they are well.
+func Asking(seconds int32) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		if job.Spec.Progress == nil {
+			Progress(v1alpha1.DefaultStallAfterSeconds, v1alpha1.StallNotify)(job)
+		}
+		job.Spec.Progress.AskSeconds = seconds
+	}
+}
+
 // Clean sets runPolicy.cleanPodPolicy.
 func Clean(policy v1alpha1.CleanPodPolicy) JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.CleanPodPolicy = policy }

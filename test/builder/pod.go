@@ -146,6 +146,11 @@ func Waiting(reason, message string) PodOption {
 // On puts the pod on a node; "" takes it off.
 func On(node string) PodOption { return Edit(func(pod *corev1.Pod) { pod.Spec.NodeName = node }) }
 
+// Asked says what the pod's containers find in the file of requests to stop.
+func Asked(text string) PodOption {
+	return Edit(func(pod *corev1.Pod) { pod.Annotations = map[string]string{v1alpha1.AnnotationStopRequest: text} })
+}
+
 // Avoiding says that the pod's required affinity excludes the nodes.
 func Avoiding(nodes ...string) PodOption {
 	return Edit(func(pod *corev1.Pod) {

@@ -119,6 +119,11 @@ func Reported(step int64, d time.Duration) SnapshotOption {
 	}
 }
 
+// SavedFor says that the progress Lease answers the request to stop of that id.
+func SavedFor(id string) SnapshotOption {
+	return func(s *state.Observed) { s.Progress.SavedFor = id }
+}
+
 // Spare adds a role's i-th placeholder pod, which runs on a node of its own unless an option says otherwise.
 func Spare(role string, i int, options ...PodOption) SnapshotOption {
 	return func(s *state.Observed) {

@@ -46,6 +46,13 @@ func StartedAt(d time.Duration) JobOption {
 	}
 }
 
+// StopAsked says that the ranks were asked d after Epoch to save a checkpoint, and have 10 s for it. The request's id is 0-1.
+func StopAsked(d time.Duration) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) {
+		status.StopRequest = &v1alpha1.StopRequest{ID: "0-1", Reason: v1alpha1.ReasonSuspended, Time: Time(d), DeadlineTime: Time(d + 10*time.Second)}
+	})
+}
+
 // Condition adds a condition that came d after Epoch.
 func Condition(kind string, is bool, reason string, d time.Duration) JobOption {
 	return Status(func(status *v1alpha1.TrainingJobStatus) {

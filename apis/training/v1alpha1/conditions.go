@@ -53,6 +53,8 @@ const (
 	// ReasonRestartHeld: a replica has failed, and the restart waits until the others have started or, for at most 2.5 s, until the
 	// other ranks of a collective have ended too.
 	ReasonRestartHeld = "RestartHeld"
+	// ReasonStopAsked: the ranks are to be stopped although they are well, and have a moment to save a checkpoint.
+	ReasonStopAsked = "StopAsked"
 	// ReasonFormerPodsEnding: pods of an earlier life, which could still write a checkpoint, have yet to end.
 	ReasonFormerPodsEnding = "FormerPodsEnding"
 )
@@ -133,6 +135,9 @@ const (
 	ReasonVanished = "Vanished"
 )
 
+// ReasonScaledIn is that of a status.stopRequest: replicas are taken away.
+const ReasonScaledIn = "ScaledIn"
+
 // Reasons of Stalled, beside those of Failed.
 const (
 	// ReasonQuotaExceeded: a ResourceQuota refuses the job's pods.
@@ -160,6 +165,12 @@ const (
 	EventResumed = "Resumed"
 	// EventReplicaRestarting: one replica or role is replaced, the others go on.
 	EventReplicaRestarting = "ReplicaRestarting"
+	// EventStopAsked: the ranks are asked to save a checkpoint, as they are to be stopped.
+	EventStopAsked = "StopAsked"
+	// EventCheckpointSaved: the ranks have saved one, and are stopped.
+	EventCheckpointSaved = "CheckpointSaved"
+	// EventCheckpointMissed: the ranks have not answered in time, and are stopped without.
+	EventCheckpointMissed = "CheckpointMissed"
 	// EventReplicaGivenUp: an evaluator failed and is not restarted; the job goes on.
 	EventReplicaGivenUp = "ReplicaGivenUp"
 	// EventIncidentExplained: the cause of an incident showed after the restart; what was charged is given back.

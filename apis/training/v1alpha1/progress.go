@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // Progress makes the job report how far it is, through the Lease <job>-progress that the operator creates beside it.
 // The training (rank 0, or a side-car) renews it: spec.renewTime, and the annotations trainingjob.dev/step and
 // trainingjob.dev/checkpoint.
@@ -16,6 +18,26 @@ type Progress struct {
 	// +kubebuilder:default=Notify
 	// +optional
 	Action StallAction `json:"action,omitempty"`
+	// askSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped although they are well: for
+	// a suspension, a queue's or the scheduler's preemption, a drain, a restart that was asked for, or as their number goes down. They
+	// find the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation trainingjob.dev/saved-for;
+	// then they are stopped at once, and without an answer after this time. Default 0: nobody is asked.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +optional
+	AskSeconds int32 `json:"askSeconds,omitempty"`
+}
+
+// StopRequest asks the ranks of a job that runs to save a checkpoint before they are stopped.
+type StopRequest struct {
+	// id is what the answer in the progress Lease repeats: "<attempt>-<Unix time>".
+	ID string `json:"id"`
+	// reason why they are to be stopped: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or why their pods are ended.
+	Reason string `json:"reason"`
+	// time of the request.
+	Time metav1.Time `json:"time"`
+	// deadlineTime is when they are stopped without an answer.
+	DeadlineTime metav1.Time `json:"deadlineTime"`
 }
 
 // StallAction says what is done when the job makes no progress.

@@ -87,6 +87,13 @@ class Progress(TypedDict, total=False):
     """action on a stall. Notify: condition Progressing=False and an Event. Restart: also restart the whole job, as
     an incident of cause Hang. Default Notify."""
 
+    askSeconds: int
+    """askSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped
+    although they are well: for a suspension, a queue's or the scheduler's preemption, a drain, a restart that was
+    asked for, or as their number goes down. They find the request in the file TRAININGJOB_STOP_FILE and answer it
+    in the Lease, by the annotation trainingjob.dev/saved-for; then they are stopped at once, and without an answer
+    after this time. Default 0: nobody is asked."""
+
     stallAfterSeconds: int
     """stallAfterSeconds is how long a running job may leave its Lease without renewal. It counts from the moment
     all replicas run, so leave time for loading and compiling. Default 600."""
@@ -629,6 +636,27 @@ class ReplicaStatus(TypedDict, total=False):
     """succeeded is the number of replicas that finished with success."""
 
 
+class StopRequestRequired(TypedDict):
+    """What every StopRequest has."""
+
+    deadlineTime: str
+    """deadlineTime is when they are stopped without an answer."""
+
+    id: str
+    """id is what the answer in the progress Lease repeats: "<attempt>-<Unix time>"."""
+
+    reason: str
+    """reason why they are to be stopped: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or why
+    their pods are ended."""
+
+    time: str
+    """time of the request."""
+
+
+class StopRequest(StopRequestRequired, total=False):
+    """stopRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
+
+
 class TrainingJobStatus(TypedDict, total=False):
     """status is what the operator saw and decided. Only the operator writes it."""
 
@@ -727,6 +755,9 @@ class TrainingJobStatus(TypedDict, total=False):
 
     startTime: str
     """startTime is when the job first started."""
+
+    stopRequest: StopRequest
+    """stopRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
 
     suspendedSeconds: int
     """suspendedSeconds is how long the job was suspended after its first start, without the present suspension."""

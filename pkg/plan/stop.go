@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// askAgainAfter is how long after a request that nobody has answered the pods are told once more. Of a hundred pods whose annotation
+// changes a kubelet overlooks about one, and renews its files only with the next change, or a minute later.
+const askAgainAfter = 2 * time.Second
+
+// askPods returns the steps that show the pods what the status asks their ranks, or nothing any more, and when they are told once more.
+func askPods(s *state.Snapshot) (steps []Step, again time.Time) {
+	request := s.Job.Status.StopRequest
+	text := state.StopText(request)
+	switch {
+	case request == nil:
+	case s.HasAnswered(request):
+		return nil, time.Time{}
+	default:
+		if again = request.Time.Add(askAgainAfter); !s.Now.Before(again) {
+			text, again = text+" again", time.Time{}
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		isPresent := !p.Life.Before(s.Life(p.Slot)) && s.MayAct(p) && p.Scheduled()
+		if isPresent && p.Asked != text && (request != nil || p.Deleted.IsZero()) {
+			steps = append(steps, AskPod{Name: p.Name, UID: p.UID, Text: text})
+		}
+	}
+	return steps, again
+}
+
+// stopID returns the id of what the status asks the ranks; empty if nothing.
+func stopID(status *v1alpha1.TrainingJobStatus) string {
+	if status.StopRequest == nil {
+		return ""
+	}
+	return status.StopRequest.ID
+}
+
+// stopEvents tells that the ranks are asked to save a checkpoint, and whether they have. Of a request that came to nothing, as they broke
+// first or are no longer to be stopped, other Events tell.
+func stopEvents(s *state.Snapshot, was, is *v1alpha1.StopRequest) []Event {
+	switch {
+	case was == nil && is != nil:
+		return []Event{normal(v1alpha1.EventStopAsked, is.Reason, fmt.Sprintf(
+			"The ranks are asked to save a checkpoint before they are stopped (%s), by %s UTC.", is.Reason, is.DeadlineTime.UTC().Format(time.TimeOnly)))}
+	case was == nil || is != nil:
+		return nil
+	case s.HasAnswered(was):
+		return []Event{normal(v1alpha1.EventCheckpointSaved, was.Reason, fmt.Sprintf(
+			"The ranks have saved step %d%s and are stopped.", s.Progress.Step, in(s.Progress.Checkpoint)))}
+	case !s.Now.Before(was.DeadlineTime.Time):
+		return []Event{warn(v1alpha1.EventCheckpointMissed, was.Reason, fmt.Sprintf(
+			"No rank has answered that it has saved a checkpoint: they are stopped %v after they were asked.", s.Now.Sub(was.Time.Time).Round(time.Second)))}
+	default:
+		return nil
+	}
+}
+
+func in(checkpoint string) string {
+	if checkpoint == "" {
+		return ""
+	}
+	return " in " + checkpoint
+}

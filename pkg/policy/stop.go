@@ -1,0 +1,86 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// A stop is one of ranks that are well, which may have a moment to save a checkpoint.
+type stop struct {
+	// reason is that of the request, why a clause: "the job is to be suspended".
+	reason, why string
+	// by is when they can save nothing any more, whatever the job gives them; zero if that is up to the job.
+	by time.Time
+}
+
+// askFirst returns the verdict that waits until the ranks have saved a checkpoint, and the time of its deadline; nil once they are to be
+// stopped: they have answered or let the deadline pass, the job gives them no time, or they do not train. One request is enough for
+// all that stops them.
+func askFirst(s *state.Snapshot, stop stop) (*Verdict, time.Time) {
+	r := s.Job.Status.StopRequest
+	switch {
+	case s.Job.Spec.Progress == nil || s.Job.Spec.Progress.AskSeconds == 0 || !canSave(s):
+		return nil, time.Time{}
+	case r == nil:
+		r = s.NewStopRequest(stop.reason, stopBy(s, stop.by))
+	case s.HasAnswered(r):
+		return nil, time.Time{}
+	}
+	due := state.Earliest(r.DeadlineTime.Time, stop.by)
+	if !s.Now.Before(due) {
+		return nil, time.Time{}
+	}
+	return &Verdict{Ruling: Continue, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
+		"The ranks are asked to save a checkpoint, as %s; they are stopped when they have, and at %s UTC at the latest.", stop.why, due.UTC().Format(time.TimeOnly))}, due
+}
+
+// stopBy returns the deadline of a request that is made now, in whole seconds.
+func stopBy(s *state.Snapshot, by time.Time) time.Time {
+	own := s.Now.Add(time.Duration(s.Job.Spec.Progress.AskSeconds)*time.Second + time.Second - 1)
+	return state.Earliest(own, by).Truncate(time.Second)
+}
+
+// canSave reports whether the training runs: every replica that it needs does, though the pods of some may have been told to end.
+func canSave(s *state.Snapshot) bool {
+	missing := firstWithout(s, func(r *state.Replica) bool { return isUp(r) || isTrainingOn(r) })
+	return missing == nil && s.Is(v1alpha1.ConditionRunning)
+}
+
+// isTrainingOn reports whether the replica's pod was told to end, and runs for the rest of its grace period.
+func isTrainingOn(r *state.Replica) bool {
+	p := r.Pod
+	return r.Condition == state.Failed && p.Phase == corev1.PodRunning && p.Exit == nil && !p.MainSucceeded && !p.Fenced
+}
+
+// scaledIn has the ranks asked before some of them are taken away because the spec has fewer replicas.
+func scaledIn(s *state.Snapshot) (*Verdict, time.Time) {
+	for i := range s.Pods {
+		if p := &s.Pods[i]; !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) && p.Deleted.IsZero() && s.MayAct(p) {
+			return askFirst(s, stop{reason: v1alpha1.ReasonScaledIn, why: "the job is to have fewer replicas"})
+		}
+	}
+	return nil, time.Time{}
+}
+
+// savingFirst holds v back, which restarts the whole job because pods were told to end, while they and the other ranks can save a
+// checkpoint.
+func savingFirst(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
+	if v.Ruling != Restart || v.Restarts[0].Scope != v1alpha1.ScopeJob {
+		return nil, time.Time{}
+	}
+	var by time.Time
+	for r := range s.Replicas() {
+		if r.IsBroken() {
+			if !isTrainingOn(r) {
+				return nil, time.Time{}
+			}
+			by = state.Earliest(by, r.Pod.EndsBy)
+		}
+	}
+	return askFirst(s, stop{reason: v.Failure.Reason, why: describe(v.Failure), by: by})
+}

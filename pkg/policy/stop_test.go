@@ -1,0 +1,93 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// training is a job of two ranks that run since 0 s and have 10 s to save a checkpoint when they are to be stopped.
+func training(options ...builder.JobOption) *v1alpha1.TrainingJob {
+	return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2), builder.StartedAt(0), builder.RunsSince(0),
+		builder.Asking(10)}, options...)...)
+}
+
+func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
+	wantsRestart := func(job *v1alpha1.TrainingJob) { job.Annotations = map[string]string{"trainingjob.dev/restart": "1"} }
+	silent := builder.Asking(0)
+	running := builder.Running("worker", 1)
+	drained := func(options ...builder.PodOption) builder.SnapshotOption {
+		return builder.Deleted("worker", 1, append([]builder.PodOption{builder.Disrupted("EvictionByEvictionAPI", 18*second), builder.DeletedAt(18 * second)}, options...)...)
+	}
+	for name, c := range map[string]struct {
+		job *v1alpha1.TrainingJob
+		// other is worker 1, beside worker 0, which runs; answer the id that the Lease says.
+		other  builder.SnapshotOption
+		answer string
+		want   policy.Ruling
+		// asks is whether the ranks are asked, or still are; wake when that is over.
+		asks bool
+		wake time.Duration
+	}{
+		"a suspension":                          {training(builder.Suspended()), running, "", policy.Continue, true, 30 * second},
+		"a suspension, asked for a while":       {training(builder.Suspended(), builder.StopAsked(15*second)), running, "", policy.Continue, true, 25 * second},
+		"a suspension, answered":                {training(builder.Suspended(), builder.StopAsked(15*second)), running, "0-1", policy.Suspend, false, 0},
+		"a suspension, another's answer":        {training(builder.Suspended(), builder.StopAsked(15*second)), running, "0-0", policy.Continue, true, 25 * second},
+		"a suspension, no answer":               {training(builder.Suspended(), builder.StopAsked(10*second)), running, "", policy.Suspend, false, 0},
+		"a suspension of a job that is silent":  {training(builder.Suspended(), silent), running, "", policy.Suspend, false, 0},
+		"a suspension of a job that starts":     {training(builder.Suspended()), builder.Pending("worker", 1), "", policy.Suspend, false, 0},
+		"a suspension after a failure":          {training(builder.Suspended(), builder.StopAsked(15*second)), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Suspend, false, 0},
+		"a suspension that is taken back":       {training(builder.StopAsked(15 * second)), running, "", policy.Continue, false, 0},
+		"a restart that is asked for":           {training(wantsRestart), running, "", policy.Continue, true, 30 * second},
+		"a restart that is asked for, answered": {training(wantsRestart, builder.StopAsked(15*second)), running, "0-1", policy.Restart, false, 0},
+		"a drain":                               {training(), drained(), "", policy.Continue, true, 30 * second},
+		"a drain, answered":                     {training(builder.StopAsked(19 * second)), drained(), "0-1", policy.Restart, false, 0},
+		"a drain that gives no time":            {training(builder.StopAsked(19 * second)), drained(builder.DeletedAt(-15 * second)), "", policy.Restart, false, 0},
+		"a drain whose rank has ended":          {training(builder.StopAsked(19 * second)), drained(builder.Exit(143)), "", policy.Restart, false, 0},
+		"a kill":                                {training(), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Restart, false, 0},
+	} {
+		v := policy.Judge(builder.Snapshot(c.job, builder.Now(20*second), builder.Running("worker", 0), c.other, builder.SavedFor(c.answer)))
+		if v.Ruling != c.want || (v.Asked != nil) != c.asks {
+			t.Errorf("%s: ruling %d (%s), asked %+v, want %d and asked %t", name, v.Ruling, v.Message, v.Asked, c.want, c.asks)
+		}
+		if at := builder.Time(c.wake); c.wake > 0 && !v.Wake.Equal(at.Time) {
+			t.Errorf("%s: wakes at %v, want %v", name, v.Wake, at)
+		}
+		if c.asks && (v.Reason != v1alpha1.ReasonStopAsked || !strings.Contains(v.Message, "save a checkpoint")) {
+			t.Errorf("%s: says %s: %s", name, v.Reason, v.Message)
+		}
+	}
+}
+
+func TestAJobThatSucceedsWhileItsRanksAreAskedHasSucceeded(t *testing.T) {
+	job := training(builder.Suspended(), builder.StopAsked(15*second))
+	v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Succeeded("worker", 0), builder.Running("worker", 1)))
+	if v.Ruling != policy.Succeed || v.Asked != nil {
+		t.Errorf("ruling %d (%s), asked %+v, want success", v.Ruling, v.Message, v.Asked)
+	}
+}
+
+// One request stands until it is answered, whatever else comes to stop the ranks.
+func TestOneRequestIsEnoughForAllThatStopsTheRanks(t *testing.T) {
+	job := training(builder.Suspended(), builder.StopAsked(15*second))
+	v := policy.Judge(builder.Snapshot(job, builder.Now(18*second), builder.Running("worker", 0), builder.Running("worker", 1)))
+	if v.Asked == nil || *v.Asked != *job.Status.StopRequest {
+		t.Errorf("asks %+v, want what it has asked", v.Asked)
+	}
+}
+
+func TestRanksAreAskedBeforeSomeAreTakenAway(t *testing.T) {
+	three := []builder.SnapshotOption{builder.Now(20 * second), builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2)}
+	v := policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3)), three...))
+	if v.Ruling != policy.Continue || v.Asked == nil || v.Asked.Reason != v1alpha1.ReasonScaledIn {
+		t.Errorf("ruling %d (%s), asked %+v, want to be asked as the job has fewer replicas", v.Ruling, v.Message, v.Asked)
+	}
+	v = policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3), builder.StopAsked(15*second)), append(three, builder.SavedFor("0-1"))...))
+	if v.Ruling != policy.Continue || v.Asked != nil {
+		t.Errorf("ruling %d (%s), asked %+v, want nothing more to be asked", v.Ruling, v.Message, v.Asked)
+	}
+}
