@@ -23,6 +23,7 @@ func Statuses(was, is *v1alpha1.TrainingJobStatus, name string) []string {
 	s.monotone(was, is, name)
 	s.final(was, is, name)
 	s.phase(was, is, name)
+	s.must(is.StopRequest == nil || is.Phase == v1alpha1.PhaseRunning, "21 asked: %s is %s, and its ranks are asked to save a checkpoint", name, is.Phase)
 	return s.Broken
 }
 
@@ -49,13 +50,14 @@ func (s *sentences) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 	s.must(is.Attempt <= is.Restarts, "8 exactly once: %s is in attempt %d after %d restarts", name, is.Attempt, is.Restarts)
 }
 
-// givenBack returns how many charged restarts were explained, and so given back, from one version to the next.
+// givenBack returns how many charged restarts were explained, and so given back, from one version to the next. One may have been explained
+// before, by another replica's exit, which is charged as well.
 func givenBack(was, is *v1alpha1.TrainingJobStatus) int64 {
 	var n int64
 	for i := range is.Incidents {
 		now := &is.Incidents[i]
 		charged := slices.ContainsFunc(was.Incidents, func(o v1alpha1.Incident) bool {
-			return o.Charged && !o.Explained && o.RestartTime.Equal(&now.RestartTime)
+			return o.Charged && o.RestartTime.Equal(&now.RestartTime)
 		})
 		if now.Explained && !now.Charged && charged {
 			n++

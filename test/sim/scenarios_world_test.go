@@ -78,6 +78,51 @@ var worlds = []scenario{
 			clear(r.Rejecting)
 			r.succeed("worker-0")
 		}},
+	{name: "saves_before_a_suspension", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Asking(20)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.Suspend(true)
+			r.isAsked()
+			r.wait(5 * time.Second)
+			r.phase(v1alpha1.PhaseRunning)
+			r.within(2*time.Second, "what was asked is done", func() { r.AnswerStopRequest(); r.phase(v1alpha1.PhaseSuspended) })
+			r.Suspend(false)
+			r.succeed("worker-0")
+		}},
+	{name: "answers_nothing", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Asking(20)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.Suspend(true)
+			r.within(25*time.Second, "the time is over", func() { r.phase(v1alpha1.PhaseSuspended) })
+			r.Suspend(false)
+			r.succeed("worker-0")
+		}},
+	{name: "is_resumed_while_it_saves", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Asking(20)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			first := r.pod("worker-0").UID
+			r.Suspend(true)
+			r.isAsked()
+			r.Suspend(false)
+			r.until("nothing is asked any more", func() bool {
+				return r.Job().Status.StopRequest == nil && r.pod("worker-0").Annotations[v1alpha1.AnnotationStopRequest] == ""
+			})
+			r.succeed("worker-0")
+			if got := r.pod("worker-0").UID; got != first {
+				r.check.Violate("outcome: worker-0 was stopped")
+			}
+		}},
+	{name: "saves_while_it_is_drained", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Asking(20)}, want: leaderSucceeded(1, 1, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.Deaf["j-worker-1"] = true // it trains on for its grace period
+			r.Drain(world.User, r.pod("worker-1"), "EvictionByEvictionAPI")
+			r.isAsked()
+			r.AnswerStopRequest()
+			r.restarted(1)
+			r.Deaf["j-worker-1"] = false
+			r.succeed("worker-0")
+		}},
 	{name: "pod_never_ends", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), every: 3,
 		before: func(r *run) { r.Deaf["j-worker-0"] = true },
 		play: func(r *run) {

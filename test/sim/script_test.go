@@ -229,6 +229,15 @@ func (r *run) phase(phase v1alpha1.Phase) {
 	r.until("phase "+string(phase), func() bool { return r.Job() != nil && r.Job().Status.Phase == phase })
 }
 
+// isAsked waits until every pod shows what its rank is asked.
+func (r *run) isAsked() {
+	r.until("the ranks are asked", func() bool {
+		return r.Job().Status.StopRequest != nil && !slices.ContainsFunc(r.Pods(), func(pod *corev1.Pod) bool {
+			return pod.Annotations[v1alpha1.AnnotationStopRequest] == ""
+		})
+	})
+}
+
 // succeed waits until the job runs in full and lets the slots succeed.
 func (r *run) succeed(slots ...string) {
 	r.running()

@@ -59,6 +59,10 @@ var jobs = [][]builder.JobOption{
 	{builder.Leader(v1alpha1.Launcher), builder.Workers(2, builder.Scope(v1alpha1.ScopeJob)), inPlace},
 	{pytorch, builder.Workers(3), inPlace, restartedInPlace(v1alpha1.Worker)},
 	{builder.Workers(2), builder.Progress(15, v1alpha1.StallNotify)},
+	{pytorch, builder.Workers(3), builder.Asking(6)},
+	{pytorch, builder.Workers(3), builder.Elastic(1, 5), builder.Asking(9)},
+	{pytorch, builder.Workers(3), builder.Asking(6), inPlace},
+	{builder.Workers(3), builder.AllWorkers(), builder.Progress(20, v1alpha1.StallRestart), builder.Asking(3)},
 	{pytorch, builder.Workers(3), native},
 	{builder.Workers(3), builder.AllWorkers(), native},
 	{pytorch, builder.Workers(3), builder.Elastic(2, 5), native},
@@ -294,6 +298,8 @@ func (s *storm) meddle(r *run) {
 		r.RenewLease(int64(s.rng.IntN(5)))
 	case 42, 43:
 		r.AskForRestart()
+	case 44, 45, 46, 47, 48, 49:
+		r.AnswerStopRequest()
 	default:
 		s.trouble(r)
 	}

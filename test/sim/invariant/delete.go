@@ -98,8 +98,12 @@ func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod, job *v1alpha1.T
 	}
 }
 
-// checkPatch: the operator takes pods out of the Service, and changes nothing else of them.
+// checkPatch: the operator takes pods out of the Service, or tells them what their ranks are asked, and changes nothing else of them.
 func (c *Checker) checkPatch(was, is *corev1.Pod, d *operator.Decision) {
+	if maps.Equal(was.Labels, is.Labels) && !maps.Equal(was.Annotations, is.Annotations) {
+		c.checkAsk(was, is, d)
+		return
+	}
 	want := maps.Clone(was.Labels)
 	delete(want, v1alpha1.LabelJobName)
 	f, _ := c.fateOf(is)

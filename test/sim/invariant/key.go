@@ -48,27 +48,39 @@ func (c *Checker) takeFilesOff(pod *corev1.Pod, got *corev1.PodSpec, job *v1alph
 		return
 	}
 	template := job.Spec.ReplicaSpecs[slot.Role].Template.Spec
-	if last := len(got.Volumes) - 1; last < 0 || got.Volumes[last].Name != mpiVolume {
-		c.violate("16 provenance: %s has no volume %s", pod.Name, mpiVolume)
-		return
-	}
-	got.Volumes = got.Volumes[:len(got.Volumes)-1]
-	if len(got.Volumes) == 0 {
-		got.Volumes = template.Volumes
-	}
-	got.Containers = slices.Clone(got.Containers)
-	for i := range got.Containers {
-		mounts := got.Containers[i].VolumeMounts
-		if last := len(mounts) - 1; last < 0 || !equality.Semantic.DeepEqual(mounts[last], corev1.VolumeMount{Name: mpiVolume, MountPath: mpiFolder, ReadOnly: true}) {
-			c.violate("16 provenance: %s does not have its files in %s", pod.Name, mpiFolder)
-			return
-		}
-		got.Containers[i].VolumeMounts = mounts[:len(mounts)-1]
-	}
+	c.takeVolumeOff(pod, got, mpiVolume)
+	got.Containers = c.takeMountOff(pod, got.Containers, corev1.VolumeMount{Name: mpiVolume, MountPath: mpiFolder, ReadOnly: true})
 	if main := template.Containers[0]; slot.Role == v1alpha1.Worker && hasKey(&job.Spec) && len(main.Command)+len(main.Args) == 0 {
 		if len(got.Containers[0].Command) == 0 {
 			c.violate("16 provenance: %s runs no sshd", pod.Name)
 		}
 		got.Containers[0].Command = nil
 	}
+}
+
+// takeVolumeOff takes away the last volume, which has that name.
+func (c *Checker) takeVolumeOff(pod *corev1.Pod, got *corev1.PodSpec, name string) {
+	last := len(got.Volumes) - 1
+	if last < 0 || got.Volumes[last].Name != name {
+		c.violate("16 provenance: %s has no volume %s", pod.Name, name)
+		return
+	}
+	if got.Volumes = got.Volumes[:last]; last == 0 {
+		got.Volumes = nil
+	}
+}
+
+// takeMountOff returns the containers without their last mount, which is as wanted.
+func (c *Checker) takeMountOff(pod *corev1.Pod, containers []corev1.Container, want corev1.VolumeMount) []corev1.Container {
+	containers = slices.Clone(containers)
+	for i := range containers {
+		mounts := containers[i].VolumeMounts
+		last := len(mounts) - 1
+		if last < 0 || !equality.Semantic.DeepEqual(mounts[last], want) {
+			c.violate("16 provenance: %s does not have its files in %s", pod.Name, want.MountPath)
+			break
+		}
+		containers[i].VolumeMounts = mounts[:last]
+	}
+	return containers
 }

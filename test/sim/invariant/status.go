@@ -52,6 +52,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	c.checkBackOff(h, before, after)
 	c.checkSuccesses(h, before, after)
 	c.checkVerdict(h, before, after)
+	c.checkStop(before, after, d)
 }
 
 // checkBounded checks invariant 20: no text grows with what happens.
@@ -114,6 +115,13 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 		h.resumes++
 		clear(h.rendezvous) // a suspended job can be changed
 		clear(h.ranks)
+	}
+	switch was, now := before.Status.StopRequest, after.Status.StopRequest; {
+	case was == nil && now != nil:
+		h.happened[v1alpha1.EventStopAsked]++
+	case was != nil && now == nil:
+		h.happened[v1alpha1.EventCheckpointSaved]++
+		h.happened[v1alpha1.EventCheckpointMissed]++
 	}
 	if before.Status.Attempt != after.Status.Attempt {
 		h.happened[v1alpha1.EventRestarting]++

@@ -77,6 +77,7 @@ func (c *Checker) checkProvenance(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 	}
 	got.Hostname, got.Subdomain, got.RestartPolicy = template.Spec.Hostname, template.Spec.Subdomain, template.Spec.RestartPolicy
 	c.takeFilesOff(pod, &got, job, slot)
+	c.takeStopFileOff(pod, &got, job)
 	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
 	// the tolerations that make eviction from a broken node quick stand at the end; avoided nodes are in the affinity
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {

@@ -2,7 +2,9 @@ package world
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -70,7 +72,30 @@ func (w *World) RenewLease(steps int64) {
 	}
 	lease := o.DeepCopy()
 	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(w.Clock.Now()))
-	lease.Annotations = map[string]string{v1alpha1.AnnotationStep: strconv.FormatInt(state.ProgressOf(o).Step+steps, 10)}
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	lease.Annotations[v1alpha1.AnnotationStep] = strconv.FormatInt(state.ProgressOf(o).Step+steps, 10)
+	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Leases, Key: client.ObjectKeyFromObject(lease), Object: lease})
+}
+
+// AnswerStopRequest lets the training answer what its ranks are asked, as the file of one of them that runs says, if any does.
+func (w *World) AnswerStopRequest() {
+	o, _ := w.Server.Get(server.Leases, w.Key.Namespace, state.LeaseName(w.Key.Name)).(*coordinationv1.Lease)
+	i := slices.IndexFunc(w.Pods(), func(pod *corev1.Pod) bool {
+		return pod.Annotations[v1alpha1.AnnotationStopRequest] != "" && pod.Status.Phase == corev1.PodRunning
+	})
+	if o == nil || i < 0 {
+		return
+	}
+	lease := o.DeepCopy()
+	id, _, _ := strings.Cut(w.Pods()[i].Annotations[v1alpha1.AnnotationStopRequest], " ")
+	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(w.Clock.Now()))
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	lease.Annotations[v1alpha1.AnnotationSavedFor] = id
+	w.say("training: has saved what %s asks", id)
 	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Leases, Key: client.ObjectKeyFromObject(lease), Object: lease})
 }
 
