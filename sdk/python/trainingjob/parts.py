@@ -134,12 +134,15 @@ def mpi(*, slots_per_worker: int | None = None, launch_agent: str | None = None)
     return given(slotsPerWorker=slots_per_worker, launchAgent=launch_agent)
 
 
-def progress(*, stall_after_seconds: int | None = None, action: str | None = None) -> dict:
+def progress(*, stall_after_seconds: int | None = None, action: str | None = None, ask_seconds: int | None = None) -> dict:
     """Returns what to do when the job's Lease <job>-progress is not renewed for so long.
 
     stall_after_seconds: 10 to 86400. Default 600.
     action: Notify (default) or Restart.
+    ask_seconds: how long ranks that are well have to save a checkpoint before they are stopped; see should_stop. 0 to 3600.
+      Default 0: they are not asked.
     """
     one_of("action", action, ("Notify", "Restart"))
     within("stall_after_seconds", stall_after_seconds, 10, 86400)
-    return given(stallAfterSeconds=stall_after_seconds, action=action)
+    within("ask_seconds", ask_seconds, 0, 3600)
+    return given(stallAfterSeconds=stall_after_seconds, action=action, askSeconds=ask_seconds)

@@ -8,6 +8,7 @@
 //	STEP_TIME=200ms    how long a step takes
 //	TERM_CODE=143      what it exits with on SIGTERM; "ignore" ignores it, as a program without a handler does as process 1
 //	TERM_TIME=0s       how long it takes to leave on SIGTERM
+//	TRAININGJOB_STOP_FILE  a file: it says what that says whenever it changes, within 20 ms
 //	COMMAND=""         what it does after the first step, as do says
 //
 // In a pod that runs: kubectl exec POD -- /program do COMMAND, which is one of
@@ -42,6 +43,7 @@ func main() {
 	}
 	say("starts, as process %d of attempt %s", os.Getpid(), os.Getenv("TRAININGJOB_ATTEMPT"))
 	go onTerm()
+	go onRequest()
 	where, err := readPlace()
 	if err != nil {
 		end(2, err.Error())
@@ -80,6 +82,19 @@ func train(where place, peers []peer) {
 		time.Sleep(pace)
 	}
 	end(0, "")
+}
+
+// onRequest says what the file of requests to stop says, whenever that changes.
+func onRequest() {
+	path, last := os.Getenv("TRAININGJOB_STOP_FILE"), ""
+	for ; path != ""; time.Sleep(20 * time.Millisecond) {
+		text, err := os.ReadFile(path)
+		if err != nil || string(text) == last {
+			continue
+		}
+		last = string(text)
+		say("is asked %q", last)
+	}
 }
 
 // obey does what a command says.

@@ -1,0 +1,19 @@
+"""For the training itself: what the job asks it before it is stopped. Needs nothing but Python, and no rights."""
+
+from __future__ import annotations
+
+import os
+
+
+def should_stop() -> str | None:
+    """Returns the id of the request to save a checkpoint, as the job is to be stopped; None while nothing is asked.
+
+    Let one rank ask, and tell the others with what they exchange anyway: the files of two pods do not change in the same moment.
+    Once the checkpoint is there, write the id into the annotation trainingjob.dev/saved-for of the job's progress Lease and go on until
+    SIGTERM: an exit with 0 would say that the training is done. Jobs without spec.progress.askSeconds are asked nothing.
+    """
+    try:
+        with open(os.environ["TRAININGJOB_STOP_FILE"], encoding="utf-8") as file:
+            return next(iter(file.read().split()), None)
+    except (KeyError, FileNotFoundError):
+        return None
