@@ -22,6 +22,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
 	"sigs.k8s.io/kueue/pkg/controller/jobframework"
+	"sigs.k8s.io/kueue/pkg/features"
 	kueuemetrics "sigs.k8s.io/kueue/pkg/metrics"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -56,7 +57,8 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// setUp adds the controller of queue messages and Kueue's generic job controller, which calls trainingJob.
+// setUp adds the controllers of queue messages and, if the gate is on, of priority boosts, and Kueue's generic job controller, which calls
+// trainingJob.
 func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) error {
 	if err := jobframework.SetupWorkloadOwnerIndex(ctx, mgr.GetFieldIndexer(), gvk); err != nil {
 		return err
@@ -74,6 +76,11 @@ func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) erro
 	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return err
+	}
+	if features.Enabled(features.PriorityBoost) {
+		if err := setUpPriorityBoosts(mgr); err != nil {
+			return err
+		}
 	}
 	return setUpQueueMessages(mgr)
 }

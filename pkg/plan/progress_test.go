@@ -8,9 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -145,5 +147,18 @@ func TestRestartsWithoutProgressAreCounted(t *testing.T) {
 				t.Errorf("restarts without progress (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The time of a checkpoint is when it was first reported, however often the Lease is renewed after that.
+func TestSinceWhenTheCheckpointIsThere(t *testing.T) {
+	job := training(builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		s.Progress = &v1alpha1.ProgressStatus{Step: 7, Checkpoint: "step-7", CheckpointTime: builder.TimePtr(14 * second), RenewTime: builder.TimePtr(14 * second)}
+	}))
+	for checkpoint, want := range map[string]*metav1.Time{"step-7": builder.TimePtr(14 * second), "step-9": builder.TimePtr(40 * second), "": nil} {
+		got := plan.Make(builder.Snapshot(job, both("", builder.Now(41*second), builder.Reported(9, 40*second), func(o *state.Observed) { o.Progress.Checkpoint = checkpoint })...)).Status.Progress
+		if got.Checkpoint != checkpoint || !got.CheckpointTime.Equal(want) {
+			t.Errorf("%q: %q since %v, want %v", checkpoint, got.Checkpoint, got.CheckpointTime, want)
+		}
 	}
 }

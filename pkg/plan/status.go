@@ -91,7 +91,15 @@ func keepProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 		return
 	}
 	is := &v1alpha1.ProgressStatus{Step: s.HighestStep(), Checkpoint: clip(s.Progress.Checkpoint), RenewTime: renewal(s)}
-	if was := next.Progress; was != nil && was.RenewTime != nil && is.RenewTime.Sub(was.RenewTime.Time) < renewalEvery {
+	was := next.Progress
+	switch {
+	case is.Checkpoint == "":
+	case was != nil && was.Checkpoint == is.Checkpoint && was.CheckpointTime != nil:
+		is.CheckpointTime = was.CheckpointTime
+	default:
+		is.CheckpointTime = is.RenewTime
+	}
+	if was != nil && was.RenewTime != nil && is.RenewTime.Sub(was.RenewTime.Time) < renewalEvery {
 		is.RenewTime = was.RenewTime
 	}
 	next.Progress = is

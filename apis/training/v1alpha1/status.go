@@ -179,6 +179,9 @@ type ProgressStatus struct {
 	// checkpoint is the latest checkpoint reported.
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
+	// checkpointTime is when that checkpoint was first reported: what was trained since is lost when the job is stopped.
+	// +optional
+	CheckpointTime *metav1.Time `json:"checkpointTime,omitempty"`
 	// renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows within 5 minutes; the
 	// Lease itself says it at once.
 	// +optional

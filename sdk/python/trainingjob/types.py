@@ -600,6 +600,10 @@ class ProgressStatus(ProgressStatusRequired, total=False):
     checkpoint: str
     """checkpoint is the latest checkpoint reported."""
 
+    checkpointTime: str
+    """checkpointTime is when that checkpoint was first reported: what was trained since is lost when the job is
+    stopped."""
+
     renewTime: str
     """renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows within 5
     minutes; the Lease itself says it at once."""
