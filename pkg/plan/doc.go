@@ -15,6 +15,8 @@
 //	node lost ── status: next life ── FencePod, DeletePod ── CreatePod ... 30 s later DeletePod by force
 //
 // Decisions, newest first:
+//   - What the ranks are asked is in the status before it is on a pod, so that an operator that crashes in between asks the same. The pods'
+//     annotation is a copy, which the steps keep as the status says.
 //   - A replica that is created again prefers the node of its life before, and one that has none, or avoids it, is created after those
 //     that return, as schedulers place first what came first. Where pods were is in the process's memory alone: a preference is worth
 //     no field of the status.

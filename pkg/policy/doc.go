@@ -6,6 +6,8 @@
 //	succeeded   those whose success is the job's have succeeded
 //	expired     activeDeadlineSeconds are over
 //	failed      replicas broke: restart what must be, or fail
+//	requested   somebody asks for a restart of the whole job
+//	scaledIn    replicas are taken away: the ranks are asked for a checkpoint first
 //	late        startupDeadlineSeconds are over and not all replicas run
 //	unplaced    scheduling.timeoutSeconds are over and not every pod has a node
 //	stalled     the progress Lease was not renewed in time
@@ -18,6 +20,9 @@
 // Whether a replica is broken, runs or needs a node is not asked here: its row in the snapshot says so (state.Replica).
 //
 // Decisions, newest first:
+//   - Ranks that are well are asked for a checkpoint before they are stopped, by whichever rule stops them (askFirst), and one request is
+//     enough for all of them: what was saved for a drain serves the suspension that comes with it. Who does not train is not asked,
+//     and a rank that breaks ends the wait, as the others cannot save together any more.
 //   - If the worker at which an elastic collective meets fits nowhere, another one is parked for it: pods are created at once and get
 //     nodes in any order, and the others would hold theirs for nothing.
 //   - An exit that no budget is left for fails the job at once, although its node's peer may be lost and not known to be for a minute:
