@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 // its peers when a new leader is there: they do not meet, as each attempt has a port of its own, the first or one of the 15 above it
 // (below it, if there are none).
 func LeaderPort(job *v1alpha1.TrainingJob, first int32, attempt int) int32 {
-	if job.Spec.Recovery.Restart != v1alpha1.RestartInPlace {
+	if !state.KeepsPods(&job.Spec) {
 		return first
 	}
 	step := int32(attempt % meetings)
@@ -30,7 +31,7 @@ func LeaderPort(job *v1alpha1.TrainingJob, first int32, attempt int) int32 {
 
 // Meeting returns the leader's port as the values of variables have it, and the variables that these refer to.
 func Meeting(job *v1alpha1.TrainingJob, first int32) (port string, variables []corev1.EnvVar) {
-	if job.Spec.Recovery.Restart != v1alpha1.RestartInPlace {
+	if !state.KeepsPods(&job.Spec) {
 		return strconv.Itoa(int(first)), nil
 	}
 	return "$(" + v1alpha1.EnvLeaderPort + ")", []corev1.EnvVar{fromMetadata(v1alpha1.EnvLeaderPort, "annotations", v1alpha1.AnnotationLeaderPort)}

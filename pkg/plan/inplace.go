@@ -97,7 +97,7 @@ func keepsGroup(s *state.Snapshot) bool {
 // well and that the job does not avoid, and nobody has refused it.
 func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	r := s.Replica(p.Slot)
-	if s.Job.Spec.Recovery.Restart != v1alpha1.RestartInPlace || r == nil || !r.NeedsPod() || !isWell(p) {
+	if !state.KeepsPods(&s.Job.Spec) || r == nil || !r.NeedsPod() || !isWell(p) {
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)

@@ -39,7 +39,7 @@ func broken(s *state.Snapshot, r *state.Replica) Incident {
 	p := cmp.Or(r.Pod, r.Last)
 	if p == nil {
 		f := failureAt(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
-		if mayGoOn := s.Job.Spec.Recovery.Restart == v1alpha1.RestartInPlace; !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
+		if mayGoOn := state.KeepsPods(&s.Job.Spec); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
 			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else it may have been one of an attempt before, restarted in place
 		}
 		return newIncident(s, f, scope, nil)

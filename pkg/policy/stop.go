@@ -45,10 +45,15 @@ func stopBy(s *state.Snapshot, by time.Time) time.Time {
 	return state.Earliest(own, by).Truncate(time.Second)
 }
 
-// canSave reports whether the training runs: every replica that it needs does, though the pods of some may have been told to end.
+// canSave reports whether the job runs, by its status, and no replica of it is broken but those whose pods were told to end and have yet to.
+// That a pod runs is not asked: who has just read the pods may be behind who has written the status.
 func canSave(s *state.Snapshot) bool {
-	missing := firstWithout(s, func(r *state.Replica) bool { return isUp(r) || isTrainingOn(r) })
-	return missing == nil && s.Is(v1alpha1.ConditionRunning)
+	for r := range s.Replicas() {
+		if r.IsBroken() && !isTrainingOn(r) {
+			return false
+		}
+	}
+	return s.Is(v1alpha1.ConditionRunning)
 }
 
 // isTrainingOn reports whether the replica's pod was told to end, and runs for the rest of its grace period.
@@ -75,10 +80,7 @@ func savingFirst(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time)
 	}
 	var by time.Time
 	for r := range s.Replicas() {
-		if r.IsBroken() {
-			if !isTrainingOn(r) {
-				return nil, time.Time{}
-			}
+		if isTrainingOn(r) {
 			by = state.Earliest(by, r.Pod.EndsBy)
 		}
 	}

@@ -20,6 +20,7 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 	wantsRestart := func(job *v1alpha1.TrainingJob) { job.Annotations = map[string]string{"trainingjob.dev/restart": "1"} }
 	silent := builder.Asking(0)
 	running := builder.Running("worker", 1)
+	starting := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), builder.Asking(10), builder.Suspended())
 	drained := func(options ...builder.PodOption) builder.SnapshotOption {
 		return builder.Deleted("worker", 1, append([]builder.PodOption{builder.Disrupted("EvictionByEvictionAPI", 18*second), builder.DeletedAt(18 * second)}, options...)...)
 	}
@@ -39,7 +40,7 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 		"a suspension, another's answer":        {training(builder.Suspended(), builder.StopAsked(15*second)), running, "0-0", policy.Continue, true, 25 * second},
 		"a suspension, no answer":               {training(builder.Suspended(), builder.StopAsked(10*second)), running, "", policy.Suspend, false, 0},
 		"a suspension of a job that is silent":  {training(builder.Suspended(), silent), running, "", policy.Suspend, false, 0},
-		"a suspension of a job that starts":     {training(builder.Suspended()), builder.Pending("worker", 1), "", policy.Suspend, false, 0},
+		"a suspension of a job that starts":     {starting, builder.Pending("worker", 1), "", policy.Suspend, false, 0},
 		"a suspension after a failure":          {training(builder.Suspended(), builder.StopAsked(15*second)), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Suspend, false, 0},
 		"a suspension that is taken back":       {training(builder.StopAsked(15 * second)), running, "", policy.Continue, false, 0},
 		"a restart that is asked for":           {training(wantsRestart), running, "", policy.Continue, true, 30 * second},

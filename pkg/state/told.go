@@ -2,11 +2,13 @@ package state
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -149,4 +151,20 @@ func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
 func ImageFor(byDigest string, life Life) string {
 	repository, digest, _ := strings.Cut(byDigest, "@")
 	return repository + ":life-" + life.String() + "@" + digest
+}
+
+// KeepsPods reports whether a whole-job restart starts the replicas that are well again in their pods. Where the job does not say, it does
+// so if old and new ranks cannot meet, as each attempt has a port of its own, and no program is waited for longer than if its pod
+// were deleted.
+func KeepsPods(spec *v1alpha1.TrainingJobSpec) bool {
+	if method := spec.Recovery.Restart; method != "" {
+		return method == v1alpha1.RestartInPlace
+	}
+	meetsAnew := slices.Contains([]v1alpha1.Framework{v1alpha1.PyTorch, v1alpha1.JAX, v1alpha1.XGBoost}, spec.Framework)
+	most := int64(ptr.Deref(spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
+	for _, role := range spec.Roles() {
+		own := spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds
+		meetsAnew = meetsAnew && ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds) <= most
+	}
+	return meetsAnew && spec.Elastic == nil
 }

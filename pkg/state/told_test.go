@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -133,5 +134,36 @@ func TestToldIsReadAsItIsWritten(t *testing.T) {
 	}
 	if got := (state.Told{Life: state.Life{}}).String(); got != `{"life":"0-0"}` {
 		t.Errorf("of a pod that was never told: %s", got)
+	}
+}
+
+func TestWhichJobsKeepTheirPods(t *testing.T) {
+	grace := func(seconds int64) builder.JobOption {
+		return builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = &seconds }))
+	}
+	method := func(m v1alpha1.RestartMethod) builder.JobOption {
+		return builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = m })
+	}
+	generous := builder.Recovery(func(r *v1alpha1.Recovery) { r.TerminationGraceSeconds = ptr.To[int32](60) })
+	for name, c := range map[string]struct {
+		framework v1alpha1.Framework
+		options   []builder.JobOption
+		want      bool
+	}{
+		"of a collective whose pods end soon":       {v1alpha1.PyTorch, []builder.JobOption{grace(5)}, true},
+		"of another":                                {v1alpha1.JAX, []builder.JobOption{grace(0)}, true},
+		"whose pods may take their time":            {v1alpha1.PyTorch, nil, false},
+		"of which one may":                          {v1alpha1.PyTorch, []builder.JobOption{grace(5), builder.Leader(v1alpha1.Master)}, false},
+		"as they would if they were deleted":        {v1alpha1.XGBoost, []builder.JobOption{generous}, true},
+		"that is elastic":                           {v1alpha1.PyTorch, []builder.JobOption{grace(5), builder.Elastic(1, 3)}, false},
+		"whose ranks meet where they met before":    {v1alpha1.MPI, []builder.JobOption{grace(5)}, false},
+		"whose framework nobody knows":              {v1alpha1.Custom, []builder.JobOption{grace(5)}, false},
+		"whose framework nobody knows, if it wants": {v1alpha1.Custom, []builder.JobOption{method(v1alpha1.RestartInPlace)}, true},
+		"of a collective that wants new pods":       {v1alpha1.PyTorch, []builder.JobOption{grace(5), method(v1alpha1.RestartRecreate)}, false},
+	} {
+		job := builder.Job("j", append([]builder.JobOption{builder.Framework(c.framework), builder.Workers(2)}, c.options...)...)
+		if got := state.KeepsPods(&job.Spec); got != c.want {
+			t.Errorf("a job %s: %t", name, got)
+		}
 	}
 }

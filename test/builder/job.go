@@ -56,7 +56,6 @@ func applyDefaults(spec *v1alpha1.TrainingJobSpec) {
 	} {
 		*field = cmp.Or(*field, &value)
 	}
-	recovery.Restart = cmp.Or(recovery.Restart, v1alpha1.RestartRecreate)
 	spec.SuccessPolicy = cmp.Or(spec.SuccessPolicy, v1alpha1.SuccessLeader)
 	spec.RunPolicy.CleanPodPolicy = cmp.Or(spec.RunPolicy.CleanPodPolicy, v1alpha1.CleanRunning)
 	for role, replicas := range spec.ReplicaSpecs {

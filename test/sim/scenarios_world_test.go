@@ -85,7 +85,7 @@ var worlds = []scenario{
 			r.isAsked()
 			r.wait(5 * time.Second)
 			r.phase(v1alpha1.PhaseRunning)
-			r.within(2*time.Second, "what was asked is done", func() { r.AnswerStopRequest(); r.phase(v1alpha1.PhaseSuspended) })
+			r.within(14*time.Second, "what was asked is done", func() { r.AnswerStopRequest(); r.phase(v1alpha1.PhaseSuspended) })
 			r.Suspend(false)
 			r.succeed("worker-0")
 		}},
@@ -93,7 +93,7 @@ var worlds = []scenario{
 		play: func(r *run) {
 			r.running()
 			r.Suspend(true)
-			r.within(25*time.Second, "the time is over", func() { r.phase(v1alpha1.PhaseSuspended) })
+			r.within(45*time.Second, "the time is over", func() { r.phase(v1alpha1.PhaseSuspended) })
 			r.Suspend(false)
 			r.succeed("worker-0")
 		}},

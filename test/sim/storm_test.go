@@ -62,6 +62,7 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Workers(3), builder.Asking(6)},
 	{pytorch, builder.Workers(3), builder.Elastic(1, 5), builder.Asking(9)},
 	{pytorch, builder.Workers(3), builder.Asking(6), inPlace},
+	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), quick},
 	{builder.Workers(3), builder.AllWorkers(), builder.Progress(20, v1alpha1.StallRestart), builder.Asking(3)},
 	{pytorch, builder.Workers(3), native},
 	{builder.Workers(3), builder.AllWorkers(), native},
@@ -115,6 +116,9 @@ func restartedInPlace(role v1alpha1.Role) builder.JobOption {
 
 // inPlace restarts the replicas that are well in their pods.
 var inPlace = builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
+
+// quick has every pod end within five seconds: then a job whose ranks meet at a port of each attempt is restarted in place by default.
+var quick = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = ptr.To[int64](5) }))
 
 // metElsewhere lets the workers of an elastic job meet at an endpoint outside the job.
 func metElsewhere(job *v1alpha1.TrainingJob) {

@@ -64,7 +64,8 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
     no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods avoid a node that broke. Default 86400.
     backoff_seconds: wait before the second restart in a row, doubling up to max_backoff_seconds. Default 5 and 300.
-    restart: Recreate, or InPlace to keep the pods of the replicas that are well when the whole job restarts. Default Recreate.
+    restart: Recreate, or InPlace to keep the pods of the replicas that are well when the whole job restarts. Default InPlace for PyTorch,
+      JAX and XGBoost whose pods have at most termination_grace_seconds to end, else Recreate.
     termination_grace_seconds: how long a pod that a restart ends has from SIGTERM to SIGKILL. Default 5.
     force_after_seconds: how long after its grace period a pod that does not end may go on. Default for ever.
     rules: a list of what rule() returns; the first that matches is followed. Default none.

@@ -184,7 +184,9 @@ class Recovery(TypedDict, total=False):
     restart: Literal["Recreate", "InPlace"]
     """restart is how a whole-job restart gives the replicas that are well their next life. InPlace starts their
     main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
-    created anew. Recreate deletes all pods and creates others. Default Recreate."""
+    created anew. Recreate deletes all pods and creates others. Default: InPlace for PyTorch jobs that are not
+    elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds is at most terminationGraceSeconds,
+    as a program that ignores SIGTERM is waited for that long; else Recreate."""
 
     rules: List[Rule]
     """rules say otherwise than the defaults for failures that they match; the first match wins. Default: none."""

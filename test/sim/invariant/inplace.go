@@ -48,7 +48,7 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.checkLeaderFirst(job, is, slot, life)
 	}
 	switch {
-	case !named || job.Spec.Recovery.Restart != v1alpha1.RestartInPlace:
+	case !named || !wantsInPlace(&job.Spec):
 		c.violate("7 foreign objects: %s is restarted in place, which nobody has asked for", is.Name)
 	case restarting || !left.Before(life) || lifeNamed(t.From) != left:
 		c.violate("19 in place: %s, in life %v, is told %v from %s (the one before is under way: %t)", is.Name, left, life, t.From, restarting)
@@ -60,6 +60,20 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 	c.checkMeeting(c.of(d.From.UID), is, d.From, life)
 	c.checkSameBytes(was, is)
 	c.rebirth(was, place{slot, life})
+}
+
+// wantsInPlace reports whether docs/recovery.md says that the job's ranks are restarted in place: as it wants, and else if its framework
+// meets at a port of each attempt and its pods end within recovery.terminationGraceSeconds.
+func wantsInPlace(spec *v1alpha1.TrainingJobSpec) bool {
+	if spec.Recovery.Restart != "" {
+		return spec.Recovery.Restart == "InPlace"
+	}
+	meets := map[v1alpha1.Framework]bool{"PyTorch": true, "JAX": true, "XGBoost": true}[spec.Framework] && spec.Elastic == nil
+	for _, replicas := range spec.ReplicaSpecs {
+		grace := replicas.Template.Spec.TerminationGracePeriodSeconds
+		meets = meets && grace != nil && *grace <= int64(ptr.Deref(spec.Recovery.TerminationGraceSeconds, 5))
+	}
+	return meets
 }
 
 // checkSameBytes: the container gets another name of the image that it runs, and nothing else of the pod changes.
