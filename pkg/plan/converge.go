@@ -45,6 +45,9 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
 		steps = append(steps, deleteMisplaced(s, v)...)
+		if s.Job.Spec.IsSuspended() { // its ranks are asked for a checkpoint: nobody joins them any more
+			return steps, state.Earliest(forced, again, inPlace.wake)
+		}
 		creates, wake := createMissing(s, v)
 		steps = append(steps, creates...)
 		if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {

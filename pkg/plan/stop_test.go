@@ -34,6 +34,8 @@ func TestWhoIsAskedForACheckpoint(t *testing.T) {
 		{"and no more", training(asked...), both(text+" again", builder.Now(17*second)), nil, 25 * second},
 		{"nobody any more once they are not to be stopped", training(builder.StopAsked(15 * second)), both(text), nil, 17 * second},
 		{"which they are told", training(), both(text), ask("nothing any more"), 10*time.Minute + 14*second},
+		{"nobody joins them in the meantime", training(append(asked, builder.Workers(3), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "2:1"}))...),
+			both(text), nil, 17 * second},
 		{"when they are stopped, nothing is taken back", training(builder.Suspended(), resting), both(text),
 			[]string{"delete j-worker-0: the job is suspended", "delete j-worker-1: the job is suspended"}, 0},
 	})
