@@ -67,7 +67,7 @@ type Verdict struct {
 // at which it may have one although nothing else happens.
 type rule func(*state.Snapshot) (verdict *Verdict, wake time.Time)
 
-var rules = []rule{finished, suspended, succeeded, expired, failed, requested, late, unplaced, stalled}
+var rules = []rule{finished, suspended, succeeded, expired, failed, requested, ill, late, unplaced, stalled}
 
 // Judge returns what the snapshot means for the job.
 func Judge(s *state.Snapshot) Verdict {

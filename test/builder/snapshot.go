@@ -88,7 +88,7 @@ func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
 		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: taint, TimeAdded: TimePtr(d)}}},
-		}, 15*time.Second, []string{taint}))
+		}, 15*time.Second, state.Signals{{Kind: state.TaintSignal, Name: taint}: state.LoseNode}))
 	}
 }
 
