@@ -92,6 +92,19 @@ func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 	}
 }
 
+// NodeIll says that the node's condition of that type says since d after Epoch that jobs are to leave it.
+func NodeIll(node, kind, message string, d time.Duration) SnapshotOption {
+	return func(s *state.Observed) {
+		says := corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: corev1.ConditionTrue, Message: message, LastTransitionTime: Time(d)}
+		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{says}},
+		}, 15*time.Second, state.Signals{{Kind: state.ConditionSignal, Name: kind}: state.MoveFromNode}))
+	}
+}
+
+// Ill are nodes that new pods are to stay off.
+func Ill(nodes ...string) SnapshotOption { return func(s *state.Observed) { s.Ill = nodes } }
+
 // NodeDeleted says that the node is gone.
 func NodeDeleted(node string) SnapshotOption {
 	return func(s *state.Observed) { s.Nodes = append(s.Nodes, state.DeletedNode(node, s.Now)) }
