@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -138,17 +139,26 @@ func one(yes bool) int {
 
 // illNode is a node that new pods are to stay off.
 type illNode struct {
-	node *corev1.Node
-	is   state.Node
+	node  *corev1.Node
+	since time.Time
+	// saysItself is whether a condition says so. The scheduler does not read those, but keeps pods off nodes that are cordoned, or have a taint that they do not tolerate.
+	saysItself, isTainted bool
 }
 
-// illNodes returns the nodes that new pods are to stay off although the scheduler might take them: off a cordoned one it keeps them itself.
+// illNodes returns the nodes that new pods are to stay off.
 func (c *Cluster) illNodes(nodes []corev1.Node) []illNode {
 	var ill []illNode
 	for i := range nodes {
-		if n := c.nodeOf(&nodes[i]); n.Action != state.IgnoreNode && n.Signal.Kind != state.CordonSignal {
-			ill = append(ill, illNode{&nodes[i], n})
+		node := &nodes[i]
+		n := c.nodeOf(node)
+		if n.Action == state.IgnoreNode {
+			continue
 		}
+		says := func(condition corev1.NodeCondition) bool { return c.options.Signals.Heeds(&condition) }
+		isSignal := func(t corev1.Taint) bool {
+			return c.options.Signals[state.Signal{Kind: state.TaintSignal, Name: t.Key}] > state.IgnoreNode
+		}
+		ill = append(ill, illNode{node, n.Ill.Time, slices.ContainsFunc(node.Status.Conditions, says), slices.ContainsFunc(node.Spec.Taints, isSignal)})
 	}
 	return ill
 }
@@ -157,17 +167,17 @@ func (c *Cluster) illNodes(nodes []corev1.Node) []illNode {
 // what pods exclude that wait.
 const maxIll = 16
 
-// firstIll returns the names of the ill nodes that new pods exclude: those that pods of the job could run on. Whether a node takes new pods at present is not
-// asked, except of a taint that is the signal itself: pods that wait are made anew when what new ones exclude changes.
+// firstIll returns the names of the ill nodes that new pods exclude: those that pods of the job could run on. Whether one that says itself that it is ill takes
+// new pods at present is not asked: pods that wait are made anew when what new ones exclude changes.
 func firstIll(ill []illNode, shapes shapes) []string {
 	slices.SortStableFunc(ill, func(a, b illNode) int {
-		return cmp.Or(a.is.Ill.Time.Compare(b.is.Ill.Time), cmp.Compare(a.is.Name, b.is.Name))
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.node.Name, b.node.Name))
 	})
 	var names []string
 	for i := range ill {
-		node, is := ill[i].node, &ill[i].is
-		if isKeptOff := is.Signal.Kind == state.TaintSignal && !shapes.tolerate(node); !isKeptOff && shapes.suit(node) && len(names) < maxIll {
-			names = append(names, is.Name)
+		node := ill[i].node
+		if isListed := ill[i].saysItself || ill[i].isTainted && shapes.tolerate(node); isListed && shapes.suit(node) && len(names) < maxIll {
+			names = append(names, node.Name)
 		}
 	}
 	slices.Sort(names)

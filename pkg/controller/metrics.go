@@ -52,7 +52,9 @@ func (m *metrics) record(job *v1alpha1.TrainingJob, p *plan.Plan) {
 		m.restarts.WithLabelValues(framework, string(f.Role), string(f.Cause), string(p.Restarts[i].Scope)).Inc()
 	}
 	for _, n := range p.Status.AvoidedNodes {
-		isOld := func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name && o.Reason == n.Reason && !o.Until.Before(&n.Until) }
+		isOld := func(o v1alpha1.AvoidedNode) bool {
+			return o.Name == n.Name && o.Reason == n.Reason && !o.Until.Before(&n.Until)
+		}
 		if plan.IsNodesOwn(n.Reason) && !slices.ContainsFunc(job.Status.AvoidedNodes, isOld) {
 			m.faults.WithLabelValues(n.Reason).Inc()
 		}

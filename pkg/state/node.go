@@ -20,10 +20,9 @@ type Node struct {
 	Since time.Time
 	// Lost says why pods on the node count as lost, and from when on; the zero value if they do not.
 	Lost Trouble
-	// Ill says in whose words the node is ill, if its pods do not count as lost for it; the zero value if it is not. Signal is what says so,
-	// and Action what is done about it.
+	// Ill says in somebody's words that the node is ill, if its pods do not count as lost for it; the zero value if it is not. Action is what is
+	// done about it.
 	Ill    Trouble
-	Signal Signal
 	Action NodeAction
 }
 
@@ -40,11 +39,11 @@ func NodeOf(node *corev1.Node, lostAfter time.Duration, signals Signals) Node {
 			}
 		}
 	}
-	if signal, action, words := signals.of(node); action == LoseNode {
+	if action, words := signals.of(node); action == LoseNode {
 		n.Since, n.Lost = words.Time, words
 	} else if action > IgnoreNode {
 		words.Reason = v1alpha1.ReasonNodeIll
-		n.Ill, n.Signal, n.Action = words, signal, action
+		n.Ill, n.Action = words, action
 	}
 	for i := range node.Spec.Taints {
 		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeOutOfService {

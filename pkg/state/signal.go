@@ -168,11 +168,11 @@ func (s Signals) Heeds(c *corev1.NodeCondition) bool {
 	return c.Status == corev1.ConditionTrue && s[Signal{ConditionSignal, string(c.Type)}] > IgnoreNode
 }
 
-// of returns the strongest of the node's signals with its action, and its words; IgnoreNode if it shows none that matters.
-func (s Signals) of(node *corev1.Node) (strongest Signal, action NodeAction, words Trouble) {
+// of returns what is done about the node by the strongest of its signals, the first of several, and its words; IgnoreNode if it shows none that matters.
+func (s Signals) of(node *corev1.Node) (action NodeAction, words Trouble) {
 	heed := func(signal Signal, tell func() Trouble) {
 		if does := s[signal]; does > action {
-			strongest, action, words = signal, does, tell()
+			action, words = does, tell()
 		}
 	}
 	for i := range node.Status.Conditions {
@@ -187,5 +187,5 @@ func (s Signals) of(node *corev1.Node) (strongest Signal, action NodeAction, wor
 	if node.Spec.Unschedulable {
 		heed(Signal{Kind: CordonSignal}, func() Trouble { return ill("cordoned") })
 	}
-	return strongest, action, words
+	return action, words
 }
