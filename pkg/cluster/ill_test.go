@@ -110,7 +110,7 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 			if len(s.Nodes) != 1 || s.Nodes[0].Name != "n1" || s.Nodes[0].Action != state.MoveFromNode {
 				t.Errorf("nodes %+v", s.Nodes)
 			}
-			if diff := cmp.Diff(&state.Usable{Others: 3}, s.Usable); diff != "" {
+			if diff := cmp.Diff(&state.Usable{Others: 3, ByRole: map[v1alpha1.Role]int{v1alpha1.Worker: 3}}, s.Usable); diff != "" {
 				t.Errorf("usable nodes (-want +got):\n%s", diff)
 			}
 		})

@@ -77,6 +77,9 @@ func (c *Cluster) addUsable(ctx context.Context, s *state.Snapshot) error {
 	shapes := shapesOf(s.Job)
 	s.Ill = firstIll(ill, shapes)
 	s.Usable = &state.Usable{}
+	if isToLeave(s) {
+		s.Usable.ByRole = map[v1alpha1.Role]int{}
+	}
 	for i := range all.Items {
 		node := &all.Items[i]
 		n := c.nodeOf(node)
@@ -86,6 +89,7 @@ func (c *Cluster) addUsable(ctx context.Context, s *state.Snapshot) error {
 			s.Usable.Avoided = append(s.Usable.Avoided, node.Name)
 		case n.Action == state.IgnoreNode || !heeds:
 			s.Usable.Others++
+			shapes.count(s.Usable.ByRole, node)
 		}
 	}
 	slices.Sort(s.Usable.Avoided)
@@ -188,6 +192,7 @@ func firstIll(ill []illNode, shapes shapes) []string {
 type shapes []shape
 
 type shape struct {
+	role        v1alpha1.Role
 	affinity    nodeaffinity.RequiredNodeAffinity
 	requests    corev1.ResourceList
 	tolerations []corev1.Toleration
@@ -195,9 +200,9 @@ type shape struct {
 
 func shapesOf(job *v1alpha1.TrainingJob) shapes {
 	var all shapes
-	for _, replicas := range job.Spec.ReplicaSpecs {
+	for role, replicas := range job.Spec.ReplicaSpecs {
 		pod := &corev1.Pod{Spec: replicas.Template.Spec}
-		all = append(all, shape{nodeaffinity.GetRequiredNodeAffinity(pod), requestsOf(pod), pod.Spec.Tolerations})
+		all = append(all, shape{role, nodeaffinity.GetRequiredNodeAffinity(pod), requestsOf(pod), pod.Spec.Tolerations})
 	}
 	return all
 }
@@ -206,6 +211,15 @@ func shapesOf(job *v1alpha1.TrainingJob) shapes {
 // than it has.
 func (s shapes) take(node *corev1.Node) bool {
 	return slices.ContainsFunc(s, func(s shape) bool { return s.tolerates(node) && s.suits(node) })
+}
+
+// count adds the node for each role whose pods it could take; of a nil map nothing is counted.
+func (s shapes) count(byRole map[v1alpha1.Role]int, node *corev1.Node) {
+	for i := range s {
+		if byRole != nil && s[i].tolerates(node) && s[i].suits(node) {
+			byRole[s[i].role]++
+		}
+	}
 }
 
 // suit reports the same, whatever the node's taints.

@@ -41,6 +41,7 @@ func TestAJobLeavesAnIllNode(t *testing.T) {
 		{"at once and for free, if others suit", job(), with(says(node1), builder.Usable(2)), moved},
 		{"not if there are fewer others than it takes up", job(), with(says(node1), builder.Usable(1)), stays},
 		{"not if nobody knows which others there are", job(), with(says(node1)), stays},
+		{"not if none of them suits the role", job(), with(says(node1), builder.Usable(2), func(s *state.Observed) { s.Usable.ByRole = nil }), stays},
 		{"whatever recovery.rules say: nothing broke", job(failAll), with(says(node1), builder.Usable(2)), moved},
 		{"not if it avoids no nodes", job(avoidsNone), with(says(node1), builder.Usable(2)), stays},
 		{"not while it avoids the node for being ill", job(avoidedAs(node1, "NodeIll", hour)), with(says(node1), builder.Usable(2)), stays},

@@ -60,6 +60,8 @@ type Observed struct {
 type Usable struct {
 	// Others is the number of those that are not ill and that the job does not avoid.
 	Others int
+	// ByRole is how many of those pods of each role could run on; it is counted only for a job that is to leave a node.
+	ByRole map[v1alpha1.Role]int
 	// Avoided are the names of those that it avoids.
 	Avoided []string
 }

@@ -120,9 +120,14 @@ func Home(role string, index int, node string) SnapshotOption {
 	}
 }
 
-// Usable says how many nodes there are beside those that the job avoids, and which of those it could take again.
+// Usable says how many nodes there are for every role beside those that the job avoids, and which of those it could take again.
 func Usable(others int, avoided ...string) SnapshotOption {
-	return func(s *state.Observed) { s.Usable = &state.Usable{Others: others, Avoided: avoided} }
+	return func(s *state.Observed) {
+		s.Usable = &state.Usable{Others: others, Avoided: avoided, ByRole: map[v1alpha1.Role]int{}}
+		for role := range s.Job.Spec.ReplicaSpecs {
+			s.Usable.ByRole[role] = others
+		}
+	}
 }
 
 // Reported says that the progress Lease is there, and was renewed d after Epoch with that step.
