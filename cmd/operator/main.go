@@ -50,6 +50,6 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	log.Info("starting", "version", version, "namespace", o.namespace, "leaderElection", o.leaderElect)
+	log.Info("starting", "version", version, "namespace", o.namespace, "leaderElection", o.leaderElect, "nodeSignals", o.clusterOptions().Signals.String())
 	return mgr.Start(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // execute runs the command line with arguments that do not start the operator, and returns what it prints.
@@ -44,6 +45,27 @@ func TestWrongOptionsAreToldWhatToWriteInstead(t *testing.T) {
 		{"nodes that are lost at once", []string{"--node-lost-after=999ms"}, `--node-lost-after 999ms: write a time from 1s to 1h`},
 		{"nodes that are never lost", []string{"--node-lost-after=1h0m1s"}, `--node-lost-after 1h0m1s: write a time from 1s to 1h`},
 		{"a time that is none", []string{"--node-lost-after=15"}, `invalid argument "15" for "--node-lost-after" flag: time: missing unit in duration "15"`},
+		{"a signal without an action", []string{"--node-signals=condition:KernelDeadlock"},
+			`--node-signals "condition:KernelDeadlock": write one of Ignore, Avoid, Move, Lost after the =`},
+		{"an action in small letters", []string{"--node-signals=condition:KernelDeadlock=move"},
+			`--node-signals "condition:KernelDeadlock=move": write one of Ignore, Avoid, Move, Lost after the =`},
+		{"a signal of no kind", []string{"--node-signals=KernelDeadlock=Move"},
+			`--node-signals "KernelDeadlock=Move": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
+		{"a signal without a name", []string{"--node-signals=cordon=Move,taint:=Move"},
+			`--node-signals "taint:=Move": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
+		{"a cordon with a name", []string{"--node-signals=cordon:x=Move"},
+			`--node-signals "cordon:x=Move": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
+		{"a taint with its effect", []string{"--node-signals=taint:gpu:NoSchedule=Move"},
+			`--node-signals "taint:gpu:NoSchedule=Move": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
+		{"a cordon that loses pods", []string{"--node-signals=cordon=Lost"},
+			`--node-signals "cordon=Lost": pods on a cordoned node run on: write cordon=Move, cordon=Avoid or cordon=Ignore`},
+		{"a node that is ill when it is ready", []string{"--node-signals=condition:Ready=Move"},
+			`--node-signals "condition:Ready=Move": a node is ill if the condition is True, and well if it is Ready: write how long it may be not ready into --node-lost-after`},
+		{"a node out of service that is not lost", []string{"--node-signals=taint:node.kubernetes.io/out-of-service=Avoid"},
+			`--node-signals "taint:node.kubernetes.io/out-of-service=Avoid": pods on a node with this taint always count as lost: write nothing about it`},
+		{"a taint that is no key", []string{"--lost-node-taints=a b"}, `--lost-node-taints "a b": write the key of a taint, as example.com/broken`},
+		{"a taint that two flags name", []string{"--lost-node-taints=a", "--node-signals=taint:a=Move"},
+			`--lost-node-taints "a": --node-signals says what to do about this taint: name it once`},
 		{"a flag nobody knows", []string{"--frobnicate"}, `unknown flag: --frobnicate`},
 		{"an argument", []string{"start"}, `unknown command "start" for "operator"`},
 		{"a number that is none", []string{"--concurrent-jobs=x"}, `invalid argument "x" for "--concurrent-jobs" flag: strconv.ParseInt: parsing "x": invalid syntax`},
@@ -81,10 +103,13 @@ func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
 		args []string
 		want cluster.Options
 	}{
-		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: 15 * time.Second, Gang: "None"}},
-		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, LostAfter: 15 * time.Second, Gang: "None"}},
-		{"all of them", []string{"--node-lost-after=1h", "--lost-node-taints=a,b", "--lost-node-taints=c", "--spare-priority-class=low", "--gang=Volcano"},
-			cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: time.Hour, LostTaints: []string{"a", "b", "c"}, SparePriorityClass: "low", Gang: "Volcano"}},
+		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: 15 * time.Second, Gang: "None", Signals: state.DefaultSignals()}},
+		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, LostAfter: 15 * time.Second, Gang: "None", Signals: state.DefaultSignals()}},
+		{"all of them", []string{"--node-lost-after=1h", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--spare-priority-class=low", "--gang=Volcano"},
+			cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: time.Hour, Signals: state.Signals{
+				{Kind: "taint", Name: "a"}: state.LoseNode, {Kind: "taint", Name: "b"}: state.LoseNode, {Kind: "taint", Name: "c"}: state.LoseNode,
+				{Kind: "cordon"}: state.MoveFromNode, {Kind: "condition", Name: "Bad"}: state.LoseNode,
+			}, SparePriorityClass: "low", Gang: "Volcano"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

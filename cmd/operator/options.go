@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -14,6 +16,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/gang"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // options are the operator's flags.
@@ -33,6 +36,7 @@ type options struct {
 	watchNodes              bool
 	nodeLostAfter           time.Duration
 	lostNodeTaints          []string
+	nodeSignals             []string
 	sparePriorityClass      string
 	gang                    string
 	qps                     float32
@@ -64,6 +68,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
 	f.DurationVar(&o.nodeLostAfter, "node-lost-after", o.nodeLostAfter, "how long a node may be not ready before its pods count as lost, 1s to 1h")
 	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)
+	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "what jobs do about nodes that are said to be ill, beside and instead of the defaults, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Move (jobs leave for other nodes), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log tells")
 	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means that of the replicas")
 	f.StringVar(&o.gang, "gang", o.gang, "who schedules the pods of jobs that do not say: None, Native, Volcano or Coscheduling")
 	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "requests to the API server per second at most; 0 leaves the limit to the server's priority and fairness")
@@ -92,7 +97,29 @@ func (o *options) validate() error {
 	case o.qps < 0:
 		return fmt.Errorf("--kube-api-qps %v: write 0 for no limit, or a number above it", o.qps)
 	}
+	if _, err := o.signals(); err != nil {
+		return err
+	}
 	return o.validateCertificate()
+}
+
+// signals returns what is done about which signals of nodes: the defaults, what --node-signals says, and the taints of --lost-node-taints.
+func (o *options) signals() (state.Signals, error) {
+	signals, err := state.DefaultSignals().With(o.nodeSignals)
+	if err != nil {
+		return nil, fmt.Errorf("--node-signals %w", err)
+	}
+	for _, key := range o.lostNodeTaints {
+		taint := state.Signal{Kind: state.TaintSignal, Name: key}
+		saysBoth := func(entry string) bool { return strings.HasPrefix(entry, taint.String()+"=") }
+		if slices.ContainsFunc(o.nodeSignals, saysBoth) {
+			return nil, fmt.Errorf("--lost-node-taints %q: --node-signals says what to do about this taint: name it once", key)
+		}
+		if signals, err = signals.With([]string{taint.String() + "=" + state.LoseNode.String()}); err != nil {
+			return nil, fmt.Errorf("--lost-node-taints %q: write the key of a taint, as example.com/broken", key)
+		}
+	}
+	return signals, nil
 }
 
 // validateCertificate returns an error if the folder of the certificate lacks a file: the metrics server would make do with one
@@ -111,9 +138,10 @@ func (o *options) validateCertificate() error {
 
 // clusterOptions returns what the flags say of jobs.
 func (o *options) clusterOptions() cluster.Options {
+	signals, _ := o.signals() // validated
 	return cluster.Options{
 		Parallel: cluster.Parallelism, Namespace: o.namespace, WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
-		LostTaints: o.lostNodeTaints, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
+		Signals: signals, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
 	}
 }
 

@@ -150,7 +150,7 @@ func (c *connection) addNodes(ctx context.Context, t *tool, o *state.Observed) e
 		case err != nil:
 			return err
 		default:
-			if n := state.NodeOf(&node, o.LostAfter, nil); n.Lost.Reason != "" {
+			if n := state.NodeOf(&node, o.LostAfter, state.DefaultSignals()); n.Lost.Reason != "" {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}

@@ -76,8 +76,8 @@ type Options struct {
 	WatchNodes bool
 	// LostAfter is how long a node may be not ready before its pods count as lost.
 	LostAfter time.Duration
-	// LostTaints are the keys of taints that make a node's pods count as lost, beside out-of-service.
-	LostTaints []string
+	// Signals say what is done about nodes that say, or of which somebody says, that they are ill.
+	Signals state.Signals
 	// Gang schedules the pods of jobs that do not say who does; empty is GangNone.
 	Gang v1alpha1.Gang
 	// SparePriorityClass is the priority class of placeholder pods whose job names none.

@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -35,15 +37,17 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
 		default:
-			if n := state.NodeOf(&node, c.options.LostAfter, c.options.LostTaints); n.Lost.Reason != "" {
+			if n := c.nodeOf(&node); n.Lost.Reason != "" || n.Action == state.MoveFromNode {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}
 	}
-	if err := c.addNotReady(ctx, o); err != nil {
-		return err
-	}
-	return c.addUsable(ctx, o)
+	return c.addNotReady(ctx, o)
+}
+
+// nodeOf returns what is known of the node, as the operator's flags have it.
+func (c *Cluster) nodeOf(node *corev1.Node) state.Node {
+	return state.NodeOf(node, c.options.LostAfter, c.options.Signals)
 }
 
 // lostPod reports whether a pod has gone from the node: what came before that, as a taint, the API server knows, and the cache may not yet.
@@ -51,57 +55,190 @@ func lostPod(o *state.Observed, node string) bool {
 	return slices.ContainsFunc(o.Gone, func(p state.Pod) bool { return p.Node == node })
 }
 
-// addUsable tells a job that avoids nodes which others there are, and which of those it could take again.
-func (c *Cluster) addUsable(ctx context.Context, o *state.Observed) error {
-	avoided := map[string]bool{}
-	for _, n := range o.Job.Status.AvoidedNodes {
-		if o.Now.Before(n.Until.Time) {
-			avoided[n.Name] = true
-		}
-	}
-	if len(avoided) == 0 {
+// addUsable tells a job that avoids nodes, that is to leave one, or of which pods are to be placed while nodes are ill, which nodes there are
+// for it. It comes last, as only the rows of the snapshot say whether pods are to be placed: in a job that runs nothing is looked at.
+func (c *Cluster) addUsable(ctx context.Context, s *state.Snapshot) error {
+	avoided := avoidedNow(s)
+	heeds := s.HeedsIllNodes() && (isToLeave(s) || placesPods(s))
+	if !c.options.WatchNodes || len(avoided) == 0 && !heeds {
 		return nil
 	}
 	var all corev1.NodeList
 	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	o.Usable = &state.Usable{}
-	suits := suitable(o.Job)
+	var ill []illNode
+	if heeds {
+		ill = c.illNodes(all.Items)
+	}
+	if len(avoided)+len(ill) == 0 && !isToLeave(s) {
+		return nil
+	}
+	shapes := shapesOf(s.Job)
+	s.Ill = firstIll(ill, shapes)
+	s.Usable = &state.Usable{}
+	if isToLeave(s) {
+		s.Usable.ByRole = map[v1alpha1.Role]int{}
+	}
 	for i := range all.Items {
-		switch node := &all.Items[i]; {
-		case !c.isWell(node) || !suits(node):
+		node := &all.Items[i]
+		n := c.nodeOf(node)
+		switch {
+		case node.Spec.Unschedulable || n.Lost.Reason != "" || !shapes.take(node):
 		case avoided[node.Name]:
-			o.Usable.Avoided = append(o.Usable.Avoided, node.Name)
-		default:
-			o.Usable.Others++
+			s.Usable.Avoided = append(s.Usable.Avoided, node.Name)
+		case n.Action == state.IgnoreNode || !heeds:
+			s.Usable.Others++
+			shapes.count(s.Usable.ByRole, node)
 		}
 	}
-	slices.Sort(o.Usable.Avoided)
+	slices.Sort(s.Usable.Avoided)
 	return nil
 }
 
-// isWell reports whether the node takes new pods.
-func (c *Cluster) isWell(node *corev1.Node) bool {
-	return !node.Spec.Unschedulable && state.NodeOf(node, c.options.LostAfter, c.options.LostTaints).Lost.Reason == ""
+// avoidedNow returns the nodes that the job avoids.
+func avoidedNow(s *state.Snapshot) map[string]bool {
+	avoided := map[string]bool{}
+	for _, n := range s.Job.Status.AvoidedNodes {
+		if s.Now.Before(n.Until.Time) {
+			avoided[n.Name] = true
+		}
+	}
+	return avoided
 }
 
-// suitable returns what reports whether pods of some role of the job could run on a node if it were empty: they tolerate its taints,
-// ask for a node like it, and for no more than it has.
-func suitable(job *v1alpha1.TrainingJob) func(*corev1.Node) bool {
-	var roles []func(*corev1.Node) bool
-	for _, replicas := range job.Spec.ReplicaSpecs {
+// isToLeave reports whether the job has pods on a node that they are to leave.
+func isToLeave(s *state.Snapshot) bool {
+	return slices.ContainsFunc(s.Nodes, func(n state.Node) bool { return n.Action == state.MoveFromNode })
+}
+
+// placesPods reports whether a pod of the job has no node yet.
+func placesPods(s *state.Snapshot) bool {
+	if s.IsFinished() || s.Job.Spec.IsSuspended() {
+		return false
+	}
+	for r := range s.Replicas() {
+		if r.LacksNode() {
+			return true
+		}
+	}
+	placed := 0
+	for i := range s.Spares {
+		placed += one(s.Spares[i].Scheduled())
+	}
+	for _, replicas := range s.Job.Spec.ReplicaSpecs {
+		if replicas.Spares != nil {
+			placed -= int(replicas.Spares.Count)
+		}
+	}
+	return placed < 0
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// illNode is a node that new pods are to stay off.
+type illNode struct {
+	node  *corev1.Node
+	since time.Time
+	// saysItself is whether a condition says so. The scheduler does not read those, but keeps pods off nodes that are cordoned, or have a taint that they do not tolerate.
+	saysItself, isTainted bool
+}
+
+// illNodes returns the nodes that new pods are to stay off.
+func (c *Cluster) illNodes(nodes []corev1.Node) []illNode {
+	var ill []illNode
+	for i := range nodes {
+		node := &nodes[i]
+		n := c.nodeOf(node)
+		if n.Action == state.IgnoreNode {
+			continue
+		}
+		says := func(condition corev1.NodeCondition) bool { return c.options.Signals.Heeds(&condition) }
+		isSignal := func(t corev1.Taint) bool {
+			return c.options.Signals[state.Signal{Kind: state.TaintSignal, Name: t.Key}] > state.IgnoreNode
+		}
+		ill = append(ill, illNode{node, n.Ill.Time, slices.ContainsFunc(node.Status.Conditions, says), slices.ContainsFunc(node.Spec.Taints, isSignal)})
+	}
+	return ill
+}
+
+// maxIll is how many ill nodes a new pod excludes at most: those that have been ill for longest, so that a node that becomes ill does not change
+// what pods exclude that wait.
+const maxIll = 16
+
+// firstIll returns the names of the ill nodes that new pods exclude: those that pods of the job could run on. Whether one that says itself that it is ill takes
+// new pods at present is not asked: pods that wait are made anew when what new ones exclude changes.
+func firstIll(ill []illNode, shapes shapes) []string {
+	slices.SortStableFunc(ill, func(a, b illNode) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.node.Name, b.node.Name))
+	})
+	var names []string
+	for i := range ill {
+		node := ill[i].node
+		if isListed := ill[i].saysItself || ill[i].isTainted && shapes.tolerate(node); isListed && shapes.suit(node) && len(names) < maxIll {
+			names = append(names, node.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// shapes are what the pods of a job's roles ask of a node.
+type shapes []shape
+
+type shape struct {
+	role        v1alpha1.Role
+	affinity    nodeaffinity.RequiredNodeAffinity
+	requests    corev1.ResourceList
+	tolerations []corev1.Toleration
+}
+
+func shapesOf(job *v1alpha1.TrainingJob) shapes {
+	var all shapes
+	for role, replicas := range job.Spec.ReplicaSpecs {
 		pod := &corev1.Pod{Spec: replicas.Template.Spec}
-		affinity, requests := nodeaffinity.GetRequiredNodeAffinity(pod), requestsOf(pod)
-		roles = append(roles, func(node *corev1.Node) bool {
-			matches, err := affinity.Match(node)
-			isRepelled := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return isRepelledBy(&t, pod.Spec.Tolerations) })
-			return matches && err == nil && !isRepelled && fits(requests, node.Status.Allocatable)
-		})
+		all = append(all, shape{role, nodeaffinity.GetRequiredNodeAffinity(pod), requestsOf(pod), pod.Spec.Tolerations})
 	}
-	return func(node *corev1.Node) bool {
-		return slices.ContainsFunc(roles, func(suits func(*corev1.Node) bool) bool { return suits(node) })
+	return all
+}
+
+// take reports whether pods of some role could run on the node if it were empty: they tolerate its taints, ask for a node like it, and for no more
+// than it has.
+func (s shapes) take(node *corev1.Node) bool {
+	return slices.ContainsFunc(s, func(s shape) bool { return s.tolerates(node) && s.suits(node) })
+}
+
+// count adds the node for each role whose pods it could take; of a nil map nothing is counted.
+func (s shapes) count(byRole map[v1alpha1.Role]int, node *corev1.Node) {
+	for i := range s {
+		if byRole != nil && s[i].tolerates(node) && s[i].suits(node) {
+			byRole[s[i].role]++
+		}
 	}
+}
+
+// suit reports the same, whatever the node's taints.
+func (s shapes) suit(node *corev1.Node) bool {
+	return slices.ContainsFunc(s, func(s shape) bool { return s.suits(node) })
+}
+
+// tolerate reports whether pods of some role tolerate the node's taints.
+func (s shapes) tolerate(node *corev1.Node) bool {
+	return slices.ContainsFunc(s, func(s shape) bool { return s.tolerates(node) })
+}
+
+func (s *shape) suits(node *corev1.Node) bool {
+	matches, err := s.affinity.Match(node)
+	return matches && err == nil && fits(s.requests, node.Status.Allocatable)
+}
+
+func (s *shape) tolerates(node *corev1.Node) bool {
+	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return isRepelledBy(&t, s.tolerations) })
 }
 
 // requestsOf returns what the pod of a template asks for. What has a limit only asks for as much, as the API server will say of the pod.

@@ -100,11 +100,10 @@ func TestUsableNodesAreCounted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", c.job...))
 			cluster := New(inventory{nodes: all}, nil, nil, testclock.NewFakePassiveClock(s.Now), Options{Parallel: 1, WatchNodes: !c.blind, LostAfter: 15 * time.Second})
-			o := s.Observed
-			if err := cluster.addNodes(context.Background(), &o); err != nil {
+			if err := cluster.addUsable(context.Background(), s); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, o.Usable); diff != "" {
+			if diff := cmp.Diff(c.want, s.Usable); diff != "" {
 				t.Errorf("usable nodes (-want +got):\n%s", diff)
 			}
 		})
@@ -153,7 +152,7 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("n1")), builder.Running("worker", 1, builder.On("n0")))
 			cluster := New(inventory{nodes: c.cached}, inventory{nodes: c.live}, nil, testclock.NewFakePassiveClock(s.Now),
-				Options{Parallel: 1, WatchNodes: !c.blind, LostAfter: 15 * time.Second, LostTaints: []string{"broken"}})
+				Options{Parallel: 1, WatchNodes: !c.blind, LostAfter: 15 * time.Second, Signals: signals})
 			o := s.Observed
 			if err := cluster.addNodes(context.Background(), &o); err != nil {
 				t.Fatal(err)

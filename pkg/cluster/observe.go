@@ -56,6 +56,9 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if s, err = c.confirmForeign(ctx, s); err != nil {
 		return nil, fmt.Errorf("asking for a newer job than its pods show: %w", err)
 	}
+	if err := c.addUsable(ctx, s); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

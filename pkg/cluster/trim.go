@@ -13,8 +13,8 @@ import (
 )
 
 // CacheOptions returns the options of a cache that holds jobs and their own children only, trimmed to what decisions
-// need, in one namespace, or in all if it is empty.
-func CacheOptions(namespace string) (cache.Options, error) {
+// need, in one namespace, or in all if it is empty. Of nodes it holds the conditions that are signals.
+func CacheOptions(namespace string, signals state.Signals) (cache.Options, error) {
 	ours, err := labels.NewRequirement(v1alpha1.LabelJobUID, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
@@ -27,7 +27,7 @@ func CacheOptions(namespace string) (cache.Options, error) {
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:           {Label: children, Transform: trimPod},
 			&v1alpha1.TrainingJob{}: {Label: labels.Everything(), Transform: newTemplates().trimJob},
-			&corev1.Node{}:          {Label: labels.Everything(), Transform: trimNode},
+			&corev1.Node{}:          {Label: labels.Everything(), Transform: trimNode(signals)},
 		},
 	}
 	if namespace != "" {
@@ -116,23 +116,32 @@ func only(annotations map[string]string, names ...string) map[string]string {
 	return kept
 }
 
-// trimNode returns a node with only what state.NodeOf and suitable read: its heartbeats then change nothing.
-func trimNode(o any) (any, error) {
-	node, ok := o.(*corev1.Node)
-	if !ok {
-		return o, nil
-	}
-	trimmed := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
-		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
-		Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable},
-	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			trimmed.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+// trimNode returns the function that returns a node with only what state.NodeOf and suitable read: its heartbeats then change nothing, nor
+// do conditions that are no signals, or not True.
+func trimNode(signals state.Signals) func(any) (any, error) {
+	return func(o any) (any, error) {
+		node, ok := o.(*corev1.Node)
+		if !ok {
+			return o, nil
 		}
+		trimmed := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
+			Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
+			Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable},
+		}
+		for i := range node.Status.Conditions {
+			c := &node.Status.Conditions[i]
+			kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}
+			switch isSignal := signals.Heeds(c); {
+			case c.Type != corev1.NodeReady && !isSignal:
+				continue
+			case isSignal:
+				kept.Reason, kept.Message = c.Reason, c.Message
+			}
+			trimmed.Status.Conditions = append(trimmed.Status.Conditions, kept)
+		}
+		return trimmed, nil
 	}
-	return trimmed, nil
 }
 
 // states returns how the containers are, and which processes of which images they are if that matters.

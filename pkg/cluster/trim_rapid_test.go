@@ -111,7 +111,7 @@ var fullNode = rapid.Custom(func(t *rapid.T) *corev1.Node {
 		Spec:       corev1.NodeSpec{PodCIDR: "10.0.0.0/24", ProviderID: "x"},
 		Status:     corev1.NodeStatus{Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
 	}
-	types := rapid.SliceOfDistinct(rapid.SampledFrom([]corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure}), rapid.ID) // a list by type
+	types := rapid.SliceOfDistinct(rapid.SampledFrom([]corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure, "GpuMemWatch", "NVSwitchDown"}), rapid.ID) // a list by type
 	for _, kind := range types.Draw(t, "conditions") {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
 			Type:   kind,
@@ -135,7 +135,7 @@ func TestATrimmedNodeTellsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		full := fullNode.Draw(t, "node")
 		small := trimmedNode(t, full)
-		if diff := cmp.Diff(state.NodeOf(full, time.Minute, []string{"broken"}), state.NodeOf(small, time.Minute, []string{"broken"})); diff != "" {
+		if diff := cmp.Diff(state.NodeOf(full, time.Minute, signals), state.NodeOf(small, time.Minute, signals)); diff != "" {
 			t.Fatalf("(-full +trimmed):\n%s", diff)
 		}
 		for i := range full.Status.Conditions {

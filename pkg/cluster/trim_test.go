@@ -28,8 +28,15 @@ func trimmed(t interface{ Fatal(...any) }, pod *corev1.Pod) *corev1.Pod {
 	return o.(*corev1.Pod)
 }
 
+// signals are those of which a trimmed node tells.
+var signals = state.Signals{
+	{Kind: state.TaintSignal, Name: "broken"}:           state.LoseNode,
+	{Kind: state.ConditionSignal, Name: "GpuMemWatch"}:  state.MoveFromNode,
+	{Kind: state.ConditionSignal, Name: "NVSwitchDown"}: state.IgnoreNode,
+}
+
 func trimmedNode(t interface{ Fatal(...any) }, node *corev1.Node) *corev1.Node {
-	o, err := trimNode(node)
+	o, err := trimNode(signals)(node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +65,7 @@ func TestATrimmedPodIsSmallAndStillTheJobs(t *testing.T) {
 
 func TestWhatIsNoPodOrNodeIsLeftAlone(t *testing.T) {
 	for _, o := range []any{&corev1.Service{}, cache.DeletedFinalStateUnknown{Key: "k"}, nil} {
-		for _, trim := range []func(any) (any, error){trimPod, trimNode} {
+		for _, trim := range []func(any) (any, error){trimPod, trimNode(nil)} {
 			if got, err := trim(o); err != nil || !cmp.Equal(o, got) {
 				t.Errorf("%v became %v, %v", o, got, err)
 			}
@@ -69,24 +76,34 @@ func TestWhatIsNoPodOrNodeIsLeftAlone(t *testing.T) {
 func TestATrimmedNodeIsSmall(t *testing.T) {
 	gpus := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "long", LastTransitionTime: builder.Time(0)}
+	gpu := func(status corev1.ConditionStatus) corev1.NodeCondition {
+		return corev1.NodeCondition{Type: "GpuMemWatch", Status: status, Reason: "Faulty", Message: "[79]", LastTransitionTime: builder.Time(0), LastHeartbeatTime: builder.Time(1)}
+	}
+	told := gpu(corev1.ConditionTrue)
+	told.LastHeartbeatTime = metav1.Time{}
 	full := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu"}}, PodCIDR: "10.0.0.0/24"},
-		Status:     corev1.NodeStatus{Allocatable: gpus, Capacity: gpus, Conditions: []corev1.NodeCondition{ready, {Type: corev1.NodeDiskPressure}}, Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
+		Status:     corev1.NodeStatus{Allocatable: gpus, Capacity: gpus, Conditions: []corev1.NodeCondition{ready, {Type: corev1.NodeDiskPressure}, gpu(corev1.ConditionTrue), {Type: "NVSwitchDown", Status: corev1.ConditionTrue}}, Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
 	}
 	want := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu"}}},
-		Status: corev1.NodeStatus{Allocatable: gpus, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(0)}}},
+		Status: corev1.NodeStatus{Allocatable: gpus, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(0)}, told}},
 	}
 	if diff := cmp.Diff(want, trimmedNode(t, full)); diff != "" {
 		t.Errorf("trimmed node (-want +got):\n%s", diff)
+	}
+	full.Status.Conditions[2] = gpu(corev1.ConditionUnknown)
+	want.Status.Conditions = want.Status.Conditions[:1]
+	if diff := cmp.Diff(want, trimmedNode(t, full)); diff != "" {
+		t.Errorf("trimmed node of which nobody knows whether it is ill (-want +got):\n%s", diff)
 	}
 }
 
 // Of jobs and nodes the cache holds all; of everything else, whatever it is, the jobs' own children only.
 func TestTheCacheHoldsOnlyTheJobsOwnChildren(t *testing.T) {
 	for _, namespace := range []string{"", "team-a"} {
-		options, err := CacheOptions(namespace)
+		options, err := CacheOptions(namespace, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

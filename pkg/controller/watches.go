@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -142,8 +143,8 @@ func nodeEvents(c *cluster.Cluster) handler.EventHandler {
 	}
 }
 
-// NodeMatters reports whether the jobs that have pods on a changed node must be reconciled: its pods may count as lost now, or not
-// any more. is is nil for a node that is gone.
+// NodeMatters reports whether the jobs that have pods on a changed node must be reconciled: its pods may count as lost now or are to leave it, or not
+// any more. is is nil for a node that is gone. Heartbeats do not matter, nor what a condition says that is as it was: the cache holds only those that do.
 func NodeMatters(was, is *corev1.Node) bool {
 	switch {
 	case was == nil: // no pod is on it yet
@@ -151,6 +152,11 @@ func NodeMatters(was, is *corev1.Node) bool {
 	case is == nil:
 		return true
 	default:
-		return !reflect.DeepEqual(was.Spec.Taints, is.Spec.Taints) || !reflect.DeepEqual(was.Status.Conditions, is.Status.Conditions)
+		return was.Spec.Unschedulable != is.Spec.Unschedulable || !reflect.DeepEqual(was.Spec.Taints, is.Spec.Taints) ||
+			!slices.EqualFunc(was.Status.Conditions, is.Status.Conditions, isSameCondition)
 	}
+}
+
+func isSameCondition(a, b corev1.NodeCondition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }

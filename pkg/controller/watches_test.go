@@ -91,6 +91,10 @@ func TestNodeLook(t *testing.T) {
 		return n
 	}
 	well := node(func(*corev1.Node) {})
+	sayIll := func(n *corev1.Node) {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: "GpuMemWatch", Status: corev1.ConditionTrue, Message: "[79]", LastTransitionTime: builder.Time(0)})
+	}
+	ill := node(sayIll)
 	cases := []struct {
 		name    string
 		was, is *corev1.Node
@@ -99,6 +103,17 @@ func TestNodeLook(t *testing.T) {
 		{"a new node", nil, well, false},
 		{"a node that is gone", well, nil, true},
 		{"a heartbeat", well, node(func(n *corev1.Node) { n.ResourceVersion = "2" }), false},
+		{"a condition is said again", ill, node(func(n *corev1.Node) {
+			sayIll(n)
+			n.Status.Conditions[1].LastHeartbeatTime, n.Status.Conditions[1].Message = builder.Time(time.Minute), "[79] again"
+		}), false},
+		{"a node says that it is ill", well, ill, true},
+		{"a node does not say so any more", ill, well, true},
+		{"a node says so anew", ill, node(func(n *corev1.Node) {
+			sayIll(n)
+			n.Status.Conditions[1].LastTransitionTime = builder.Time(time.Minute)
+		}), true},
+		{"a cordon", well, node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), true},
 		{"a node is not ready", well, node(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }), true},
 		{"a taint", well, node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}} }), true},
 	}

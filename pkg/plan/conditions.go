@@ -111,7 +111,7 @@ func (c conditions) rest(v *policy.Verdict) {
 // scheduled attempt unscheduled again; a pod that is just being replaced does not.
 func (c conditions) setScheduled(v *policy.Verdict) {
 	if reason, message, waits := whyGangWaits(c.s); waits {
-		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message+butAvoided(v)))
+		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message+butAvoided(c.s, v)))
 		return
 	}
 	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
@@ -120,7 +120,7 @@ func (c conditions) setScheduled(v *policy.Verdict) {
 	waits := false
 	for r := range c.s.Replicas() {
 		if r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable {
-			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(r.Slot.String()+": "+r.Pod.Waiting.Message+butAvoided(v)))
+			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(r.Slot.String()+": "+r.Pod.Waiting.Message+butAvoided(c.s, v)))
 			return
 		}
 		waits = waits || r.LacksNode()
@@ -142,12 +142,16 @@ func (c conditions) setRestarting(v *policy.Verdict) {
 }
 
 // butAvoided tells which nodes the scheduler was not allowed to take.
-func butAvoided(v *policy.Verdict) string {
-	nodes := v.Avoided.Required
-	if len(nodes) == 0 {
-		return ""
+func butAvoided(s *state.Snapshot, v *policy.Verdict) string {
+	var text string
+	avoided, ill := slices.Clone(v.Avoided.Required), slices.Clone(v.Avoided.Required)
+	if avoided = slices.DeleteFunc(avoided, func(n string) bool { return !isAvoided(s, n) }); len(avoided) > 0 {
+		text += " The job avoids " + strings.Join(avoided, ", ") + " (status.avoidedNodes)."
 	}
-	return " The job avoids " + strings.Join(nodes, ", ") + " (status.avoidedNodes)."
+	if ill = slices.DeleteFunc(ill, func(n string) bool { return isAvoided(s, n) }); len(ill) > 0 {
+		text += " New pods stay off " + strings.Join(ill, ", ") + " (ill)."
+	}
+	return text
 }
 
 // setRunning says whether the attempt runs. Replacing a replica does not end it.

@@ -24,13 +24,13 @@ func explained(amendments []policy.Amendment) []Event {
 // nodesOwn are the reasons of failures that nothing in a pod brings about. Others, as OutOfcpu or SysctlForbidden, whoever may write
 // a template can have from any node that it names.
 var nodesOwn = []string{
-	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager", "NodeShutdown", "UnexpectedAdmissionError",
+	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager", "NodeShutdown", "UnexpectedAdmissionError",
 }
 
 // IsNodesOwn reports whether a failure of that reason is the node's own, so that it matters to others than the job's owner.
 func IsNodesOwn(reason string) bool { return slices.Contains(nodesOwn, reason) }
 
-// avoidedAnew tells which nodes the job avoids from now on: the job, and those nodes that broke themselves. What the
+// avoidedAnew tells which nodes the job avoids from now on, or would leave if it could: the job, and those nodes that broke themselves. What the
 // job's pods did on a node says nothing about it to others.
 func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
@@ -39,17 +39,29 @@ func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 			continue
 		}
 		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
-		list = append(list, warn(v1alpha1.EventNodeAvoided, n.Reason,
-			fmt.Sprintf("New pods avoid %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)))
-		if !IsNodesOwn(n.Reason) {
-			continue
+		toJob := fmt.Sprintf("New pods avoid %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)
+		toNode := fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, until, n.Reason)
+		if n.Preferred {
+			toJob = fmt.Sprintf("The job stays on %s, which is ill (%s): too few other nodes suit. New pods prefer others until %s.", n.Name, wordsOf(s, n.Name), until)
+			toNode = fmt.Sprintf("TrainingJob %s/%s stays on this node, which is ill: too few others suit.", s.Job.Namespace, s.Job.Name)
 		}
-		onNode := warn(v1alpha1.EventNodeAvoided, n.Reason,
-			fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, until, n.Reason))
-		onNode.Node = n.Name
-		list = append(list, onNode)
+		list = append(list, warn(v1alpha1.EventNodeAvoided, n.Reason, toJob))
+		if IsNodesOwn(n.Reason) {
+			onNode := warn(v1alpha1.EventNodeAvoided, n.Reason, toNode)
+			onNode.Node = n.Name
+			list = append(list, onNode)
+		}
 	}
 	return list
+}
+
+// wordsOf returns what says that the node is ill.
+func wordsOf(s *state.Snapshot, node string) string {
+	i := slices.IndexFunc(s.Nodes, func(n state.Node) bool { return n.Name == node })
+	if i < 0 {
+		return v1alpha1.ReasonNodeIll
+	}
+	return s.Nodes[i].Ill.Message
 }
 
 // yielded tells which avoided nodes new pods may take from now on.

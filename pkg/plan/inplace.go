@@ -101,8 +101,9 @@ func canRestart(s *state.Snapshot, p *state.Pod) bool {
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)
+	_, isToLeave := s.IsToLeave(p)
 	avoided := slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == p.Node && s.Now.Before(n.Until.Time) })
-	return p.Image != "" && !p.Restarting && !p.RestartRefused && !inTrouble && !avoided
+	return p.Image != "" && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !avoided
 }
 
 // alone reports by slot whether one pod of it can act, and no other: one on a node that was lost may have come back with it.

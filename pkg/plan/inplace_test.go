@@ -63,6 +63,7 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 			then(leader, other, builder.Now(20*second)), nil, 30 * second},
 		{"on a node that is avoided it is created anew", inAttempt1(avoided), then(leaderBack, other), []string{"delete j-worker-2: its life is past"}, 0},
 		{"on a node in trouble, too", inAttempt1(), then(leaderBack, other, builder.NodeLost("node-worker-2", 5*second), builder.Now(14*second)), []string{"delete j-worker-2: its life is past"}, 20 * second},
+		{"on one that is ill, too", inAttempt1(), then(leaderBack, other, builder.NodeIll("node-worker-2", "GpuMemWatch", "[79]", 5*second)), []string{"delete j-worker-2: its life is past"}, 0},
 		{"one that is being drained, too", inAttempt1(), then(leaderBack, restartable(2, "", "c", builder.Disrupted("EvictionByEvictionAPI", 5*second))),
 			[]string{"delete j-worker-2: its life is past"}, 0},
 		{"a job that recreates restarts nothing in place", inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartRecreate })), then(leader, other),

@@ -44,6 +44,9 @@ func (a *Accounts) keep(s *state.Snapshot, v *Verdict) {
 	if !s.Progress.Renewed.IsZero() {
 		a.RestartsWithoutProgress = restartsWithoutProgress(s)
 	}
+	if v.Ruling == Continue {
+		a.AvoidedNodes = stayOn(s, a.AvoidedNodes)
+	}
 	if len(v.Amendments) == 0 && len(v.Restarts) == 0 {
 		return
 	}

@@ -53,7 +53,7 @@ func avoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 	return avoided
 }
 
-// besides returns, as if each were an incident of its own, the nodes that are lost together with the one that the latest
+// besides returns, as if each were an incident of its own, the nodes that are lost, or left, together with the one that the latest
 // incident names.
 func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
@@ -63,10 +63,15 @@ func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incide
 	var more []v1alpha1.Incident
 	for _, n := range s.Nodes {
 		named := slices.ContainsFunc(incidents, func(i v1alpha1.Incident) bool { return i.Node == n.Name && i.RestartTime.Equal(&now) })
-		if !named && n.Lost.Reason != v1alpha1.ReasonNodeDeleted && !s.Now.Before(n.Lost.Time) {
-			more = append(more, v1alpha1.Incident{
-				Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: n.Lost.Reason}, RestartTime: now,
-			})
+		reason := n.Lost.Reason
+		switch {
+		case reason == "":
+			reason = n.Ill.Reason
+		case reason == v1alpha1.ReasonNodeDeleted || s.Now.Before(n.Lost.Time):
+			continue
+		}
+		if !named {
+			more = append(more, v1alpha1.Incident{Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: reason}, RestartTime: now})
 		}
 	}
 	return more

@@ -8,6 +8,7 @@
 //	failed      replicas broke: restart what must be, or fail
 //	requested   somebody asks for a restart of the whole job
 //	scaledIn    replicas are taken away: the ranks are asked for a checkpoint first
+//	ill         pods are to leave a node that says it is ill
 //	late        startupDeadlineSeconds are over and not all replicas run
 //	unplaced    scheduling.timeoutSeconds are over and not every pod has a node
 //	stalled     the progress Lease was not renewed in time
@@ -23,6 +24,10 @@
 //   - Ranks that are well are asked for a checkpoint before they are stopped, by whichever rule stops them (askFirst), and one request is
 //     enough for all of them: what was saved for a drain serves the suspension that comes with it. Who does not train is not asked,
 //     and a rank that breaks ends the wait, as the others cannot save together any more.
+//   - A job leaves an ill node only if others suit, by the same count by which its pods exclude avoided nodes; else it stays, is told once, and is not asked
+//     again while it avoids the node: nobody is served by a job that waits, or that restarts for a condition that comes and goes.
+//   - No rule of recovery.rules is asked about a move: nothing broke. It waits for back-off as losses do, which bounds what a flapping condition can do
+//     to a job that goes from one such node to the next.
 //   - If the worker at which an elastic collective meets fits nowhere, another one is parked for it: pods are created at once and get
 //     nodes in any order, and the others would hold theirs for nothing.
 //   - An exit that no budget is left for fails the job at once, although its node's peer may be lost and not known to be for a minute:

@@ -156,6 +156,7 @@ var losses = map[string]string{
 	v1alpha1.ReasonNodeLost:        "lost its node",
 	v1alpha1.ReasonNodeDeleted:     "lost its node",
 	v1alpha1.ReasonNodeTainted:     "lost its node",
+	v1alpha1.ReasonNodeIll:         "leaves its node, which is ill",
 	v1alpha1.ReasonDeviceUnhealthy: "lost a device",
 	v1alpha1.ReasonDeleted:         "was deleted",
 	"EvictionByEvictionAPI":        "was drained or evicted",

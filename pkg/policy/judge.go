@@ -70,7 +70,7 @@ type Verdict struct {
 // at which it may have one although nothing else happens.
 type rule func(*state.Snapshot) (verdict *Verdict, wake time.Time)
 
-var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, late, unplaced, stalled}
+var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, ill, late, unplaced, stalled}
 
 // Judge returns what the snapshot means for the job.
 func Judge(s *state.Snapshot) Verdict {

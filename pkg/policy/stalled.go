@@ -71,9 +71,9 @@ func restartsWithoutProgress(s *state.Snapshot) int32 {
 }
 
 // countsAsStuck reports whether a restart after the failure is one more without progress, unless a newer step comes. A
-// preemption or a request says nothing about the training, nor does an evaluator, nor a job that reports no steps.
+// preemption, a request or an ill node says nothing about the training, nor does an evaluator, nor a job that reports no steps.
 func countsAsStuck(s *state.Snapshot, f *v1alpha1.Failure) bool {
-	saysNothing := f.Cause == v1alpha1.CausePreempted || f.Cause == v1alpha1.CauseRequested || f.Role == v1alpha1.Evaluator
+	saysNothing := f.Cause == v1alpha1.CausePreempted || f.Cause == v1alpha1.CauseRequested || f.Reason == v1alpha1.ReasonNodeIll || f.Role == v1alpha1.Evaluator
 	return s.Job.Spec.Progress != nil && s.HighestStep() > 0 && !saysNothing
 }
 

@@ -72,8 +72,8 @@ func scaledIn(s *state.Snapshot) (*Verdict, time.Time) {
 	return nil, time.Time{}
 }
 
-// savingFirst holds v back, which restarts the whole job because pods were told to end, while they and the other ranks can save a
-// checkpoint.
+// savingFirst holds v back, which restarts the whole job because pods were told to end or are to leave a node, while all ranks can save
+// a checkpoint.
 func savingFirst(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 	if v.Ruling != Restart || v.Restarts[0].Scope != v1alpha1.ScopeJob {
 		return nil, time.Time{}

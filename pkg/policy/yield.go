@@ -7,11 +7,11 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// avoided returns the nodes that new pods of the job avoid now. None is excluded while too few others are left: a job on a
-// suspect node is better than a job on none.
+// avoided returns the nodes that new pods of the job avoid now: those of the status, and those that are ill. None is excluded while too few
+// others are left: a job on a suspect node is better than a job on none.
 func avoided(s *state.Snapshot) state.Avoided {
 	var nodes state.Avoided
-	tooFew := s.Usable != nil && s.Usable.Others < nodesNeeded(s)
+	tooFew := s.Usable != nil && !suffice(s)
 	for _, n := range s.Job.Status.AvoidedNodes {
 		switch {
 		case !s.Now.Before(n.Until.Time):
@@ -21,8 +21,22 @@ func avoided(s *state.Snapshot) state.Avoided {
 			nodes.Required = append(nodes.Required, n.Name)
 		}
 	}
+	for _, name := range s.Ill {
+		switch {
+		case slices.Contains(nodes.Required, name) || slices.Contains(nodes.Preferred, name):
+		case tooFew:
+			nodes.Preferred = append(nodes.Preferred, name)
+		default:
+			nodes.Required = append(nodes.Required, name)
+		}
+	}
+	slices.Sort(nodes.Required)
+	slices.Sort(nodes.Preferred)
 	return nodes
 }
+
+// suffice reports whether there are as many other nodes as the job may need.
+func suffice(s *state.Snapshot) bool { return s.Usable != nil && s.Usable.Others >= nodesNeeded(s) }
 
 // nodesNeeded returns how many nodes the job takes up if each replica that has none yet gets one of its own.
 func nodesNeeded(s *state.Snapshot) int {

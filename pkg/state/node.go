@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -17,13 +18,17 @@ type Node struct {
 	Name string
 	// Since is when the trouble began.
 	Since time.Time
-	// Lost says why pods on the node count as lost, and from when on; the zero value if the node is well.
+	// Lost says why pods on the node count as lost, and from when on; the zero value if they do not.
 	Lost Trouble
+	// Ill says in somebody's words that the node is ill, if its pods do not count as lost for it; the zero value if it is not. Action is what is
+	// done about it.
+	Ill    Trouble
+	Action NodeAction
 }
 
-// NodeOf returns what the operator knows of a node: it is lost once it has not been ready for lostAfter, or is tainted
-// as out of service, or with one of the given taint keys.
-func NodeOf(node *corev1.Node, lostAfter time.Duration, lostTaints []string) Node {
+// NodeOf returns what the operator knows of a node: it is lost once it has not been ready for lostAfter, or at once if it is tainted
+// as out of service or a signal says so; and it is ill as the signals have it.
+func NodeOf(node *corev1.Node, lostAfter time.Duration, signals Signals) Node {
 	n := Node{Name: node.Name}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
@@ -34,17 +39,56 @@ func NodeOf(node *corev1.Node, lostAfter time.Duration, lostTaints []string) Nod
 			}
 		}
 	}
-	for _, taint := range node.Spec.Taints {
-		if taint.Key != corev1.TaintNodeOutOfService && !slices.Contains(lostTaints, taint.Key) {
-			continue
+	if action, words := signals.of(node); action == LoseNode {
+		n.Since, n.Lost = words.Time, words
+	} else if action > IgnoreNode {
+		words.Reason = v1alpha1.ReasonNodeIll
+		n.Ill, n.Action = words, action
+	}
+	for i := range node.Spec.Taints {
+		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeOutOfService {
+			n.Lost = wordsOfTaint(t)
+			n.Since = n.Lost.Time
 		}
-		var added time.Time
-		if taint.TimeAdded != nil {
-			added = taint.TimeAdded.Time
-		}
-		n.Since, n.Lost = added, Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + taint.Key, Time: added}
 	}
 	return n
+}
+
+// ill returns the trouble of a node of which somebody says so.
+func ill(words string) Trouble { return trouble(v1alpha1.ReasonNodeIll, clipWords(words), time.Time{}) }
+
+// wordsOfCondition returns what the condition says: its type, reason and message.
+func wordsOfCondition(c *corev1.NodeCondition) Trouble {
+	text := string(c.Type)
+	if c.Reason != "" {
+		text += " (" + c.Reason + ")"
+	}
+	if c.Message != "" {
+		text += ": " + c.Message
+	}
+	words := ill(text)
+	words.Time = c.LastTransitionTime.Time
+	return words
+}
+
+// wordsOfTaint returns what the taint says.
+func wordsOfTaint(t *corev1.Taint) Trouble {
+	words := Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + t.Key}
+	if t.TimeAdded != nil {
+		words.Time = t.TimeAdded.Time
+	}
+	return words
+}
+
+// maxWords is how much of what a node says of itself counts, in bytes: its first words tell what is wrong, and its last what to do.
+const maxWords = 480
+
+// clipWords returns both ends of what is too long.
+func clipWords(words string) string {
+	if len(words) <= maxWords {
+		return words
+	}
+	return strings.ToValidUTF8(words[:maxWords/2], "") + " ... " + strings.ToValidUTF8(words[len(words)-maxWords/2:], "")
 }
 
 // DeletedNode returns a node that was deleted under its pods.
@@ -57,6 +101,20 @@ func DeletedNode(name string, now time.Time) Node {
 func (s *Snapshot) NodeTrouble(p *Pod) (n Node, ok bool) {
 	i, found := slices.BinarySearchFunc(s.Nodes, p.Node, func(n Node, name string) int { return cmp.Compare(n.Name, name) })
 	if !found || s.Nodes[i].Lost.Reason == "" {
+		return Node{}, false
+	}
+	return s.Nodes[i], true
+}
+
+// HeedsIllNodes reports whether the job avoids and leaves nodes that are ill: one that avoids no nodes does not.
+func (s *Snapshot) HeedsIllNodes() bool {
+	return ptr.Deref(s.Job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds) > 0
+}
+
+// IsToLeave returns the node of the pod if the pod is to leave it as it is ill; ok is false if it may stay.
+func (s *Snapshot) IsToLeave(p *Pod) (n Node, ok bool) {
+	i, found := slices.BinarySearchFunc(s.Nodes, p.Node, func(n Node, name string) int { return cmp.Compare(n.Name, name) })
+	if !found || s.Nodes[i].Action != MoveFromNode {
 		return Node{}, false
 	}
 	return s.Nodes[i], true
@@ -120,7 +178,7 @@ func (n *Node) IsNotReady() bool { return n.Lost.Reason == v1alpha1.ReasonNodeLo
 // container ran.
 // Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, and the kubelet's other admit handlers.
 var nodeFaults = []string{
-	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager",
+	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager",
 	"TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "InvalidNodeInfo",
 	"AppArmor", "SysctlForbidden", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "NodeShutdown",
 }

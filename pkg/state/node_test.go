@@ -13,6 +13,17 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
+// signals are those that the nodes of the tests show.
+var signals = state.Signals{
+	{Kind: state.TaintSignal, Name: "broken"}:             state.LoseNode,
+	{Kind: state.TaintSignal, Name: "leaving"}:            state.MoveFromNode,
+	{Kind: state.ConditionSignal, Name: "MachineGone"}:    state.LoseNode,
+	{Kind: state.ConditionSignal, Name: "GpuMemWatch"}:    state.MoveFromNode,
+	{Kind: state.ConditionSignal, Name: "KernelDeadlock"}: state.AvoidNode,
+	{Kind: state.ConditionSignal, Name: "NVSwitchDown"}:   state.IgnoreNode,
+	{Kind: state.CordonSignal}:                            state.AvoidNode,
+}
+
 func TestNodeOf(t *testing.T) {
 	ready := func(status corev1.ConditionStatus, since time.Duration) corev1.NodeCondition {
 		return corev1.NodeCondition{Type: corev1.NodeReady, Status: status, LastTransitionTime: builder.Time(since)}
@@ -44,7 +55,7 @@ func TestNodeOf(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: c.taints}, Status: corev1.NodeStatus{Conditions: c.conditions}}
-			if diff := cmp.Diff(c.want, state.NodeOf(node, 15*second, []string{"broken"})); diff != "" {
+			if diff := cmp.Diff(c.want, state.NodeOf(node, 15*second, signals)); diff != "" {
 				t.Errorf("node (-want +got):\n%s", diff)
 			}
 		})

@@ -30,7 +30,7 @@ type Observed struct {
 	Spares []Pod
 	// SparesFrom is when missing spares may be created, after some that have failed; zero for at once.
 	SparesFrom time.Time
-	// Nodes are the nodes in trouble that hold pods of the job.
+	// Nodes are the nodes in trouble that hold pods of the job: those that are lost, or will be, and those that the pods are to leave.
 	Nodes []Node
 	// NotReady is since when each node of the cluster that is not ready has not been, and AllNodes is how many nodes there are;
 	// they are read only if a node that holds pods of the job is not ready.
@@ -38,8 +38,11 @@ type Observed struct {
 	AllNodes int
 	// LostAfter is how long a node must have been not ready for its pods to count as lost.
 	LostAfter time.Duration
-	// Usable are the nodes that new pods could take; nil if the operator may not read nodes, or the job avoids none.
+	// Usable are the nodes that new pods could take; nil if the operator may not read nodes, or none is to be avoided.
 	Usable *Usable
+	// Ill are nodes that pods created now are to avoid, whether or not the job has met trouble there, sorted: 16 at most. They are read only if pods
+	// are to be placed.
+	Ill []string
 	// Homes are the nodes that the slots' latest pods have, or had, as far as that is known.
 	Homes map[Slot]string
 	// HasLease says whether the job's progress Lease exists; Progress is what it says.
@@ -55,8 +58,10 @@ type Observed struct {
 
 // Usable counts the nodes that are ready and whose taints the job tolerates.
 type Usable struct {
-	// Others is the number of those that the job does not avoid.
+	// Others is the number of those that are not ill and that the job does not avoid.
 	Others int
+	// ByRole is how many of those pods of each role could run on; it is counted only for a job that is to leave a node.
+	ByRole map[v1alpha1.Role]int
 	// Avoided are the names of those that it avoids.
 	Avoided []string
 }

@@ -86,6 +86,8 @@ func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generato
 				seen = append(seen, NodeTainted(node, "broken", before(t, now)))
 			case 3:
 				seen = append(seen, NodeDeleted(node))
+			case 4:
+				seen = append(seen, NodeIll(node, "GpuMemWatch", "[79]", before(t, now)))
 			}
 		}
 		return append(seen, arbitraryRest(t, job, now)...)
@@ -102,6 +104,9 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 	}
 	if scheduling := job.Spec.Scheduling; scheduling != nil && scheduling.Gang != "" {
 		seen = append(seen, arbitraryGroups(t, job, now))
+	}
+	if rapid.IntRange(0, 3).Draw(t, "ill") == 0 {
+		seen = append(seen, Ill(nodes[rapid.IntRange(0, 2).Draw(t, "which")]), Usable(rapid.IntRange(0, 9).Draw(t, "others")))
 	}
 	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
 		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))

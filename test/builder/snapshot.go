@@ -88,9 +88,22 @@ func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
 		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: taint, TimeAdded: TimePtr(d)}}},
-		}, 15*time.Second, []string{taint}))
+		}, 15*time.Second, state.Signals{{Kind: state.TaintSignal, Name: taint}: state.LoseNode}))
 	}
 }
+
+// NodeIll says that the node's condition of that type says since d after Epoch that jobs are to leave it.
+func NodeIll(node, kind, message string, d time.Duration) SnapshotOption {
+	return func(s *state.Observed) {
+		says := corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: corev1.ConditionTrue, Message: message, LastTransitionTime: Time(d)}
+		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{says}},
+		}, 15*time.Second, state.Signals{{Kind: state.ConditionSignal, Name: kind}: state.MoveFromNode}))
+	}
+}
+
+// Ill are nodes that new pods are to stay off.
+func Ill(nodes ...string) SnapshotOption { return func(s *state.Observed) { s.Ill = nodes } }
 
 // NodeDeleted says that the node is gone.
 func NodeDeleted(node string) SnapshotOption {
@@ -107,9 +120,14 @@ func Home(role string, index int, node string) SnapshotOption {
 	}
 }
 
-// Usable says how many nodes there are beside those that the job avoids, and which of those it could take again.
+// Usable says how many nodes there are for every role beside those that the job avoids, and which of those it could take again.
 func Usable(others int, avoided ...string) SnapshotOption {
-	return func(s *state.Observed) { s.Usable = &state.Usable{Others: others, Avoided: avoided} }
+	return func(s *state.Observed) {
+		s.Usable = &state.Usable{Others: others, Avoided: avoided, ByRole: map[v1alpha1.Role]int{}}
+		for role := range s.Job.Spec.ReplicaSpecs {
+			s.Usable.ByRole[role] = others
+		}
+	}
 }
 
 // Reported says that the progress Lease is there, and was renewed d after Epoch with that step.

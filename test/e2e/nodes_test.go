@@ -88,6 +88,26 @@ func taint(name, key string, effect corev1.TaintEffect) {
 	})
 }
 
+// sayIll has a monitor say of the node, until the spec ends or until sayWell, that it is ill.
+func sayIll(name, kind, message string) {
+	GinkgoHelper()
+	sayOfNode(name, kind, corev1.ConditionTrue, message)
+	DeferCleanup(func() { sayWell(name, kind) })
+}
+
+// sayWell has it say that the node is well.
+func sayWell(name, kind string) {
+	GinkgoHelper()
+	sayOfNode(name, kind, corev1.ConditionFalse, "")
+}
+
+func sayOfNode(name, kind string, status corev1.ConditionStatus, message string) {
+	GinkgoHelper()
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Monitored","message":%q,"lastTransitionTime":%q}]}}`,
+		kind, status, message, time.Now().UTC().Format(time.RFC3339))
+	Expect(kube.Status().Patch(here.ctx, testbed.NodeNamed(name), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))).To(Succeed())
+}
+
 // cordon keeps new pods off a node until the spec ends, or until uncordon.
 func cordon(name string) {
 	GinkgoHelper()

@@ -304,6 +304,8 @@ func (s *storm) meddle(r *run) {
 		r.AskForRestart()
 	case 44, 45, 46, 47, 48, 49:
 		r.AnswerStopRequest()
+	case 50, 51, 52, 53:
+		s.monitor(r)
 	default:
 		s.trouble(r)
 	}
@@ -395,6 +397,22 @@ func (s *storm) toggleNode(r *run) {
 	}
 }
 
+// monitored are the types of conditions that say that a node is ill; nobody has named the last to the operator.
+var monitored = []corev1.NodeConditionType{operator.MovesFrom, operator.MovesFrom, operator.StaysOff, operator.Loses, corev1.NodeMemoryPressure}
+
+// monitor is what says of a node that it is ill, and not any more: some flap.
+func (s *storm) monitor(r *run) {
+	node, kind := nodes[s.rng.IntN(len(nodes))], monitored[s.rng.IntN(len(monitored))]
+	switch s.rng.IntN(4) {
+	case 0, 1:
+		r.SayIll(node, kind)
+	case 2:
+		r.SayNotIll(node, kind, corev1.ConditionFalse)
+	default:
+		r.SayNotIll(node, kind, corev1.ConditionUnknown)
+	}
+}
+
 // settle ends the faults and lets the job come to its end.
 func (s *storm) settle(r *run) {
 	s.calm, r.late, r.frozen = true, nil, nil
@@ -404,6 +422,9 @@ func (s *storm) settle(r *run) {
 	clear(r.NoImage)
 	for _, node := range nodes {
 		r.ReviveNode(node)
+		for _, kind := range monitored {
+			r.SayNotIll(node, kind, corev1.ConditionFalse)
+		}
 	}
 	r.Habits = world.Habits{Lazy: 1, Succeeding: 4, Serving: "ps"}
 	r.Suspend(false)

@@ -63,7 +63,7 @@ const (
 const (
 	// ReasonReplicaFailed: a replica exited and its policy restarts it.
 	ReasonReplicaFailed = "ReplicaFailed"
-	// ReasonReplicaLost: a replica's pod was drained, evicted or deleted, or its node was lost.
+	// ReasonReplicaLost: a replica's pod was drained, evicted or deleted, or its node was lost or is to be left.
 	ReasonReplicaLost = "ReplicaLost"
 	// ReasonReplicaPreempted: a replica's pod made way for one of higher priority.
 	ReasonReplicaPreempted = "ReplicaPreempted"
@@ -127,6 +127,8 @@ const (
 	ReasonNodeDeleted = "NodeDeleted"
 	// ReasonNodeTainted: the replica's node is tainted as out of service, or as the operator's --lost-node-taints say.
 	ReasonNodeTainted = "NodeTainted"
+	// ReasonNodeIll: the replica's node says of itself that it is ill, or somebody does, as the operator's --node-signals have it.
+	ReasonNodeIll = "NodeIll"
 	// ReasonDeviceUnhealthy: a device of the replica's is broken.
 	ReasonDeviceUnhealthy = "DeviceUnhealthy"
 	// ReasonDeleted: somebody deleted the replica's pod.
@@ -175,7 +177,7 @@ const (
 	EventReplicaGivenUp = "ReplicaGivenUp"
 	// EventIncidentExplained: the cause of an incident showed after the restart; what was charged is given back.
 	EventIncidentExplained = "IncidentExplained"
-	// EventNodeAvoided: the job's new pods avoid a node; it is on the Node, too, if the node itself broke.
+	// EventNodeAvoided: the job's new pods avoid a node; it is on the Node, too, if the node itself broke or is ill.
 	EventNodeAvoided = "NodeAvoided"
 	// EventNodeYielded: new pods may take an avoided node again, as they fit on no other.
 	EventNodeYielded = "NodeYielded"

@@ -122,7 +122,8 @@ type AvoidedNode struct {
 	Reason string `json:"reason,omitempty"`
 	// until is when the job forgives the node.
 	Until metav1.Time `json:"until"`
-	// preferred is true once new pods may take the node if they fit nowhere else: the scheduler had no other for one of them.
+	// preferred is true once new pods may take the node if they fit nowhere else: the scheduler had no other for one of them, or there is
+	// no other that suits.
 	// +optional
 	Preferred bool `json:"preferred,omitempty"`
 }

@@ -395,7 +395,7 @@ class AvoidedNode(AvoidedNodeRequired, total=False):
 
     preferred: bool
     """preferred is true once new pods may take the node if they fit nowhere else: the scheduler had no other for
-    one of them."""
+    one of them, or there is no other that suits."""
 
     reason: str
     """reason of the latest of them."""

@@ -49,6 +49,10 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		c.checkRequested(h, before, i)
 		return
 	}
+	if i.Reason == v1alpha1.ReasonNodeIll && !c.causeOf(h, where, before).loss {
+		c.checkMove(before, i)
+		return
+	}
 	c.checkCause(h, before, where, &i.Failure)
 	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && i.Role != v1alpha1.Evaluator; i.Charged != want {
 		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
@@ -180,7 +184,7 @@ func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.
 		rejected, ran = rejected || f.rejected, ran || !f.rejected
 	}
 	alone := rejected && i.Scope == v1alpha1.ScopeReplica
-	if mustBeAlone := rejected && !ran && i.Reason != v1alpha1.ReasonVanished; mustBeAlone {
+	if mustBeAlone := rejected && !ran && i.Reason != v1alpha1.ReasonVanished && i.Reason != v1alpha1.ReasonNodeIll; mustBeAlone {
 		want = v1alpha1.ScopeReplica
 	}
 	if i.Scope != want && !alone {

@@ -49,6 +49,7 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	c.checkMeeting(h, r.Object.(*corev1.Pod), d.From, life)
 	c.checkGang(h, pod, d, life, strict)
 	c.checkProvenance(h, r.Object.(*corev1.Pod), d.From, slot)
+	c.checkPlacement(r.Object.(*corev1.Pod), d)
 	if strict { // who comes late may come when the job is gone, and its key with it
 		c.checkKey(pod, d.From)
 	}

@@ -141,6 +141,11 @@ func lostFrom(node *corev1.Node, now time.Time) time.Time {
 		return now.Truncate(time.Second)
 	}
 	for _, condition := range node.Status.Conditions {
+		if condition.Type == operator.Loses && condition.Status == corev1.ConditionTrue {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
 			return condition.LastTransitionTime.Add(operator.LostAfter)
 		}

@@ -79,12 +79,12 @@ func (c *Checker) checkProvenance(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 	c.takeFilesOff(pod, &got, job, slot)
 	c.takeStopFileOff(pod, &got, job)
 	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
-	// the tolerations that make eviction from a broken node quick stand at the end; avoided nodes are in the affinity
+	// the tolerations that make eviction from a broken node quick stand at the end; nodes that are avoided or ill are in the affinity
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
 		got.Tolerations = got.Tolerations[:n]
 	}
 	c.takeHomeOff(h, pod, &got, slot)
-	if len(job.Status.AvoidedNodes) > 0 {
+	if len(job.Status.AvoidedNodes) > 0 || c.writer.Late || c.knowsIll() {
 		got.Affinity = template.Spec.Affinity
 	}
 	if !equality.Semantic.DeepEqual(&template.Spec, &got) {

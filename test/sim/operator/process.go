@@ -23,7 +23,18 @@ import (
 const User = "operator"
 
 // options are the operator's defaults, with one request at a time.
-var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfter}
+var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfter, Signals: state.Signals{
+	{Kind: state.ConditionSignal, Name: MovesFrom}: state.MoveFromNode,
+	{Kind: state.ConditionSignal, Name: StaysOff}:  state.AvoidNode,
+	{Kind: state.ConditionSignal, Name: Loses}:     state.LoseNode,
+}}
+
+// The types of node conditions by which jobs leave a node, stay off it, and lose it.
+const (
+	MovesFrom = "GpuMemWatch"
+	StaysOff  = "KernelDeadlock"
+	Loses     = "MachineGone"
+)
 
 // LostAfter is how long a node may be not ready before its pods count as lost.
 const LostAfter = 15 * time.Second

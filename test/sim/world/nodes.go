@@ -154,7 +154,41 @@ func (w *World) writeNode(name string, change func(*corev1.Node)) {
 }
 
 func setReady(node *corev1.Node, status corev1.ConditionStatus, w *World) {
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: w.second()}}
+	w.setNodeCondition(node, corev1.NodeCondition{Type: corev1.NodeReady, Status: status})
+}
+
+// setNodeCondition replaces a condition of the node. Its time is that of the last change of its status.
+func (w *World) setNodeCondition(node *corev1.Node, is corev1.NodeCondition) {
+	is.LastTransitionTime = w.second()
+	var others []corev1.NodeCondition
+	for _, c := range node.Status.Conditions {
+		switch {
+		case c.Type != is.Type:
+			others = append(others, c)
+		case c.Status == is.Status:
+			is.LastTransitionTime = c.LastTransitionTime
+		}
+	}
+	node.Status.Conditions = append(others, is)
+}
+
+// SayIll has a monitor say of the node that it is ill, or say so again in other words.
+func (w *World) SayIll(name string, kind corev1.NodeConditionType) {
+	w.sayOfNode(name, corev1.NodeCondition{Type: kind, Status: corev1.ConditionTrue, Reason: string(kind) + "IsNotHealthy",
+		Message: "[79] said at " + w.Clock.Elapsed().String() + " - RecommendedAction: RESTART_VM"})
+}
+
+// SayNotIll has a monitor say that the node is well, or that it does not know (any more).
+func (w *World) SayNotIll(name string, kind corev1.NodeConditionType, status corev1.ConditionStatus) {
+	w.sayOfNode(name, corev1.NodeCondition{Type: kind, Status: status})
+}
+
+func (w *World) sayOfNode(name string, says corev1.NodeCondition) {
+	if w.node(name) == nil {
+		return
+	}
+	w.say("a monitor says of node %s: %s is %s", name, says.Type, says.Status)
+	w.writeNode(name, func(node *corev1.Node) { w.setNodeCondition(node, says) })
 }
 
 // setCondition replaces a condition of a pod by one that is true for a reason, or false without one.

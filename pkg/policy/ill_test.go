@@ -1,0 +1,153 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// says has the node of worker-1 say that it is ill.
+func says(node string) builder.SnapshotOption {
+	return builder.NodeIll(node, "GpuMemWatch", "[79] fell off the bus - RecommendedAction: RESTART_VM", 20*second)
+}
+
+// avoidedAs says why the job avoids a node until d after Epoch.
+func avoidedAs(node, reason string, until time.Duration) builder.JobOption {
+	return builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		s.AvoidedNodes = append(s.AvoidedNodes, v1alpha1.AvoidedNode{Name: node, Reason: reason, Strikes: 1, Until: builder.Time(until)})
+	})
+}
+
+func TestAJobLeavesAnIllNode(t *testing.T) {
+	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2), builder.MaxRestarts(0)}, options...)...)
+	}
+	failAll := builder.Rules(v1alpha1.RecoveryRule{Action: v1alpha1.ActionFailJob})
+	avoidsNone := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
+	run := seen(builder.Running("worker", 0), builder.Running("worker", 1))
+	with := func(more ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(append(seen(), run...), more...)
+	}
+	ps := builder.Job("j", tensorflow, builder.Leader(v1alpha1.Chief), builder.PS(1), builder.Workers(2), builder.Evaluators(1))
+	moved := lost(0, "worker-1 Infrastructure Job free")
+	stays := judged{}
+	check(t, []judgeCase{
+		{"at once and for free, if others suit", job(), with(says(node1), builder.Usable(2)), moved},
+		{"not if there are fewer others than it takes up", job(), with(says(node1), builder.Usable(1)), stays},
+		{"not if nobody knows which others there are", job(), with(says(node1)), stays},
+		{"not if none of them suits the role", job(), with(says(node1), builder.Usable(2), func(s *state.Observed) { s.Usable.ByRole = nil }), stays},
+		{"whatever recovery.rules say: nothing broke", job(failAll), with(says(node1), builder.Usable(2)), moved},
+		{"not if it avoids no nodes", job(avoidsNone), with(says(node1), builder.Usable(2)), stays},
+		{"not while it avoids the node for being ill", job(avoidedAs(node1, "NodeIll", hour)), with(says(node1), builder.Usable(2)), stays},
+		{"once that is forgiven", job(avoidedAs(node1, "NodeIll", second)), with(says(node1), builder.Usable(2)), moved},
+		{"though it avoids the node for something else", job(avoidedAs(node1, "Error", hour)), with(says(node1), builder.Usable(2)), moved},
+		{"which holds none of its pods", job(), with(says("elsewhere"), builder.Usable(2)), stays},
+		{"of which a pod starts there", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1)), says(node1), builder.Usable(2)), moved},
+		{"but not a pod that is going", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1), builder.DeletedAt(30*second)), says(node1), builder.Usable(2)), stays},
+		{"what is broken comes first", job(builder.MaxRestarts(1)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "")), says("node-worker-0"), builder.Usable(2)),
+			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Job charged"}}},
+		{"a suspended one does not", job(builder.Suspended()), with(says(node1), builder.Usable(2)), judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonSuspended}},
+		{"each of its replicas by itself where that is the scope", ps,
+			seen(builder.Running("chief", 0), builder.Running("ps", 0), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1, builder.On("x")), builder.Running("evaluator", 0, builder.On("x")), says("x"), builder.Usable(5)),
+			lost(0, "worker-0 Infrastructure Replica free", "worker-1 Infrastructure Replica free", "evaluator-0 Infrastructure Replica free")},
+		{"as a whole if one of them must", ps,
+			seen(builder.Running("chief", 0), builder.Running("ps", 0, builder.On("x")), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1), builder.Running("evaluator", 0), says("x"), builder.Usable(5)),
+			lost(0, "ps-0 Infrastructure Job free")},
+	})
+}
+
+func TestAMoveIsToldInTheNodesWords(t *testing.T) {
+	s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1), says(node1), says("node-worker-0"), builder.Usable(2))
+	v := policy.Judge(s)
+	want := "worker-0 on node-worker-0 leaves its node, which is ill (NodeIll: GpuMemWatch: [79] fell off the bus - RecommendedAction: RESTART_VM): " +
+		"the whole job restarts as attempt 1, 1 more follow, not charged."
+	if v.Message != want || v.Failure == nil || v.Failure.Reason != "NodeIll" || v.Failure.Node != "node-worker-0" || v.Failure.Pod != "j-worker-0" || !v.Failure.Time.Time.Equal(s.Now) {
+		t.Errorf("%s: %+v, want %s", v.Message, v.Failure, want)
+	}
+	var avoided []string
+	for _, n := range v.Accounts.AvoidedNodes {
+		avoided = append(avoided, n.Name+" "+n.Reason)
+	}
+	if diff := cmp.Diff([]string{"node-worker-0 NodeIll", "node-worker-1 NodeIll"}, avoided); diff != "" {
+		t.Errorf("both are left, and avoided from now on (-want +got):\n%s", diff)
+	}
+}
+
+// A move says nothing of the training: it neither counts against noProgressLimit nor is refused for it.
+func TestAMoveIsNoRestartWithoutProgress(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(2), builder.Progress(600, v1alpha1.StallRestart), builder.RunsSince(0), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		s.RestartsWithoutProgress, s.Progress = 3, &v1alpha1.ProgressStatus{Step: 7}
+	}))
+	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Usable(2)))
+	if v.Ruling != policy.Restart || v.Accounts.RestartsWithoutProgress != 3 {
+		t.Errorf("ruling %d (%s), %d restarts without progress", v.Ruling, v.Message, v.Accounts.RestartsWithoutProgress)
+	}
+}
+
+func TestAJobThatStaysIsToldSoOnce(t *testing.T) {
+	stays := v1alpha1.AvoidedNode{Name: node1, Reason: "NodeIll", Strikes: 1, Preferred: true, Until: builder.Time(24*hour + 60*second)}
+	other := v1alpha1.AvoidedNode{Name: "a", Reason: "Error", Strikes: 2, Until: builder.Time(hour)}
+	full := builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		for i := range 16 {
+			s.AvoidedNodes = append(s.AvoidedNodes, v1alpha1.AvoidedNode{Name: string(rune('a' + i)), Reason: "Error", Until: builder.Time(hour)})
+		}
+	})
+	cases := []struct {
+		name string
+		job  []builder.JobOption
+		seen []builder.SnapshotOption
+		want []v1alpha1.AvoidedNode
+	}{
+		{"too few others suit", nil, seen(builder.Usable(1)), []v1alpha1.AvoidedNode{stays}},
+		{"beside others that it avoids", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = []v1alpha1.AvoidedNode{other} })}, seen(builder.Usable(1)),
+			[]v1alpha1.AvoidedNode{other, stays}},
+		{"what it has forgiven makes room", []builder.JobOption{avoidedAs("a", "Error", second)}, seen(builder.Usable(1)), []v1alpha1.AvoidedNode{stays}},
+		{"it knows already", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = []v1alpha1.AvoidedNode{stays} })}, seen(builder.Now(10*60*second), builder.Usable(1)),
+			[]v1alpha1.AvoidedNode{stays}},
+		{"nobody knows which others there are", nil, nil, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			options := append(seen(builder.Running("worker", 0), builder.Running("worker", 1), says(node1)), c.seen...)
+			v := policy.Judge(builder.Snapshot(builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2)}, c.job...)...), options...))
+			if diff := cmp.Diff(c.want, v.Accounts.AvoidedNodes); diff != "" || v.Ruling != policy.Continue {
+				t.Errorf("ruling %d, avoided (-want +got):\n%s", v.Ruling, diff)
+			}
+		})
+	}
+	v := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2), full), builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Usable(1)))
+	if n := len(v.Accounts.AvoidedNodes); n != 16 {
+		t.Errorf("a full list has %d nodes", n)
+	}
+}
+
+func TestNewPodsStayOffIllNodes(t *testing.T) {
+	cases := []struct {
+		name string
+		job  []builder.JobOption
+		seen []builder.SnapshotOption
+		want state.Avoided
+	}{
+		{"which the job has never met", nil, seen(builder.Ill("b", "c"), builder.Usable(2)), state.Avoided{Required: []string{"b", "c"}}},
+		{"only if others are left", nil, seen(builder.Ill("b", "c"), builder.Usable(1)), state.Avoided{Preferred: []string{"b", "c"}}},
+		{"beside those that it avoids", []builder.JobOption{builder.Avoided("c", hour), builder.Avoided("d", hour)}, seen(builder.Ill("b", "c"), builder.Usable(2)),
+			state.Avoided{Required: []string{"b", "c", "d"}}},
+		{"but one that they may take as they fit nowhere else", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+			s.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "c", Reason: "NodeIll", Preferred: true, Until: builder.Time(hour)}}
+		})}, seen(builder.Ill("b", "c"), builder.Usable(2)), state.Avoided{Required: []string{"b"}, Preferred: []string{"c"}}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := builder.Snapshot(builder.Job("j", append([]builder.JobOption{builder.Workers(2)}, c.job...)...), c.seen...)
+			if diff := cmp.Diff(c.want, policy.Avoided(s)); diff != "" {
+				t.Errorf("avoided (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

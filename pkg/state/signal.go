@@ -1,0 +1,191 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+)
+
+// NodeAction is what jobs do about a node that is said to be ill, from the least to the most.
+type NodeAction int
+
+// The actions.
+const (
+	// IgnoreNode: nothing.
+	IgnoreNode NodeAction = iota
+	// AvoidNode: nobody is restarted, and new pods stay off the node.
+	AvoidNode
+	// MoveFromNode: the job's pods leave the node as soon as may be, by a restart that is charged to nobody, if there is another node for them.
+	MoveFromNode
+	// LoseNode: the node's pods count as lost at once, as on a node that does not answer.
+	LoseNode
+)
+
+// nodeActions are the names of the actions, in their order.
+var nodeActions = []string{"Ignore", "Avoid", "Move", "Lost"}
+
+// String returns the action's name.
+func (a NodeAction) String() string { return nodeActions[a] }
+
+// Signal is something that says of a node that it is ill, or is about to go.
+type Signal struct {
+	Kind SignalKind
+	// Name is the condition's type or the taint's key; a cordon has none.
+	Name string
+}
+
+// SignalKind is by which part of a Node a signal is given.
+type SignalKind string
+
+// The kinds of signals.
+const (
+	// ConditionSignal is a condition of the node that is True. Unknown says nothing.
+	ConditionSignal SignalKind = "condition"
+	// TaintSignal is a taint, whatever its value and effect.
+	TaintSignal SignalKind = "taint"
+	// CordonSignal is that the node is unschedulable.
+	CordonSignal SignalKind = "cordon"
+)
+
+// String returns the signal as it is written in flags: condition:KernelDeadlock, taint:karpenter.sh/disrupted, cordon.
+func (s Signal) String() string {
+	if s.Name == "" {
+		return string(s.Kind)
+	}
+	return string(s.Kind) + ":" + s.Name
+}
+
+// Signals say what is done about each signal; about one that is not among them nothing is.
+type Signals map[Signal]NodeAction
+
+// NoSignals is the word for forgetting all signals known so far.
+const NoSignals = "none"
+
+// DefaultSignals returns what is done if nobody says otherwise.
+//
+//   - Move: NVSentinel's conditions of faults that it calls fatal, as it ends in a reset or a reboot of the node, and until then a rank there
+//     may hang or compute wrong; and the word of a cloud that the machine is about to be stopped.
+//   - Avoid: what slows a node down, or may be a false alarm. The conditions of node-problem-detector are lines in a log that stay True until
+//     it is started again, so a program that does well there is left alone. Cordons and the taints of autoscalers say that somebody means to empty the
+//     node, who will evict the pods himself, or take it back.
+//
+// Sources: NVIDIA/NVSentinel docs/INTEGRATIONS.md, and the names that its monitors set (GpuNvswitchFatalWatch is the condition of what the
+// document calls NVSwitchFatalError); kubernetes/node-problem-detector config/*.json; kubernetes/autoscaler
+// cluster-autoscaler/utils/taints/taints.go; kubernetes-sigs/karpenter pkg/apis/v1/taints.go; aws/aws-node-termination-handler pkg/node/node.go.
+func DefaultSignals() Signals {
+	signals := Signals{{Kind: CordonSignal}: AvoidNode}
+	for action, listed := range map[NodeAction]map[SignalKind][]string{
+		MoveFromNode: {
+			ConditionSignal: {
+				"GpuMemWatch", "GpuSmWatch", "GpuInforomWatch", "GpuNvlinkWatch", "GpuPcieWatch", "GpuDriverWatch", "GpuMcuWatch", "GpuPmuWatch",
+				"GpuNvswitchFatalWatch", "NVSwitchFatalError", "NVSwitchDown", "SysLogsXIDError", "SysLogsSXIDError", "SysLogsGPUFallenOff",
+				"CSPMaintenance",
+			},
+			TaintSignal: {
+				"cloud.google.com/impending-node-termination", "aws-node-termination-handler/spot-itn",
+				"aws-node-termination-handler/scheduled-maintenance", "aws-node-termination-handler/asg-lifecycle-termination",
+			},
+		},
+		AvoidNode: {
+			ConditionSignal: {
+				"GpuThermalWatch", "GpuPowerWatch",
+				"KernelDeadlock", "ReadonlyFilesystem", "XfsShutdown", "CorruptDockerOverlay2", "KubeletUnhealthy", "ContainerRuntimeUnhealthy",
+				"FrequentKubeletRestart", "FrequentContainerdRestart", "FrequentDockerRestart", "FrequentUnregisterNetDevice",
+			},
+			TaintSignal: {
+				"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "aws-node-termination-handler/rebalance-recommendation",
+			},
+		},
+	} {
+		for kind, names := range listed {
+			for _, name := range names {
+				signals[Signal{kind, name}] = action
+			}
+		}
+	}
+	return signals
+}
+
+// With returns the signals with what the entries say, one after the other, as "condition:KernelDeadlock=Move"; "none" forgets all signals before it. Its error
+// says what to write instead.
+func (s Signals) With(entries []string) (Signals, error) {
+	all := maps.Clone(s)
+	for _, entry := range entries {
+		if entry == NoSignals {
+			clear(all)
+			continue
+		}
+		signal, action, err := parseSignal(entry)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", entry, err)
+		}
+		all[signal] = action
+	}
+	return all, nil
+}
+
+// parseSignal reads an entry. Its errors end in what to write.
+func parseSignal(entry string) (Signal, NodeAction, error) {
+	text, name, _ := strings.Cut(entry, "=")
+	action := NodeAction(slices.Index(nodeActions, name))
+	kind, name, named := strings.Cut(text, ":")
+	signal := Signal{SignalKind(kind), name}
+	switch {
+	case signal.Kind == CordonSignal && !named:
+		if action == LoseNode {
+			return signal, 0, errors.New("pods on a cordoned node run on: write cordon=Move, cordon=Avoid or cordon=Ignore")
+		}
+	case signal.Kind != ConditionSignal && signal.Kind != TaintSignal || len(content.IsLabelKey(name)) > 0:
+		return signal, 0, errors.New("write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none")
+	case signal == Signal{ConditionSignal, string(corev1.NodeReady)}:
+		return signal, 0, errors.New("a node is ill if the condition is True, and well if it is Ready: write how long it may be not ready into --node-lost-after")
+	case signal == Signal{TaintSignal, corev1.TaintNodeOutOfService} && action != LoseNode:
+		return signal, 0, errors.New("pods on a node with this taint always count as lost: write nothing about it")
+	}
+	if action < IgnoreNode {
+		return signal, 0, fmt.Errorf("write one of %s after the =", strings.Join(nodeActions, ", "))
+	}
+	return signal, action, nil
+}
+
+// String returns the signals as they are written in flags, by kind and name.
+func (s Signals) String() string {
+	var list []string
+	for signal, action := range s {
+		list = append(list, signal.String()+"="+action.String())
+	}
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}
+
+// Heeds reports whether the condition says now that its node is ill.
+func (s Signals) Heeds(c *corev1.NodeCondition) bool {
+	return c.Status == corev1.ConditionTrue && s[Signal{ConditionSignal, string(c.Type)}] > IgnoreNode
+}
+
+// of returns what is done about the node by the strongest of its signals, the first of several, and its words; IgnoreNode if it shows none that matters.
+func (s Signals) of(node *corev1.Node) (action NodeAction, words Trouble) {
+	heed := func(signal Signal, tell func() Trouble) {
+		if does := s[signal]; does > action {
+			action, words = does, tell()
+		}
+	}
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Status == corev1.ConditionTrue {
+			heed(Signal{ConditionSignal, string(c.Type)}, func() Trouble { return wordsOfCondition(c) })
+		}
+	}
+	for i := range node.Spec.Taints {
+		t := &node.Spec.Taints[i]
+		heed(Signal{TaintSignal, t.Key}, func() Trouble { return wordsOfTaint(t) })
+	}
+	if node.Spec.Unschedulable {
+		heed(Signal{Kind: CordonSignal}, func() Trouble { return ill("cordoned") })
+	}
+	return action, words
+}
