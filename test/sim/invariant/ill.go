@@ -108,7 +108,14 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 			c.violate("22 ill nodes: %s is created and may not take %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}
 	}
-	if usable > 0 && left == 0 && len(good) == 0 {
+	if len(good) == 0 {
+		c.checkRoom(pod, usable, left)
+	}
+}
+
+// checkRoom: a pod does not exclude each of the nodes on which it could run.
+func (c *Checker) checkRoom(pod *corev1.Pod, usable, left int) {
+	if usable > 0 && left == 0 {
 		c.violate("22 ill nodes: %s is created and excludes every node", pod.Name)
 	}
 }
