@@ -75,25 +75,32 @@ func (c *Cluster) addUsable(ctx context.Context, s *state.Snapshot) error {
 		return nil
 	}
 	shapes := shapesOf(s.Job)
-	s.Ill = firstIll(ill, shapes)
-	s.Usable = &state.Usable{}
+	usable := c.usableNodes(all.Items, shapes)
+	others := slices.DeleteFunc(slices.Clone(usable), func(node *corev1.Node) bool {
+		return avoided[node.Name] || heeds && c.nodeOf(node).Action > state.IgnoreNode
+	})
+	s.Ill, s.Usable = firstIll(ill, shapes), &state.Usable{Others: len(others)}
 	if isToLeave(s) {
-		s.Usable.ByRole = map[v1alpha1.Role]int{}
+		s.Usable.ByRole = shapes.byRole(others)
 	}
-	for i := range all.Items {
-		node := &all.Items[i]
-		n := c.nodeOf(node)
-		switch {
-		case node.Spec.Unschedulable || n.Lost.Reason != "" || !shapes.take(node):
-		case avoided[node.Name]:
+	for _, node := range usable {
+		if avoided[node.Name] {
 			s.Usable.Avoided = append(s.Usable.Avoided, node.Name)
-		case n.Action == state.IgnoreNode || !heeds:
-			s.Usable.Others++
-			shapes.count(s.Usable.ByRole, node)
 		}
 	}
 	slices.Sort(s.Usable.Avoided)
 	return nil
+}
+
+// usableNodes returns the nodes that would take pods of the job.
+func (c *Cluster) usableNodes(nodes []corev1.Node, shapes shapes) []*corev1.Node {
+	var usable []*corev1.Node
+	for i := range nodes {
+		if node := &nodes[i]; !node.Spec.Unschedulable && c.nodeOf(node).Lost.Reason == "" && shapes.take(node) {
+			usable = append(usable, node)
+		}
+	}
+	return usable
 }
 
 // avoidedNow returns the nodes that the job avoids.
@@ -213,13 +220,15 @@ func (s shapes) take(node *corev1.Node) bool {
 	return slices.ContainsFunc(s, func(s shape) bool { return s.tolerates(node) && s.suits(node) })
 }
 
-// count adds the node for each role whose pods it could take; of a nil map nothing is counted.
-func (s shapes) count(byRole map[v1alpha1.Role]int, node *corev1.Node) {
+// byRole returns how many of the nodes pods of each role could take.
+func (s shapes) byRole(nodes []*corev1.Node) map[v1alpha1.Role]int {
+	counts := map[v1alpha1.Role]int{}
 	for i := range s {
-		if byRole != nil && s[i].tolerates(node) && s[i].suits(node) {
-			byRole[s[i].role]++
+		for _, node := range nodes {
+			counts[s[i].role] += one(s[i].tolerates(node) && s[i].suits(node))
 		}
 	}
+	return counts
 }
 
 // suit reports the same, whatever the node's taints.

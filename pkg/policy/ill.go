@@ -74,9 +74,10 @@ func stayOn(s *state.Snapshot, avoided []v1alpha1.AvoidedNode) []v1alpha1.Avoide
 		kept := slices.DeleteFunc(slices.Clone(avoided), func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.Until.Time) })
 		isListed := slices.ContainsFunc(kept, func(n v1alpha1.AvoidedNode) bool { return n.Name == i.Node })
 		if !isListed && len(kept) < maxAvoided {
-			avoided = append(kept, v1alpha1.AvoidedNode{
+			kept = append(kept, v1alpha1.AvoidedNode{
 				Name: i.Node, Reason: i.Reason, Strikes: 1, Preferred: true, Until: metav1.NewTime(i.RestartTime.Add(ttl)),
 			})
+			avoided = kept
 		}
 	}
 	slices.SortFunc(avoided, func(a, b v1alpha1.AvoidedNode) int { return cmp.Compare(a.Name, b.Name) })

@@ -17,11 +17,13 @@ var ills = []scenario{
 		play: func(r *run) {
 			r.running()
 			node := r.pod("worker-1").Spec.NodeName
+			r.SayNotIll(node, operator.MovesFrom, corev1.ConditionUnknown)
+			r.wait(5 * time.Second)
 			r.SayIll(node, operator.MovesFrom)
 			r.restarted(1)
 			r.flap(node)
 			r.within(2*time.Minute, "the job runs elsewhere", r.running)
-			r.isNotOn(node)
+			r.isNotOn(node, "worker-1")
 			r.succeed("worker-0")
 		}},
 	{name: "ill_node_is_left_by_one_replica", job: []builder.JobOption{builder.Workers(2), builder.AllWorkers()}, want: outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonAllWorkersSucceeded, 0, 1, 0}, every: 3,
@@ -31,7 +33,7 @@ var ills = []scenario{
 			r.SayIll(node, operator.MovesFrom)
 			r.restarted(1)
 			r.within(2*time.Minute, "the job runs elsewhere", r.running)
-			r.isNotOn(node)
+			r.isNotOn(node, "worker-1")
 			r.succeed("worker-0", "worker-1")
 		}},
 	{name: "ill_node_is_left_and_the_others_go_on_in_place", job: []builder.JobOption{pytorch, builder.Workers(2), inPlace}, want: leaderSucceeded(1, 1, 0), every: 3,
@@ -42,7 +44,7 @@ var ills = []scenario{
 			r.restarted(1)
 			r.within(2*time.Minute, "the job runs again", r.running)
 			r.goOnInPlace("j-worker-0", "j-worker-1-a1r0")
-			r.isNotOn(node)
+			r.isNotOn(node, "worker-1")
 			r.succeed("worker-0")
 		}},
 	{name: "nobody_leaves_an_ill_node_for_another_one", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0), every: 3,
@@ -73,7 +75,7 @@ var ills = []scenario{
 			r.exit(1, "worker-1")
 			r.restarted(1)
 			r.within(2*time.Minute, "the job runs again", r.running)
-			r.isNotOn(node)
+			r.isNotOn(node, "worker-1")
 			r.succeed("worker-0")
 		}},
 	{name: "ill_node_counts_as_lost", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 0), every: 5,
@@ -83,7 +85,7 @@ var ills = []scenario{
 			r.SayIll(node, operator.Loses)
 			r.restarted(1)
 			r.within(2*time.Minute, "the job runs elsewhere", r.running)
-			r.isNotOn(node)
+			r.isNotOn(node, "worker-1")
 			r.succeed("worker-0")
 		}},
 }
@@ -110,10 +112,14 @@ func (r *run) freeNode() string {
 	return nodes[i]
 }
 
-// isNotOn holds that no pod of the job that can run is on the node.
-func (r *run) isNotOn(node string) {
+// isNotOn waits until the slot's pod runs, with nobody ending, and holds that no pod that runs is on the node.
+func (r *run) isNotOn(node, slot string) {
+	r.until(slot+" runs", func() bool {
+		pod := r.pod(slot)
+		return pod != nil && pod.Status.Phase == corev1.PodRunning && !slices.ContainsFunc(r.Pods(), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	})
 	for _, pod := range r.Pods() {
-		if pod.Spec.NodeName == node && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
+		if pod.Spec.NodeName == node && pod.Status.Phase == corev1.PodRunning {
 			r.check.Violate("22 ill nodes: %s is on %s", pod.Name, node)
 		}
 	}

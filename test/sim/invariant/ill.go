@@ -91,26 +91,38 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 	if d.Late {
 		return
 	}
-	heeds := ptr.Deref(d.From.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds) > 0
-	enough := len(goodNodes(d.Process.Cache, d.From)) >= total(&d.From.Spec)
+	good := goodNodes(d.Process.Cache, d.From)
+	enough := len(good) >= total(&d.From.Spec)
 	usable, left := 0, 0
 	for _, o := range d.Process.Cache.List(server.Nodes) {
 		node := o.(*corev1.Node)
-		isExcluded, isListed, isIll := world.Avoids(pod, node.Name), isAvoided(d.From, node.Name), isSaidIll(node) && heeds
-		if isUsable(node) {
-			usable++
-			left += one(!isExcluded)
-		}
+		isExcluded, isListed := world.Avoids(pod, node.Name), isAvoided(d.From, node.Name)
+		isIll := isSaidIll(node) && heedsIll(d.From)
+		usable += one(isUsable(node))
+		left += one(isUsable(node) && !isExcluded)
+		mayNotTake := enough && isIll && isUsable(node) && !isListed
 		switch {
-		case enough && isIll && isUsable(node) && !isListed && !isExcluded:
+		case mayNotTake && !isExcluded:
 			c.violate("22 ill nodes: %s is created and may take %s, which says that it is ill", pod.Name, node.Name)
 		case isExcluded && !isIll && !isListed:
 			c.violate("22 ill nodes: %s is created and may not take %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}
 	}
-	if usable > 0 && left == 0 && len(goodNodes(d.Process.Cache, d.From)) == 0 {
+	if len(good) == 0 {
+		c.checkRoom(pod, usable, left)
+	}
+}
+
+// checkRoom: a pod does not exclude each of the nodes on which it could run.
+func (c *Checker) checkRoom(pod *corev1.Pod, usable, left int) {
+	if usable > 0 && left == 0 {
 		c.violate("22 ill nodes: %s is created and excludes every node", pod.Name)
 	}
+}
+
+// heedsIll reports whether the job heeds what is said of nodes: one that avoids no nodes does not.
+func heedsIll(job *v1alpha1.TrainingJob) bool {
+	return ptr.Deref(job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds) > 0
 }
 
 // knowsIll reports whether the process that writes sees an ill node.

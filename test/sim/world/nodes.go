@@ -160,16 +160,17 @@ func setReady(node *corev1.Node, status corev1.ConditionStatus, w *World) {
 // setNodeCondition replaces a condition of the node. Its time is that of the last change of its status.
 func (w *World) setNodeCondition(node *corev1.Node, is corev1.NodeCondition) {
 	is.LastTransitionTime = w.second()
-	var others []corev1.NodeCondition
+	var conditions []corev1.NodeCondition
 	for _, c := range node.Status.Conditions {
 		switch {
 		case c.Type != is.Type:
-			others = append(others, c)
+			conditions = append(conditions, c)
 		case c.Status == is.Status:
 			is.LastTransitionTime = c.LastTransitionTime
 		}
 	}
-	node.Status.Conditions = append(others, is)
+	conditions = append(conditions, is)
+	node.Status.Conditions = conditions
 }
 
 // SayIll has a monitor say of the node that it is ill, or say so again in other words.
