@@ -28,6 +28,8 @@ type fate struct {
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
 	lostFrom time.Time
+	// former is the fate of the life before in the same pod, whose process may still be there; nil if there was none.
+	former *fate
 }
 
 // note writes down what a change of a pod says of its fate.
@@ -117,6 +119,9 @@ func (c *Checker) hearNode(change *server.Change) {
 
 // noteNode writes down from when on a pod counts as lost with its node, which is nil if it was deleted.
 func (c *Checker) noteNode(f *fate, node *corev1.Node) {
+	if f.former != nil {
+		c.noteNode(f.former, node)
+	}
 	now := c.world.Clock.Now()
 	from := lostFrom(node, now)
 	if from.IsZero() && !f.lostFrom.IsZero() && !now.Before(f.lostFrom) {

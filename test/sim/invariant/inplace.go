@@ -144,7 +144,7 @@ func (c *Checker) rebirth(pod *corev1.Pod, next place) {
 	if was == nil {
 		return
 	}
-	f := &fate{node: was.node, lostFrom: was.lostFrom}
+	f := &fate{node: was.node, lostFrom: was.lostFrom, former: was}
 	h.byPod[pod.UID] = f
 	h.fates[next] = append(h.fates[next], f)
 }
