@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -62,8 +61,8 @@ var _ = Describe("Ranks that are asked to save a checkpoint", func() {
 			train.answers(ctx, id)
 			train.runs(ctx, round+1)
 			stopped = append(stopped, time.Since(before))
-			logs := output(ctx, "logs", train.pod(ctx, 0).Name)
-			Expect(strings.Count(logs, id)).To(BeZero(), "the new process is asked nothing: %s", logs)
+			logs := output(ctx, "logs", train.pod(ctx, 0).Name) // it may begin with what the process before was asked
+			Expect(logs).NotTo(ContainSubstring(fmt.Sprintf("is asked \"%d-", round+1)), "the new process is asked nothing")
 		}
 		slices.Sort(heard)
 		late := len(heard) - slices.IndexFunc(append(heard, time.Hour), func(d time.Duration) bool { return d > 1500*time.Millisecond })

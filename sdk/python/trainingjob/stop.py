@@ -14,6 +14,8 @@ def should_stop() -> str | None:
     """
     try:
         with open(os.environ["TRAININGJOB_STOP_FILE"], encoding="utf-8") as file:
-            return next(iter(file.read().split()), None)
+            request = next(iter(file.read().split()), "")
     except (KeyError, FileNotFoundError):
         return None
+    # a process that was started again in its pod may find for a moment what the one before was asked
+    return request if request.startswith(os.environ.get("TRAININGJOB_ATTEMPT", "") + "-") else None
