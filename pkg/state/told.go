@@ -7,6 +7,7 @@ import (
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -149,4 +150,19 @@ func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
 func ImageFor(byDigest string, life Life) string {
 	repository, digest, _ := strings.Cut(byDigest, "@")
 	return repository + ":life-" + life.String() + "@" + digest
+}
+
+// restartsWithin is how long after its grace period a container may take to be started again in its pod: what has not by then is
+// created anew.
+const restartsWithin = 15 * time.Second
+
+// RestartsBy returns until when a pod that restarts in place has time to.
+func (s *Snapshot) RestartsBy(p *Pod) time.Time {
+	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
+	return p.Created.Add(time.Duration(ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds))*time.Second + restartsWithin)
+}
+
+// HasNotRestarted reports whether the pod was told to restart in place, is to, and has not in time.
+func (s *Snapshot) HasNotRestarted(p *Pod) bool {
+	return p.Restarting && !s.IsPast(p) && !s.Now.Before(s.RestartsBy(p))
 }
