@@ -36,12 +36,21 @@ type process struct {
 
 func (j *job) processes(ctx context.Context, ranks int) []process {
 	GinkgoHelper()
+	all, err := j.tryProcesses(ctx, ranks)
+	Expect(err).NotTo(HaveOccurred())
+	return all
+}
+
+func (j *job) tryProcesses(ctx context.Context, ranks int) ([]process, error) {
 	var all []process
 	for rank := range ranks {
-		pod := j.pod(ctx, rank)
+		pod, err := j.tryPod(ctx, rank)
+		if err != nil {
+			return nil, err
+		}
 		all = append(all, process{pod.UID, pod.Status.ContainerStatuses[0].ContainerID, pod.Status.ContainerStatuses[0].RestartCount})
 	}
-	return all
+	return all, nil
 }
 
 // starts returns the attempts in which the program of a pod has said that it starts, in this life of its container and the one before.

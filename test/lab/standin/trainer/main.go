@@ -9,6 +9,8 @@
 //	TERM_CODE=143      what it exits with on SIGTERM; "ignore" ignores it, as a program without a handler does as process 1
 //	TERM_TIME=0s       how long it takes to leave on SIGTERM
 //	COMMAND=""         what it does after the first step, as do says
+//	DIARY=""           a folder that all nodes share, for a file of each rank: a line for each start, SIGTERM and end, and a lock on it while
+//	                   the process lives; a process that finds it locked says "overlaps"
 //
 // In a pod that runs: kubectl exec POD -- /program do COMMAND, which is one of
 //
@@ -41,6 +43,9 @@ func main() {
 		return
 	}
 	say("starts, as process %d of attempt %s", os.Getpid(), os.Getenv("TRAININGJOB_ATTEMPT"))
+	if err := openDiary(); err != nil {
+		end(2, err.Error())
+	}
 	go onTerm()
 	where, err := readPlace()
 	if err != nil {
@@ -133,6 +138,7 @@ func end(code int, message string) {
 		_ = os.WriteFile("/dev/termination-log", []byte(message), 0o644) // not there outside of a pod
 	}
 	say("ends with %d %s", code, message)
+	note(fmt.Sprintf("ends with %d", code))
 	os.Exit(code)
 }
 
