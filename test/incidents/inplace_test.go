@@ -4,6 +4,7 @@ package incidents
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
@@ -88,7 +90,8 @@ func (j *job) hasStartedOnce(ctx context.Context, before []process, number int32
 // asksForRestart does what kubectl annotate does.
 func (j *job) asksForRestart(ctx context.Context, words string) {
 	GinkgoHelper()
-	kubectl(ctx, "annotate", "tj", j.name, "--overwrite", v1alpha1.AnnotationRestart+"="+words)
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRestart, words)
+	Expect(kube.Patch(ctx, j.seen.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
 var _ = Describe("A restart in place", func() {

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
@@ -219,8 +218,7 @@ func (s *storm) settles(ctx context.Context, j *stormJob, after int32) {
 func (j *stormJob) begins(ctx context.Context) int {
 	GinkgoHelper()
 	if j.chance.IntN(2) == 0 {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRestart, "after attempt "+attempt(j.seen.Status.Attempt))
-		Expect(kube.Patch(ctx, j.seen.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+		j.asksForRestart(ctx, "after attempt "+attempt(j.seen.Status.Attempt))
 		return -1
 	}
 	rank := j.chance.IntN(stormRanks)
