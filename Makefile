@@ -31,6 +31,8 @@ CHAOS_ARGS ?= --ginkgo.no-color
 # right rank must be named.
 NODES_ARGS ?=
 INCIDENTS ?= 20
+# How many restarts in place make test-storm goes through; NODES_ARGS=--ginkgo.seed=1 repeats a run's choices.
+RESTARTS ?= 1000
 # Which specs make test-frameworks runs, as a label filter: names of folders, and plain, kill, server-kill, delete, drain, node-kill, cut,
 # oom, hang; and attribution.
 FRAMEWORKS ?=
@@ -121,7 +123,7 @@ real: bin/coredns bin/pause bin/trainer ## build what real nodes need beside bin
 bin/coredns: $(wildcard test/lab/dns/*)
 	.ci/build test/lab/dns . $@ ""
 
-bin/pause bin/trainer: bin/%: test/lab/standin/%/main.go
+bin/pause bin/trainer: bin/%: $(wildcard test/lab/standin/*/*.go)
 	.ci/build test/lab ./standin/$* $@ ""
 
 .PHONY: schedulers
@@ -198,6 +200,10 @@ test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every 
 .PHONY: test-nodes
 test-nodes: bin/lab bin/operator real ## test real nodes, that fake ones tell the same as they, and the operator on them (root, on Debian or Ubuntu)
 	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
+
+.PHONY: test-storm
+test-storm: bin/lab bin/operator real ## restart jobs in place RESTARTS times on real nodes, with faults in between (root, on Debian or Ubuntu)
+	.ci/test-storm $(RESTARTS) $(NODES_ARGS)
 
 .PHONY: test-cli
 test-cli: bin/lab bin/kubectl-tj ## follow logs on the real nodes of the lab in LAB_DIR (make lab REAL=2), through restarts

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -175,12 +176,19 @@ func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 		return nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isAnother(err):
 		return staleCache(job, "pod "+step.Name+" has changed")
-	case refusalReason(err) != "":
+	case refusalReason(err) != "" && !isDenied(err):
 		c.memo(job, func(m *jobMemo) { m.unrestartable = append(slices.Clone(m.unrestartable), step.UID) })
 		return staleCache(job, "pod "+step.Name+" may not be restarted in place: "+apiMessage(err))
 	default:
 		return fmt.Errorf("restarting pod %s in place: %w", step.Name, err)
 	}
+}
+
+// isDenied reports whether the operator lacks the right, which says nothing of the pod: an API server that has just started denies
+// everything until it has read the roles.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
+func isDenied(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch resource")
 }
 
 // askPod writes what the ranks are asked to the pod; one that is gone or another is nothing to do.

@@ -34,6 +34,9 @@ func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
 		"as it was read":           {image: sameBytes},
 		"changed since":            {version: "1", conflict: true},
 		"an admission policy says": {refuse: apierrors.NewForbidden(corev1.Resource("pods"), "j-worker-0", errors.New("images are frozen")), conflict: true, image: "", refused: []types.UID{"uid-1"}},
+		// what an API server answers that has just started and has not read the roles yet
+		"the operator may not": {refuse: apierrors.NewForbidden(corev1.Resource("pods"), "j-worker-0",
+			errors.New(`User "system:serviceaccount:s:o" cannot patch resource "pods" in API group "" in the namespace "n"`))},
 	} {
 		api := server.New(clock.RealClock{})
 		user := api.Client("test")

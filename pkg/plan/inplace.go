@@ -6,16 +6,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/state"
 )
-
-// restartsWithin is how long after its grace period a container may take to be started again in its pod: what has not by then is
-// created anew.
-const restartsWithin = 15 * time.Second
 
 // inPlace is what is done about pods whose replicas can go on in them.
 type inPlace struct {
@@ -76,12 +71,10 @@ func toldNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
 
 // giveUp deletes the pod, which was told to restart, if it has not for too long.
 func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
-	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
-	due := p.Created.Add(time.Duration(ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds))*time.Second + restartsWithin)
 	switch {
 	case !p.Deleted.IsZero():
-	case s.Now.Before(due):
-		plan.wake = state.Earliest(plan.wake, due)
+	case !s.HasNotRestarted(p):
+		plan.wake = state.Earliest(plan.wake, s.RestartsBy(p))
 	default:
 		plan.steps = append(plan.steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNotRestarted})
 	}

@@ -45,6 +45,11 @@ func avoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 			n.Reason = i.Reason
 		}
 	}
+	return latest(avoided)
+}
+
+// latest returns the avoided nodes by name; the latest ones, if they are too many.
+func latest(avoided []v1alpha1.AvoidedNode) []v1alpha1.AvoidedNode {
 	if len(avoided) > maxAvoided {
 		slices.SortFunc(avoided, func(a, b v1alpha1.AvoidedNode) int { return b.Until.Compare(a.Until.Time) })
 		avoided = avoided[:maxAvoided]

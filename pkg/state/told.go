@@ -168,3 +168,18 @@ func KeepsPods(spec *v1alpha1.TrainingJobSpec) bool {
 	}
 	return meetsAnew && spec.Elastic == nil
 }
+
+// restartsWithin is how long after its grace period a container may take to be started again in its pod: what has not by then is
+// created anew.
+const restartsWithin = 15 * time.Second
+
+// RestartsBy returns until when a pod that restarts in place has time to.
+func (s *Snapshot) RestartsBy(p *Pod) time.Time {
+	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
+	return p.Created.Add(time.Duration(ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds))*time.Second + restartsWithin)
+}
+
+// HasNotRestarted reports whether the pod was told to restart in place, is to, and has not in time.
+func (s *Snapshot) HasNotRestarted(p *Pod) bool {
+	return p.Restarting && !s.IsPast(p) && !s.Now.Before(s.RestartsBy(p))
+}

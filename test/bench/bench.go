@@ -21,7 +21,7 @@ import (
 const (
 	// benchLabel marks everything that the bench makes.
 	benchLabel = "bench.trainingjob.dev/made"
-	// patience bounds one measurement.
+	// patience bounds one measurement, or one round of several.
 	patience = 5 * time.Minute
 )
 

@@ -35,7 +35,7 @@ func recoveryCommand(o *options) *cobra.Command {
 				return errors.New("what did the operator spend? Set --metrics or OPERATOR_METRICS to the URL of its metrics")
 			}
 			for _, measure := range []func(context.Context) error{b.wholeRestart, b.replacement, b.nodeLoss} {
-				ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+				ctx, cancel := context.WithTimeout(cmd.Context(), patience*time.Duration(b.rounds))
 				err := measure(ctx)
 				cancel()
 				if err != nil {
@@ -84,7 +84,7 @@ func (b *bench) wholeRestart(ctx context.Context) error {
 	}{{"TrainingJob", ours, writes}, {"in place", kept, keptWrites}} {
 		fmt.Printf("  %-12s  %5.1f s  %.2f  %.2f writes per replica, Events included\n", way.name, middle(way.times), middle(way.times)/limit, way.writes/float64(b.workers))
 	}
-	fmt.Println()
+	fmt.Printf("  in place to new pods: %.2f\n\n", middle(kept)/middle(ours))
 	return nil
 }
 

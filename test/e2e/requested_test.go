@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/builder"
 )
 
 // asksForRestart does what kubectl annotate --overwrite does.
@@ -20,8 +19,6 @@ func (j *submitted) asksForRestart(words string) {
 }
 
 var _ = Describe("A restart that is asked for", func() {
-	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
-
 	It("begins the whole job anew, is told and charged to nobody, and is answered once", func() {
 		j := submit(pytorch("p", master(), workers(2)))
 		before := j.runs(0, 0)

@@ -7,5 +7,6 @@
 //	tape_test.go         what was seen of a run, with times: pods, status and logs
 //	attribution_test.go  whom the status blames when four ranks fail at once
 //	ask_test.go          what a suspension costs whom it asks for a checkpoint first, and whom it does not
+//	inplace_test.go      restarts in place: who can go on in its pod, and does
 //	figures_test.go      which faults each program went through, and how long each phase took: tables in Markdown, at the end
 package frameworks

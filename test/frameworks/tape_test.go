@@ -32,6 +32,8 @@ type tape struct {
 type podSeen struct {
 	created, running, ended time.Time
 	life                    string
+	// containers are those whose logs are read: one, and one more for each restart in the pod.
+	containers []string
 }
 
 // A line of a program's log. Programs say step=12, loss=0.5 and attempt=1 in this form.
@@ -152,10 +154,13 @@ func (t *tape) seePod(ctx context.Context, e watch.Event) {
 		t.signs = append(t.signs, time.Now())
 	}
 	for _, c := range pod.Status.ContainerStatuses {
-		if (c.State.Running != nil || c.State.Terminated != nil) && seen.running.IsZero() {
-			seen.running = time.Now()
-			go t.follow(ctx, pod)
+		if c.State.Running == nil && c.State.Terminated == nil || slices.Contains(seen.containers, c.ContainerID) {
+			continue
 		}
+		if seen.containers = append(seen.containers, c.ContainerID); seen.running.IsZero() {
+			seen.running = time.Now()
+		}
+		go t.follow(ctx, pod)
 	}
 }
 
@@ -164,7 +169,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Terminated != nil })
 }
 
-// follow reads the pod's log to its end.
+// follow reads the log of the pod's present container to its end.
 func (t *tape) follow(ctx context.Context, pod *corev1.Pod) {
 	stream, err := logs.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Follow: true, Timestamps: true}).Stream(ctx)
 	if err != nil {

@@ -4,6 +4,7 @@ package incidents
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
@@ -36,12 +38,21 @@ type process struct {
 
 func (j *job) processes(ctx context.Context, ranks int) []process {
 	GinkgoHelper()
+	all, err := j.tryProcesses(ctx, ranks)
+	Expect(err).NotTo(HaveOccurred())
+	return all
+}
+
+func (j *job) tryProcesses(ctx context.Context, ranks int) ([]process, error) {
 	var all []process
 	for rank := range ranks {
-		pod := j.pod(ctx, rank)
+		pod, err := j.tryPod(ctx, rank)
+		if err != nil {
+			return nil, err
+		}
 		all = append(all, process{pod.UID, pod.Status.ContainerStatuses[0].ContainerID, pod.Status.ContainerStatuses[0].RestartCount})
 	}
-	return all
+	return all, nil
 }
 
 // starts returns the attempts in which the program of a pod has said that it starts, in this life of its container and the one before.
@@ -79,7 +90,8 @@ func (j *job) hasStartedOnce(ctx context.Context, before []process, number int32
 // asksForRestart does what kubectl annotate does.
 func (j *job) asksForRestart(ctx context.Context, words string) {
 	GinkgoHelper()
-	kubectl(ctx, "annotate", "tj", j.name, "--overwrite", v1alpha1.AnnotationRestart+"="+words)
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRestart, words)
+	Expect(kube.Patch(ctx, j.seen.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
 var _ = Describe("A restart in place", func() {

@@ -21,6 +21,9 @@ import (
 	"github.com/trainingjob/operator/test/testbed"
 )
 
+// trainerImage is the program that pods run.
+const trainerImage = "lab.local/trainer:1"
+
 // job is a submitted job.
 type job struct {
 	name string
@@ -53,7 +56,7 @@ func onRealNodes(pods *corev1.PodTemplateSpec) {
 		LabelSelector: &metav1.LabelSelector{MatchLabels: pods.Labels},
 	}}
 	main := &pods.Spec.Containers[0]
-	main.Image, main.ImagePullPolicy = "lab.local/trainer:1", corev1.PullNever
+	main.Image, main.ImagePullPolicy = trainerImage, corev1.PullNever
 }
 
 // everyPod changes the pods of every role.
@@ -107,13 +110,23 @@ func (j *job) ends(ctx context.Context, phase v1alpha1.Phase) {
 // pod returns the pod of that rank which runs and is not going: rank 0 is the leader, the workers follow.
 func (j *job) pod(ctx context.Context, rank int) *corev1.Pod {
 	GinkgoHelper()
+	pod, err := j.tryPod(ctx, rank)
+	Expect(err).NotTo(HaveOccurred())
+	return pod
+}
+
+func (j *job) tryPod(ctx context.Context, rank int) (*corev1.Pod, error) {
 	var pods corev1.PodList
-	Expect(kube.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{
+	if err := kube.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{
 		v1alpha1.LabelJobName: j.name, v1alpha1.LabelRank: strconv.Itoa(rank),
-	})).To(Succeed())
+	}); err != nil {
+		return nil, err
+	}
 	at := slices.IndexFunc(pods.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning })
-	Expect(at).To(BeNumerically(">=", 0), "no pod of rank %d runs", rank)
-	return &pods.Items[at]
+	if at < 0 {
+		return nil, fmt.Errorf("no pod of rank %d of %s runs", rank, j.name)
+	}
+	return &pods.Items[at], nil
 }
 
 // tell gives the program of a pod a command.

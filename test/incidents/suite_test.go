@@ -24,6 +24,8 @@ var (
 	// rounds is how often a fault is made whose outcome depends on who speaks first.
 	rounds = flag.Int("rounds", 3, "how often each fault is made of which the right rank must be named")
 
+	restarts = flag.Int("restarts", 1000, "how many restarts in place the specs labelled storm go through")
+
 	// given is the lab that the suite runs on.
 	given     *testbed.Lab
 	kube      client.Client

@@ -55,7 +55,7 @@ func imageCommand() *cobra.Command {
 		Use:   "image",
 		Short: "Images of real nodes",
 	}
-	command.AddCommand(imageBuildCommand(), imageImportCommand())
+	command.AddCommand(imageBuildCommand(), imageImportCommand(), imageRemoveCommand())
 	return command
 }
 
@@ -135,6 +135,23 @@ Never or IfNotPresent: there is no registry.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return cluster.ImportImage(command.Context(), dir, args[0], command.OutOrStdout())
+		},
+	}
+	dirFlag(command, &dir)
+	return command
+}
+
+func imageRemoveCommand() *cobra.Command {
+	var dir string
+	command := &cobra.Command{
+		Use:   "remove IMAGE NODE",
+		Short: "Remove an image from a real node",
+		Long: `remove takes an image and all its names from the containerd of one real node, as a kubelet that needs room does. Containers
+of it run on. lab image import brings it back.`,
+		Example: "  lab image remove lab.local/trainer:1 real-0",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, args []string) error {
+			return cluster.RemoveImage(command.Context(), dir, args[0], args[1], command.OutOrStdout())
 		},
 	}
 	dirFlag(command, &dir)

@@ -263,6 +263,24 @@ var worlds = []scenario{
 			r.running()
 			r.succeed("worker-0")
 		}},
+	{name: "in_place_and_a_node_does_not_restart_two", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(2, 2, 2),
+		every: 7, play: func(r *run) {
+			r.running()
+			node := r.pod("worker-2").Spec.NodeName
+			for attempt, broken := range []string{"worker-1", "worker-0"} {
+				r.Deaf["j-worker-2"] = true
+				r.exit(1, broken)
+				r.restarted(int32(attempt) + 1)
+				r.wait(time.Minute)
+				delete(r.Deaf, "j-worker-2")
+				r.running()
+			}
+			avoided := r.Job().Status.AvoidedNodes
+			if len(avoided) != 1 || avoided[0].Name != node || avoided[0].Reason != v1alpha1.ReasonNotRestarted || r.pod("worker-2").Spec.NodeName == node {
+				r.check.Violate("19 in place: two pods on %s did not restart; avoided are %v", node, avoided)
+			}
+			r.succeed("worker-0")
+		}},
 	{name: "in_place_refused", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 1),
 		every: 5, play: func(r *run) {
 			r.Server.Admit = func(q *server.Request) error {

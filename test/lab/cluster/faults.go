@@ -29,6 +29,7 @@ containers of its former life ended for a reason that it does not know.`, (*vict
 		{"heal", "Heal a real node's link", `heal switches the link on that cut has switched off.`, (*victim).heal},
 		{"freeze", "Stop all processes of a real node", `freeze stops every process of the node (SIGSTOP), as a machine stands still that swaps: connections to it stay open.`, (*victim).freeze},
 		{"thaw", "Let a frozen real node go on", `thaw lets the processes go on that freeze has stopped.`, (*victim).thaw},
+		{"kill-kubelet", "Kill a real node's kubelet", `kill-kubelet kills the kubelet alone (SIGKILL). Containers run on; after a second it is started again, as by systemd.`, (*victim).killKubelet},
 	}
 }
 
@@ -148,4 +149,12 @@ func (v *victim) thaw(context.Context) error {
 		return err
 	}
 	return realnode.Thaw(found.PID)
+}
+
+func (v *victim) killKubelet(context.Context) error {
+	found, err := v.running()
+	if err != nil {
+		return err
+	}
+	return realnode.KillKubelet(found.PID)
 }

@@ -28,6 +28,28 @@ func ImportImage(ctx context.Context, path, file string, out io.Writer) error {
 	return importImage(ctx, dir, state, file, func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) })
 }
 
+// RemoveImage removes an image from one real node of the lab in a folder.
+func RemoveImage(ctx context.Context, path, image, node string, out io.Writer) error {
+	dir, state, err := runningLab(path)
+	if err != nil {
+		return err
+	}
+	i, err := state.realIndex(node)
+	if err != nil {
+		return err
+	}
+	runtime, err := dir.runtime(i, state)
+	if err != nil {
+		return err
+	}
+	defer runtime.Close()
+	if err := runtime.Remove(ctx, image); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "image %s is not on %s any more\n", image, node)
+	return nil
+}
+
 // runningLab returns the lab in a folder, an error if none runs there.
 func runningLab(path string) (Dir, State, error) {
 	dir, err := NewDir(path)

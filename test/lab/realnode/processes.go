@@ -85,6 +85,30 @@ func Thaw(init int) error {
 	return signalAll(processes, unix.SIGCONT)
 }
 
+// KillKubelet kills the kubelet of the node whose first process this is.
+func KillKubelet(init int) error {
+	processes, err := tree(init)
+	if err != nil {
+		return err
+	}
+	for _, pid := range processes {
+		if status(pid, "PPid") == strconv.Itoa(init) && programOf(pid) == "kubelet" {
+			return signalAll([]int{pid}, unix.SIGKILL)
+		}
+	}
+	return errors.New("no kubelet runs on the node at this moment")
+}
+
+// programOf returns the name that a process was started under; empty if it is not there any more.
+func programOf(pid int) string {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(string(content), "\x00")
+	return name
+}
+
 func signalAll(processes []int, signal unix.Signal) error {
 	for _, pid := range processes {
 		if err := unix.Kill(pid, signal); err != nil && !errors.Is(err, unix.ESRCH) {

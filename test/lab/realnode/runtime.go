@@ -48,6 +48,21 @@ func (r *Runtime) ImageID(ctx context.Context, name string) (string, error) {
 	return answer.GetImage().GetId(), nil
 }
 
+// Remove removes the image that the node has under a name, and all its other names. Containers of it run on.
+func (r *Runtime) Remove(ctx context.Context, name string) error {
+	id, err := r.ImageID(ctx, name)
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		return fmt.Errorf("%s has no image %s", r.node.Name, name)
+	}
+	if _, err := cri.NewImageServiceClient(r.conn).RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: id}}); err != nil {
+		return fmt.Errorf("removing image %s from %s: %w", name, r.node.Name, err)
+	}
+	return nil
+}
+
 // Import loads an image archive. Its images are known by their digests as well, as those are that come from a registry.
 func (r *Runtime) Import(ctx context.Context, archive string) error {
 	if _, err := r.images(ctx, "import", archive); err != nil {

@@ -10,6 +10,8 @@
 //	TERM_TIME=0s       how long it takes to leave on SIGTERM
 //	TRAININGJOB_STOP_FILE  a file: it says what that says whenever it changes, within 20 ms
 //	COMMAND=""         what it does after the first step, as do says
+//	DIARY=""           a folder that all nodes share, for a file of each rank: a line for each start, SIGTERM and end, and a lock on it while
+//	                   the process lives; a process that finds it locked says "overlaps"
 //
 // In a pod that runs: kubectl exec POD -- /program do COMMAND, which is one of
 //
@@ -42,6 +44,9 @@ func main() {
 		return
 	}
 	say("starts, as process %d of attempt %s", os.Getpid(), os.Getenv("TRAININGJOB_ATTEMPT"))
+	if err := openDiary(); err != nil {
+		end(2, err.Error())
+	}
 	go onTerm()
 	go onRequest()
 	where, err := readPlace()
@@ -148,6 +153,7 @@ func end(code int, message string) {
 		_ = os.WriteFile("/dev/termination-log", []byte(message), 0o644) // not there outside of a pod
 	}
 	say("ends with %d %s", code, message)
+	note(fmt.Sprintf("ends with %d", code))
 	os.Exit(code)
 }
 

@@ -14,6 +14,7 @@ func onTerm() {
 	signal.Notify(received, syscall.SIGTERM)
 	for range received {
 		say("got SIGTERM")
+		note("SIGTERM")
 		code, err := strconv.Atoi(env("TERM_CODE", "143"))
 		if err != nil {
 			continue // ignore
