@@ -116,13 +116,7 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 		clear(h.rendezvous) // a suspended job can be changed
 		clear(h.ranks)
 	}
-	switch was, now := before.Status.StopRequest, after.Status.StopRequest; {
-	case was == nil && now != nil:
-		h.happened[v1alpha1.EventStopAsked]++
-	case was != nil && now == nil:
-		h.happened[v1alpha1.EventCheckpointSaved]++
-		h.happened[v1alpha1.EventCheckpointMissed]++
-	}
+	h.noteAsked(before.Status.StopRequest, after.Status.StopRequest)
 	if before.Status.Attempt != after.Status.Attempt {
 		h.happened[v1alpha1.EventRestarting]++
 	} else if before.Status.Restarts != after.Status.Restarts {

@@ -40,6 +40,17 @@ func (c *Checker) checkStop(before, after *v1alpha1.TrainingJob, d *operator.Dec
 	}
 }
 
+// noteAsked counts what Events may tell of requests: that one is made, and one of two ends of it.
+func (h *history) noteAsked(was, now *v1alpha1.StopRequest) {
+	switch {
+	case was == nil && now != nil:
+		h.happened[v1alpha1.EventStopAsked]++
+	case was != nil && now == nil:
+		h.happened[v1alpha1.EventCheckpointSaved]++
+		h.happened[v1alpha1.EventCheckpointMissed]++
+	}
+}
+
 // seconds returns how long the ranks of a job have.
 func seconds(job *v1alpha1.TrainingJob) int32 {
 	if job.Spec.Progress == nil {
