@@ -86,12 +86,19 @@ func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 	return append(steps, deleteSpares(s, s.Spares)...), wake
 }
 
-// deleteMisplaced returns the steps that end the pods which wait for a node and avoid one that they need not any more: they
-// are made anew in the same life, as they have never run. One that gets a node meanwhile stays.
+// deleteMisplaced returns the steps that end the pods which wait for a node as none should: they avoid one that they need not any more, or
+// their group is being deleted, which waits for them in turn. They are made anew in the same life, as they have never run. One that gets
+// a node meanwhile stays.
 func deleteMisplaced(s *state.Snapshot, v *policy.Verdict) []Step {
 	var steps []Step
+	group := s.PresentGroup()
 	for i := range s.Pods {
-		if p := &s.Pods[i]; isMisplaced(p, &v.Avoided) && !s.IsPast(p) {
+		p := &s.Pods[i]
+		switch {
+		case s.IsPast(p) || !p.CanRun() || p.Scheduled() || !p.Deleted.IsZero():
+		case group != nil && group.Deleted:
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyGroupGoing})
+		case isMisplaced(p, &v.Avoided):
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyMisplaced})
 		}
 	}

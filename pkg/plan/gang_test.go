@@ -213,3 +213,12 @@ func TestAMemberThatWaitsBesideOthers(t *testing.T) {
 		}
 	}
 }
+
+// A group that is being deleted waits for the pods that can run, and those that have no node wait for it: they are made anew, after it.
+func TestPodsDoNotWaitForAGroupThatIsGoing(t *testing.T) {
+	going := ganged(state.Group{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2, Deleted: true})
+	p := plan.Make(builder.Snapshot(gangJob(t), builder.Pending("worker", 0), builder.Pending("worker", 1, builder.On("n1")), going))
+	if diff := cmp.Diff([]string{"delete j-worker-0: its pod group is being deleted"}, lines(p.Steps)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}

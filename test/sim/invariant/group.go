@@ -34,6 +34,16 @@ func groupName(job *v1alpha1.TrainingJob, attempt int) string {
 	return fmt.Sprintf("%s-%d", job.Name, attempt)
 }
 
+// waitsForGoingGroup reports whether the pod never had a node, and its group is being deleted, so that it will get none, or is gone; it is
+// deleted only if that is still so.
+func (c *Checker) waitsForGoingGroup(r *server.Request, pod *corev1.Pod) bool {
+	if pod.Spec.NodeName != "" || server.GroupOf(pod) == "" || r.Delete.Preconditions.ResourceVersion == nil {
+		return false
+	}
+	group := c.world.Server.Get(server.PodGroups, pod.Namespace, server.GroupOf(pod))
+	return group == nil || group.GetDeletionTimestamp() != nil
+}
+
 // hearGroup holds what the operator does with a pod group against the job, and notes what others do.
 func (c *Checker) hearGroup(change *server.Change) {
 	was, _ := change.Was.(*schedulingv1beta1.PodGroup)
