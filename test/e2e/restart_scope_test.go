@@ -117,11 +117,22 @@ var _ = Describe("A pod has to end", func() {
 		Expect(endedWith(before.pod("worker-0"))).To(Equal(want))
 	},
 		Entry("5 s", int64(5), func() *v1alpha1.TrainingJob { return pytorch("p", workers(2)) }),
-		Entry("the 2 s of its template, which are less", int64(2), func() *v1alpha1.TrainingJob { return pytorch("p", workers(2, takingAtMost(2))) }),
+		Entry("the 2 s of its template, which are less", int64(2), func() *v1alpha1.TrainingJob {
+			return pytorch("p", workers(2, takingAtMost(2)), recovering(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartRecreate }))
+		}),
 		Entry("recovery.terminationGraceSeconds", int64(20), func() *v1alpha1.TrainingJob {
 			return pytorch("p", workers(2), recovering(func(r *v1alpha1.Recovery) { r.TerminationGraceSeconds = ptr.To[int32](20) }))
 		}),
 	)
+
+	It("unless it can go on in its place, by default if its template gives it no longer to end than a restart would", func() {
+		j := submit(pytorch("p", workers(2, takingAtMost(5))))
+		before := j.runs(0, 0)
+		j.exits(1, "worker-1")
+		after := j.runs(1, 1)
+		after.is("the one that is well has its pod", before.uids()["worker-0"] == after.uids()["worker-0"])
+		after.is("the one that broke has another", before.uids()["worker-1"] != after.uids()["worker-1"])
+	})
 
 	It("when it is suspended or cleaned up, in its template's own time", func() {
 		j := submit(pytorch("p", workers(2, takingAtMost(40))))

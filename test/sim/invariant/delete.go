@@ -57,7 +57,7 @@ func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.De
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
 	case c.hasNotRestarted(r, pod, job):
 		c.of(d.UID()).moved++
-	case isMisplaced(r, pod), c.waitsForGoingGroup(r, pod):
+	case isMisplaced(r, pod), c.waitsForGoingGroup(r, pod, d):
 		c.of(d.UID()).moved++
 	default:
 		c.violate("6 deletes: %s, %s, is of the present life of an active job and is deleted", pod.Name, pod.Status.Phase)

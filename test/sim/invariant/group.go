@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/sim/operator"
@@ -34,14 +35,14 @@ func groupName(job *v1alpha1.TrainingJob, attempt int) string {
 	return fmt.Sprintf("%s-%d", job.Name, attempt)
 }
 
-// waitsForGoingGroup reports whether the pod never had a node, and its group is being deleted, so that it will get none, or is gone; it is
-// deleted only if that is still so.
-func (c *Checker) waitsForGoingGroup(r *server.Request, pod *corev1.Pod) bool {
+// waitsForGoingGroup reports whether the pod never had a node, and its group was being deleted, so that it gets none, as the decision saw it: one
+// of that name may have come since. It is deleted only if it still has no node, and is made anew.
+func (c *Checker) waitsForGoingGroup(r *server.Request, pod *corev1.Pod, d *operator.Decision) bool {
 	if pod.Spec.NodeName != "" || server.GroupOf(pod) == "" || r.Delete.Preconditions.ResourceVersion == nil {
 		return false
 	}
-	group := c.world.Server.Get(server.PodGroups, pod.Namespace, server.GroupOf(pod))
-	return group == nil || group.GetDeletionTimestamp() != nil
+	group := d.Process.Cache.Get(server.PodGroups, client.ObjectKey{Namespace: pod.Namespace, Name: server.GroupOf(pod)})
+	return group != nil && group.GetDeletionTimestamp() != nil
 }
 
 // hearGroup holds what the operator does with a pod group against the job, and notes what others do.
