@@ -49,6 +49,9 @@ func podLabels(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) map[
 	if slot == state.Leader(&job.Spec) {
 		own[v1alpha1.KubeflowLabelJobRole] = "master"
 	}
+	if state.IsNamed(&job.Spec, slot) {
+		own[v1alpha1.LabelNamed] = "true"
+	}
 	return own
 }
 

@@ -190,7 +190,7 @@ func TestService(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "trainingjob.dev/v1alpha1", Kind: "TrainingJob", Name: "j", UID: "uid-j",
 				Controller: &yes, BlockOwnerDeletion: &yes}}},
 		Spec: corev1.ServiceSpec{ClusterIP: "None", PublishNotReadyAddresses: true,
-			Selector: map[string]string{"trainingjob.dev/job-uid": "uid-j", "trainingjob.dev/job-name": "j"}},
+			Selector: map[string]string{"trainingjob.dev/job-uid": "uid-j", "trainingjob.dev/job-name": "j", "trainingjob.dev/named": "true"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Service (-want +got):\n%s", diff)

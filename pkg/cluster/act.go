@@ -56,14 +56,18 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	return c.handleSpareRefusal(job, c.takeInParallel(ctx, job, stages[plan.After], build))
 }
 
-// takeInParallel takes the steps and returns the first error. After it no further step is taken; what is under way goes on, as a
-// write whose answer nobody waits for may be done all the same. A conflict concerns its own step only: it is returned last.
+// takeInParallel takes the steps and returns the first error. After it, or when the job has changed, no further step is taken; what is under way
+// goes on, as a write whose answer nobody waits for may be done all the same. A conflict concerns its own step only: it is returned last.
 func (c *Cluster) takeInParallel(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step, build func(plan.CreatePod) *corev1.Pod) error {
 	group, goesOn := errgroup.WithContext(ctx)
 	group.SetLimit(int(c.writes.share))
 	var changed atomic.Bool
-	for _, step := range steps {
+	for i, step := range steps {
 		if goesOn.Err() != nil {
+			break
+		}
+		if i%lookEvery == lookEvery-1 && c.hasChanged(goesOn, job) {
+			changed.Store(true)
 			break
 		}
 		group.Go(func() error {
@@ -83,7 +87,20 @@ func (c *Cluster) takeInParallel(ctx context.Context, job *v1alpha1.TrainingJob,
 	if err := group.Wait(); err != nil || !changed.Load() {
 		return err
 	}
-	return staleCache(job, "a pod has changed since it was read")
+	return staleCache(job, "the job or a pod has changed since it was read")
+}
+
+// lookEvery is after how many writes to pods a pass looks whether somebody has suspended, changed or deleted the job meanwhile.
+const lookEvery = 100
+
+// hasChanged reports whether the cache shows that the job is not any more what was decided about.
+func (c *Cluster) hasChanged(ctx context.Context, job *v1alpha1.TrainingJob) bool {
+	var now v1alpha1.TrainingJob
+	err := c.client.Get(ctx, client.ObjectKeyFromObject(job), &now, client.DisableReadYourWritesConsistency)
+	if err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	return now.UID != job.UID || now.Generation != job.Generation || !now.DeletionTimestamp.Equal(job.DeletionTimestamp)
 }
 
 func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step, build func(plan.CreatePod) *corev1.Pod) error {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/plan"
@@ -45,6 +46,35 @@ func TestOnlyPodsThatHaveNotChangedAreEnded(t *testing.T) {
 		if isChanged, isEnded := pod.Name == "j-worker-0", pod.DeletionTimestamp != nil; isChanged == isEnded {
 			t.Errorf("%s, %s: told to end %t", pod.Name, pod.Status.Phase, isEnded)
 		}
+	}
+}
+
+// Whoever suspends, changes or deletes a job while its many pods are made does not wait until all are there.
+func TestAPassEndsWhenTheJobChanges(t *testing.T) {
+	job, api := builder.Job("j", builder.Workers(1000)), server.New(clock.RealClock{}).Client("test")
+	if err := api.Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	var steps []plan.Step
+	for i := range 1000 {
+		steps = append(steps, plan.CreatePod{Slot: state.Slot{Role: "worker", Index: i}, Placement: &plan.Placement{}})
+	}
+	created, send := 0, api.Send
+	user := *api
+	api.Send = func(r *server.Request, waits bool) (client.Object, error) {
+		if created++; created == 150 {
+			now := job.DeepCopy()
+			now.Spec.Suspend = ptr.To(true)
+			user.Send = send
+			if err := user.Update(t.Context(), now); err != nil {
+				t.Error(err)
+			}
+		}
+		return send(r, waits)
+	}
+	err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).Act(t.Context(), job.DeepCopy(), steps)
+	if !apierrors.IsConflict(err) || created > 250 {
+		t.Errorf("%d pods were created, with the error %v; the job was suspended after 150", created, err)
 	}
 }
 

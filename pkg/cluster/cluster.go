@@ -62,6 +62,8 @@ type jobMemo struct {
 	homes map[state.Slot]home
 	// foreign is the pod, of a life that the job never had, about which an Event was written.
 	foreign types.UID
+	// awaited are the pods for which the job waits.
+	awaited awaited
 	// ahead is the renewal of the progress Lease that was last seen from the future.
 	ahead ahead
 }

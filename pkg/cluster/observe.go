@@ -25,6 +25,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		}
 		return nil, client.IgnoreNotFound(err)
 	}
+	c.memo(job, (*jobMemo).beginLook)
 	pods, err := c.listPods(ctx, job)
 	if err != nil {
 		return nil, err
@@ -59,6 +60,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if err := c.addUsable(ctx, s); err != nil {
 		return nil, err
 	}
+	c.endLook(s)
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -23,6 +24,11 @@ import (
 
 // A job of many pods gets several events of each of them. Those that can wait are gathered into one reconcile.
 const (
+	// gatherAwaited is how long the event of a pod can wait for those of the others that the job awaits with it: nothing can be done before
+	// the last, and how far the job has come is not written more often.
+	gatherAwaited = 3 * time.Second
+	// gatherTrouble is how long the event of a pod that fails can wait for others, if the job is broken as it is.
+	gatherTrouble = 100 * time.Millisecond
 	// gatherProgress is how long the event of a pod that starts can wait.
 	gatherProgress = 250 * time.Millisecond
 	// gatherEnds is how long the event of a pod that is gone can wait for others that end at the same time.
@@ -37,63 +43,71 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // podEvents asks for a reconcile of the job of a pod, after the time that PodDelay returns.
 func podEvents(c *cluster.Cluster) handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(nil, e.Object, e.Object, q) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(c, nil, e.Object, q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			if pod, isPod := e.Object.(*corev1.Pod); isPod {
 				c.SawGone(pod)
 			}
-			enqueue(e.Object, nil, e.Object, q)
+			enqueue(c, e.Object, nil, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			enqueue(e.ObjectOld, e.ObjectNew, e.ObjectNew, q)
+			enqueue(c, e.ObjectOld, e.ObjectNew, q)
 		},
 	}
 }
 
-// enqueue asks for a reconcile of the job that controls the pod o, which has changed from was to is.
-func enqueue(was, is, o client.Object, q queue) {
+// enqueue asks for a reconcile of the job that controls a pod, which has changed from was to is.
+func enqueue(c *cluster.Cluster, was, is client.Object, q queue) {
 	before, _ := was.(*corev1.Pod)
 	after, _ := is.(*corev1.Pod)
-	wait, asked := PodDelay(before, after)
-	if ref := metav1.GetControllerOfNoCopy(o); asked && ref != nil {
-		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}}, wait)
+	pod := cmp.Or(after, before)
+	wait, asked := PodDelay(c, before, after)
+	if ref := metav1.GetControllerOfNoCopy(pod); asked && ref != nil {
+		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}}, wait)
 	}
 }
 
-// PodDelay returns how long the reconcile of the job of a changed pod can wait: not at all if the pod fails, a moment if it only
-// starts or is gone. asked is false if nothing has changed that a decision reads. was is nil for a new pod, is for one that is
-// gone.
-func PodDelay(was, is *corev1.Pod) (wait time.Duration, asked bool) {
+// PodDelay returns how long the reconcile of the job of a changed pod can wait: not at all if the pod fails, a moment if it only starts or
+// is gone, and longer if the job awaits others like it. asked is false if nothing has changed that a decision reads. was is nil for a new
+// pod, is for one that is gone.
+func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, asked bool) {
+	before, after := podOf(was), podOf(is)
+	if reflect.DeepEqual(before, after) {
+		return 0, false
+	}
+	news := c.Hear(cmp.Or(is, was), before, after)
 	switch {
-	case is == nil:
+	case news == cluster.Expected:
+		return gatherAwaited, true
+	case is == nil, news == cluster.Last:
 		return gatherEnds, true
 	case was == nil:
 		return gatherProgress, true
-	}
-	before, after := podOf(was), podOf(is)
-	switch {
-	case reflect.DeepEqual(before, after):
-		return 0, false
-	case after.Phase == corev1.PodFailed || after.Exit != nil || !after.Deleted.IsZero():
-		return 0, true
-	default:
+	case after.Phase != corev1.PodFailed && after.Exit == nil && after.Deleted.IsZero():
 		return gatherProgress, true
+	case news == cluster.MoreTrouble:
+		return gatherTrouble, true
+	default:
+		return 0, true
 	}
 }
 
-// podOf returns what a decision waits for of a pod; of one that no job controls, nothing. The resourceVersion changes with every write
+// podOf returns what a decision waits for of a pod; of one that no job controls, nothing; nil for none. The resourceVersion changes with every write
 // and only makes sure that a deletion is of the pod as it was read, and what its ranks are asked nobody but the operator writes.
-func podOf(pod *corev1.Pod) state.Pod {
+func podOf(pod *corev1.Pod) *state.Pod {
+	if pod == nil {
+		return nil
+	}
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
-		return state.Pod{}
+		return &state.Pod{}
 	}
 	p, named := state.PodOf(ref.Name, pod)
 	if !named {
 		p, _ = state.SpareOf(ref.Name, pod)
 	}
 	p.Version, p.Asked = "", ""
-	return p
+	return &p
 }
 
 // leaseEvents asks for a reconcile of the job of a progress Lease, after the time that LeaseDelay returns.

@@ -72,7 +72,7 @@ func TestPodLook(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, asked := PodDelay(c.was, c.is)
+			got, asked := PodDelay(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{}), c.was, c.is)
 			if !asked {
 				got = never
 			}

@@ -30,6 +30,9 @@ func Shape(spec *v1alpha1.TrainingJobSpec) string {
 	if spec.MPI != nil {
 		fixed = append(fixed, spec.MPI) // the hash of every other job stays what it was before there were MPI jobs
 	}
+	if spec.Network != nil {
+		fixed = append(fixed, spec.Network)
+	}
 	text, err := json.Marshal(fixed)
 	if err != nil {
 		return "" // what came as JSON goes as JSON

@@ -25,6 +25,7 @@ var classes = map[string]string{
 	".spec.elastic":               "Elastic",
 	".spec.elastic.rendezvous":    "Rendezvous",
 	".spec.mpi":                   "MPI",
+	".spec.network":               "Network",
 	".spec.progress":              "Progress",
 	".spec.recovery":              "Recovery",
 	".spec.recovery.rules[]":      "Rule",

@@ -214,9 +214,14 @@ func (b *bench) createAll(ctx context.Context, pod func(int) *corev1.Pod) error 
 }
 
 func (b *bench) each(ctx context.Context, do func(context.Context, int) error) error {
+	return eachOf(ctx, b.workers, do)
+}
+
+// eachOf does so for 0 to n-1, byHandParallel at a time.
+func eachOf(ctx context.Context, n int, do func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(byHandParallel)
-	for i := range b.workers {
+	for i := range n {
 		group.Go(func() error { return do(ctx, i) })
 	}
 	return group.Wait()

@@ -52,6 +52,8 @@ func TestLedger(t *testing.T) {
 			pod("p-worker-0-a1r0", func(p *corev1.Pod) { p.Spec.Hostname = "other" })), "15 rendezvous"},
 		"a life that begins anew as its pod never ran": {tale(version(), pod("p-worker-0", failed, deleted, unknown), gone("p-worker-0"), pod("p-worker-0", another)), ""},
 		"a life that ran and begins anew":              {tale(version(), pod("p-worker-0", failed, deleted), pod("p-worker-0", running), gone("p-worker-0"), pod("p-worker-0", another)), "5 bounds"},
+		"a name of its own for a rank that needs none": {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelNamed] = "true" })), "15 rendezvous"},
+		"a leader that cannot be found":                {tale(version(), pod("p-worker-0", func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelNamed) })), "15 rendezvous"},
 		"two ranks alike":                              {tale(version(), pod("p-worker-0"), pod("p-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRank] = "0" })), "15 rendezvous"},
 		"another world in one attempt":                 {tale(version(), pod("p-worker-0", world("2")), pod("p-worker-1", world("3"))), "15 rendezvous"},
 	} {
@@ -169,6 +171,9 @@ func pod(name string, how ...func(*corev1.Pod)) ledger.Observation {
 		v1alpha1.LabelJobName: "p", v1alpha1.LabelJobUID: "the-job", v1alpha1.LabelRole: is.Role, v1alpha1.LabelIndex: index,
 		v1alpha1.LabelRank: index, v1alpha1.LabelAttempt: attempt, v1alpha1.LabelLife: fmt.Sprintf("%d-%d", is.Attempt, is.Replacement),
 		v1alpha1.KubeflowLabelJobName: "p", v1alpha1.KubeflowLabelReplicaType: is.Role, v1alpha1.KubeflowLabelReplicaIndex: index,
+	}
+	if p.Labels[v1alpha1.LabelNamed] = "true"; is.Index > 0 {
+		delete(p.Labels, v1alpha1.LabelNamed)
 	}
 	p.Spec = corev1.PodSpec{Hostname: "p-" + is.Slot(), Subdomain: "p", RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: v1alpha1.EnvRank, Value: index}}}}}

@@ -18,6 +18,8 @@ const (
 	LabelAttempt = Group + "/attempt"
 	// LabelLife is the pod's life: "<attempt>-<replacement>".
 	LabelLife = Group + "/life"
+	// LabelNamed is on pods that can be found in DNS: "true". The job's Service selects by it.
+	LabelNamed = Group + "/named"
 	// LabelSpare is on placeholder pods: the role, in lower case, whose node they hold.
 	LabelSpare = Group + "/spare"
 )

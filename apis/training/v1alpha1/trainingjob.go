@@ -69,6 +69,8 @@ type TrainingJobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.elastic) || !has(self.elastic.rendezvous) || self.framework == 'PyTorch'",message="only PyTorch jobs meet at a rendezvous: leave elastic.rendezvous out"
 // +kubebuilder:validation:XValidation:rule="!has(self.elastic) || ('Worker' in self.replicaSpecs && self.replicaSpecs['Worker'].replicas >= self.elastic.minReplicas && self.replicaSpecs['Worker'].replicas <= self.elastic.maxReplicas)",message="an elastic job needs replicaSpecs.Worker.replicas between elastic.minReplicas and elastic.maxReplicas"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (has(self.elastic) ? has(oldSelf.elastic) && self.elastic == oldSelf.elastic : !has(oldSelf.elastic))",message="elastic may change only while the job is suspended: set suspend: true first"
+// +kubebuilder:validation:XValidation:rule="self.?network.names.orValue('All') == 'All' || self.framework in ['JAX', 'Custom'] || (self.framework == 'PyTorch' && !has(self.elastic))",message="only the ranks of JAX, Custom and PyTorch jobs that are not elastic find each other by their leader alone: leave network.names out or write All"
+// +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || self.?network.names == oldSelf.?network.names",message="network may change only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (has(self.mpi) ? has(oldSelf.mpi) && self.mpi == oldSelf.mpi : !has(oldSelf.mpi))",message="mpi may change only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (has(self.scheduling) ? has(oldSelf.scheduling) && self.scheduling == oldSelf.scheduling : !has(oldSelf.scheduling))",message="scheduling may change only while the job is suspended: set suspend: true first"
 // +kubebuilder:validation:XValidation:rule="self.suspend || oldSelf.suspend || (size(self.replicaSpecs) == size(oldSelf.replicaSpecs) && self.replicaSpecs.all(r, r in oldSelf.replicaSpecs))",message="roles may be added or removed only while the job is suspended: set suspend: true first"
@@ -131,6 +133,10 @@ type TrainingJobSpec struct {
 	// each pod by itself, unless the operator's --gang says otherwise. May change only while suspended.
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
+
+	// network says which pods have names in DNS. May change only while suspended.
+	// +optional
+	Network *Network `json:"network,omitempty"`
 
 	// progress makes the job report how far it is, so that a hang is noticed. Default: it does not.
 	// +optional

@@ -80,6 +80,16 @@ class MPI(TypedDict, total=False):
     Default: as many as the worker has GPUs or other accelerators, else 1."""
 
 
+class Network(TypedDict, total=False):
+    """network says which pods have names in DNS. May change only while suspended."""
+
+    names: Literal["All", "Leader"]
+    """names says which pods can be found in DNS, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every replica.
+    Leader: the chief, master or launcher, else worker 0; the names of the others are written nowhere, which makes a
+    large job start and restart faster and spares the cluster's DNS. Default: Leader for JAX and for PyTorch that is
+    not elastic, whose ranks look only for their leader and tell each other their addresses there; All for the rest."""
+
+
 class Progress(TypedDict, total=False):
     """progress makes the job report how far it is, so that a hang is noticed. Default: it does not."""
 
@@ -354,6 +364,9 @@ class TrainingJobSpec(TrainingJobSpecRequired, total=False):
 
     mpi: MPI
     """mpi says how the launcher of an MPI job reaches the workers. May change only while suspended."""
+
+    network: Network
+    """network says which pods have names in DNS. May change only while suspended."""
 
     progress: Progress
     """progress makes the job report how far it is, so that a hang is noticed. Default: it does not."""

@@ -37,7 +37,7 @@ func (p *Process) hear(kind server.Kind, was, is client.Object) {
 		if after == nil {
 			p.cluster.SawGone(before)
 		}
-		if wait, asked := controller.PodDelay(before, after); asked && p.owns(o) {
+		if wait, asked := controller.PodDelay(p.cluster, before, after); asked && p.owns(o) {
 			p.lookAfter(wait)
 		}
 	case server.Nodes:
