@@ -13,8 +13,12 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// recordEvery is the least time between two writes of a status in which only progress has changed.
-const recordEvery = 3 * time.Second
+// The least time between two writes of a status in which nothing urgent has changed, and in which nothing but the training's step has:
+// thousands of jobs renew their Leases all the time.
+const (
+	recordEvery     = 3 * time.Second
+	recordStepEvery = time.Minute
+)
 
 // maxPodWrites is how many writes to pods a plan holds at most. A pass with more would keep others from its worker for minutes,
 // and would not see meanwhile what becomes of the pods that are there.
@@ -82,7 +86,7 @@ func Make(s *state.Snapshot) Plan {
 		}
 	}
 	p.Events = events(s, &v, &p)
-	if due := s.Recorded.Add(recordEvery); s.Now.Before(due) && !isUrgent(&s.Job.Status, &p.Status) {
+	if due := s.Recorded.Add(recordAfter(&s.Job.Status, &p.Status)); s.Now.Before(due) && !isUrgent(&s.Job.Status, &p.Status) {
 		p.Status, p.Events = s.Job.Status, nil
 		p.Wake = state.Earliest(p.Wake, due)
 	}
@@ -143,6 +147,20 @@ func livesOf(status *v1alpha1.TrainingJobStatus) map[v1alpha1.Role]string {
 		}
 	}
 	return lives
+}
+
+// recordAfter returns how long after the last write of the status the next may come if it is not urgent.
+func recordAfter(was, next *v1alpha1.TrainingJobStatus) time.Duration {
+	if was.Progress == nil || next.Progress == nil || was.Progress.Step == next.Progress.Step {
+		return recordEvery
+	}
+	same, progress := *next, *next.Progress
+	progress.Step, progress.RenewTime = was.Progress.Step, was.Progress.RenewTime
+	same.Progress, same.RunningTimeRatio, same.LostSeconds, same.Memory.CountedTime = &progress, was.RunningTimeRatio, was.LostSeconds, was.Memory.CountedTime
+	if equality.Semantic.DeepEqual(was, &same) {
+		return recordStepEvery
+	}
+	return recordEvery
 }
 
 // isUrgent reports whether more than progress has changed.

@@ -101,6 +101,33 @@ func TestARenewalAloneIsSeldomWritten(t *testing.T) {
 	}
 }
 
+// Of a job that trains, the step alone is written once a minute at most; a checkpoint, and whatever else changes, takes it along.
+func TestAStepAloneIsWrittenOnceAMinute(t *testing.T) {
+	running := seen(builder.Running("worker", 0))
+	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(600, v1alpha1.StallNotify)), running...)
+	first := builder.Snapshot(job, append(running, builder.Reported(7, 20*second), builder.Now(20*second))...)
+	if got := plan.Make(first).Status.Progress; got == nil || got.Step != 7 {
+		t.Fatalf("the first report is written as %+v", got)
+	}
+	job = after(t, first)
+	at := func(now time.Duration, checkpoint string, more ...builder.SnapshotOption) plan.Plan {
+		reported := func(o *state.Observed) { o.Progress.Checkpoint, o.Recorded = checkpoint, builder.Epoch.Add(20*second) }
+		return plan.Make(builder.Snapshot(job, append(more, builder.Reported(8, now), builder.Now(now), reported)...))
+	}
+	if p := at(79*second, "step-7", running...); p.Status.Progress.Step != 7 || wakeOf(p) != 80*second {
+		t.Errorf("after 59 s the step is %d, again at %v; want 7, and a look at 80 s", p.Status.Progress.Step, wakeOf(p))
+	}
+	for what, p := range map[string]plan.Plan{
+		"a minute later": at(80*second, "step-7", running...),
+		"a checkpoint":   at(24*second, "step-8", running...),
+		"a failure":      at(21*second, "step-7", builder.Failed("worker", 0, builder.Exit(1))),
+	} {
+		if p.Status.Progress.Step != 8 {
+			t.Errorf("%s: the step is %d, want 8", what, p.Status.Progress.Step)
+		}
+	}
+}
+
 // With action Restart a stall is an incident: one, with its Event, and the clock begins anew with the next attempt.
 func TestAStallRestartsTheJobOnce(t *testing.T) {
 	running := seen(builder.Running("worker", 0), builder.Reported(7, 20*second))

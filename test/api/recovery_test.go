@@ -66,8 +66,15 @@ var recoveries = []struct{ name, change, refusal string }{
 		"a rendezvous of another backend than c10d is outside the job: write its endpoint, host:port",
 	},
 	{"a rendezvous of an unknown kind", meetingAt(`{backend: zeus}`), `Unsupported value: "zeus": supported values: "c10d", "etcd", "etcd-v2"`},
+	{"names for an elastic PyTorch job's leader alone", `spec: {framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 8}, network: {names: Leader}}`, needsNames},
+	{"names for a TensorFlow job's leader alone", `spec: {framework: TensorFlow, network: {names: Leader}}`, needsNames},
+	{"names for a Custom job's leader alone", `spec: {framework: Custom, network: {names: Leader}}`, ""},
+	{"names for all of a JAX job", `spec: {framework: JAX, network: {names: All}}`, ""},
+	{"names for some", `spec: {network: {names: Some}}`, `Unsupported value: "Some": supported values: "All", "Leader"`},
 	{"a setting of a rendezvous that is none", meetingAt(`{conf: [fast]}`), "spec.elastic.rendezvous.conf[0] in body should match"},
 }
+
+const needsNames = "only the ranks of JAX, Custom and PyTorch jobs that are not elastic find each other by their leader alone: leave network.names out or write All"
 
 func meetingAt(rendezvous string) string {
 	return `spec: {framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 8, rendezvous: ` + rendezvous + `}}`
