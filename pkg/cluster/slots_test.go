@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,6 +99,33 @@ func TestANamespaceWhoseWritesHangLeavesTheOthersTheirSlots(t *testing.T) {
 		if len(c.writes.namespaces) > 0 {
 			t.Errorf("%d namespaces are remembered with nobody in them", len(c.writes.namespaces))
 		}
+	})
+}
+
+// The pod of a small job waits for those that are being written, and for one more of each slot of a large job, not for all of theirs.
+func TestASmallJobWaitsForNoLargeOneOfItsNamespace(t *testing.T) {
+	const write = 50 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		server := &webhooks{answer: func(context.Context, client.Object) error {
+			time.Sleep(write)
+			return nil
+		}}
+		c := server.cluster()
+		var large sync.WaitGroup
+		for range 4 {
+			job, steps := jobIn("team", 1000)
+			large.Go(func() { _ = c.Act(t.Context(), job, steps) })
+		}
+		time.Sleep(10 * write)
+		small, steps := jobIn("team", 1)
+		begin := time.Now()
+		if err := c.Act(t.Context(), small, steps); err != nil {
+			t.Fatal(err)
+		}
+		if waited, most := time.Since(begin), 6*write; waited > most {
+			t.Errorf("the small job's pod was there after %v, when %d of 4,000 others were; want at most %v", waited, server.count()-1, most)
+		}
+		large.Wait()
 	})
 }
 

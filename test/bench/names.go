@@ -103,7 +103,7 @@ type traffic struct{ writes, bytes atomic.Int64 }
 
 // named makes the pods under one naming and returns their rate in pods per second, and what was written for their names.
 func (b *bench) named(ctx context.Context, n naming, pods int) (float64, *traffic, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, scalePatience)
 	defer cancel()
 	seen, stop, err := b.watchNames(ctx)
 	if err != nil {

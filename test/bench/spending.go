@@ -19,12 +19,14 @@ const quiet = 2 * time.Second
 type spending struct {
 	// writes are those of the requests that change something, Events included.
 	requests, writes float64
+	// passes are the looks at jobs.
+	passes float64
 	// cpu is in seconds, memory (resident) in bytes.
 	cpu, memory float64
 }
 
 func (s *spending) since(before *spending) *spending {
-	return &spending{requests: s.requests - before.requests, writes: s.writes - before.writes, cpu: s.cpu - before.cpu, memory: s.memory}
+	return &spending{requests: s.requests - before.requests, writes: s.writes - before.writes, passes: s.passes - before.passes, cpu: s.cpu - before.cpu, memory: s.memory}
 }
 
 // spent reads the operator's metrics; it returns nil if their URL is not known.
@@ -49,6 +51,7 @@ func (b *bench) spent(ctx context.Context) (*spending, error) {
 	return &spending{
 		requests: sum(families["rest_client_requests_total"], nil),
 		writes:   sum(families["rest_client_requests_total"], isWrite),
+		passes:   sum(families["controller_runtime_reconcile_total"], nil),
 		cpu:      sum(families["process_cpu_seconds_total"], nil),
 		memory:   sum(families["process_resident_memory_bytes"], nil),
 	}, nil

@@ -112,7 +112,11 @@ func (p *place) addresses() (wrong []string) {
 		if twice := slicesOf(hosts[a.job.Name], func(n int) bool { return n != 1 }); len(twice) > 0 {
 			wrong = append(wrong, fmt.Sprintf("%s: more than one pod is called %v", a.job.Name, twice))
 		}
-		if want := state.Total(&a.job.Spec); len(hosts[a.job.Name]) != want {
+		want := 1
+		if ledger.AllNamed(a.job) {
+			want = state.Total(&a.job.Spec)
+		}
+		if len(hosts[a.job.Name]) != want {
 			wrong = append(wrong, fmt.Sprintf("%s: %d of %d ranks have an address", a.job.Name, len(hosts[a.job.Name]), want))
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -39,26 +38,11 @@ func (j *submitted) hasNoSpares() {
 	Eventually(j.spares).Should(BeEmpty(), "placeholder pods of %s", j.name)
 }
 
-// reachable returns the names of the pods that the job's Service leads to, sorted.
-func (j *submitted) reachable() []string {
-	GinkgoHelper()
-	var found discoveryv1.EndpointSliceList
-	Expect(kube.List(here.ctx, &found, client.InNamespace(here.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: j.name})).To(Succeed())
-	var names []string
-	for _, slice := range found.Items {
-		for _, endpoint := range slice.Endpoints {
-			names = append(names, endpoint.TargetRef.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 var _ = Describe("Spares", Serial, func() {
 	It("hold a node once the replicas are placed, are nobody's peers, and go when the job rests or ends", func() {
 		gpusAreFree()
 		_, gpus := gpuNodes()
-		j := submit(pytorch("p", workers(2, limited(gpu, gpus), only(fakeNodes(3)...), spares(1))))
+		j := submit(pytorch("p", naming(v1alpha1.NamesAll), workers(2, limited(gpu, gpus), only(fakeNodes(3)...), spares(1))))
 		v := j.runs(0, 0)
 		spare := j.holdsNodes(1)[0]
 		v.is("it has a node of its own", v.slotOn(spare.Spec.NodeName) == "")

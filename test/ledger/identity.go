@@ -25,25 +25,29 @@ func Identity(job *v1alpha1.TrainingJob, pod *corev1.Pod, is Life) []string {
 	for label, value := range want {
 		s.must(pod.Labels[label] == value, "1 identity: label %s of %s is %q, not %q", label, pod.Name, pod.Labels[label], value)
 	}
-	s.must((pod.Labels[v1alpha1.LabelNamed] == "true") == isNamed(job, is), "15 rendezvous: that %s can be found in DNS is %q", pod.Name, pod.Labels[v1alpha1.LabelNamed])
+	s.must((pod.Labels[v1alpha1.LabelNamed] == "true") == (AllNamed(job) || is.Slot() == leader(job)), "15 rendezvous: that %s can be found in DNS is %q", pod.Name, pod.Labels[v1alpha1.LabelNamed])
 	s.must(pod.Spec.Hostname == job.Name+"-"+is.Slot() && pod.Spec.Subdomain == job.Name, "15 rendezvous: %s is %s.%s in DNS", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain)
 	s.must(pod.Spec.RestartPolicy == corev1.RestartPolicyNever, "1 identity: %s has restartPolicy %s", pod.Name, pod.Spec.RestartPolicy)
 	return s.Broken
 }
 
-// isNamed says whether that life's pod is one that the job's Service is to name.
-func isNamed(job *v1alpha1.TrainingJob, is Life) bool {
-	leader := "worker-0"
+// AllNamed reports whether the job's Service is to name all replicas, and not the leader alone.
+func AllNamed(job *v1alpha1.TrainingJob) bool {
+	if network := job.Spec.Network; network != nil && network.Names != "" {
+		return network.Names == "All"
+	}
+	return job.Spec.Framework != "JAX" && (job.Spec.Framework != "PyTorch" || job.Spec.Elastic != nil)
+}
+
+// leader returns the slot that leads the job, as "master-0".
+func leader(job *v1alpha1.TrainingJob) string {
 	for role, replicas := range job.Spec.ReplicaSpecs {
-		if name := strings.ToLower(string(role)); slices.Contains([]string{"chief", "master", "launcher"}, name) && (replicas.Replicas == nil || *replicas.Replicas > 0) {
-			leader = name + "-0"
+		name := strings.ToLower(string(role))
+		if slices.Contains([]string{"chief", "master", "launcher"}, name) && (replicas.Replicas == nil || *replicas.Replicas > 0) {
+			return name + "-0"
 		}
 	}
-	leaderOnly := job.Spec.Framework == "JAX" || job.Spec.Framework == "PyTorch" && job.Spec.Elastic == nil
-	if network := job.Spec.Network; network != nil && network.Names != "" {
-		leaderOnly = network.Names == "Leader"
-	}
-	return !leaderOnly || is.Slot() == leader
+	return "worker-0"
 }
 
 // Spare returns what does not hold of a placeholder pod: it is the job's, and no peer of its replicas.
