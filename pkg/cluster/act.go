@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -194,11 +193,21 @@ func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isAnother(err):
 		return staleCache(job, "pod "+step.Name+" has changed")
 	case refusalReason(err) != "" && !isDenied(err):
-		c.memo(job, func(m *jobMemo) { m.unrestartable = append(slices.Clone(m.unrestartable), step.UID) })
+		c.refuseRestart(job, step.UID)
 		return staleCache(job, "pod "+step.Name+" may not be restarted in place: "+apiMessage(err))
 	default:
 		return fmt.Errorf("restarting pod %s in place: %w", step.Name, err)
 	}
+}
+
+// refuseRestart remembers that the API server refuses to have the pod restarted in place.
+func (c *Cluster) refuseRestart(job *v1alpha1.TrainingJob, pod types.UID) {
+	c.memo(job, func(m *jobMemo) {
+		if m.unrestartable == nil {
+			m.unrestartable = map[types.UID]bool{}
+		}
+		m.unrestartable[pod] = true
+	})
 }
 
 // isDenied reports whether the operator lacks the right, which says nothing of the pod: an API server that has just started denies

@@ -55,7 +55,7 @@ type jobMemo struct {
 	// pendingWrites are the own writes to the job's pods, by UID, that the cache does not show yet; nil if it shows them all.
 	pendingWrites map[types.UID]pendingWrite
 	// unrestartable are the pods that the API server has refused to have restarted in place.
-	unrestartable []types.UID
+	unrestartable map[types.UID]bool
 	// gone are the last versions of pods that are gone, by name, until it is known that the job does not miss them.
 	gone map[string]state.Pod
 	// homes are where the job's latest pods are, or were.

@@ -11,9 +11,10 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// Where a slot's pod was is known when that pod is gone, and its next one has no node yet.
+// Where a slot's pod was is known when that pod is gone; of a slot that has its pod nobody asks.
 func TestHomesAreWhereTheLatestPodsWere(t *testing.T) {
 	job := builder.Job("j", builder.Workers(3), builder.StartedAt(0))
+	next := builder.Job("j", builder.Workers(3), builder.StartedAt(0), builder.Attempt(1))
 	pod := func(index, attempt int, node string) state.Pod {
 		full := builder.Pod(job, state.Slot{Role: v1alpha1.Worker, Index: index}, state.Life{Attempt: attempt}, corev1.PodRunning, builder.On(node))
 		full.Spec.NodeName = node
@@ -24,16 +25,19 @@ func TestHomesAreWhereTheLatestPodsWere(t *testing.T) {
 	c, _ := refusing()
 	for _, pass := range []struct {
 		name string
+		job  *v1alpha1.TrainingJob
 		pods []state.Pod
 		want map[state.Slot]string
 	}{
-		{"nothing was seen", nil, map[state.Slot]string{}},
-		{"pods have nodes", []state.Pod{pod(0, 0, "a"), pod(1, 0, "b"), pod(2, 0, "")}, map[state.Slot]string{worker(0): "a", worker(1): "b"}},
-		{"all are gone", nil, map[state.Slot]string{worker(0): "a", worker(1): "b"}},
-		{"the next have none yet", []state.Pod{pod(0, 1, ""), pod(1, 1, "c")}, map[state.Slot]string{worker(0): "a", worker(1): "c"}},
-		{"one of before is late", []state.Pod{pod(1, 1, "c"), pod(1, 0, "b")}, map[state.Slot]string{worker(0): "a", worker(1): "c"}},
+		{"nothing was seen", job, nil, map[state.Slot]string{}},
+		{"pods have nodes", job, []state.Pod{pod(0, 0, "a"), pod(1, 0, "b"), pod(2, 0, "")}, map[state.Slot]string{}},
+		{"the attempt is over", next, []state.Pod{pod(0, 0, "a"), pod(1, 0, "b"), pod(2, 0, "")}, map[state.Slot]string{worker(0): "a", worker(1): "b"}},
+		{"all are gone", next, nil, map[state.Slot]string{worker(0): "a", worker(1): "b"}},
+		{"one is back", next, []state.Pod{pod(0, 1, "c")}, map[state.Slot]string{worker(1): "b"}},
+		{"one of before is late", next, []state.Pod{pod(0, 0, "a")}, map[state.Slot]string{worker(0): "c", worker(1): "b"}},
 	} {
-		if diff := cmp.Diff(pass.want, c.homes(job, pass.pods)); diff != "" {
+		s := builder.Snapshot(pass.job, func(o *state.Observed) { o.Pods = pass.pods })
+		if diff := cmp.Diff(pass.want, c.homes(s)); diff != "" {
 			t.Errorf("%s: homes (-want +got):\n%s", pass.name, diff)
 		}
 	}

@@ -25,10 +25,12 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 	if !c.options.WatchNodes {
 		return nil
 	}
+	hasLost := nodesOfGone(o)
 	for _, name := range nodesOf(o) {
 		var node corev1.Node
-		err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node)
-		if apierrors.IsNotFound(err) || lostPod(o, name) {
+		err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) || hasLost[name] {
+			node = corev1.Node{} // what is cached is not to be written into
 			err = c.live.Get(ctx, client.ObjectKey{Name: name}, &node)
 		}
 		switch {
@@ -50,9 +52,14 @@ func (c *Cluster) nodeOf(node *corev1.Node) state.Node {
 	return state.NodeOf(node, c.options.LostAfter, c.options.Signals)
 }
 
-// lostPod reports whether a pod has gone from the node: what came before that, as a taint, the API server knows, and the cache may not yet.
-func lostPod(o *state.Observed, node string) bool {
-	return slices.ContainsFunc(o.Gone, func(p state.Pod) bool { return p.Node == node })
+// nodesOfGone returns the nodes from which a pod has gone: what came before that, as a taint, the API server knows, and the cache may
+// not yet.
+func nodesOfGone(o *state.Observed) map[string]bool {
+	nodes := map[string]bool{}
+	for i := range o.Gone {
+		nodes[o.Gone[i].Node] = true
+	}
+	return nodes
 }
 
 // addUsable tells a job that avoids nodes, that is to leave one, or of which pods are to be placed while nodes are ill, which nodes there are
@@ -291,14 +298,13 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 
 // nodesOf returns the names of the nodes that hold pods of the job, or of an earlier one of its name, which have not finished, sorted.
 func nodesOf(o *state.Observed) []string {
-	var names []string
+	names := map[string]bool{}
 	for _, pods := range [][]state.Pod{o.Pods, o.Spares, o.Former, o.Gone} {
 		for i := range pods {
 			if pods[i].Scheduled() && pods[i].CanRun() {
-				names = append(names, pods[i].Node)
+				names[pods[i].Node] = true
 			}
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Sorted(maps.Keys(names))
 }

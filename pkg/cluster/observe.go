@@ -42,11 +42,8 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	known := c.memo(job, nil)
 	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
-	o.Homes = c.homes(job, o.Pods)
 	o.SparesFrom = c.waitForSpares(o, o.Now)
-	for i := range o.Pods {
-		o.Pods[i].RestartRefused = slices.Contains(known.unrestartable, o.Pods[i].UID)
-	}
+	c.markRefusedRestarts(o)
 	s, err := state.New(*o)
 	if err != nil {
 		return nil, err
@@ -57,11 +54,21 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if s, err = c.confirmForeign(ctx, s); err != nil {
 		return nil, fmt.Errorf("asking for a newer job than its pods show: %w", err)
 	}
+	s.Homes = c.homes(s)
 	if err := c.addUsable(ctx, s); err != nil {
 		return nil, err
 	}
 	c.endLook(s)
 	return s, nil
+}
+
+// markRefusedRestarts says of each pod whether the API server has refused to have it restarted in place.
+func (c *Cluster) markRefusedRestarts(o *state.Observed) {
+	c.memo(o.Job, func(m *jobMemo) {
+		for i := range o.Pods {
+			o.Pods[i].RestartRefused = m.unrestartable[o.Pods[i].UID]
+		}
+	})
 }
 
 func (c *Cluster) addService(ctx context.Context, o *state.Observed) error {
@@ -89,6 +96,7 @@ func (c *Cluster) listPods(ctx context.Context, job *v1alpha1.TrainingJob) ([]co
 }
 
 func addPods(o *state.Observed, pods []corev1.Pod) {
+	o.Pods = slices.Grow(o.Pods, len(pods))
 	for i := range pods {
 		if !isControlledBy(&pods[i], o.Job) {
 			o.Former = append(o.Former, state.FormerPodOf(&pods[i]))
@@ -146,9 +154,10 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 // restartsSeen returns a conflict error if the cache shows a pod of the replica in the life before, and the API server that it has
 // restarted in place since: whoever has just taken over may know the status of now and the pods of before.
 func (c *Cluster) restartsSeen(ctx context.Context, s *state.Snapshot, r *state.Replica) error {
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if p.Slot != r.Slot || p.Main == "" {
+	pods := s.PodsOf(r.Slot)
+	for i := range pods {
+		p := &pods[i]
+		if p.Main == "" {
 			continue
 		}
 		var pod corev1.Pod

@@ -148,7 +148,10 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why, Force: true})
 			continue
 		}
-		wake = state.Earliest(wake, state.Earliest(due, nextWord(s, p)))
+		wake = state.Earliest(wake, due)
+		if isAwaitedToEnd(s, p) {
+			wake = state.Earliest(wake, nextWord(s, p))
+		}
 	}
 	return steps, wake
 }

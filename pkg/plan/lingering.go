@@ -17,33 +17,32 @@ const (
 // lingering returns the pod that the job waits for and that was told to end first; nil if it waits for none.
 func lingering(s *state.Snapshot) *state.Pod {
 	var longest *state.Pod
-	for _, pods := range [][]state.Pod{s.Pods, s.Former} {
-		for i := range pods {
-			if p := &pods[i]; isAwaitedToEnd(s, p) && (longest == nil || p.Deleted.Before(longest.Deleted)) {
-				longest = p
-			}
+	linger := func(p *state.Pod) {
+		if longest == nil || p.Deleted.Before(longest.Deleted) {
+			longest = p
+		}
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; isAwaitedToEnd(s, p) {
+			linger(p)
+		}
+	}
+	for i := range s.Former {
+		if p := &s.Former[i]; isEnding(s, p) {
+			linger(p)
 		}
 	}
 	return longest
 }
 
-// isAwaitedToEnd reports whether the job waits for the end of the pod, which was told to. It does not wait for its own pods on
-// lost nodes.
+// isAwaitedToEnd reports whether the job waits for the end of a pod of its own, which was told to. It does not wait for those on lost
+// nodes; for a pod of a former job it always does.
 func isAwaitedToEnd(s *state.Snapshot, p *state.Pod) bool {
-	former := isOf(s.Former, p)
-	over := former || !s.IsLost(p) && (s.IsPast(p) || s.Job.Spec.IsSuspended())
-	return over && !p.Deleted.IsZero() && s.MayAct(p)
+	return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || s.Job.Spec.IsSuspended())
 }
 
-// isOf reports whether the pod is one of these.
-func isOf(pods []state.Pod, p *state.Pod) bool {
-	for i := range pods {
-		if pods[i].UID == p.UID {
-			return true
-		}
-	}
-	return false
-}
+// isEnding reports whether the pod was told to end and can still act.
+func isEnding(s *state.Snapshot, p *state.Pod) bool { return !p.Deleted.IsZero() && s.MayAct(p) }
 
 // whoLingers names the pod that the job waits for, if that takes long; empty if it does not.
 func whoLingers(s *state.Snapshot) string {
@@ -66,11 +65,11 @@ func whoIsStuck(s *state.Snapshot) string {
 		p.Name, p.Node, p.Deleted.UTC().Format("15:04:05"), p.Name, s.Job.Namespace)
 }
 
-// nextWord returns when there will be more to say of a pod that was told to end; zero for never.
+// nextWord returns when there will be more to say of a pod that the job waits for; zero for never.
 func nextWord(s *state.Snapshot, p *state.Pod) time.Time {
 	var next time.Time
 	for _, at := range []time.Time{p.Deleted.Add(nameAfter), p.EndsBy.Add(stuckAfter)} {
-		if isAwaitedToEnd(s, p) && s.Now.Before(at) {
+		if s.Now.Before(at) {
 			next = state.Earliest(next, at)
 		}
 	}
@@ -80,7 +79,9 @@ func nextWord(s *state.Snapshot, p *state.Pod) time.Time {
 func nextWordOfFormer(s *state.Snapshot) time.Time {
 	var next time.Time
 	for i := range s.Former {
-		next = state.Earliest(next, nextWord(s, &s.Former[i]))
+		if p := &s.Former[i]; isEnding(s, p) {
+			next = state.Earliest(next, nextWord(s, p))
+		}
 	}
 	return next
 }

@@ -51,7 +51,7 @@ func avoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 // latest returns the avoided nodes by name; the latest ones, if they are too many.
 func latest(avoided []v1alpha1.AvoidedNode) []v1alpha1.AvoidedNode {
 	if len(avoided) > maxAvoided {
-		slices.SortFunc(avoided, func(a, b v1alpha1.AvoidedNode) int { return b.Until.Compare(a.Until.Time) })
+		slices.SortStableFunc(avoided, func(a, b v1alpha1.AvoidedNode) int { return b.Until.Compare(a.Until.Time) })
 		avoided = avoided[:maxAvoided]
 	}
 	slices.SortFunc(avoided, func(a, b v1alpha1.AvoidedNode) int { return cmp.Compare(a.Name, b.Name) })
@@ -59,7 +59,7 @@ func latest(avoided []v1alpha1.AvoidedNode) []v1alpha1.AvoidedNode {
 }
 
 // besides returns, as if each were an incident of its own, the nodes that are lost, or left, together with the one that the latest
-// incident names.
+// incident names: no more of them than a job avoids.
 func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !state.IsNodeFault(incidents[0].Reason) {
@@ -67,6 +67,9 @@ func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incide
 	}
 	var more []v1alpha1.Incident
 	for _, n := range s.Nodes {
+		if len(more) == maxAvoided {
+			break
+		}
 		named := slices.ContainsFunc(incidents, func(i v1alpha1.Incident) bool { return i.Node == n.Name && i.RestartTime.Equal(&now) })
 		reason := n.Lost.Reason
 		switch {

@@ -57,12 +57,19 @@ func restartsInRow(s *state.Snapshot, i *Incident) int32 {
 	if i.Scope == v1alpha1.ScopeJob {
 		return jobRestartsInRow(s)
 	}
-	var most int32
-	for index, n := range s.Memory[i.Role].RestartsInRow {
-		slot := state.Slot{Role: i.Role, Index: index}
-		if r := s.Replica(slot); r != nil && (i.Scope == v1alpha1.ScopeRole || slot == slotOf(&i.Failure)) && !isCalm(s, slot) {
-			most = max(most, int32(n))
+	inRow := s.Memory[i.Role].RestartsInRow
+	of := func(slot state.Slot) int32 {
+		if !s.InRange(slot) || isCalm(s, slot) {
+			return 0
 		}
+		return int32(inRow[slot.Index])
+	}
+	if i.Scope == v1alpha1.ScopeReplica {
+		return of(slotOf(&i.Failure))
+	}
+	var most int32
+	for index := range inRow {
+		most = max(most, of(state.Slot{Role: i.Role, Index: index}))
 	}
 	return most
 }

@@ -79,8 +79,11 @@ func restart(s *state.Snapshot, incidents []Incident) Verdict {
 				describe(&i.Failure), noProgressLimit(s), s.RecordedStep()))
 		}
 		name := budgetOf(i)
+		if _, isCounted := used[name]; !isCounted {
+			used[name] = int32(len(chargedTimes(s, name)))
+		}
 		used[name]++
-		count, limit := int32(len(chargedTimes(s, name)))+used[name], limitOf(s, name)
+		count, limit := used[name], limitOf(s, name)
 		if name != "" && count > limit {
 			return fail(&i.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.", describe(&i.Failure), nameOf(name, limit)))
 		}

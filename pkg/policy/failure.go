@@ -27,6 +27,16 @@ func failures(s *state.Snapshot) []Incident {
 	return found
 }
 
+// isBroken reports whether anything broke in the job's present lives.
+func isBroken(s *state.Snapshot) bool {
+	for r := range s.Replicas() {
+		if r.IsBroken() {
+			return true
+		}
+	}
+	return false
+}
+
 // explains lists the causes so that of two failures in one second the earlier cause explains the later one.
 var explains = []v1alpha1.Cause{
 	v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted, v1alpha1.CauseOOM,

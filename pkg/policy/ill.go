@@ -15,7 +15,7 @@ import (
 // ill rules because pods of the job are on nodes that they are to leave: sooner or later what runs there breaks, or is stopped. What is
 // broken comes first, and new pods stay off the node then as well. It costs no budget, and no rule of recovery.rules is asked about it.
 func ill(s *state.Snapshot) (*Verdict, time.Time) {
-	if isResting(s) || len(failures(s)) > 0 {
+	if isResting(s) || isBroken(s) {
 		return nil, time.Time{}
 	}
 	leaving, _ := departures(s)
@@ -65,7 +65,7 @@ func isKnownIll(s *state.Snapshot, node string) bool {
 // stayOn returns the avoided nodes with the ill ones that the job would leave if others suited: that it is told once, and that new pods take them
 // only if they fit nowhere else.
 func stayOn(s *state.Snapshot, avoided []v1alpha1.AvoidedNode) []v1alpha1.AvoidedNode {
-	if isResting(s) || len(failures(s)) > 0 {
+	if isResting(s) || isBroken(s) {
 		return avoided
 	}
 	ttl := time.Duration(ptr.Deref(s.Job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second

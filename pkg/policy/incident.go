@@ -77,6 +77,9 @@ func restartReason(f *v1alpha1.Failure) string {
 
 // followers returns how many other replicas are restarted with the one that broke.
 func followers(s *state.Snapshot, i *Incident) int32 {
+	if i.Scope == v1alpha1.ScopeReplica {
+		return 0
+	}
 	var n int32
 	for r := range s.Replicas() {
 		if r.Slot != slotOf(&i.Failure) && isRestartedBy(s, i, r) {

@@ -14,7 +14,7 @@ import (
 // the training, and no rule of recovery.rules is asked about it.
 func requested(s *state.Snapshot) (*Verdict, time.Time) {
 	words := s.RestartRequest()
-	if words == "" || len(failures(s)) > 0 {
+	if words == "" || isBroken(s) {
 		return nil, time.Time{}
 	}
 	if held, until := askFirst(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a restart was asked for"}); held != nil {

@@ -30,6 +30,9 @@ func heldBack(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 
 // stillStarting returns a member that the incident would restart while its node prepares its containers; nil if there is none.
 func stillStarting(s *state.Snapshot, i *Incident) *state.Replica {
+	if i.Scope == v1alpha1.ScopeReplica {
+		return nil
+	}
 	for r := range s.Replicas() {
 		isMember := i.Scope == v1alpha1.ScopeJob && r.Slot.Role != v1alpha1.Evaluator || i.Scope == v1alpha1.ScopeRole && r.Slot.Role == i.Role
 		if isMember && r.Condition == state.Starting {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// maxIndex bounds what a status may name: a job has at most 10,000 replicas.
-const maxIndex = 10000
+// maxIndex bounds what a status may name. A job that the schema lets through has at most 10,000 replicas; decisions are tested with as
+// many as this, so that the schema is the only bound.
+const maxIndex = 1 << 16
 
 // IndexSet is a set of replica indexes; its text form is "0-3,5". The zero value is the empty set.
 type IndexSet struct{ words []uint64 }

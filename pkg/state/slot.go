@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,8 +18,14 @@ type Slot struct {
 }
 
 // String returns the slot as people write it: "worker-3".
-func (s Slot) String() string {
-	return strings.ToLower(string(s.Role)) + "-" + strconv.Itoa(s.Index)
+func (s Slot) String() string { return lower(s.Role) + "-" + strconv.Itoa(s.Index) }
+
+// Compare returns -1, 0 or 1 as the rank of s comes before, is or comes after that of t.
+func (s Slot) Compare(t Slot) int {
+	if s.Role == t.Role {
+		return cmp.Compare(s.Index, t.Index)
+	}
+	return s.Role.Compare(t.Role)
 }
 
 // Life names one life of a slot.
@@ -47,14 +54,16 @@ func parseLife(text string) (l Life, ok bool) {
 }
 
 // HostName returns the host name of every pod of the slot, whatever its life.
-func HostName(job string, slot Slot) string { return job + "-" + slot.String() }
+func HostName(job string, slot Slot) string {
+	return job + "-" + lower(slot.Role) + "-" + strconv.Itoa(slot.Index)
+}
 
 // PodName returns the name of the pod of one life of a slot.
 func PodName(job string, slot Slot, life Life) string {
 	if life == (Life{}) {
 		return HostName(job, slot)
 	}
-	return fmt.Sprintf("%s-a%dr%d", HostName(job, slot), life.Attempt, life.Replacement)
+	return job + "-" + lower(slot.Role) + "-" + strconv.Itoa(slot.Index) + "-a" + strconv.Itoa(life.Attempt) + "r" + strconv.Itoa(life.Replacement)
 }
 
 // ParsePodName is the inverse of PodName; ok is false for a name that PodName does not make.
@@ -98,15 +107,30 @@ func ParseSpareName(job, name string) (slot Slot, ok bool) {
 // ownRole is what a job may call a role of its own, spare aside: that would give pods the names of another job's placeholders.
 var ownRole = regexp.MustCompile(`^[a-z][a-z0-9]{0,14}$`)
 
-// roleOf returns the role of that name in lower case; empty if no role can be called that.
-func roleOf(lower string) v1alpha1.Role {
+// lowerRoles are the names of v1alpha1.Roles in lower case, in their order.
+var lowerRoles = func() []string {
+	var names []string
 	for _, role := range v1alpha1.Roles {
-		if strings.ToLower(string(role)) == lower {
-			return role
-		}
+		names = append(names, strings.ToLower(string(role)))
 	}
-	if lower == "spare" || !ownRole.MatchString(lower) {
+	return names
+}()
+
+// lower returns the role's name in lower case.
+func lower(role v1alpha1.Role) string {
+	if i := slices.Index(v1alpha1.Roles, role); i >= 0 {
+		return lowerRoles[i]
+	}
+	return strings.ToLower(string(role))
+}
+
+// roleOf returns the role of that name in lower case; empty if no role can be called that.
+func roleOf(name string) v1alpha1.Role {
+	if i := slices.Index(lowerRoles, name); i >= 0 {
+		return v1alpha1.Roles[i]
+	}
+	if name == "spare" || !ownRole.MatchString(name) {
 		return ""
 	}
-	return v1alpha1.Role(lower)
+	return v1alpha1.Role(name)
 }

@@ -43,7 +43,7 @@ func TestNamesThatPodNameDoesNotMake(t *testing.T) {
 		"j-worker-0-a1", "j-worker-0-r1", "j-worker-0-1r1", "j-worker-0-a01r0", "j-worker-0-a1r", "j-worker-0-a1r1r1", "j-worker-0-a1r1-x",
 		"k-worker-0", "jj-worker-0", "j-spare-0", "j-0boss-0", "j-averyveryveryverylongrole-0", "j-master-0-a-1r0", "j-worker-0-a99999999999999999999r0", "worker-0",
 		"j--0", "j--0-a1r0", // no role at all
-		"j-worker-10000", "j-worker-9223372036854775807", // no job has so many replicas, and no status can remember one
+		"j-worker-65536", "j-worker-9223372036854775807", // no job has so many replicas, and no status can remember one
 	} {
 		if slot, life, ok := state.ParsePodName("j", name); ok {
 			t.Errorf("%q is taken for the pod of %v, life %v", name, slot, life)
@@ -130,7 +130,7 @@ func FuzzParsePodName(f *testing.F) {
 		if slot, ok := state.ParseSpareName(job, name); ok && state.SpareName(job, slot.Role, slot.Index) != name {
 			t.Errorf("%q is taken for spare %v, whose name is %q", name, slot, state.SpareName(job, slot.Role, slot.Index))
 		}
-		if role < 0 || index < 0 || index >= 10_000 || attempt < 0 || replacement < 0 || attempt > 1<<30 || replacement > 1<<30 {
+		if role < 0 || index < 0 || index >= 65_536 || attempt < 0 || replacement < 0 || attempt > 1<<30 || replacement > 1<<30 {
 			return
 		}
 		slot := state.Slot{Role: v1alpha1.Roles[role%len(v1alpha1.Roles)], Index: index}

@@ -39,9 +39,7 @@ func New(o Observed) (*Snapshot, error) {
 	return s, nil
 }
 
-func bySlotAndLife(a, b Pod) int {
-	return cmp.Or(a.Slot.Role.Compare(b.Slot.Role), cmp.Compare(a.Slot.Index, b.Slot.Index), a.Life.Compare(b.Life))
-}
+func bySlotAndLife(a, b Pod) int { return cmp.Or(a.Slot.Compare(b.Slot), a.Life.Compare(b.Life)) }
 
 // addReplicas makes the rows: each with its pods, and then with its condition.
 func (s *Snapshot) addReplicas() {
@@ -93,6 +91,14 @@ func (s *Snapshot) Replica(slot Slot) *Replica {
 		return nil
 	}
 	return &s.replicas[s.first[slot.Role]+slot.Index]
+}
+
+// PodsOf returns the slot's pods of every life, the earliest first.
+func (s *Snapshot) PodsOf(slot Slot) []Pod {
+	bySlot := func(p Pod, slot Slot) int { return p.Slot.Compare(slot) }
+	from, _ := slices.BinarySearchFunc(s.Pods, slot, bySlot)
+	count, _ := slices.BinarySearchFunc(s.Pods[from:], Slot{slot.Role, slot.Index + 1}, bySlot)
+	return s.Pods[from : from+count]
 }
 
 // InRange reports whether the job still has the slot.

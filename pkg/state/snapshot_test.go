@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,10 +52,29 @@ func TestAPodFromTheFutureShowsThatTheJobIsStale(t *testing.T) {
 	}
 }
 
+// What belongs to one slot is found among the pods of all, whatever their order was.
+func TestPodsOfOneSlot(t *testing.T) {
+	job := builder.Job("j", builder.PS(1), builder.Workers(12))
+	s := builder.Snapshot(job, builder.Running("worker", 11), builder.Running("worker", 1, builder.Life(1, 0)), builder.Running("worker", 10),
+		builder.Running("ps", 0), builder.Running("worker", 1), builder.Running("worker", 2))
+	for slot, want := range map[state.Slot][]string{
+		{Role: v1alpha1.PS, Index: 0}: {"j-ps-0"}, {Role: v1alpha1.Worker, Index: 0}: nil, {Role: v1alpha1.Worker, Index: 1}: {"j-worker-1", "j-worker-1-a1r0"},
+		{Role: v1alpha1.Worker, Index: 11}: {"j-worker-11"}, {Role: v1alpha1.Worker, Index: 12}: nil, {Role: v1alpha1.Evaluator, Index: 0}: nil,
+	} {
+		var got []string
+		for _, p := range s.PodsOf(slot) {
+			got = append(got, p.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("pods of %s: %v, want %v", slot, got, want)
+		}
+	}
+}
+
 func TestAStatusThatSomebodyElseWroteIsAnErrorThatNamesTheField(t *testing.T) {
 	for field, was := range map[string]v1alpha1.RoleMemory{
 		"started": {Started: "x"}, "succeeded": {Succeeded: "3-1"}, "replacements": {Replacements: "1"},
-		"givenUp": {GivenUp: "-"}, "parked": {Parked: "10000"},
+		"givenUp": {GivenUp: "-"}, "parked": {Parked: "65536"},
 	} {
 		o := state.Observed{Job: builder.Job("j", builder.Workers(1), builder.Remember(v1alpha1.Worker, was))}
 		if _, err := state.New(o); err == nil || !strings.Contains(err.Error(), "status.memory says of Worker: "+field) {

@@ -156,6 +156,24 @@ func Spare(role string, i int, options ...PodOption) SnapshotOption {
 	}
 }
 
+// Each adds a pod of that life and phase for each of the role's first n replicas, with the options that of returns for it; nil for none.
+// For many pods it is faster than an option for each.
+func Each(role string, n int, life state.Life, phase corev1.PodPhase, of func(i int) []PodOption) SnapshotOption {
+	return func(s *state.Observed) {
+		for i := range n {
+			var options []PodOption
+			if of != nil {
+				options = of(i)
+			}
+			p, ok := state.PodOf(s.Job.Name, Pod(s.Job, state.Slot{Role: Role(role), Index: i}, life, phase, options...))
+			if !ok {
+				panic(fmt.Sprintf("the pod of %s-%d is none of ours", role, i))
+			}
+			s.Pods = append(s.Pods, p)
+		}
+	}
+}
+
 // Pending adds a pod that does not run yet.
 func Pending(role string, index int, options ...PodOption) SnapshotOption {
 	return pod(role, index, corev1.PodPending, options)
