@@ -29,6 +29,13 @@ const (
 type bench struct {
 	options
 	client client.WithWatch
+	made   int
+}
+
+// another returns a number for a name that was not used before: what plays the nodes may still take a pod of before off.
+func (b *bench) another() int {
+	b.made++
+	return b.made
 }
 
 // result is one measurement.

@@ -115,7 +115,7 @@ func (b *bench) named(ctx context.Context, n naming, pods int) (float64, *traffi
 		return 0, nil, err
 	}
 	defer running.Stop()
-	job := b.trainingJob("names", 0, shape{1, pods})
+	job := b.trainingJob("names", b.another(), shape{1, pods})
 	job.UID = "bench-names"
 	begin := time.Now()
 	if n.selects != nil || n.writes {

@@ -48,12 +48,7 @@ func partsCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, f := range []v1alpha1.Framework{v1alpha1.PyTorch, v1alpha1.JAX, v1alpha1.Custom} {
-				if err := b.parts(cmd.Context(), f); err != nil {
-					return err
-				}
-			}
-			return nil
+			return b.parts(cmd.Context(), v1alpha1.PyTorch)
 		},
 	}
 	return cmd
@@ -91,9 +86,11 @@ func (b *bench) withParts(ctx context.Context, f v1alpha1.Framework, with []part
 	job := b.trainingJob("parts", 0, shape{1, b.workers})
 	job.UID, job.Spec.Framework = "bench-parts", f
 	environment := framework.For(f).Environment(job)
+	turn := b.another()
 	made := func(i int) *corev1.Pod {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: i}
 		full, pod := build.Pod(job, slot, state.Life{}, environment(slot), state.Avoided{}), b.barePod(i)
+		pod.Name = fmt.Sprintf("bench-parts-%d-%d", turn, i)
 		full.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&owner, corev1.SchemeGroupVersion.WithKind("Namespace"))}
 		for _, p := range with {
 			p.add(pod, full)

@@ -47,10 +47,11 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 		c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
 	}
 	c.checkMeeting(h, r.Object.(*corev1.Pod), d.From, life)
-	c.checkGang(h, pod, d, life, strict)
+	stays := strict && c.world.Job().DeletionTimestamp.IsZero() // else the garbage collector takes the job's other children away meanwhile
+	c.checkGang(h, pod, d, life, stays)
 	c.checkProvenance(h, r.Object.(*corev1.Pod), d.From, slot)
 	c.checkPlacement(r.Object.(*corev1.Pod), d)
-	if strict { // who comes late may come when the job is gone, and its key with it
+	if stays { // who comes late may come when the job is gone, and its key with it
 		c.checkKey(pod, d.From)
 	}
 }
