@@ -59,7 +59,7 @@ var _ = Describe("Rendezvous", func() {
 		leader.becomes("it is suspended", func(v *view) bool { return v.isTrue(v1alpha1.ConditionSuspended) && len(v.pods) == 0 })
 		leader.change(naming(v1alpha1.NamesAll))
 		leader.resume()
-		leader.runs(2, 1)
+		leader.runs(1, 1)
 		Eventually(leader.reachable).Should(HaveLen(3))
 	})
 
