@@ -30,30 +30,67 @@ var nodesOwn = []string{
 // IsNodesOwn reports whether a failure of that reason is the node's own, so that it matters to others than the job's owner.
 func IsNodesOwn(reason string) bool { return slices.Contains(nodesOwn, reason) }
 
-// avoidedAnew tells which nodes the job avoids from now on, or would leave if it could: the job, and those nodes that broke themselves. What the
-// job's pods did on a node says nothing about it to others.
+// avoidedAnew tells which nodes the job avoids from now on, or would leave if it could: the job, of all that are alike at once, as a rack is
+// lost at once; and those nodes that broke themselves. What the job's pods did on a node says nothing about it to others.
 func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
-	var list []Event
+	var anew []v1alpha1.AvoidedNode
 	for _, n := range next.AvoidedNodes {
-		if !s.Now.Before(n.Until.Time) || isAvoided(s, n.Name) {
-			continue
+		if s.Now.Before(n.Until.Time) && !isAvoided(s, n.Name) {
+			anew = append(anew, n)
 		}
-		until := n.Until.UTC().Format("2006-01-02 15:04 UTC")
-		toJob := fmt.Sprintf("New pods avoid %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)
-		toNode := fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, until, n.Reason)
-		if n.Preferred {
-			toJob = fmt.Sprintf("The job stays on %s, which is ill (%s): too few other nodes suit. New pods prefer others until %s.", n.Name, wordsOf(s, n.Name), until)
-			toNode = fmt.Sprintf("TrainingJob %s/%s stays on this node, which is ill: too few others suit.", s.Job.Namespace, s.Job.Name)
+	}
+	var list []Event
+	for i := range anew {
+		isLike := func(n v1alpha1.AvoidedNode) bool { return areAlike(&n, &anew[i]) }
+		if slices.IndexFunc(anew, isLike) == i {
+			alike := slices.DeleteFunc(slices.Clone(anew), func(n v1alpha1.AvoidedNode) bool { return !isLike(n) })
+			list = append(list, warn(v1alpha1.EventNodeAvoided, anew[i].Reason, avoidedMessage(s, alike)))
 		}
-		list = append(list, warn(v1alpha1.EventNodeAvoided, n.Reason, toJob))
-		if IsNodesOwn(n.Reason) {
-			onNode := warn(v1alpha1.EventNodeAvoided, n.Reason, toNode)
+	}
+	for i := range anew {
+		if n := &anew[i]; IsNodesOwn(n.Reason) {
+			onNode := warn(v1alpha1.EventNodeAvoided, n.Reason, messageOnNode(s, n))
 			onNode.Node = n.Name
 			list = append(list, onNode)
 		}
 	}
 	return list
 }
+
+// areAlike reports whether one sentence tells of both nodes.
+func areAlike(a, b *v1alpha1.AvoidedNode) bool {
+	return a.Reason == b.Reason && a.Preferred == b.Preferred && a.Until.Equal(&b.Until)
+}
+
+// avoidedMessage tells the job of nodes that are alike.
+func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode) string {
+	var nodes []string
+	for i := range alike {
+		nodes = append(nodes, alike[i].Name)
+	}
+	n := &alike[0]
+	until := untilWhen(n)
+	switch {
+	case n.Preferred && len(nodes) == 1:
+		return fmt.Sprintf("The job stays on %s, which is ill (%s): too few other nodes suit. New pods prefer others until %s.", n.Name, wordsOf(s, n.Name), until)
+	case n.Preferred:
+		return fmt.Sprintf("The job stays on %s, which are ill: too few other nodes suit. New pods prefer others until %s.", firstOf(nodes), until)
+	case len(nodes) == 1:
+		return fmt.Sprintf("New pods avoid %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)
+	default:
+		return fmt.Sprintf("New pods avoid %s until %s: %s.", firstOf(nodes), until, n.Reason)
+	}
+}
+
+// messageOnNode tells whoever looks at the node.
+func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode) string {
+	if n.Preferred {
+		return fmt.Sprintf("TrainingJob %s/%s stays on this node, which is ill: too few others suit.", s.Job.Namespace, s.Job.Name)
+	}
+	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, untilWhen(n), n.Reason)
+}
+
+func untilWhen(n *v1alpha1.AvoidedNode) string { return n.Until.UTC().Format("2006-01-02 15:04 UTC") }
 
 // wordsOf returns what says that the node is ill.
 func wordsOf(s *state.Snapshot, node string) string {
@@ -96,10 +133,16 @@ func parked(v *policy.Verdict) []Event {
 // names lists replicas, the first of them by name.
 func names(slots []state.Slot) string {
 	var list []string
-	for _, slot := range slots[:min(len(slots), namedInEvent)] {
+	for _, slot := range slots {
 		list = append(list, slot.String())
 	}
-	if more := len(slots) - namedInEvent; more > 0 {
+	return firstOf(list)
+}
+
+// firstOf lists the first of the names, and says how many more there are.
+func firstOf(names []string) string {
+	list := slices.Clone(names[:min(len(names), namedInEvent)])
+	if more := len(names) - namedInEvent; more > 0 {
 		list = append(list, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(list, ", ")

@@ -90,13 +90,13 @@ func keepsGroup(s *state.Snapshot) bool {
 // well and that the job does not avoid, and nobody has refused it.
 func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	r := s.Replica(p.Slot)
-	if !state.KeepsPods(&s.Job.Spec) || r == nil || !r.NeedsPod() || !isWell(p) {
+	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) || !state.KeepsPods(&s.Job.Spec) {
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)
 	_, isToLeave := s.IsToLeave(p)
 	avoided := slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == p.Node && s.Now.Before(n.Until.Time) })
-	return p.Image != "" && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !avoided
+	return !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !avoided
 }
 
 // alone reports by slot whether one pod of it can act, and no other: one on a node that was lost may have come back with it.

@@ -30,25 +30,28 @@ func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
 	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
 }
 
-// createPods creates those that return to their nodes before those that take any.
+// createPods creates those that return to their nodes before those that take any. It makes no more steps than show that there are too
+// many for one plan.
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
 	if len(missing) == 0 {
 		return nil
 	}
-	var first, last []Step
-	placement := placement(s, v)
+	var steps []Step
+	placement, leader := placement(s, v), state.Leader(&s.Job.Spec)
+	// if not all fit, the leader must be among those that do; a gang's minimum sees to that itself
+	leads := s.Job.Spec.Elastic != nil && !s.IsGang()
 	returns := slices.ContainsFunc(missing, func(r *state.Replica) bool { return home(s, v, r.Slot) != "" })
-	for _, r := range missing {
-		create := CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Home: home(s, v, r.Slot), Placement: placement}
-		// if not all fit, the leader must be among those that do; a gang's minimum sees to that itself
-		create.First = s.Job.Spec.Elastic != nil && !s.IsGang() && r.Slot == state.Leader(&s.Job.Spec)
-		if create.Last = returns && create.Home == "" && !create.First; create.Last {
-			last = append(last, create)
-		} else {
-			first = append(first, create)
+	for _, isLast := range []bool{false, true} {
+		for _, r := range missing {
+			create := CreatePod{Slot: r.Slot, Life: r.Life, Home: home(s, v, r.Slot), First: leads && r.Slot == leader, Placement: placement}
+			create.Last = returns && create.Home == "" && !create.First
+			if create.Last == isLast && len(steps) <= maxPodWrites {
+				create.Name = state.PodName(s.Job.Name, r.Slot, r.Life)
+				steps = append(steps, create)
+			}
 		}
 	}
-	return append(first, last...)
+	return steps
 }
 
 // home returns the node of the slot's life before, to which its new pod returns if it can; empty if none is known, or it is avoided.

@@ -74,21 +74,32 @@ func evidence(s *state.Snapshot, i *v1alpha1.Incident) *Incident {
 	var best *Incident
 	for n := range s.Pods {
 		p := &s.Pods[n]
-		if !isEndedBy(s, i, p) {
+		if !isEndedBy(s, i, p) || wasReplacedBefore(s, i, n) {
 			continue
 		}
-		ended := asEnded(s, i, p)
-		o := newIncident(s, failureOf(s, ended), i.Scope, p)
+		o := told(s, i, p)
 		switch {
-		case o.Reason == v1alpha1.ReasonDeleted: // it was known when the restart was ordered
-		case isForgotten(&o.Failure) && !p.Deleted.IsZero(): // it was told to end: what it had done by then nobody knows
+		case o == nil:
 		case explainsFailure(s, &o.Failure, i.Time.Add(-time.Second)): // before it: to the second, nobody knows which was first
-			return &o
+			return o
 		case isTrueExit(s, i, p, o.Cause) && (best == nil || o.Time.Before(&best.Time)):
-			best = &o
+			best = o
 		}
 	}
 	return best
+}
+
+// told returns what a pod that the incident ended tells that was not known when the restart was ordered; nil for nothing.
+func told(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) *Incident {
+	ended := asEnded(s, i, p)
+	if ended.Exit == nil && !wasTakenAway(s, &ended) { // it is only on its way out
+		return nil
+	}
+	o := newIncident(s, failureOf(s, &ended), i.Scope, p)
+	if o.Reason == v1alpha1.ReasonDeleted || isForgotten(&o.Failure) && !p.Deleted.IsZero() { // what it had done when it was told to end nobody knows
+		return nil
+	}
+	return &o
 }
 
 // isForgotten reports whether the node does not know any more how the container ended, as after a reboot. Its time is that of the
@@ -99,7 +110,7 @@ func isForgotten(f *v1alpha1.Failure) bool {
 
 // asEnded returns the pod as it would be had the restart not deleted it, and had nobody come for it after it had exited: what
 // comes of that is no evidence, nor when. Finished pods are tainted and drained like others.
-func asEnded(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) *state.Pod {
+func asEnded(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) state.Pod {
 	q := *p
 	if !p.Deleted.Before(i.RestartTime.Time) {
 		q.Deleted = time.Time{}
@@ -107,7 +118,7 @@ func asEnded(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) *state.Pod {
 	if p.Exit != nil && !isInTime(s, p.Disruption.Reason, p.Disruption.Time, i.Time.Time) {
 		q.Disruption = state.Trouble{}
 	}
-	return &q
+	return q
 }
 
 // isEndedBy reports whether the pod's life was ended by the incident, and nothing of it is known yet.
@@ -127,6 +138,19 @@ func isEndedBy(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
 	default:
 		return p.Name == i.Pod
 	}
+}
+
+// wasReplacedBefore reports whether the n-th pod's replica was in another life when the incident restarted the whole job: its own incident
+// may not be listed any more. A pod of that life is there, or the operator had taken the n-th out of the Service and deleted it.
+func wasReplacedBefore(s *state.Snapshot, i *v1alpha1.Incident, n int) bool {
+	p := &s.Pods[n]
+	if i.Scope != v1alpha1.ScopeJob || p.Name == i.Pod {
+		return false
+	}
+	if n+1 < len(s.Pods) && s.Pods[n+1].Slot == p.Slot && s.Pods[n+1].Life.Attempt == p.Life.Attempt {
+		return true
+	}
+	return p.Fenced && !p.Deleted.IsZero() && p.Deleted.Before(i.RestartTime.Time)
 }
 
 // isKnown reports whether another incident began with the pod.

@@ -127,6 +127,22 @@ func TestALossThatShowsLateTakesTheIncidentOver(t *testing.T) {
 	})
 }
 
+// A status lists the last incidents only. What was replaced before the whole job restarted, with an incident of its own that is not listed any
+// more, does not explain that restart.
+func TestAReplicaThatWasReplacedBeforeExplainsNothing(t *testing.T) {
+	lost := builder.NodeLost("node-worker-2", 10*second)
+	now := builder.Now(75 * second)
+	fenced := builder.Deleted("worker", 2, past, builder.Fenced(), builder.DeletedAt(26*second))
+	checkExplained(t, []explainCase{
+		{"its next life is there", restarted(), seen(builder.Running("worker", 2, past), builder.Running("worker", 2, builder.Life(0, 1), builder.On("other")), lost, now), nil},
+		{"its next life has ended", restarted(), seen(fenced, lost, now), nil},
+		{"it was taken out of the Service by this restart", restarted(), seen(builder.Deleted("worker", 2, past, builder.Fenced(), builder.DeletedAt(32*second)), lost, now),
+			[]string{"worker-2 Infrastructure NodeLost free"}},
+		{"somebody else had told it to end", restarted(), seen(builder.Deleted("worker", 2, past, builder.DeletedAt(26*second)), lost, now),
+			[]string{"worker-2 Infrastructure NodeLost free"}},
+	})
+}
+
 func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 	early := func(code int32, at time.Duration, options ...builder.PodOption) builder.SnapshotOption {
 		return builder.Failed("worker", 2, append(options, past, builder.Exit(code), builder.At(at))...)

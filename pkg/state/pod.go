@@ -1,6 +1,7 @@
 package state
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -192,6 +193,19 @@ func read(pod *corev1.Pod) Pod {
 	return p
 }
 
+// containers returns what is said of the pod's containers, init containers first.
+func containers(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
+	return func(yield func(*corev1.ContainerStatus) bool) {
+		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // neverRan reports whether a pod has failed and no container of its has begun. Of one that it has lost track of a kubelet says that
 // it used to be Running.
 func neverRan(pod *corev1.Pod) bool {
@@ -218,7 +232,7 @@ func finished(pod *corev1.Pod) time.Time {
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 		return last
 	}
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	for c := range containers(pod) {
 		if end := c.State.Terminated; end != nil && end.FinishedAt.After(last) {
 			last = end.FinishedAt.Time
 		}
@@ -242,7 +256,7 @@ func isClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.
 
 // unhealthy returns the first device of the pod's containers that the kubelet calls unhealthy.
 func unhealthy(pod *corev1.Pod) Trouble {
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	for c := range containers(pod) {
 		for _, resource := range c.AllocatedResourcesStatus {
 			for _, device := range resource.Resources {
 				if device.Health == corev1.ResourceHealthStatusUnhealthy {
@@ -275,7 +289,7 @@ func waiting(pod *corev1.Pod) Trouble {
 			return trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
 		}
 	}
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	for c := range containers(pod) {
 		if wait := c.State.Waiting; wait != nil {
 			return trouble(wait.Reason, wait.Message, time.Time{})
 		}

@@ -22,15 +22,15 @@ type Snapshot struct {
 	first map[v1alpha1.Role]int
 }
 
-// New returns the snapshot of what was observed, whose slices it sorts. It returns an error if the status cannot be decoded.
+// New returns the snapshot of what was observed, in order. It returns an error if the status cannot be decoded.
 func New(o Observed) (*Snapshot, error) {
 	memory, err := ReadMemory(o.Job)
 	if err != nil {
 		return nil, err
 	}
 	s := &Snapshot{Observed: o, Memory: memory}
-	slices.SortFunc(s.Pods, bySlotAndLife)
-	slices.SortFunc(s.Spares, bySlotAndLife)
+	s.Pods = inOrder(s.Pods)
+	s.Spares = inOrder(s.Spares)
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	s.doubtMassLoss()
 	s.keepScheduler()
@@ -39,7 +39,24 @@ func New(o Observed) (*Snapshot, error) {
 	return s, nil
 }
 
-func bySlotAndLife(a, b Pod) int { return cmp.Or(a.Slot.Compare(b.Slot), a.Life.Compare(b.Life)) }
+// inOrder returns the pods by slot and life. It moves each pod once, as they are large.
+func inOrder(pods []Pod) []Pod {
+	order := make([]*Pod, len(pods))
+	for i := range pods {
+		order[i] = &pods[i]
+	}
+	if slices.IsSortedFunc(order, bySlotAndLife) {
+		return pods
+	}
+	slices.SortFunc(order, bySlotAndLife)
+	sorted := make([]Pod, 0, len(pods))
+	for _, p := range order {
+		sorted = append(sorted, *p)
+	}
+	return sorted
+}
+
+func bySlotAndLife(a, b *Pod) int { return cmp.Or(a.Slot.Compare(b.Slot), a.Life.Compare(b.Life)) }
 
 // addReplicas makes the rows: each with its pods, and then with its condition.
 func (s *Snapshot) addReplicas() {

@@ -179,7 +179,7 @@ const (
 	EventReplicaGivenUp = "ReplicaGivenUp"
 	// EventIncidentExplained: the cause of an incident showed after the restart; what was charged is given back.
 	EventIncidentExplained = "IncidentExplained"
-	// EventNodeAvoided: the job's new pods avoid a node; it is on the Node, too, if the node itself broke or is ill.
+	// EventNodeAvoided: the job's new pods avoid a node, or several that broke alike; it is on each Node, too, if it broke itself or is ill.
 	EventNodeAvoided = "NodeAvoided"
 	// EventNodeYielded: new pods may take an avoided node again, as they fit on no other.
 	EventNodeYielded = "NodeYielded"

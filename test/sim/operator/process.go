@@ -118,6 +118,9 @@ func (p *Process) IsAwake() bool {
 	return !p.dead && (p.awake || !p.wake.IsZero() && !p.world.Clock.Now().Before(p.wake))
 }
 
+// Wakes returns when the process wakes although nothing is heard; zero for never.
+func (p *Process) Wakes() time.Time { return p.wake }
+
 // Reconcile passes the job once, as the controller does. What was to wake the process before is forgotten: each pass has to say by
 // itself when the job is to be looked at again.
 func (p *Process) Reconcile() {

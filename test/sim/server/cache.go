@@ -31,18 +31,29 @@ func (s *Server) NewCache(views map[Kind]View, age func(Kind) int) *Cache {
 	c := &Cache{server: s}
 	for _, kind := range Kinds {
 		c.views[kind] = views[kind]
-		c.advance(kind, len(s.logs[kind])-age(kind))
+		if s.forgotten[kind] > 0 {
+			c.begin(kind)
+		}
+		c.advance(kind, s.Length(kind)-age(kind))
 	}
 	return c
 }
 
+// begin takes in what there is of a kind whose log does not reach back to its beginning.
+func (c *Cache) begin(kind Kind) {
+	for _, o := range c.server.stores[kind].list() {
+		c.take(kind, &Change{Kind: kind, Is: o})
+	}
+	c.at[kind] = c.server.Length(kind)
+}
+
 // Advance lets the cache take in n more changes of the kind, or as many as there are, and returns how many it took.
 func (c *Cache) Advance(kind Kind, n int) int {
-	return c.advance(kind, min(c.at[kind]+n, len(c.server.logs[kind])))
+	return c.advance(kind, min(c.at[kind]+n, c.server.Length(kind)))
 }
 
 // Behind returns how many changes of the kind the cache has yet to take in.
-func (c *Cache) Behind(kind Kind) int { return len(c.server.logs[kind]) - c.at[kind] }
+func (c *Cache) Behind(kind Kind) int { return c.server.Length(kind) - c.at[kind] }
 
 // Position returns how many changes of the kind the cache has taken in.
 func (c *Cache) Position(kind Kind) int { return c.at[kind] }
@@ -51,12 +62,12 @@ func (c *Cache) Position(kind Kind) int { return c.at[kind] }
 func (c *Cache) Get(kind Kind, key client.ObjectKey) client.Object { return c.stores[kind].get(key) }
 
 // List returns the cached objects of the kind; neither they nor the slice may be changed.
-func (c *Cache) List(kind Kind) []client.Object { return c.stores[kind].items }
+func (c *Cache) List(kind Kind) []client.Object { return c.stores[kind].list() }
 
 func (c *Cache) advance(kind Kind, to int) int {
 	from := c.at[kind]
 	for ; c.at[kind] < to; c.at[kind]++ {
-		c.take(kind, &c.server.logs[kind][c.at[kind]])
+		c.take(kind, &c.server.logs[kind][c.at[kind]-c.server.forgotten[kind]])
 	}
 	return c.at[kind] - from
 }

@@ -91,7 +91,7 @@ func (s *Server) finalize(do func(*Request)) {
 }
 
 func (s *Server) owner(uid types.UID) client.Object {
-	for _, o := range s.stores[Jobs].items {
+	for _, o := range s.stores[Jobs].list() {
 		if o.GetUID() == uid {
 			return o
 		}
@@ -102,7 +102,7 @@ func (s *Server) owner(uid types.UID) client.Object {
 func (s *Server) dependents(uid types.UID) []client.Object {
 	var all []client.Object
 	for _, kind := range owned {
-		for _, o := range s.stores[kind].items {
+		for _, o := range s.stores[kind].list() {
 			if slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == uid }) {
 				all = append(all, o)
 			}

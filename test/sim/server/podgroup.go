@@ -86,7 +86,7 @@ func (s *Server) Release(atMost int) {
 }
 
 func (s *Server) isUsed(group client.Object) bool {
-	return slices.ContainsFunc(s.stores[Pods].items, func(o client.Object) bool {
+	return slices.ContainsFunc(s.stores[Pods].list(), func(o client.Object) bool {
 		pod := o.(*corev1.Pod)
 		return o.GetNamespace() == group.GetNamespace() && GroupOf(pod) == group.GetName() &&
 			pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -33,7 +34,7 @@ func (t truth) Get(kind Kind, key client.ObjectKey) client.Object {
 }
 
 // List returns the objects as they are.
-func (t truth) List(kind Kind) []client.Object { return t.server.stores[kind].items }
+func (t truth) List(kind Kind) []client.Object { return t.server.stores[kind].list() }
 
 // Reader is a client.Reader of a source.
 type Reader struct {
@@ -52,8 +53,8 @@ func (r *Reader) await(kind Kind) {
 	}
 }
 
-// Get copies the object into o.
-func (r *Reader) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+// Get copies the object into o; of a node it shares what it holds, if the options ask for that.
+func (r *Reader) Get(_ context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 	kind := KindOf(o)
 	if r.Before != nil {
 		if err := r.Before(kind, key); err != nil {
@@ -64,6 +65,11 @@ func (r *Reader) Get(_ context.Context, key client.ObjectKey, o client.Object, _
 	found := r.Source.Get(kind, key)
 	if found == nil {
 		return apierrors.NewNotFound(kind.Resource(), key.Name)
+	}
+	shared := (&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy
+	if node, isNode := o.(*corev1.Node); isNode && ptr.Deref(shared, false) {
+		*node = *found.(*corev1.Node)
+		return nil
 	}
 	copyInto(o, found)
 	return nil
@@ -81,11 +87,12 @@ func (r *Reader) List(_ context.Context, list client.ObjectList, options ...clie
 	if !o.DisableReadYourWritesConsistency {
 		r.await(kind)
 	}
-	shared := o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy
-	for _, item := range r.Source.List(kind) {
-		if !r.matches(item, o) {
-			continue
-		}
+	shared := ptr.Deref(o.UnsafeDisableDeepCopy, false)
+	found := slices.DeleteFunc(slices.Clone(r.Source.List(kind)), func(item client.Object) bool { return !r.matches(item, o) })
+	if pods, isPods := list.(*corev1.PodList); isPods {
+		pods.Items = slices.Grow(pods.Items, len(found)) // they are large, and there may be many
+	}
+	for _, item := range found {
 		if _, metadataOnly := list.(*metav1.PartialObjectMetadataList); !shared && !metadataOnly {
 			item = clone(item)
 		}

@@ -19,12 +19,14 @@ type Server struct {
 	// Unserved are the kinds whose API the server does not have.
 	Unserved map[Kind]bool
 
-	clock    clock.PassiveClock
-	stores   [kinds]store
-	logs     [kinds][]Change
-	version  int64
-	uids     int
-	watchers []func(*Change)
+	clock  clock.PassiveClock
+	stores [kinds]store
+	logs   [kinds][]Change
+	// forgotten is how many changes of each kind have left the log.
+	forgotten [kinds]int
+	version   int64
+	uids      int
+	watchers  []func(*Change)
 }
 
 // Change is what one write did to one object.
@@ -106,13 +108,22 @@ func (s *Server) Get(kind Kind, namespace, name string) client.Object {
 }
 
 // List returns all objects of the kind, by namespace and name.
-func (s *Server) List(kind Kind) []client.Object { return slices.Clone(s.stores[kind].items) }
+func (s *Server) List(kind Kind) []client.Object { return slices.Clone(s.stores[kind].list()) }
 
 // Version returns the resourceVersion of the latest write.
 func (s *Server) Version() int64 { return s.version }
 
 // Length returns how many changes there have been to objects of the kind.
-func (s *Server) Length(kind Kind) int { return len(s.logs[kind]) }
+func (s *Server) Length(kind Kind) int { return s.forgotten[kind] + len(s.logs[kind]) }
+
+// Forget drops the changes that the cache has taken in: the log of a long run would hold every version of every object. It must be the
+// only cache; one that is made later begins with what there is.
+func (s *Server) Forget(c *Cache) {
+	for _, kind := range Kinds {
+		s.logs[kind] = slices.Delete(s.logs[kind], 0, c.at[kind]-s.forgotten[kind])
+		s.forgotten[kind] = c.at[kind]
+	}
+}
 
 func (s *Server) existing(r *Request) (client.Object, error) {
 	if o := s.stores[r.Kind].get(r.Key); o != nil {

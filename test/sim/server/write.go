@@ -118,6 +118,11 @@ func merged(was, wanted client.Object, status bool) client.Object {
 
 // unchanged reports whether the write changes nothing; of a write to the status only that is compared.
 func unchanged(was, is client.Object, status bool) bool {
+	if a, isPod := was.(*corev1.Pod); isPod { // these change most often, and to compare all of a pod takes long
+		if b := is.(*corev1.Pod); a.Status.Phase != b.Status.Phase || a.Spec.NodeName != b.Spec.NodeName {
+			return false
+		}
+	}
 	if !status {
 		return equality.Semantic.DeepEqual(was, is)
 	}

@@ -1,0 +1,92 @@
+package fleet
+
+import (
+	"container/heap"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// bindAll gives the pods that wait their nodes, as many as may get one now.
+func (f *Fleet) bindAll() {
+	var waiting []client.ObjectKey
+	for i, key := range f.unbound {
+		if f.Times.PodsPerSecond > 0 && f.mayBind < 1 {
+			waiting = append(waiting, f.unbound[i:]...)
+			break
+		}
+		pod := f.Pod(key.Name)
+		switch {
+		case pod == nil || pod.Spec.NodeName != "":
+		case f.bind(pod):
+			f.mayBind--
+		default:
+			waiting = append(waiting, key)
+		}
+	}
+	f.unbound = waiting
+}
+
+// bind gives the pod the node that it prefers, or else the first with room that it does not exclude; it reports whether there is one.
+func (f *Fleet) bind(pod *corev1.Pod) bool {
+	at, found := f.numbers[world.Prefers(pod)]
+	if !found || !f.takes(at, pod) {
+		if at = f.first(pod); at < 0 {
+			return false
+		}
+	}
+	node := f.nodes[at]
+	if slices.ContainsFunc(f.Status().AvoidedNodes, func(n v1alpha1.AvoidedNode) bool {
+		return n.Name == node && !n.Preferred && f.Clock.now.Before(n.Until.Time)
+	}) {
+		f.OnAvoided++
+	}
+	bound := pod.DeepCopy()
+	bound.Spec.NodeName = node
+	f.do(&server.Request{User: world.Scheduler, Verb: server.Update, Kind: server.Pods, Key: client.ObjectKeyFromObject(pod), Object: bound})
+	return true
+}
+
+// first returns the first node that takes the pod, -1 for none.
+func (f *Fleet) first(pod *corev1.Pod) int {
+	at := -1
+	var others []int
+	for at < 0 && len(f.roomy) > 0 {
+		next := heap.Pop(&f.roomy).(int)
+		switch {
+		case f.room[next] < 1: // it comes back when there is room again
+			f.isRoomy[next] = false
+			continue
+		case f.takes(next, pod):
+			at = next
+		}
+		others = append(others, next)
+	}
+	for _, i := range others {
+		heap.Push(&f.roomy, i)
+	}
+	return at
+}
+
+// takes reports whether the pod can be bound to the node, as far as the control plane knows.
+func (f *Fleet) takes(at int, pod *corev1.Pod) bool {
+	if f.room[at] < 1 || world.Avoids(pod, f.nodes[at]) {
+		return false
+	}
+	node, _ := f.Get(server.Nodes, "", f.nodes[at]).(*corev1.Node)
+	return node.Status.Conditions[0].Status == corev1.ConditionTrue
+}
+
+// give changes the room on a node by n pods.
+func (f *Fleet) give(node string, n int) {
+	at := f.numbers[node]
+	if f.room[at] += n; f.room[at] > 0 && !f.isRoomy[at] {
+		f.isRoomy[at] = true
+		heap.Push(&f.roomy, at)
+	}
+}

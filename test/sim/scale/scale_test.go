@@ -1,0 +1,178 @@
+package scale_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/fleet"
+	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/server"
+)
+
+const (
+	// slots is how many replicas the largest job has, ranks those of the collective; eight are on a node. rack is how many nodes are lost at
+	// once.
+	slots, ranks, perNode, rack = 65_000, 10_000, 8, 72
+
+	// The bounds that hold for every job, whatever its size.
+	writesToStart, writesToRecreate = 1.01, 2.02
+	// writesToReplace are those of one replica that is replaced: the status, its pod, and the status once that runs. writesToLose are those
+	// of each pod on a lost node: it is taken out of the Service, deleted, made anew, and deleted by force.
+	writesToReplace, writesToLose = 3, 4
+	statusBytes                   = 64 << 10
+	eventsOfAnIncident            = 3
+	// passesAtMost is how many passes a transition of all pods takes at most.
+	passesAtMost = 200
+	// memory is how much the whole test may take.
+	memory = 4 << 30
+)
+
+// calm is a process in a world without faults of its own.
+type calm struct{}
+
+func (calm) Write(*operator.Process, *server.Request) operator.Outcome { return operator.Done }
+func (calm) Read(*operator.Process, server.Kind, bool) error           { return nil }
+func (calm) Later(*server.Request)                                     {}
+func (calm) Frozen(*operator.Process)                                  {}
+func (calm) Slow(*operator.Process)                                    {}
+
+// site is a cluster with one job and its operator, and what that has cost so far.
+type site struct {
+	*fleet.Fleet
+	p    *operator.Process
+	size int
+	cost
+}
+
+// cost is what a transition has taken of the operator.
+type cost struct{ size, writes, passes, events, status, allocations int }
+
+// newSite returns a cluster with room for the job and a rack more.
+func newSite(job *v1alpha1.TrainingJob) *site {
+	times := fleet.Times{Start: time.Second, End: time.Second, Notice: 50 * time.Second, Repair: 4 * time.Hour}
+	size := state.Total(&job.Spec)
+	s := &site{Fleet: fleet.New(size/perNode+2*rack, perNode, times), size: size}
+	s.Submit(job)
+	s.p = operator.NewProcess("operator", &operator.World{Server: s.Server, Clock: s.Clock, Faults: calm{},
+		Event: func(*operator.Decision, string, string) { s.events++ }, Line: func(*operator.Decision, *journal.Line) {}}, s.Job)
+	s.p.Leads = true
+	s.p.Start(func(server.Kind) int { return 0 })
+	s.Watch(func(change *server.Change) {
+		if job, isJob := change.Is.(*v1alpha1.TrainingJob); isJob {
+			text, _ := json.Marshal(&job.Status)
+			s.status = max(s.status, len(text))
+		}
+	})
+	return s
+}
+
+// until lives until it is so, for half an hour at most, and returns what that cost.
+func (s *site) until(t *testing.T, what string, isSo func() bool) cost {
+	t.Helper()
+	was, before := s.cost, allocations()
+	was.writes, was.passes, s.status = s.p.Writes, s.p.Reconciles, 0
+	began, from := time.Now(), s.Clock.Now()
+	if !s.Live(s.p, from.Add(30*time.Minute), func(time.Duration) {}, isSo) {
+		t.Fatalf("%s: not within half an hour; the job is %s: %s", what, s.Status().Phase, s.Status().Message)
+	}
+	is := cost{s.size, s.p.Writes - was.writes, s.p.Reconciles - was.passes, s.events - was.events, s.status, allocations() - before}
+	fmt.Printf("%-34s %6.3f writes a pod (%d), %3d passes, %5d bytes of status at most, %2d Events; %4.0f s on the virtual clock, %4.1f s here, %.0f allocations a pod\n",
+		what, float64(is.writes)/float64(s.size), is.writes, is.passes, is.status, is.events, s.Clock.Since(from).Seconds(), time.Since(began).Seconds(), float64(is.allocations)/float64(s.size))
+	s.isBounded(t, what, is)
+	return is
+}
+
+// isBounded holds what every transition may cost.
+func (s *site) isBounded(t *testing.T, what string, is cost) {
+	t.Helper()
+	if is.status > statusBytes || is.events > eventsOfAnIncident || is.passes > passesAtMost {
+		t.Errorf("%s: %d bytes of status, %d Events, %d passes: want at most %d, %d and %d", what, is.status, is.events, is.passes, statusBytes, eventsOfAnIncident, passesAtMost)
+	}
+	if s.Doubled+s.OnAvoided > 0 {
+		t.Errorf("%s: %d ranks were alive twice, %d pods on avoided nodes", what, s.Doubled, s.OnAvoided)
+	}
+}
+
+// allocations returns how many objects the program has allocated.
+func allocations() int {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int(stats.Mallocs)
+}
+
+// runs reports whether the job runs in the attempt with all its ranks, and has nothing left to do.
+func (s *site) runs(attempt int32) func() bool {
+	return func() bool {
+		return s.Alive() == s.size && s.Status().Phase == v1alpha1.PhaseRunning && s.Status().Attempt == attempt && s.Status().ReadyReplicas == int32(s.size) && !s.p.IsAwake()
+	}
+}
+
+// wantWrites holds how many writes a transition of all pods takes for each.
+func wantWrites(t *testing.T, what string, is cost, atMost float64) {
+	t.Helper()
+	if got := float64(is.writes) / slots; got > atMost {
+		t.Errorf("%s: %.4f writes for each pod, want at most %.2f", what, got, atMost)
+	}
+}
+
+// A job whose workers go on when one is gone, and begin anew when its parameter server is.
+func TestAJobOf65000(t *testing.T) {
+	s := newSite(builder.Job("train", builder.Workers(slots-1), builder.PS(1)))
+	wantWrites(t, "start", s.until(t, "start", s.runs(0)), writesToStart)
+	s.Exit(s.Pod("train-worker-777"), 1)
+	if is := s.until(t, "one exit, one worker replaced", s.restarted(0, 1)); is.writes > writesToReplace {
+		t.Errorf("%d writes for one worker, want at most %d", is.writes, writesToReplace)
+	}
+	for i := range rack {
+		s.Kill(s.Node(100 + i))
+	}
+	lost := rack * perNode
+	if is := s.until(t, "a rack of nodes lost", s.restarted(0, 1+lost)); is.writes > writesToLose*lost+10 {
+		t.Errorf("%d writes for %d pods on lost nodes, want at most %d each", is.writes, lost, writesToLose)
+	}
+	s.Exit(s.Pod("train-ps-0"), 1)
+	wantWrites(t, "whole restart", s.until(t, "another exit, a whole restart", s.restarted(1, 2+lost)), writesToRecreate)
+	if got := s.Status().ChargedRestarts; got != 2 {
+		t.Errorf("%d restarts are charged, want the two exits", got)
+	}
+	s.isSmall(t)
+}
+
+// A collective begins anew when one rank is gone, for whatever reason.
+func TestALargeCollective(t *testing.T) {
+	s := newSite(builder.Job("train", builder.Framework(v1alpha1.PyTorch), builder.Workers(ranks)))
+	wantWrites(t, "start", s.until(t, "start of a collective", s.runs(0)), writesToStart)
+	s.Exit(s.Pod("train-worker-777"), 1)
+	wantWrites(t, "one exit", s.until(t, "one exit, a whole restart", s.restarted(1, 1)), writesToRecreate)
+	for i := range rack {
+		s.Kill(s.Node(100 + i))
+	}
+	wantWrites(t, "rack lost", s.until(t, "a rack lost, a whole restart", s.restarted(2, 2)), writesToRecreate+2*rack*perNode/float64(ranks))
+	if got := s.Status().ChargedRestarts; got != 1 {
+		t.Errorf("%d restarts are charged, want the exit", got)
+	}
+}
+
+// restarted reports whether the job runs again after so many restarts, with nothing left to do.
+func (s *site) restarted(attempt int32, restarts int) func() bool {
+	runs := s.runs(attempt)
+	return func() bool { return int(s.Status().Restarts) == restarts && runs() }
+}
+
+// isSmall holds how much memory all of it took.
+func (s *site) isSmall(t *testing.T) {
+	t.Helper()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	fmt.Printf("%-34s %d MiB of memory at most\n", "", stats.Sys>>20)
+	if stats.Sys > memory {
+		t.Errorf("%d MiB of memory, want less than 4 GiB", stats.Sys>>20)
+	}
+}
