@@ -30,7 +30,7 @@ func encoded(tb testing.TB, job *v1alpha1.TrainingJob, i int) []byte {
 	pod.UID, pod.ResourceVersion = types.UID(fmt.Sprintf("0f3c1a52-6f6b-4c2e-9d0e-%012d", i)), fmt.Sprint(1_000_000+i)
 	pod.CreationTimestamp = builder.Time(0)
 	pod.Spec.NodeName = fmt.Sprintf("gpu-node-%05d", i/8)
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "operator", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 2000)}}}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "operator", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)}}
 	at := builder.Time(0)
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "10.0.0.1", PodIP: "10.1.0.1", StartTime: &at, QOSClass: corev1.PodQOSBestEffort}
 	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodReadyToStartContainers} {
