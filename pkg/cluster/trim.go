@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,7 +27,7 @@ func CacheOptions(namespace string, signals state.Signals) (cache.Options, error
 		// of everything else, children only: pod groups cannot be named here, as a cluster may not have them
 		DefaultLabelSelector: children,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:           {Label: children, Transform: trimPod},
+			&corev1.Pod{}:           {Label: children, Transform: newShared().trimPod},
 			&v1alpha1.TrainingJob{}: {Label: labels.Everything(), Transform: newTemplates().trimJob},
 			&corev1.Node{}:          {Label: labels.Everything(), Transform: trimNode(signals)},
 		},
@@ -36,8 +38,9 @@ func CacheOptions(namespace string, signals state.Signals) (cache.Options, error
 	return options, nil
 }
 
-// trimPod returns a pod with only what state.PodOf reads and what finds its job.
-func trimPod(o any) (any, error) {
+// trimPod returns a pod with only what state.PodOf reads and what finds its job. It shares what the pods of a job have alike: code that reads
+// the cache without a copy must change nothing in it.
+func (s *shared) trimPod(o any) (any, error) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
 		return o, nil
@@ -45,13 +48,13 @@ func trimPod(o any) (any, error) {
 	trimmed := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			Labels:            pod.Labels,
-			OwnerReferences:   pod.OwnerReferences,
+			Labels:            s.labelsOf(pod),
+			OwnerReferences:   owners(pod.OwnerReferences),
 			CreationTimestamp: pod.CreationTimestamp,
 			Annotations:       only(pod.Annotations, v1alpha1.AnnotationAvoidedNodes, v1alpha1.AnnotationTold, v1alpha1.AnnotationStopRequest, state.AnnotationMain),
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: telling(pod)},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod)},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
 			ContainerStatuses:     states(pod.Status.ContainerStatuses, isTold(pod)),
@@ -59,9 +62,7 @@ func trimPod(o any) (any, error) {
 		},
 	}
 	for _, c := range pod.Status.Conditions {
-		switch c.Type {
-		case corev1.PodInitialized, corev1.ContainersReady, corev1.PodReadyToStartContainers:
-		default:
+		if isTelling(&c) {
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions, c)
 		}
 	}
@@ -72,6 +73,31 @@ func trimPod(o any) (any, error) {
 	}
 	return trimmed, nil
 }
+
+// isTelling reports whether a decision may read the condition: of those that every pod has only that it is ready, and that it has no node.
+func isTelling(c *corev1.PodCondition) bool {
+	switch c.Type {
+	case corev1.PodInitialized, corev1.ContainersReady, corev1.PodReadyToStartContainers:
+		return false
+	case corev1.PodScheduled:
+		return c.Status == corev1.ConditionFalse
+	default:
+		return true
+	}
+}
+
+// owners returns the references with one copy of what those to TrainingJobs have in common: each pod brings its own.
+func owners(refs []metav1.OwnerReference) []metav1.OwnerReference {
+	refs = slices.Clone(refs)
+	for i := range refs {
+		if refs[i].Kind == v1alpha1.Kind && refs[i].APIVersion == apiVersion {
+			refs[i].Kind, refs[i].APIVersion = v1alpha1.Kind, apiVersion
+		}
+	}
+	return refs
+}
+
+var apiVersion = v1alpha1.GroupVersion.String()
 
 // isTold reports whether the pod can be restarted in place: then it matters which process of which image runs.
 func isTold(pod *corev1.Pod) bool { return pod.Annotations[v1alpha1.AnnotationTold] != "" }
@@ -102,7 +128,7 @@ func ephemeral(v *corev1.Volume) *corev1.EphemeralVolumeSource {
 	return &corev1.EphemeralVolumeSource{}
 }
 
-// only returns the annotations of those names that are there.
+// only returns the labels or annotations of those names that are there.
 func only(annotations map[string]string, names ...string) map[string]string {
 	var kept map[string]string
 	for _, name := range names {

@@ -21,7 +21,7 @@ func controlled(job *v1alpha1.TrainingJob) *corev1.Pod {
 }
 
 func trimmed(t interface{ Fatal(...any) }, pod *corev1.Pod) *corev1.Pod {
-	o, err := trimPod(pod)
+	o, err := newShared().trimPod(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestATrimmedPodIsSmallAndStillTheJobs(t *testing.T) {
 	got := trimmed(t, full)
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: full.Name, Namespace: full.Namespace, UID: "u", ResourceVersion: "7",
-			Labels: full.Labels, OwnerReferences: full.OwnerReferences},
+			Labels: map[string]string{v1alpha1.LabelJobName: "j"}, OwnerReferences: full.OwnerReferences},
 		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "main"}}}, // the first may be the main one
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -65,7 +65,7 @@ func TestATrimmedPodIsSmallAndStillTheJobs(t *testing.T) {
 
 func TestWhatIsNoPodOrNodeIsLeftAlone(t *testing.T) {
 	for _, o := range []any{&corev1.Service{}, cache.DeletedFinalStateUnknown{Key: "k"}, nil} {
-		for _, trim := range []func(any) (any, error){trimPod, trimNode(nil)} {
+		for _, trim := range []func(any) (any, error){newShared().trimPod, trimNode(nil)} {
 			if got, err := trim(o); err != nil || !cmp.Equal(o, got) {
 				t.Errorf("%v became %v, %v", o, got, err)
 			}
@@ -136,3 +136,24 @@ type labelSet map[string]string
 func (l labelSet) Has(label string) bool              { return l[label] != "" }
 func (l labelSet) Get(label string) string            { return l[label] }
 func (l labelSet) Lookup(label string) (string, bool) { v, ok := l[label]; return v, ok }
+
+// What pods share is nothing that tells them apart: of pods one after the other each is as if it were alone.
+func TestPodsThatShareAreReadAsIfTheyWereAlone(t *testing.T) {
+	plain, fenced, empty, other, told := *controlled(builder.Job("j", builder.Workers(1))), *controlled(builder.Job("j", builder.Workers(1))), *controlled(builder.Job("j", builder.Workers(1))),
+		*controlled(builder.Job("k", builder.Workers(1))), *controlled(builder.Job("j", builder.Workers(1)))
+	delete(fenced.Labels, v1alpha1.LabelJobName)
+	empty.Labels[v1alpha1.LabelJobName] = ""
+	always := corev1.ContainerRestartPolicyAlways
+	other.Spec.Containers[0].RestartPolicy = &always
+	told.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"0-0"}`}
+	told.Spec.Containers[0].Image = "train:v2"
+	s := newShared()
+	for range 2 {
+		for i, pod := range []*corev1.Pod{&plain, &fenced, &empty, &other, &told, &plain} {
+			got, err := s.trimPod(pod)
+			if diff := cmp.Diff(trimmed(t, pod), got.(*corev1.Pod)); diff != "" || err != nil {
+				t.Errorf("pod %d, error %v (-alone +among others):\n%s", i, err, diff)
+			}
+		}
+	}
+}

@@ -130,7 +130,7 @@ func everySecond(suffix string) string {
 
 // A status that the API server refuses would be tried again for ever.
 func TestTheLongestStatusIsAccepted(t *testing.T) {
-	j := typed(t, job(t, namespace(t, nil), `{metadata: {name: long}, spec: {replicaSpecs: {Worker: {replicas: 10000}}}}`))
+	j := typed(t, job(t, namespace(t, nil), `{metadata: {name: long}, spec: {framework: Custom, replicaSpecs: {Worker: {replicas: 10000}}}}`))
 	create(t, j)
 	j.Status = longStatus()
 	text, err := json.Marshal(j.Status)

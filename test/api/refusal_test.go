@@ -26,9 +26,9 @@ var newJobs = []struct{ name, change, refusal string }{
 		"a million replicas", `spec: {replicaSpecs: {Worker: {replicas: 1000000}}}`,
 		"spec.replicaSpecs.Worker.replicas in body should be less than or equal to 10000",
 	},
-	{"10,000 replicas in all roles together", `spec: {replicaSpecs: {Worker: {replicas: 9999}, PS: {replicas: 1, template: POD}}}`, ""},
+	{"10,000 replicas in all roles together", `spec: {framework: Custom, replicaSpecs: {Worker: {replicas: 9999}, PS: {replicas: 1, template: POD}}}`, ""},
 	{
-		"10,001 replicas in all roles together", `spec: {replicaSpecs: {Worker: {replicas: 10000}, PS: {replicas: 1, template: POD}}}`,
+		"10,001 replicas in all roles together", `spec: {framework: Custom, replicaSpecs: {Worker: {replicas: 10000}, PS: {replicas: 1, template: POD}}}`,
 		"a job has at most 10000 replicas in all roles together",
 	},
 	{
@@ -170,6 +170,14 @@ var newJobs = []struct{ name, change, refusal string }{
 		"more MPI workers than the lists of hosts can hold", `spec: {framework: MPI, replicaSpecs: {Launcher: {template: POD}, Worker: {replicas: 3907}}}`,
 		"an MPI launcher gets its list of hosts as annotations, which cannot hold that many workers: write fewer replicas, each with more mpi.slotsPerWorker, or a shorter metadata.name",
 	},
+	{"as many TensorFlow workers as one variable can name", `spec: {replicaSpecs: {Worker: {replicas: 3774}}}`, ""},
+	{
+		"more TensorFlow workers than one variable can name", `spec: {replicaSpecs: {Worker: {replicas: 3775}}}`,
+		"TF_CONFIG names every replica, and no program starts with a variable above 128 KiB: write fewer replicas, or a shorter metadata.name; a job with parameter servers can write elastic, whose TF_CONFIG names those and one worker",
+	},
+	{"parameter servers count with the workers", `spec: {replicaSpecs: {PS: {replicas: 2100, template: POD}, Worker: {replicas: 2000}}}`, "TF_CONFIG names every replica"},
+	{"evaluators are not in it", `spec: {replicaSpecs: {Evaluator: {replicas: 2000, template: POD}, Worker: {replicas: 3774}}}`, ""},
+	{"as many elastic workers as there may be", `spec: {elastic: {minReplicas: 1, maxReplicas: 9000}, replicaSpecs: {PS: {replicas: 1, template: POD}, Worker: {replicas: 9000}}}`, ""},
 	{"XGBoost with all its roles", `spec: {framework: XGBoost, replicaSpecs: {Master: {template: POD}, Evaluator: {template: POD}}}`, ""},
 	{"parameter servers with XGBoost", `spec: {framework: XGBoost, replicaSpecs: {PS: {template: POD}}}`, "an XGBoost or LightGBM job has the roles Master, Worker and Evaluator"},
 	{"a chief with LightGBM", `spec: {framework: LightGBM, replicaSpecs: {Chief: {template: POD}}}`, "an XGBoost or LightGBM job has the roles Master, Worker and Evaluator"},

@@ -26,11 +26,11 @@
 //     pkg/controller.v1/tensorflow). An elastic job of one may grow and gets it.
 //   - An evaluator is a task, but never in the cluster: RunConfig says it is "not part of the training cluster".
 //   - The port is the role's container port named tfjob-port, else 2222. TensorFlow listens on all addresses.
-//   - Nothing is said about TF_CONFIG's length. Linux takes 128 KiB for one variable (MAX_ARG_STRLEN); a dense cluster
-//     passes that at about 1,700 replicas if the job's name has 20 letters and the namespace's 10, at 680 with the
-//     longest names and at 3,100 with short ones. Its containers then fail to start with "argument list too long".
-//     A sparse one counts only chief, parameter servers and one worker. Well below the limit, dense pods are heavy:
-//     2,000 of them at 120 KiB are 240 MB in etcd.
+//   - A dense TF_CONFIG that cannot be passed is refused by a rule of the CRD. Linux takes 128 KiB for one variable (MAX_ARG_STRLEN), and a
+//     longer one keeps every container from starting. The rule cannot read the namespace and counts one letter for it, so that it refuses
+//     no job that could run: about 3,770 replicas with a name of 4 letters, 1,970 with 20. With a namespace of 10 letters 1,700 of the
+//     latter fit: what lies between fails to start with "argument list too long". A sparse TF_CONFIG counts only chief, parameter servers
+//     and one worker. Well below the limit dense pods are heavy: 2,000 of them at 120 KiB are 240 MB in etcd.
 package tensorflow
 
 import (

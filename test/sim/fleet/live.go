@@ -65,7 +65,7 @@ func (f *Fleet) pass(p *operator.Process, until time.Time) time.Duration {
 		took = moment
 	}
 	f.Clock.now = f.Clock.now.Add(took)
-	if f.mayBind += took.Seconds()*float64(f.Times.PodsPerSecond); took > moment {
+	if f.mayBind += took.Seconds() * float64(f.Times.PodsPerSecond); took > moment {
 		f.mayBind = 0
 	}
 	return took

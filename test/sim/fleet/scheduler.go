@@ -12,8 +12,14 @@ import (
 	"github.com/trainingjob/operator/test/sim/world"
 )
 
+// bindEvery is for how long pods are gathered that are to get nodes, if only so many get one a second.
+const bindEvery = 4
+
 // bindAll gives the pods that wait their nodes, as many as may get one now.
 func (f *Fleet) bindAll() {
+	if f.Times.PodsPerSecond > 0 && f.mayBind < float64(min(len(f.unbound), bindEvery*f.Times.PodsPerSecond)) {
+		return
+	}
 	var waiting []client.ObjectKey
 	for i, key := range f.unbound {
 		if f.Times.PodsPerSecond > 0 && f.mayBind < 1 {
