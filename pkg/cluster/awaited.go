@@ -106,16 +106,22 @@ func (a *awaited) hear(pod string, was, is *state.Pod) News {
 		return Expected
 	case found && now >= reach:
 		return a.reached(pod, reach, now)
-	case was == nil || is == nil:
-		return Unexpected
-	case found && (reach > started && !is.Deleted.IsZero() || reach == started && isMoreProgress(was, is)),
-		now == started && a.left[started] > 0 && isMoreProgress(was, is):
+	case was != nil && is != nil && a.isExpected(reach, was, is):
 		return Expected
 	case a.broken:
 		return MoreTrouble
 	default:
 		return Unexpected
 	}
+}
+
+// isExpected reports whether a pod has come nearer to what the job waits for: to the stage that it is to reach, or after it while others
+// start.
+func (a *awaited) isExpected(reach stage, was, is *state.Pod) bool {
+	if reach > started {
+		return !is.Deleted.IsZero()
+	}
+	return (reach == started || stageOf(is) == started && a.left[started] > 0) && isMoreProgress(was, is)
 }
 
 // reached takes note that a pod that was awaited is there.
