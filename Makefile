@@ -180,6 +180,10 @@ unit: ## run the tests that need no cluster
 soak: ## run the simulator on SEEDS random seeds, a million by default
 	go test -count=1 -timeout 0 -v ./test/sim -run 'TestSeeds$$' -sim.seeds=$(SEEDS)
 
+.PHONY: papers
+papers: ## play the failures that large clusters have published, in full: Llama 3's 54 days on 2,048 nodes and two of Meta's clusters (half an hour)
+	go test -count=1 -timeout 0 -v ./test/sim/trace -run Published -trace.papers
+
 .PHONY: bugs
 bugs: ## show that the simulator finds each of the bugs of test/sim/bugs, which are built into the product
 	.ci/progress "the bugs, for the simulator to find" go test -count=1 -timeout 20m -tags bugs ./test/sim/bugs

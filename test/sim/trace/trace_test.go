@@ -4,119 +4,88 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/sim/operator"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 var (
-	nodes   = flag.Int("trace.nodes", 1000, "how many nodes there are; the job takes all but 2 %")
-	days    = flag.Int("trace.days", 1, "how many days the trace is long")
-	rate    = flag.Float64("trace.rate", 6.5, "failures per 1,000 node-days")
-	seed    = flag.Uint64("trace.seed", 1, "the trace is drawn from it")
-	crashes = flag.Float64("trace.crashes", 0.2, "the part of the failures that are the program's own")
+	papers = flag.Bool("trace.papers", false, "play what was published in full, which takes many minutes")
+	seed   = flag.Uint64("trace.seed", 1, "the failures are drawn from it")
 )
 
-// calm is a process in a world without faults of its own.
-type calm struct{}
-
-func (calm) Write(*operator.Process, *server.Request) operator.Outcome { return operator.Done }
-func (calm) Read(*operator.Process, server.Kind, bool) error           { return nil }
-func (calm) Later(*server.Request)                                     {}
-func (calm) Frozen(*operator.Process)                                  {}
-func (calm) Slow(*operator.Process)                                    {}
-
-// newCluster returns a cluster with the job in it, and its failures yet to come.
-func newCluster() *cluster {
-	c := &cluster{clock: &clock{now: builder.Epoch}, chance: rand.New(rand.NewPCG(*seed, 1)), nodes: *nodes, dead: map[string]bool{}}
-	c.Server = server.New(c.clock)
-	for i := range *nodes {
-		c.writeNode(i, "True")
-	}
-	job := builder.Job("train", builder.Framework(v1alpha1.PyTorch), builder.Workers(*nodes-max(1, *nodes/50)))
-	c.job = client.ObjectKeyFromObject(job)
-	c.do(&server.Request{User: "user", Verb: server.Create, Kind: server.Jobs, Key: c.job, Object: job})
-	perDay := *rate * float64(*nodes) / 1000
-	for at := c.gap(perDay); at < time.Duration(*days)*24*time.Hour; at += c.gap(perDay) {
-		if c.chance.Float64() < *crashes {
-			c.after(at, c.crash)
-			continue
-		}
-		i := c.unluckyNode()
-		c.after(at, func() { c.die(i) })
-	}
-	return c
+// published is a cluster of which failures were published, played for some days.
+type published struct {
+	name        string
+	nodes, days int
+	failures    func(chance *rand.Rand, nodes, days int) []interruption
 }
 
-// gap returns the time to the next failure of a Poisson process.
-func (c *cluster) gap(perDay float64) time.Duration {
-	return time.Duration(c.chance.ExpFloat64() / perDay * float64(24*time.Hour))
+// atRate returns the failures of a cluster that has so many per 1,000 node-days.
+func atRate(rate float64) func(*rand.Rand, int, int) []interruption {
+	return func(chance *rand.Rand, nodes, days int) []interruption { return ofRate(chance, rate, nodes, days) }
 }
 
-// unluckyNode draws the node that dies: one of the lemons, which are every tenth, ten times as likely as another.
-func (c *cluster) unluckyNode() int {
-	for {
-		i := c.chance.IntN(c.nodes)
-		if i%lemonShare == 0 || c.chance.IntN(lemonFactor) == 0 {
-			return i
+func llama3Herd(chance *rand.Rand, _, days int) []interruption { return ofLlama3(chance, days) }
+
+// played are what a test run plays: a day of each small cluster, or everything.
+func played() []published {
+	if *papers {
+		return []published{
+			{"Llama 3, 419 interruptions", 2048, 54, llama3Herd},
+			{"RSC-1, 6.5 per 1,000 node-days", 1000, 30, atRate(rsc1)}, {"RSC-1, 6.5 per 1,000 node-days", 5000, 3, atRate(rsc1)},
+			{"RSC-2, 2.34 per 1,000 node-days", 1000, 30, atRate(rsc2)}, {"RSC-2, 2.34 per 1,000 node-days", 5000, 3, atRate(rsc2)},
 		}
+	}
+	return []published{{"Llama 3, a day", 2048, 1, llama3Herd}, {"RSC-1, 6.5 per 1,000 node-days", 1000, 2, atRate(rsc1)}}
+}
+
+func inOrder(all []interruption) []interruption {
+	slices.SortStableFunc(all, func(a, b interruption) int { return int(a.at - b.at) })
+	return all
+}
+
+// TestPublishedFailures prints, of each cluster, the part of the time in which the training came further, and where the rest went, with us
+// and with stock controllers.
+func TestPublishedFailures(t *testing.T) {
+	fmt.Println("| failures | nodes | days | interruptions | controller | trained | noticing | restarting | starting | redone |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
+	for _, what := range played() {
+		t.Run(fmt.Sprintf("%s, %d nodes", what.name, what.nodes), func(t *testing.T) { play(t, &what) })
 	}
 }
 
-// live lets the cluster and the operator live until the end, and returns for how long all ranks truly ran.
-func (c *cluster) live(p *operator.Process, end time.Time) (ran time.Duration) {
-	ranks := *nodes - max(1, *nodes/50)
-	for c.clock.now.Before(end) {
-		for len(c.events) > 0 && !c.clock.now.Before(c.events[0].at) {
-			happens := c.events[0].what
-			c.events = c.events[1:]
-			happens()
-		}
-		busy := c.tick()
-		for range 20 {
-			for _, kind := range server.Kinds {
-				p.Cache.Advance(kind, p.Cache.Behind(kind))
-			}
-			if !p.IsAwake() {
-				break
-			}
-			p.Reconcile()
-		}
-		step := time.Second
-		if !busy && !c.tick() && len(c.events) > 0 { // nothing can happen before the next event or the operator's own time
-			step = max(step, min(c.events[0].at.Sub(c.clock.now), time.Minute))
-		}
-		if len(c.running()) == ranks {
-			ran += step
-		}
-		c.clock.now = c.clock.now.Add(step)
+func play(t *testing.T, what *published) {
+	failures := what.failures(rand.New(rand.NewPCG(*seed, 1)), what.nodes, what.days)
+	whole := time.Duration(what.days) * 24 * time.Hour
+	began := time.Now()
+	ours := begin(what.nodes, rand.New(rand.NewPCG(*seed, 2)))
+	ours.live(failures, whole)
+	t.Logf("played in %v", time.Since(began).Round(time.Second))
+	row := func(controller string, s *spent) {
+		fmt.Printf("| %s | %d | %d | %d | %s | %.2f %% | %s | %s | %s | %s |\n", what.name, what.nodes, what.days, s.interruptions, controller, 100*s.effective(),
+			part(s.noticing, s), part(s.restarting, s), part(s.starting, s), part(s.redone, s))
 	}
-	return ran
-}
-
-func TestADayOfFailures(t *testing.T) {
-	c := newCluster()
-	p := operator.NewProcess("operator", &operator.World{Server: c.Server, Clock: c.clock, Faults: calm{}}, c.job)
-	p.Leads = true
-	p.Start(func(server.Kind) int { return 0 })
-	whole := time.Duration(*days) * 24 * time.Hour
-	ran := c.live(p, builder.Epoch.Add(whole+10*time.Minute))
-	status := c.status()
-	mischarged := int(status.ChargedRestarts) - c.crashes
-	fmt.Printf("%d nodes, %d day(s): %d nodes died under the job and its program crashed %d times; %d restarts, %d charged\n"+
-		"  effective time ratio %.4f (the status says %s), mis-charged %d, placed on an avoided node %d, ranks alive twice %d\n",
-		*nodes, *days, c.losses, c.crashes, status.Restarts, status.ChargedRestarts,
-		min(1, ran.Seconds()/(whole+10*time.Minute).Seconds()), status.RunningTimeRatio, mischarged, c.placedOnAvoided, c.doubled)
-	if mischarged != 0 || c.placedOnAvoided != 0 || c.doubled != 0 {
-		t.Errorf("mis-charged %d, placed on an avoided node %d, ranks alive twice %d: want none", mischarged, c.placedOnAvoided, c.doubled)
+	row("TrainingJob", &ours.spent)
+	for _, timeout := range []time.Duration{givesUp, patient} {
+		other := stock(failures, whole, timeout)
+		row(fmt.Sprintf("stock, time-out %v", timeout), &other)
+		if ours.effective() <= other.effective() {
+			t.Errorf("%.4f of the time with us, %.4f with stock controllers", ours.effective(), other.effective())
+		}
 	}
-	if status.Phase != v1alpha1.PhaseRunning {
+	status := ours.Status()
+	if mischarged := int(status.ChargedRestarts) - ours.charged; mischarged != 0 || ours.Doubled != 0 || ours.OnAvoided != 0 {
+		t.Errorf("%d mis-charged, %d ranks alive twice, %d pods on avoided nodes: want none", mischarged, ours.Doubled, ours.OnAvoided)
+	}
+	if status.Phase != v1alpha1.PhaseRunning && status.Phase != v1alpha1.PhaseRestarting {
 		t.Errorf("the job is %s: %s", status.Phase, status.Message)
 	}
+}
+
+// part is the part of the whole time.
+func part(d time.Duration, s *spent) string {
+	return fmt.Sprintf("%.2f %%", 100*d.Seconds()/s.whole.Seconds())
 }
