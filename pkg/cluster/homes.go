@@ -20,7 +20,10 @@ func (c *Cluster) homes(s *state.Snapshot) map[state.Slot]string {
 			m.moveHome(&s.Pods[i])
 		}
 		for r := range s.Replicas() {
-			if h, isKnown := m.homes[r.Slot]; isKnown && r.Condition == state.Missing {
+			if r.Condition != state.Missing {
+				continue
+			}
+			if h, isKnown := m.homes[r.Slot]; isKnown {
 				nodes[r.Slot] = h.node
 			}
 		}

@@ -36,12 +36,14 @@ func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) b
 	if c.memo(job, nil).pendingWrites == nil {
 		return true
 	}
-	seen := make(map[types.UID]*corev1.Pod, len(pods))
-	for i := range pods {
-		seen[pods[i].UID] = &pods[i]
-	}
 	now := c.clock.Now()
 	left := c.memo(job, func(m *jobMemo) {
+		seen := make(map[types.UID]*corev1.Pod, len(m.pendingWrites))
+		for i := range pods {
+			if _, isPending := m.pendingWrites[pods[i].UID]; isPending {
+				seen[pods[i].UID] = &pods[i]
+			}
+		}
 		for uid, write := range m.pendingWrites {
 			pod := seen[uid]
 			shown := pod != nil

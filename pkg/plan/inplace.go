@@ -27,13 +27,13 @@ type inPlace struct {
 // before. If the leader is to be created anew, that comes last, as do all new pods: the fence of the attempt lets none begin
 // while an old process can act.
 func restartInPlace(s *state.Snapshot) inPlace {
-	plan, isAlone := inPlace{kept: map[types.UID]bool{}}, alone(s)
+	plan := inPlace{kept: map[types.UID]bool{}}
 	present := state.Life{Attempt: int(s.Job.Status.Attempt)}
 	var able []*state.Pod
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
-		case s.IsPast(p) && s.Life(p.Slot) == present && isAlone[p.Slot] && keepsGroup(s) && canRestart(s, p):
+		case s.IsPast(p) && s.Life(p.Slot) == present && keepsGroup(s) && canRestart(s, p) && isAlone(s, p.Slot):
 			plan.kept[p.UID] = true
 			able = append(able, p)
 		case p.Restarting && !s.IsPast(p):
@@ -99,16 +99,16 @@ func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	return !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !avoided
 }
 
-// alone reports by slot whether one pod of it can act, and no other: one on a node that was lost may have come back with it.
-func alone(s *state.Snapshot) map[state.Slot]bool {
-	alone := map[state.Slot]bool{}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; s.MayAct(p) {
-			_, hasOther := alone[p.Slot]
-			alone[p.Slot] = !hasOther
+// isAlone reports whether one pod of the slot can act, and no other: one on a node that was lost may have come back with it.
+func isAlone(s *state.Snapshot, slot state.Slot) bool {
+	able := 0
+	pods := s.PodsOf(slot)
+	for i := range pods {
+		if s.MayAct(&pods[i]) {
+			able++
 		}
 	}
-	return alone
+	return able == 1
 }
 
 // isWell reports whether the pod runs whole, and nobody is about to take it away.

@@ -11,9 +11,9 @@ import (
 
 // observe returns the replica statuses with the numbers of pods as they are now, and the counters as they were.
 func observe(s *state.Snapshot, v *policy.Verdict) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
-	statuses, spares := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}, heldNodes(s)
+	counted, spares := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}, heldNodes(s)
 	for role := range s.Memory {
-		statuses[role] = v1alpha1.ReplicaStatus{
+		counted[role] = &v1alpha1.ReplicaStatus{
 			Spares:       spares[role],
 			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
 			RestartScope: v.Scopes[role],
@@ -22,24 +22,22 @@ func observe(s *state.Snapshot, v *policy.Verdict) map[v1alpha1.Role]v1alpha1.Re
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		status, known := statuses[p.Slot.Role]
-		if !known {
-			continue
-		}
-		if s.MayAct(p) {
+		if status := counted[p.Slot.Role]; status != nil && s.MayAct(p) {
 			status.Active++
 		}
-		statuses[p.Slot.Role] = status
 	}
 	for r := range s.Replicas() {
-		status := statuses[r.Slot.Role]
+		status := counted[r.Slot.Role]
 		if r.Pod != nil && r.Pod.Ready && r.Pod.Deleted.IsZero() && r.Condition != state.Lost {
 			status.Ready++
 		}
 		if r.Pod != nil && (r.IsBroken() || r.Pod.Phase == corev1.PodFailed) {
 			status.Failed++
 		}
-		statuses[r.Slot.Role] = status
+	}
+	statuses := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
+	for role, status := range counted {
+		statuses[role] = *status
 	}
 	return statuses
 }
