@@ -181,7 +181,7 @@ soak: ## run the simulator on SEEDS random seeds, a million by default
 	go test -count=1 -timeout 0 -v ./test/sim -run 'TestSeeds$$' -sim.seeds=$(SEEDS)
 
 .PHONY: papers
-papers: ## play the failures that large clusters have published, in full: Llama 3's 54 days on 2,048 nodes and two of Meta's clusters (half an hour)
+papers: ## play the failures that large clusters have published, in full: Llama 3's 54 days on 2,048 nodes and two of Meta's clusters
 	go test -count=1 -timeout 0 -v ./test/sim/trace -run Published -trace.papers
 
 .PHONY: bugs
