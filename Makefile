@@ -180,6 +180,14 @@ unit: ## run the tests that need no cluster
 soak: ## run the simulator on SEEDS random seeds, a million by default
 	go test -count=1 -timeout 0 -v ./test/sim -run 'TestSeeds$$' -sim.seeds=$(SEEDS)
 
+.PHONY: test-scale
+test-scale: ## play a job of 65,000 replicas on a virtual clock with its whole restart (some minutes); make test plays it up to a rack that is lost
+	go test -count=1 -timeout 30m -v ./test/sim/scale -scale.whole
+
+.PHONY: bench-scale
+bench-scale: bin/lab bin/operator ## measure jobs of 5,000 and 10,000 pods, and 2,000 jobs, on a lab of their own (half an hour)
+	.ci/bench-scale $(BENCH_ARGS)
+
 .PHONY: papers
 papers: ## play the failures that large clusters have published, in full: Llama 3's 54 days on 2,048 nodes and two of Meta's clusters
 	go test -count=1 -timeout 0 -v ./test/sim/trace -run Published -trace.papers

@@ -2,6 +2,7 @@ package scale_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"runtime"
 	"testing"
@@ -33,6 +34,9 @@ const (
 	// memory is how much the whole test may take.
 	memory = 4 << 30
 )
+
+// whole says that the whole restart of the largest job is played, too, which takes some minutes.
+var whole = flag.Bool("scale.whole", false, "play the whole restart of 65,000 replicas, too")
 
 // calm is a process in a world without faults of its own.
 type calm struct{}
@@ -136,6 +140,10 @@ func TestAJobOf65000(t *testing.T) {
 	lost := rack * perNode
 	if is := s.until(t, "a rack of nodes lost", s.restarted(0, 1+lost)); is.writes > writesToLose*lost+10 {
 		t.Errorf("%d writes for %d pods on lost nodes, want at most %d each", is.writes, lost, writesToLose)
+	}
+	if !*whole {
+		t.Log("the whole restart of all was left out: make test-scale plays it, too")
+		return
 	}
 	s.Exit(s.Pod("train-ps-0"), 1)
 	wantWrites(t, "whole restart", s.until(t, "another exit, a whole restart", s.restarted(1, 2+lost)), writesToRecreate)
