@@ -88,12 +88,14 @@ func (b *bench) trainingJob(kind string, i int, s shape) *v1alpha1.TrainingJob {
 }
 
 func batchJobs(ctx context.Context, b *bench, s shape) error {
-	return eachJob(s, func(i int) error {
-		return b.client.Create(ctx, &batchv1.Job{ObjectMeta: b.meta("batch", i), Spec: batchv1.JobSpec{
-			Completions: ptr.To(int32(s.pods)), Parallelism: ptr.To(int32(s.pods)),
-			CompletionMode: ptr.To(batchv1.IndexedCompletion), Template: b.template(),
-		}})
-	})
+	return eachJob(s, func(i int) error { return b.client.Create(ctx, b.batchJob(i, s)) })
+}
+
+func (b *bench) batchJob(i int, s shape) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: b.meta("batch", i), Spec: batchv1.JobSpec{
+		Completions: ptr.To(int32(s.pods)), Parallelism: ptr.To(int32(s.pods)),
+		CompletionMode: ptr.To(batchv1.IndexedCompletion), Template: b.template(),
+	}}
 }
 
 func eachJob(s shape, submit func(int) error) error {

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// recovery is what a job does when one of its pods fails.
+type recovery string
+
+const (
+	// whole makes all pods again; what has no such thing does by it what it does best.
+	whole recovery = "whole"
+	// single makes the failed pod again.
+	single recovery = "single"
+)
+
+// contender is a kind of job that is measured beside others.
+type contender struct {
+	name string
+	// peers are those of the lab that run for it; the last one is what its version is told by.
+	peers []string
+	// asks are how the users, or the user agents, of its controllers' requests begin.
+	asks []string
+	// kinds are what it submits, to be deleted afterwards.
+	kinds []client.Object
+	// shared is submitted once, before the jobs; nil for nothing.
+	shared func(*bench, recovery) ([]client.Object, error)
+	// job is the i-th of the shape's jobs; nil for pods by hand.
+	job func(b *bench, i int, s shape, r recovery) ([]client.Object, error)
+	// cannot says of a row why it has no figure.
+	cannot map[string]string
+}
+
+// contenders are measured in this order; the first is the limit.
+func contenders() []contender {
+	return []contender{
+		{name: "pods by hand", kinds: []client.Object{&corev1.Pod{}}, cannot: map[string]string{
+			rowNode: "nobody acts", rowRest: "nobody acts",
+		}},
+		{name: "TrainingJob", asks: []string{"trainingjob-operator/"}, kinds: []client.Object{&v1alpha1.TrainingJob{}}, job: recoveringJob},
+		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{
+			rowRestart: "has no such policy",
+		}},
+		jobSet, pyTorchJob, trainJob, volcanoJob, leaderWorkerSet,
+	}
+}
+
+// recoveringJob recovers as the framework does by default: a collective as a whole, a custom program pod by pod.
+func recoveringJob(b *bench, i int, s shape, r recovery) ([]client.Object, error) {
+	job := b.trainingJob("train", i, s)
+	if r == single {
+		job.Spec.Framework = v1alpha1.Custom
+	}
+	return []client.Object{job}, nil
+}
+
+func recoveringBatchJob(b *bench, i int, s shape, _ recovery) ([]client.Object, error) {
+	job := b.batchJob(i, s)
+	job.Spec.BackoffLimit = ptr.To[int32](100)
+	return []client.Object{job}, nil
+}
+
+// kind is a kind of a peer, written as YAML. In it $NAME, $PODS, $PEERS (the pods but one) and $TEMPLATE (of the pods) stand for themselves,
+// and what recoveries says of a recovery.
+type kind struct {
+	yaml string
+	// container is the name that the pods' container must have.
+	container string
+	// restart is the pods' restart policy.
+	restart    corev1.RestartPolicy
+	recoveries map[recovery]map[string]string
+}
+
+func (k kind) job(b *bench, i int, s shape, r recovery) ([]client.Object, error) {
+	meta := b.meta(strings.ToLower(k.object().GetKind()), i)
+	object, err := k.expanded(b, s, r, meta.Name)
+	if err != nil {
+		return nil, err
+	}
+	object.SetName(meta.Name)
+	object.SetNamespace(meta.Namespace)
+	object.SetLabels(meta.Labels)
+	return []client.Object{object}, nil
+}
+
+// shared is the object of this kind that all jobs refer to.
+func (k kind) shared(b *bench, r recovery) ([]client.Object, error) {
+	return k.job(b, 0, shape{1, 1}, r)
+}
+
+// object is an empty object of the kind.
+func (k kind) object() *unstructured.Unstructured {
+	var head unstructured.Unstructured
+	for line := range strings.Lines(k.yaml) {
+		if version, found := strings.CutPrefix(line, "apiVersion: "); found {
+			head.SetAPIVersion(strings.TrimSpace(version))
+		}
+		if name, found := strings.CutPrefix(line, "kind: "); found {
+			head.SetKind(strings.TrimSpace(name))
+		}
+	}
+	return &head
+}
+
+func (k kind) expanded(b *bench, s shape, r recovery, name string) (*unstructured.Unstructured, error) {
+	template := b.template()
+	if k.container != "" {
+		template.Spec.Containers[0].Name = k.container
+	}
+	if k.restart != "" {
+		template.Spec.RestartPolicy = k.restart
+	}
+	encoded, err := json.Marshal(template)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a pod template: %w", err)
+	}
+	values := map[string]string{
+		"NAME": name, "PODS": fmt.Sprint(s.pods), "PEERS": fmt.Sprint(s.pods - 1), "TEMPLATE": string(encoded), "RECOVERY": string(r),
+	}
+	text := os.Expand(k.yaml, func(name string) string { return values[name] + k.recoveries[r][name] })
+	object := &unstructured.Unstructured{}
+	err = utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(text)), 4096).Decode(object)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading the %s of the bench: %w", k.object().GetKind(), err)
+	}
+	return object, nil
+}
+
+// submit submits all jobs of the shape.
+func (c contender) submit(ctx context.Context, b *bench, s shape, r recovery) error {
+	if c.job == nil {
+		return byHand(ctx, b, s)
+	}
+	if c.shared != nil {
+		objects, err := c.shared(b, r)
+		if err != nil {
+			return err
+		}
+		if err := b.createObjects(ctx, objects); err != nil {
+			return err
+		}
+	}
+	return eachJob(s, func(i int) error {
+		objects, err := c.job(b, i, s, r)
+		if err != nil {
+			return err
+		}
+		return b.createObjects(ctx, objects)
+	})
+}
+
+func (b *bench) createObjects(ctx context.Context, objects []client.Object) error {
+	for _, object := range objects {
+		if err := b.client.Create(ctx, object); err != nil {
+			return fmt.Errorf("submitting %s: %w", object.GetName(), err)
+		}
+	}
+	return nil
+}
