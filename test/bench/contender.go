@@ -35,6 +35,8 @@ type contender struct {
 	name string
 	// peers are those of the lab that run for it; the last one is what its version is told by.
 	peers []string
+	// processes are those of its controllers in the lab; none if they are Kubernetes' own.
+	processes []string
 	// asks are how the users, or the user agents, of its controllers' requests begin.
 	asks []string
 	// kinds are what it submits, to be deleted afterwards.
@@ -53,7 +55,7 @@ func contenders() []contender {
 		{name: "pods by hand", kinds: []client.Object{&corev1.Pod{}}, cannot: map[string]string{
 			rowNode: "nobody acts", rowRest: "nobody acts",
 		}},
-		{name: "TrainingJob", asks: []string{"trainingjob-operator/"}, kinds: []client.Object{&v1alpha1.TrainingJob{}}, job: recoveringJob},
+		{name: "TrainingJob", processes: []string{"operator"}, asks: []string{"trainingjob-operator/"}, kinds: []client.Object{&v1alpha1.TrainingJob{}}, job: recoveringJob},
 		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{
 			rowRestart: "has no such policy",
 		}},

@@ -19,8 +19,8 @@ import (
 	"github.com/trainingjob/operator/test/testbed"
 )
 
-// lenders are the controllers of Kubernetes that make pods for others.
-var lenders = []string{"system:serviceaccount:kube-system:job-controller", "system:serviceaccount:kube-system:statefulset-controller"}
+// lenders are the controllers of Kubernetes that make pods for others, as the user agents of their requests end.
+var lenders = []string{"/job-controller", "/statefulset-controller"}
 
 // meter measures what a contender costs from one moment to another.
 type meter struct {
@@ -70,13 +70,9 @@ func (s *sideBySide) processesOf(c contender) ([]procfs.Proc, error) {
 	if err := s.lab.ReadState(&state); err != nil {
 		return nil, err
 	}
-	names := c.peers
-	if c.name == ours {
-		names = []string{"operator"}
-	}
 	var found []procfs.Proc
 	for _, p := range state.Processes {
-		if !slices.ContainsFunc(names, func(name string) bool { return p.Name == name || strings.HasPrefix(p.Name, name+"-") }) {
+		if !slices.Contains(c.processes, p.Name) {
 			continue
 		}
 		process, err := procfs.NewProc(p.PID)

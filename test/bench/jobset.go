@@ -21,6 +21,6 @@ spec:
 
 // jobSet restarts as a whole by its failure policy; a single pod is made again by the Job that it consists of.
 var jobSet = contender{
-	name: "JobSet", peers: []string{"jobset"}, asks: []string{"system:serviceaccount:jobset-system:"},
+	name: "JobSet", peers: []string{"jobset"}, processes: []string{"jobset"}, asks: []string{"system:serviceaccount:jobset-system:"},
 	kinds: []client.Object{jobSetKind.object()}, job: jobSetKind.job,
 }

@@ -19,6 +19,6 @@ spec:
 
 // leaderWorkerSet consists of StatefulSets, which make its pods. It is for serving: its pods never succeed.
 var leaderWorkerSet = contender{
-	name: "LeaderWorkerSet", peers: []string{"lws"}, asks: []string{"system:serviceaccount:lws-system:"},
+	name: "LeaderWorkerSet", peers: []string{"lws"}, processes: []string{"lws"}, asks: []string{"system:serviceaccount:lws-system:"},
 	kinds: []client.Object{leaderWorkerSetKind.object()}, job: leaderWorkerSetKind.job,
 }

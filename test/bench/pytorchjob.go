@@ -16,7 +16,7 @@ spec:
 
 // pyTorchJob is that of Kubeflow's Training Operator.
 var pyTorchJob = contender{
-	name: "PyTorchJob", peers: []string{"training-operator"}, asks: []string{"system:serviceaccount:kubeflow:"},
+	name: "PyTorchJob", peers: []string{"training-operator"}, processes: []string{"training-operator"}, asks: []string{"system:serviceaccount:kubeflow:"},
 	kinds: []client.Object{pyTorchJobKind.object()}, job: pyTorchJobKind.job,
 	cannot: map[string]string{rowRestart: "makes the failed pod again, whatever its framework"},
 }

@@ -20,9 +20,6 @@ import (
 	"github.com/trainingjob/operator/test/testbed"
 )
 
-// ours is the contender that the peers are measured beside.
-const ours = "TrainingJob"
-
 // peerOptions are those of bench peers.
 type peerOptions struct {
 	rows, makers []string

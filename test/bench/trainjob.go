@@ -34,6 +34,7 @@ spec:
 
 // trainJob is that of Kubeflow Trainer, which makes JobSets.
 var trainJob = contender{
-	name: "TrainJob", peers: []string{"jobset", "trainer"}, asks: append([]string{"system:serviceaccount:kubeflow-system:"}, jobSet.asks...),
+	name: "TrainJob", peers: []string{"jobset", "trainer"}, processes: []string{"jobset", "trainer"},
+	asks:  []string{"system:serviceaccount:kubeflow-system:", "system:serviceaccount:jobset-system:"},
 	kinds: []client.Object{trainJobKind.object(), trainingRuntimeKind.object()}, shared: trainingRuntimeKind.shared, job: trainJobKind.job,
 }

@@ -17,8 +17,8 @@ spec:
 	recoveries: map[recovery]map[string]string{whole: {"ACTION": "RestartJob"}, single: {"ACTION": "RestartPod"}},
 }
 
-// volcanoJob is a gang that Volcano's own scheduler places, whose requests count as its controllers'.
+// volcanoJob is a gang that Volcano's own scheduler places. What that spends does not count, as that of Kubernetes' does not for the others.
 var volcanoJob = contender{
-	name: "Volcano Job", peers: []string{"volcano"}, asks: []string{"controller-manager/", "scheduler/"},
+	name: "Volcano Job", peers: []string{"volcano"}, processes: []string{"volcano-controller-manager"}, asks: []string{"controller-manager/"},
 	kinds: []client.Object{volcanoJobKind.object()}, job: volcanoJobKind.job,
 }
