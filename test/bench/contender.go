@@ -45,6 +45,10 @@ type contender struct {
 	shared func(*bench, recovery) ([]client.Object, error)
 	// job is the i-th of the shape's jobs; nil for pods by hand.
 	job func(b *bench, i int, s shape, r recovery) ([]client.Object, error)
+	// keepsPods is whether its whole restart keeps the pods that are well.
+	keepsPods bool
+	// only are the rows that it is measured in; nil for all.
+	only []string
 	// cannot says of a row why it has no figure.
 	cannot map[string]string
 }
@@ -55,12 +59,30 @@ func contenders() []contender {
 		{name: "pods by hand", kinds: []client.Object{&corev1.Pod{}}, cannot: map[string]string{
 			rowNode: "nobody acts", rowRest: "nobody acts",
 		}},
-		{name: "TrainingJob", processes: []string{"operator"}, asks: []string{"trainingjob-operator/"}, kinds: []client.Object{&v1alpha1.TrainingJob{}}, job: recoveringJob},
+		trainingJob, trainingJobRecreated,
 		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{
 			rowRestart: "has no such policy",
 		}},
 		jobSet, pyTorchJob, trainJob, volcanoJob, leaderWorkerSet,
 	}
+}
+
+// trainingJob restarts in place, as a PyTorch job does by default.
+var trainingJob = contender{
+	name: "TrainingJob", processes: []string{"operator"}, asks: []string{"trainingjob-operator/"},
+	kinds: []client.Object{&v1alpha1.TrainingJob{}}, job: recoveringJob, keepsPods: true,
+}
+
+// trainingJobRecreated restarts with new pods.
+var trainingJobRecreated = contender{
+	name: "TrainingJob, all pods new", processes: trainingJob.processes, asks: trainingJob.asks, kinds: trainingJob.kinds,
+	job: recreatedJob, only: []string{rowRestart},
+}
+
+func recreatedJob(b *bench, i int, s shape, _ recovery) ([]client.Object, error) {
+	job := b.trainingJob("train", i, s)
+	job.Spec.Recovery.Restart = v1alpha1.RestartRecreate
+	return []client.Object{job}, nil
 }
 
 // recoveringJob recovers as the framework does by default: a collective as a whole, a custom program pod by pod.

@@ -20,6 +20,9 @@ import (
 func (s *sideBySide) loseNode(ctx context.Context) (err error) {
 	var all []*loser
 	for _, c := range s.chosen() {
+		if !c.isIn(rowNode) {
+			continue
+		}
 		if reason := c.cannot[rowNode]; reason != "" {
 			s.record(c, rowNode, results.Figures{}, reason)
 			continue

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/test/bench/results"
@@ -53,9 +54,9 @@ func (s *sideBySide) measureRow(ctx context.Context, c contender, row string) (r
 	case rowHuge:
 		return s.starting(ctx, c, shape{1, s.huge})
 	case rowRestart:
-		return s.recovering(ctx, c, whole, s.workers)
+		return s.recovering(ctx, c, whole)
 	case rowReplace:
-		return s.recovering(ctx, c, single, 1)
+		return s.recovering(ctx, c, single)
 	default:
 		return s.resting(ctx, c)
 	}
@@ -91,8 +92,8 @@ func (s *sideBySide) figures(ctx context.Context, m *meter, took time.Duration) 
 	return results.Figures{Seconds: took.Seconds(), Cost: cost}, err
 }
 
-// recovering measures from the kill of one pod of a large job until so many new pods run.
-func (s *sideBySide) recovering(ctx context.Context, c contender, r recovery, fresh int) (results.Figures, error) {
+// recovering measures from the kill of one pod of a large job until all pods run that are made again.
+func (s *sideBySide) recovering(ctx context.Context, c contender, r recovery) (results.Figures, error) {
 	if err := s.startLarge(ctx, c, r); err != nil {
 		return results.Figures{}, err
 	}
@@ -121,10 +122,24 @@ func (s *sideBySide) recovering(ctx context.Context, c contender, r recovery, fr
 	if err != nil {
 		return results.Figures{}, err
 	}
-	if err := awaitRunning(ctx, running, fresh); err != nil {
+	if err := s.awaitRecovered(ctx, c, r, running); err != nil {
 		return results.Figures{}, err
 	}
 	return s.figures(ctx, m, time.Since(begin))
+}
+
+// awaitRecovered waits until the new pods run; where the others keep theirs, also until the job says that all of them run again.
+func (s *sideBySide) awaitRecovered(ctx context.Context, c contender, r recovery, running watch.Interface) error {
+	if r == single {
+		return awaitRunning(ctx, running, 1)
+	}
+	if !c.keepsPods {
+		return awaitRunning(ctx, running, s.workers)
+	}
+	if err := awaitRunning(ctx, running, 1); err != nil {
+		return err
+	}
+	return s.awaitRestarted(ctx, s.trainingJob("train", 0, shape{1, s.workers}))
 }
 
 // startLarge starts the large job, and returns when all of its pods run and its controllers have no more to do.

@@ -178,7 +178,7 @@ func (s *sideBySide) measureContender(ctx context.Context, c contender) (err err
 	}
 	defer func() { err = errors.Join(err, s.stopPeers(ctx, c)) }()
 	for _, row := range results.RowNames {
-		if row == rowNode || !slices.Contains(s.rows, row) {
+		if row == rowNode || !slices.Contains(s.rows, row) || !c.isIn(row) {
 			continue
 		}
 		figures, reason := results.Figures{}, c.cannot[row]
@@ -195,6 +195,9 @@ func (s *sideBySide) measureContender(ctx context.Context, c contender) (err err
 	}
 	return nil
 }
+
+// isIn reports whether the contender is measured in the row.
+func (c contender) isIn(row string) bool { return c.only == nil || slices.Contains(c.only, row) }
 
 // bounded measures a row, for so long as its size allows, and removes what it has made.
 func (s *sideBySide) bounded(ctx context.Context, c contender, row string) (results.Figures, error) {

@@ -107,7 +107,7 @@ func TestTheTablesSayWhatCannotBeAndWhatWasNotRun(t *testing.T) {
 |---|---|---|
 | pods by hand | 2.0 s, 1.00 | 2.0 s, 1.00 |
 | PyTorchJob 1.9.3 | 3.0 s, 1.50 | cannot |
-| JobSet | 0.50 s, 0.25 | not run |
+| JobSet | 0.50 s, 0.25 | - |
 
 * PyTorchJob, whole restart: makes the failed pod again.
 `

@@ -58,7 +58,7 @@ func (r Row) isOfTime() bool { return r.Name != "rest" }
 func (c *Compared) time() string {
 	switch {
 	case c == nil:
-		return "not run"
+		return "-"
 	case c.Cannot != "":
 		return "cannot"
 	case c.Times > 0:
