@@ -29,6 +29,8 @@ const (
 type bench struct {
 	options
 	client client.WithWatch
+	// turn counts what is measured, where names must differ.
+	turn int
 }
 
 // result is one measurement.

@@ -12,6 +12,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
@@ -100,8 +101,8 @@ func recoveringBatchJob(b *bench, i int, s shape, _ recovery) ([]client.Object, 
 	return []client.Object{job}, nil
 }
 
-// kind is a kind of a peer, written as YAML. In it $NAME, $PODS, $PEERS (the pods but one) and $TEMPLATE (of the pods) stand for themselves,
-// and what recoveries says of a recovery.
+// kind is a kind of a peer, written as YAML. In it stand $PODS, $PEERS (the pods but one), $TEMPLATE (of the pods), $SHARED, and what
+// recoveries says of a recovery.
 type kind struct {
 	yaml string
 	// container is the name that the pods' container must have.
@@ -112,20 +113,30 @@ type kind struct {
 }
 
 func (k kind) job(b *bench, i int, s shape, r recovery) ([]client.Object, error) {
-	meta := b.meta(strings.ToLower(k.object().GetKind()), i)
-	object, err := k.expanded(b, s, r, meta.Name)
+	object, err := k.expanded(b, s, r)
 	if err != nil {
 		return nil, err
 	}
+	return []client.Object{named(object, b.meta(strings.ToLower(object.GetKind()), i))}, nil
+}
+
+func named(object *unstructured.Unstructured, meta metav1.ObjectMeta) *unstructured.Unstructured {
 	object.SetName(meta.Name)
 	object.SetNamespace(meta.Namespace)
 	object.SetLabels(meta.Labels)
-	return []client.Object{object}, nil
+	return object
 }
 
-// shared is the object of this kind that all jobs refer to.
+// sharedKind is what the name of an object says that all jobs refer to.
+const sharedKind = "shared"
+
+// shared is the object of this kind that all jobs refer to, as $SHARED.
 func (k kind) shared(b *bench, r recovery) ([]client.Object, error) {
-	return k.job(b, 0, shape{1, 1}, r)
+	object, err := k.expanded(b, shape{1, 1}, r)
+	if err != nil {
+		return nil, err
+	}
+	return []client.Object{named(object, b.meta(sharedKind, 0))}, nil
 }
 
 // object is an empty object of the kind.
@@ -142,7 +153,7 @@ func (k kind) object() *unstructured.Unstructured {
 	return &head
 }
 
-func (k kind) expanded(b *bench, s shape, r recovery, name string) (*unstructured.Unstructured, error) {
+func (k kind) expanded(b *bench, s shape, r recovery) (*unstructured.Unstructured, error) {
 	template := b.template()
 	if k.container != "" {
 		template.Spec.Containers[0].Name = k.container
@@ -155,7 +166,8 @@ func (k kind) expanded(b *bench, s shape, r recovery, name string) (*unstructure
 		return nil, fmt.Errorf("encoding a pod template: %w", err)
 	}
 	values := map[string]string{
-		"NAME": name, "PODS": fmt.Sprint(s.pods), "PEERS": fmt.Sprint(s.pods - 1), "TEMPLATE": string(encoded), "RECOVERY": string(r),
+		"PODS": fmt.Sprint(s.pods), "PEERS": fmt.Sprint(s.pods - 1), "TEMPLATE": string(encoded),
+		"SHARED": b.name(sharedKind, 0),
 	}
 	text := os.Expand(k.yaml, func(name string) string { return values[name] + k.recoveries[r][name] })
 	object := &unstructured.Unstructured{}

@@ -108,7 +108,13 @@ func eachJob(s shape, submit func(int) error) error {
 }
 
 func (b *bench) meta(kind string, i int) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: b.namespace, Name: fmt.Sprintf("bench-%s-%d", kind, i), Labels: map[string]string{benchLabel: "pod"}}
+	return metav1.ObjectMeta{Namespace: b.namespace, Name: b.name(kind, i), Labels: map[string]string{benchLabel: "pod"}}
+}
+
+// name is that of the i-th object of a kind. No two turns have names in common: a node that deletes a pod late, as kwok may, would hit the
+// next one of its name.
+func (b *bench) name(kind string, i int) string {
+	return fmt.Sprintf("bench-%d-%s-%d", b.turn, kind, i)
 }
 
 func (b *bench) template() corev1.PodTemplateSpec {

@@ -20,7 +20,7 @@ import (
 func (s *sideBySide) loseNode(ctx context.Context) (err error) {
 	var all []*loser
 	for _, c := range s.chosen() {
-		if !c.isIn(rowNode) {
+		if c.only != nil {
 			continue
 		}
 		if reason := c.cannot[rowNode]; reason != "" {

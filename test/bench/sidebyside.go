@@ -138,14 +138,17 @@ func load() float64 {
 	return average.Load1
 }
 
-// measureAll measures round by round, and in a round contender by contender, so that all have the same share of what else the machine
-// does. It writes the results after each contender.
+// measureAll measures round by round, row by row, and in a row contender after contender, so that all have the same share of what else
+// the machine does. It writes the results after each row.
 func (s *sideBySide) measureAll(ctx context.Context) error {
 	for round := range s.rounds {
-		for _, c := range s.chosen() {
-			fmt.Printf("round %d, %s\n", round+1, c.name)
-			if err := s.measureContender(ctx, c); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
+		for _, row := range results.RowNames {
+			if !slices.Contains(s.rows, row) || row == rowNode && round > 0 {
+				continue
+			}
+			fmt.Printf("round %d, %s\n", round+1, s.title(row, s.bench))
+			if err := s.measureAllIn(ctx, row); err != nil {
+				return fmt.Errorf("%s: %w", s.title(row, s.bench), err)
 			}
 			s.run.End, s.run.LoadAfter = time.Now().UTC().Truncate(time.Second), load()
 			if err := results.Add(s.results, *s.run); err != nil {
@@ -153,12 +156,21 @@ func (s *sideBySide) measureAll(ctx context.Context) error {
 			}
 		}
 	}
-	if slices.Contains(s.rows, rowNode) {
-		if err := s.loseNode(ctx); err != nil {
-			return err
+	return nil
+}
+
+// measureAllIn measures a row of all contenders.
+func (s *sideBySide) measureAllIn(ctx context.Context, row string) error {
+	if row == rowNode {
+		return s.loseNode(ctx)
+	}
+	for _, c := range s.chosen() {
+		if c.only != nil && !slices.Contains(c.only, row) {
+			continue
 		}
-		s.run.End, s.run.LoadAfter = time.Now().UTC().Truncate(time.Second), load()
-		return results.Add(s.results, *s.run)
+		if err := s.measureContender(ctx, c, row); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
 	}
 	return nil
 }
@@ -170,34 +182,28 @@ func (s *sideBySide) chosen() []contender {
 	})
 }
 
-// measureContender measures the rows of a contender, with its controllers running only as long. What does not come to its end in time is a
+// measureContender measures a row of a contender, with its controllers running only as long. What does not come to its end in time is a
 // result, too.
-func (s *sideBySide) measureContender(ctx context.Context, c contender) (err error) {
+func (s *sideBySide) measureContender(ctx context.Context, c contender, row string) (err error) {
+	if reason := c.cannot[row]; reason != "" {
+		s.record(c, row, results.Figures{}, reason)
+		return nil
+	}
 	if err := s.startPeers(ctx, c); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stopPeers(ctx, c)) }()
-	for _, row := range results.RowNames {
-		if row == rowNode || !slices.Contains(s.rows, row) || !c.isIn(row) {
-			continue
-		}
-		figures, reason := results.Figures{}, c.cannot[row]
-		if reason == "" {
-			var failed error
-			if figures, failed = s.bounded(ctx, c, row); failed != nil {
-				reason = "failed: " + failed.Error()
-			}
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		s.record(c, row, figures, reason)
+	figures, failed := s.bounded(ctx, c, row)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
+	reason := ""
+	if failed != nil {
+		reason = "failed: " + failed.Error()
+	}
+	s.record(c, row, figures, reason)
 	return nil
 }
-
-// isIn reports whether the contender is measured in the row.
-func (c contender) isIn(row string) bool { return c.only == nil || slices.Contains(c.only, row) }
 
 // bounded measures a row, for so long as its size allows, and removes what it has made.
 func (s *sideBySide) bounded(ctx context.Context, c contender, row string) (results.Figures, error) {
@@ -208,6 +214,7 @@ func (s *sideBySide) bounded(ctx context.Context, c contender, row string) (resu
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	s.turn++
 	figures, err := s.measureRow(within, c, row)
 	cleaning, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
@@ -218,11 +225,11 @@ func (s *sideBySide) record(c contender, row string, figures results.Figures, re
 	s.run.Record(results.Cell{Row: row, Title: s.title(row, s.bench), Maker: c.name, Version: s.version(c), Cannot: reason}, figures)
 	switch {
 	case reason != "":
-		fmt.Printf("  %-32s cannot: %s\n", s.title(row, s.bench), reason)
+		fmt.Printf("  %-24s cannot: %s\n", c.name, reason)
 	default:
 		cost := figures.Cost
-		fmt.Printf("  %-32s %7.2f s  %6d requests (and %d of Kubernetes' controllers), %.2f CPU s, %.0f MB; etcd %.1f MB, watches %.1f MB\n",
-			s.title(row, s.bench), figures.Seconds, cost.Requests, cost.Borrowed, cost.CPUSeconds, cost.PeakMB, cost.EtcdMB, cost.WatchMB)
+		fmt.Printf("  %-24s %7.2f s  %6d requests (and %d of Kubernetes' controllers), %.2f CPU s, %.0f MB; etcd %.1f MB, watches %.1f MB\n",
+			c.name, figures.Seconds, cost.Requests, cost.Borrowed, cost.CPUSeconds, cost.PeakMB, cost.EtcdMB, cost.WatchMB)
 	}
 }
 

@@ -7,7 +7,7 @@ var trainJobKind = kind{
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 spec:
-  runtimeRef: {apiGroup: trainer.kubeflow.org, kind: TrainingRuntime, name: bench-trainingruntime-0}
+  runtimeRef: {apiGroup: trainer.kubeflow.org, kind: TrainingRuntime, name: $SHARED}
   trainer: {numNodes: $PODS}
 `,
 }
