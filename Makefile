@@ -19,6 +19,8 @@ KUEUE_IMAGE ?= ghcr.io/trainingjob/kueue-adapter:$(VERSION)
 # The specs of test/e2e that need no add-on, as a label filter; what the others need is ADD_ONS, made by make test-gang.
 PLAIN := !Volcano && !Coscheduling && !Kueue
 ADD_ONS := volcano coscheduling kueue kueue-adapter
+# Controllers of training jobs by others that make bench-peers measures, beside Volcano's.
+PEERS := jobset lws trainer training-operator
 # How often two gangs contend for the nodes of one in make test-gang.
 ROUNDS ?= 50
 # What make e2e hands to test/e2e: by default it leaves out what needs a lab's audit log and the operator's process, too.
@@ -141,6 +143,25 @@ bin/kueue: $(wildcard test/schedulers/kueue/*)
 	.ci/build test/schedulers/kueue sigs.k8s.io/kueue/cmd/kueue $@ "-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.19.0"
 	.ci/link-module test/schedulers/kueue sigs.k8s.io/kueue $@.module
 
+.PHONY: peers
+peers: $(PEERS:%=bin/peers/%) bin/volcano ## build the controllers by others that make bench-peers measures
+
+bin/peers/jobset: test/peers/jobset/go.mod
+	.ci/build test/peers/jobset sigs.k8s.io/jobset $@ ""
+	.ci/link-module test/peers/jobset sigs.k8s.io/jobset $@.module
+
+bin/peers/lws: test/peers/lws/go.mod
+	.ci/build test/peers/lws sigs.k8s.io/lws/cmd $@ ""
+	.ci/link-module test/peers/lws sigs.k8s.io/lws $@.module
+
+bin/peers/trainer: test/peers/trainer/go.mod
+	.ci/build test/peers/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager $@ ""
+	.ci/link-module test/peers/trainer github.com/kubeflow/trainer/v2 $@.module
+
+bin/peers/training-operator: test/peers/training-operator/go.mod
+	.ci/build test/peers/training-operator github.com/kubeflow/training-operator/cmd/training-operator.v1 $@ ""
+	.ci/link-module test/peers/training-operator github.com/kubeflow/training-operator $@.module
+
 .PHONY: image
 image: ## build the container images with Docker: the operator's and that of Kueue's adapter
 	@docker version >/dev/null 2>&1 || { echo "make image needs a Docker engine, and none answers here; make build kueue-adapter makes the same binaries" >&2; exit 1; }
@@ -254,6 +275,10 @@ bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...
 	KUBECONFIG="$${KUBECONFIG:-$(LAB_DIR)/kubeconfig}" go run ./test/bench $(BENCH_ARGS)
+
+.PHONY: bench-peers
+bench-peers: bin/lab bin/operator peers ## measure every controller of training jobs in turn, on a lab of its own: BENCH_ARGS='--rows start --makers JobSet'
+	.ci/bench-peers "$(PEERS) volcano" $(BENCH_ARGS)
 
 .PHONY: clean
 clean: ## remove what was built (make lab-down first, if a lab runs)

@@ -29,13 +29,14 @@ const (
 type bench struct {
 	options
 	client client.WithWatch
-	made   int
+	// turn counts what is measured, where names must differ: what plays the nodes may still take a pod of before off.
+	turn int
 }
 
-// another returns a number for a name that was not used before: what plays the nodes may still take a pod of before off.
+// another returns a number for a name that was not used before.
 func (b *bench) another() int {
-	b.made++
-	return b.made
+	b.turn++
+	return b.turn
 }
 
 // result is one measurement.

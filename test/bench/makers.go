@@ -88,12 +88,14 @@ func (b *bench) trainingJob(kind string, i int, s shape) *v1alpha1.TrainingJob {
 }
 
 func batchJobs(ctx context.Context, b *bench, s shape) error {
-	return eachJob(s, func(i int) error {
-		return b.client.Create(ctx, &batchv1.Job{ObjectMeta: b.meta("batch", i), Spec: batchv1.JobSpec{
-			Completions: ptr.To(int32(s.pods)), Parallelism: ptr.To(int32(s.pods)),
-			CompletionMode: ptr.To(batchv1.IndexedCompletion), Template: b.template(),
-		}})
-	})
+	return eachJob(s, func(i int) error { return b.client.Create(ctx, b.batchJob(i, s)) })
+}
+
+func (b *bench) batchJob(i int, s shape) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: b.meta("batch", i), Spec: batchv1.JobSpec{
+		Completions: ptr.To(int32(s.pods)), Parallelism: ptr.To(int32(s.pods)),
+		CompletionMode: ptr.To(batchv1.IndexedCompletion), Template: b.template(),
+	}}
 }
 
 func eachJob(s shape, submit func(int) error) error {
@@ -106,7 +108,13 @@ func eachJob(s shape, submit func(int) error) error {
 }
 
 func (b *bench) meta(kind string, i int) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: b.namespace, Name: fmt.Sprintf("bench-%s-%d", kind, i), Labels: map[string]string{benchLabel: "pod"}}
+	return metav1.ObjectMeta{Namespace: b.namespace, Name: b.name(kind, i), Labels: map[string]string{benchLabel: "pod"}}
+}
+
+// name is that of the i-th object of a kind. No two turns have names in common: a node that deletes a pod late, as kwok may, would hit the
+// next one of its name.
+func (b *bench) name(kind string, i int) string {
+	return fmt.Sprintf("bench-%d-%s-%d", b.turn, kind, i)
 }
 
 func (b *bench) template() corev1.PodTemplateSpec {

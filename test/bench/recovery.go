@@ -63,7 +63,9 @@ func (b *bench) wholeRestart(ctx context.Context) error {
 			return err
 		}
 		same = append(same, seconds)
-		seconds, spent, err := b.restart(ctx, b.recovering(v1alpha1.PyTorch), b.workers)
+		recreated := b.recovering(v1alpha1.PyTorch)
+		recreated.Spec.Recovery.Restart = v1alpha1.RestartRecreate
+		seconds, spent, err := b.restart(ctx, recreated, b.workers)
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ This binary is also each of these programs itself, and kubectl:
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(upCommand(), downCommand(), addNodesCommand(), restartCommand(), nodeCommand(), podCommand(), imageCommand(), browserCommand(), nodeInitCommand())
+	root.AddCommand(upCommand(), downCommand(), addNodesCommand(), restartCommand(), peerCommand(), nodeCommand(), podCommand(), imageCommand(), browserCommand(), nodeInitCommand())
 	return root
 }
 
@@ -63,6 +63,8 @@ fails, everything that was started is ended again.`,
 	flags.StringArrayVar(&options.CRDs, "crds", nil, "file or folder with CustomResourceDefinitions to install (may be repeated)")
 	flags.StringArrayVar(&options.With, "with", nil,
 		"an add-on to run beside the default scheduler: "+strings.Join(cluster.AddonNames(), ", ")+" (may be repeated)")
+	flags.StringArrayVar(&options.Peers, "peer", nil,
+		"a controller of training jobs by others to install, for lab peer start: "+strings.Join(cluster.PeerNames(), ", ")+" (may be repeated)")
 	flags.StringVar(&options.Operator, "operator", "", "operator binary to run; none if empty")
 	flags.StringVar(&options.OperatorManifests, "operator-manifests", "",
 		"folder with the kustomization whose service account and roles the operator gets; an administrator's rights if empty")
@@ -128,6 +130,34 @@ waits until it is ready.`,
 	dirFlag(command, &dir)
 	command.Flags().StringVar(&component, "component", "", "which one")
 	command.Flags().DurationVar(&dead, "dead-for", 0, "how long it stays dead")
+	return command
+}
+
+func peerCommand() *cobra.Command {
+	var dir, speed string
+	command := &cobra.Command{
+		Use:   "peer",
+		Short: "Run controllers of training jobs by others, to compare",
+	}
+	start := &cobra.Command{
+		Use:   "start PEER",
+		Short: "Start a peer that up --peer has installed",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return cluster.StartPeer(command.Context(), dir, args[0], cluster.Speed(speed), command.OutOrStdout())
+		},
+	}
+	start.Flags().StringVar(&speed, "speed", string(cluster.Tuned), "shipped: limits and threads as upstream ships them; tuned: as fast as its settings let it be")
+	stop := &cobra.Command{
+		Use:   "stop PEER",
+		Short: "End a peer, with its webhooks",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return cluster.StopPeer(command.Context(), dir, args[0], command.OutOrStdout())
+		},
+	}
+	command.PersistentFlags().StringVar(&dir, "dir", ".lab", "work folder of the lab")
+	command.AddCommand(start, stop)
 	return command
 }
 

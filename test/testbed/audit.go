@@ -2,8 +2,11 @@ package testbed
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -48,22 +51,34 @@ func (r *Request) WasDenied() bool { return r.Annotations["authorization.k8s.io/
 
 // Requests returns the requests of the lab's audit log so far that count, of those whose line contains the text.
 func (l *Lab) Requests(text string, counts func(*Request) bool) ([]*Request, error) {
+	found, _, err := l.RequestsSince(0, text, counts)
+	return found, err
+}
+
+// RequestsSince does what Requests does from an offset in the log on, and returns also the offset at which to go on. Offset 0 is the
+// log's begin.
+func (l *Lab) RequestsSince(offset int64, text string, counts func(*Request) bool) ([]*Request, int64, error) {
 	file, err := os.Open(l.File("audit.log"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the audit log: %w", err)
+		return nil, offset, fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer file.Close()
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil, offset, fmt.Errorf("reading the audit log: %w", err)
+	}
 	var found []*Request
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if !strings.Contains(lines.Text(), text) {
-			continue
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) { // the last line may be half written
+			return found, offset, nil
 		}
+		if err != nil {
+			return nil, offset, fmt.Errorf("reading the audit log: %w", err)
+		}
+		offset += int64(len(line))
 		r := &Request{}
-		if json.Unmarshal(lines.Bytes(), r) == nil && counts(r) { // the last line may be half written
+		if bytes.Contains(line, []byte(text)) && json.Unmarshal(line, r) == nil && counts(r) {
 			found = append(found, r)
 		}
 	}
-	return found, lines.Err()
 }

@@ -44,16 +44,19 @@ type program struct {
 	binary, module string
 }
 
-func (a addon) program() (program, error) {
+func (a addon) program() (program, error) { return built("--with", a.name) }
+
+// built returns the program of that name below the folder of lab's own binary; the flag is what asks for it.
+func built(flag, name string) (program, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return program{}, fmt.Errorf("finding this program: %w", err)
 	}
-	binary := filepath.Join(filepath.Dir(self), a.name)
+	binary := filepath.Join(filepath.Dir(self), name)
 	found := program{binary: binary, module: binary + ".module"}
 	for _, path := range []string{found.binary, found.module} {
 		if _, err := os.Stat(path); err != nil {
-			return program{}, fmt.Errorf("--with %s: %w (make bin/%s makes it)", a.name, err, a.name)
+			return program{}, fmt.Errorf("%s %s: %w (make bin/%s makes it)", flag, filepath.Base(name), err, name)
 		}
 	}
 	return found, nil

@@ -55,6 +55,19 @@ func (l *lab) installCRDsOf(ctx context.Context, a addon) error {
 
 // installCRDsFrom installs the definitions in a file or folder, each changed first by all of the functions.
 func (l *lab) installCRDsFrom(ctx context.Context, path string, changes ...func(*apiextensions.CustomResourceDefinition)) error {
+	definitions, err := readCRDs(path)
+	if err != nil {
+		return err
+	}
+	for i := range definitions {
+		for _, change := range changes {
+			change(&definitions[i])
+		}
+	}
+	return l.installDefinitions(ctx, definitions)
+}
+
+func (l *lab) installDefinitions(ctx context.Context, definitions []apiextensions.CustomResourceDefinition) error {
 	config, err := l.dir.restConfig()
 	if err != nil {
 		return err
@@ -63,14 +76,7 @@ func (l *lab) installCRDsFrom(ctx context.Context, path string, changes ...func(
 	if err != nil {
 		return fmt.Errorf("making a client for CRDs: %w", err)
 	}
-	definitions, err := readCRDs(path)
-	if err != nil {
-		return err
-	}
 	for _, crd := range definitions {
-		for _, change := range changes {
-			change(&crd)
-		}
 		if err := installCRD(ctx, client, crd); err != nil {
 			return err
 		}

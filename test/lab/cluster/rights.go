@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -78,17 +79,7 @@ func (l *lab) grantOperator(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("--operator-manifests %s: %w", l.OperatorManifests, err)
 	}
-	content, err := json.Marshal(&unstructured.UnstructuredList{
-		Object: map[string]any{"apiVersion": "v1", "kind": "List"}, Items: granted.objects,
-	})
-	if err != nil {
-		return "", fmt.Errorf("encoding the operator's rights: %w", err)
-	}
-	file := l.dir.file("operator-rights.json")
-	if err := os.WriteFile(file, content, 0o644); err != nil {
-		return "", fmt.Errorf("writing the operator's rights: %w", err)
-	}
-	if err := l.apply(ctx, file); err != nil {
+	if err := l.applyAll(ctx, l.dir.file("operator-rights.json"), granted.objects); err != nil {
 		return "", err
 	}
 	client, err := l.dir.client()
@@ -97,6 +88,20 @@ func (l *lab) grantOperator(ctx context.Context) (string, error) {
 	}
 	l.say("the operator is %s in %s, with the rights of %s", granted.account.name, granted.account.namespace, l.OperatorManifests)
 	return l.kubeconfigOf(ctx, client, granted.account.namespace, granted.account.name)
+}
+
+// applyAll writes the objects to a file and applies it.
+func (l *lab) applyAll(ctx context.Context, file string, objects []unstructured.Unstructured) error {
+	content, err := json.Marshal(&unstructured.UnstructuredList{
+		Object: map[string]any{"apiVersion": "v1", "kind": "List"}, Items: objects,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", filepath.Base(file), err)
+	}
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		return fmt.Errorf("writing manifests: %w", err)
+	}
+	return l.apply(ctx, file)
 }
 
 // apply does what kubectl apply -f does. What is there already, such as a namespace, may have been made in another way.

@@ -20,6 +20,8 @@ type State struct {
 	NodeMonitorGracePeriod time.Duration `json:"nodeMonitorGracePeriod,omitempty"`
 	// WithoutNativeGangs is that of Options.
 	WithoutNativeGangs bool `json:"withoutNativeGangs,omitempty"`
+	// Peers are those of Options.
+	Peers []string `json:"peers,omitempty"`
 	// Real is nil in a lab without real nodes.
 	Real *Real `json:"real,omitempty"`
 	// Up is the command that is starting this lab; gone from the file once it is done.

@@ -2,7 +2,7 @@
 // components with fake GPU nodes and, if asked for, real ones, all of it processes of this machine.
 //
 // Up, in order: folder, network, credentials and files; etcd and the API server; all CRDs, those of the
-// add-ons too; controller manager, scheduler, kwok, DNS; nodes; add-ons; the operator. Each is waited
+// add-ons and peers too; controller manager, scheduler, kwok, DNS; nodes; add-ons; the operator. Each is waited
 // for. Real nodes boot meanwhile. What is started is in lab.json before that, so that Down finds it whatever happens to Up,
 // and when a step fails Up ends all that it has started but leaves the folder, with the logs.
 //
@@ -33,6 +33,8 @@ type Options struct {
 	CRDs []string
 	// With names the add-ons: other schedulers and Kueue.
 	With []string
+	// Peers names controllers of training jobs by others, to be installed; StartPeer starts them.
+	Peers []string
 	// Operator is the operator's binary; empty for a lab without one.
 	Operator     string
 	OperatorArgs []string
@@ -106,6 +108,9 @@ func (o Options) check() error {
 			return err
 		}
 	}
+	if err := o.checkPeers(); err != nil {
+		return err
+	}
 	if o.OperatorManifests != "" {
 		if _, err := os.Stat(filepath.Join(o.OperatorManifests, "kustomization.yaml")); err != nil {
 			return fmt.Errorf("looking for the operator's manifests: %w", err)
@@ -128,7 +133,7 @@ func (o Options) checkOperator() error {
 
 func (l *lab) up(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		l.begun, l.startAPIServer, l.bootReal, l.installCRDs, l.startControllers, l.startDNS, l.createNodes, l.awaitReal, l.startAddons,
+		l.begun, l.startAPIServer, l.bootReal, l.installCRDs, l.installPeers, l.startControllers, l.startDNS, l.createNodes, l.awaitReal, l.startAddons,
 		l.startOperator, l.done,
 	} {
 		if err := step(ctx); err != nil {
@@ -148,7 +153,7 @@ func (l *lab) begun(ctx context.Context) (err error) {
 		return err
 	}
 	l.state.GPUs, l.state.NodeMonitorGracePeriod, l.state.Up = l.GPUs, l.NodeMonitorGracePeriod, &self
-	l.state.WithoutNativeGangs = l.WithoutNativeGangs
+	l.state.WithoutNativeGangs, l.state.Peers = l.WithoutNativeGangs, l.Peers
 	if err := l.dir.writeState(l.state); err != nil {
 		return err
 	}

@@ -19,6 +19,21 @@ var volcanoConfig []byte
 // startVolcano starts Volcano's scheduler, for pods with schedulerName volcano, and its controllers, which make and
 // open the default queue.
 func (l *lab) startVolcano(ctx context.Context, program program) error {
+	return l.startVolcanoAt(ctx, program, volcanoSpeeds[Tuned])
+}
+
+// volcanoSpeed are the flags of Volcano's two programs that make it faster or slower.
+type volcanoSpeed struct{ controllers, scheduler []string }
+
+var volcanoSpeeds = map[Speed]volcanoSpeed{
+	Shipped: {},
+	Tuned: {
+		controllers: []string{"--kube-api-qps=1000", "--kube-api-burst=2000", "--worker-threads=8"},
+		scheduler:   []string{"--kube-api-qps=1000", "--kube-api-burst=2000", "--schedule-period=200ms", "--cache-dumper=false"},
+	},
+}
+
+func (l *lab) startVolcanoAt(ctx context.Context, program program, speed volcanoSpeed) error {
 	ports, err := l.state.Ports.more(2)
 	if err != nil {
 		return err
@@ -29,12 +44,11 @@ func (l *lab) startVolcano(ctx context.Context, program program) error {
 	}
 	run := func(name string, port int, args ...string) component {
 		return l.addonProcess("volcano-"+name, program.binary, "http://"+local(port)+"/healthz", append([]string{
-			name, "--kubeconfig=" + l.dir.kubeconfig(), "--kube-api-qps=500", "--kube-api-burst=1000",
-			"--enable-healthz", "--healthz-address=" + local(port),
+			name, "--kubeconfig=" + l.dir.kubeconfig(), "--enable-healthz", "--healthz-address=" + local(port),
 		}, args...))
 	}
-	if err := l.startAll(ctx, run("controller-manager", ports[0]),
-		run("scheduler", ports[1], "--scheduler-conf="+config, "--schedule-period=200ms", "--cache-dumper=false")); err != nil {
+	if err := l.startAll(ctx, run("controller-manager", ports[0], speed.controllers...),
+		run("scheduler", ports[1], append([]string{"--scheduler-conf=" + config}, speed.scheduler...)...)); err != nil {
 		return err
 	}
 	return l.waitForDefaultQueue(ctx)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -38,6 +39,8 @@ type Program struct {
 	Args []string
 	// Log is the file for standard output and standard error.
 	Log string
+	// Env are variables, as "NAME=value", beside those of this process.
+	Env []string
 	// Namespaces are those that the process gets for itself (CLONE_NEWPID and so on, clone(2)).
 	Namespaces uintptr
 }
@@ -55,7 +58,7 @@ func Start(program Program) (*Child, error) {
 	command.Args = append([]string{program.Name}, program.Args...)
 	command.Dir = filepath.Dir(program.Log)
 	command.Stdout, command.Stderr = log, log
-	command.Env = append(os.Environ(), mark(command.Dir))
+	command.Env = slices.Concat(os.Environ(), program.Env, []string{mark(command.Dir)})
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: program.Namespaces}
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program.Name, err)

@@ -7,11 +7,12 @@ import (
 	"volcano.sh/volcano/cmd/controller-manager/app"
 	"volcano.sh/volcano/cmd/controller-manager/app/options"
 	"volcano.sh/volcano/pkg/controllers/framework"
+	_ "volcano.sh/volcano/pkg/controllers/job"      // Volcano's own Job, which the operator is measured beside
 	_ "volcano.sh/volcano/pkg/controllers/podgroup" // a PodGroup for each pod without one
 	_ "volcano.sh/volcano/pkg/controllers/queue"    // makes and opens the default queue
 )
 
-// control runs the controllers that bare pods need; Volcano's own Job is no part of the lab.
+// control runs the controllers that bare pods and Volcano's own Jobs need.
 func control() error {
 	option := options.NewServerOption()
 	parse(func(flags *pflag.FlagSet) { option.AddFlags(flags, linkedControllers()) })

@@ -1,0 +1,147 @@
+package results
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func run(begin int64, speed string, cells ...Cell) Run {
+	return Run{Begin: time.Unix(begin, 0).UTC(), Speed: speed, Kubernetes: "v1.37.1", Nodes: 160, Cores: 2, Cells: cells}
+}
+
+func took(row, maker string, seconds ...float64) Cell {
+	cell := Cell{Row: row, Title: row + " title", Maker: maker}
+	for _, s := range seconds {
+		cell.Rounds = append(cell.Rounds, Figures{Seconds: s, Cost: Cost{Requests: int(s)}})
+	}
+	return cell
+}
+
+func TestATimeIsComparedWithPodsByHandOfTheSameRun(t *testing.T) {
+	file := File{Runs: []Run{
+		run(1, "tuned", took("large", Limit, 2), took("large", "JobSet", 8)),
+		run(2, "tuned", took("large", Limit, 4), took("large", "TrainingJob", 6)),
+		run(3, "shipped", took("large", "JobSet", 99)),
+	}}
+	c := file.Compare("tuned")
+	for maker, want := range map[string]float64{"JobSet": 4, "TrainingJob": 1.5, Limit: 1} {
+		if got := c.Of("large", maker).Times; got != want {
+			t.Errorf("%s takes %v times the limit's time, want %v", maker, got, want)
+		}
+	}
+	if c.Of("small", "JobSet") != nil {
+		t.Error("nothing was measured, so there is nothing to compare")
+	}
+}
+
+func TestTheNewestRunCounts(t *testing.T) {
+	file := File{Runs: []Run{
+		run(1, "tuned", took("large", Limit, 2), took("large", "JobSet", 8)),
+		run(2, "tuned", took("large", Limit, 2), took("large", "JobSet", 5)),
+	}}
+	if got := file.Compare("tuned").Of("large", "JobSet").Times; got != 2.5 {
+		t.Errorf("the old run counts: %v", got)
+	}
+	if text := file.Markdown(); strings.Contains(text, "00:00:01") || !strings.Contains(text, "00:00:02") {
+		t.Errorf("only the run of 00:00:02 is to be named:\n%s", text)
+	}
+}
+
+func TestTimeAndCostAreOfTheMedianRound(t *testing.T) {
+	file := File{Runs: []Run{run(1, "tuned", took("large", "JobSet", 30, 10, 20))}}
+	if got := file.Compare("tuned").Of("large", "JobSet").Figures; got.Seconds != 20 || got.Cost.Requests != 20 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestARunIsAddedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	older, newer := run(1, "tuned", took("large", "JobSet", 1)), run(2, "tuned")
+	for _, r := range []Run{older, newer} {
+		if err := Add(path, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newer.Record(Cell{Row: "large", Maker: "JobSet"}, Figures{Seconds: 3})
+	newer.Record(Cell{Row: "large", Maker: "JobSet"}, Figures{Seconds: 4})
+	newer.Record(Cell{Row: "restart", Maker: "JobSet", Cannot: "has no such policy"}, Figures{})
+	if err := Add(path, newer); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer.Cells = []Cell{
+		{Row: "large", Maker: "JobSet", Rounds: []Figures{{Seconds: 3}, {Seconds: 4}}},
+		{Row: "restart", Maker: "JobSet", Cannot: "has no such policy"},
+	}
+	if diff := cmp.Diff(File{Runs: []Run{older, newer}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestResultsThatCannotBeReadAreNotOverwritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Add(path, run(1, "tuned")); err == nil {
+		t.Error("want an error")
+	}
+}
+
+func TestTheTablesSayWhatCannotBeAndWhatWasNotRun(t *testing.T) {
+	restart := Cell{Row: "restart", Title: "whole restart", Maker: "PyTorchJob", Version: "v1.9.3", Cannot: "makes the failed pod again"}
+	file := File{Runs: []Run{run(1, "tuned", took("large", Limit, 2), took("large", "PyTorchJob", 3), took("restart", Limit, 2), restart,
+		took("large", "JobSet", 0.5))}}
+	want := `| | large title | whole restart |
+|---|---|---|
+| pods by hand | 2.0 s, 1.00 | 2.0 s, 1.00 |
+| PyTorchJob 1.9.3 | 3.0 s, 1.50 | cannot |
+| JobSet | 0.50 s, 0.25 | - |
+
+* PyTorchJob, whole restart: makes the failed pod again.
+`
+	if got := file.Markdown(); !strings.Contains(got, want) {
+		t.Errorf("want\n%s\ngot\n%s", want, got)
+	}
+}
+
+func TestThePictureIsXMLWithABarForEachMakerButTheLimit(t *testing.T) {
+	file := File{Runs: []Run{run(1, "tuned", took("large", Limit, 2), took("large", "TrainingJob", 3), took("large", "A & B", 400))}}
+	svg, err := file.Compare("tuned").Picture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lengths := map[string]bool{}
+	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, svg)
+		}
+		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "rect" {
+			for _, a := range start.Attr {
+				if a.Name.Local == "width" {
+					lengths[a.Value] = true
+				}
+			}
+		}
+	}
+	// 1.5 of 8 times in 470 pixels; 200 times is cut off; the third is the ground.
+	if want := map[string]bool{"88": true, "470": true, "880": true}; !cmp.Equal(want, lengths) {
+		t.Errorf("bars are %v long, want %v", lengths, want)
+	}
+}
