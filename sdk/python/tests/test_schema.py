@@ -24,11 +24,12 @@ PARTS = {
     "scheduling": tj.scheduling(gang="Volcano", min_available=1, queue="q", priority_class="p", scheduler_name="s", topology_key="k",
                                 topology_required=True, topology_tier=1, timeout_seconds=1),
     "mpi": tj.mpi(slots_per_worker=8, launch_agent="SSH"),
+    "network": tj.network(names="All"),
     "progress": tj.progress(stall_after_seconds=10, action="Restart", ask_seconds=30),
 }
 WHOLE = tj.job("j", "PyTorch", {"Worker": tj.replicas(
     1, image="i", restart_policy="Never", restart_scope="Job", spares=tj.spares(1, command=["sleep"], priority_class="p"))},
-    suspend=True, managed_by="m", success_policy="Leader", elastic=PARTS["elastic"], mpi=PARTS["mpi"], run_policy=PARTS["runPolicy"],
+    suspend=True, managed_by="m", success_policy="Leader", elastic=PARTS["elastic"], mpi=PARTS["mpi"], network=PARTS["network"], run_policy=PARTS["runPolicy"],
     recovery=PARTS["recovery"], scheduling=PARTS["scheduling"], progress=PARTS["progress"])
 
 

@@ -26,7 +26,7 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
         annotations: dict | None = None, suspend: bool | None = None, managed_by: str | None = None,
         elastic: dict | None = None, success_policy: str | None = None, run_policy: dict | None = None,
         recovery: dict | None = None, scheduling: dict | None = None, progress: dict | None = None,
-        queue: str | None = None, mpi: dict | None = None) -> TrainingJob:
+        queue: str | None = None, mpi: dict | None = None, network: dict | None = None) -> TrainingJob:
     """Returns the manifest of a TrainingJob.
 
     name: of the job and its Service: lower-case letters, digits and '-', beginning with a letter.
@@ -36,7 +36,7 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
     namespace: default the client's.
     suspend: True creates it without pods. Default False.
     managed_by: another controller that runs this job. Default this operator.
-    elastic, mpi, run_policy, recovery, scheduling, progress: what the functions of those names return.
+    elastic, mpi, network, run_policy, recovery, scheduling, progress: what the functions of those names return.
     queue: Kueue's LocalQueue that the job waits in. Default none; Volcano's queues are scheduling(queue=...).
     success_policy: Leader (default) or AllWorkers.
 
@@ -60,8 +60,8 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
         "kind": KIND,
         "metadata": given(name=name, namespace=namespace, labels=labels, annotations=annotations),
         "spec": given(framework=framework, suspend=suspend, managedBy=managed_by, successPolicy=success_policy,
-                       elastic=elastic, mpi=mpi, runPolicy=run_policy, recovery=recovery, scheduling=scheduling, progress=progress,
-                       replicaSpecs=dict(roles)),
+                       elastic=elastic, mpi=mpi, network=network, runPolicy=run_policy, recovery=recovery, scheduling=scheduling,
+                       progress=progress, replicaSpecs=dict(roles)),
     })
 
 

@@ -135,6 +135,15 @@ def mpi(*, slots_per_worker: int | None = None, launch_agent: str | None = None)
     return given(slotsPerWorker=slots_per_worker, launchAgent=launch_agent)
 
 
+def network(*, names: str | None = None) -> dict:
+    """Returns which pods have names in DNS.
+
+    names: All or Leader. Default Leader for JAX and for PyTorch that is not elastic, All for the rest.
+    """
+    one_of("names", names, ("All", "Leader"))
+    return given(names=names)
+
+
 def progress(*, stall_after_seconds: int | None = None, action: str | None = None, ask_seconds: int | None = None) -> dict:
     """Returns what to do when the job's Lease <job>-progress is not renewed for so long.
 
