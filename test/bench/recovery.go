@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -27,12 +26,9 @@ func recoveryCommand(o *options) *cobra.Command {
 		Short: "Measures a whole-job restart beside deleting and making all pods by hand, a single replacement, and a lost node",
 		Args:  cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := newBench(*o)
+			b, err := newMeteredBench(*o)
 			if err != nil {
 				return err
-			}
-			if o.metrics == "" {
-				return errors.New("what did the operator spend? Set --metrics or OPERATOR_METRICS to the URL of its metrics")
 			}
 			for _, measure := range []func(context.Context) error{b.wholeRestart, b.replacement, b.nodeLoss} {
 				ctx, cancel := context.WithTimeout(cmd.Context(), patience*time.Duration(b.rounds))

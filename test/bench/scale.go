@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -39,12 +38,9 @@ func scaleCommand(o *options) *cobra.Command {
 		Short: "Measures what the operator spends on jobs of thousands of pods and on thousands of jobs; pods get their nodes by their index, without the scheduler",
 		Args:  cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := newBench(*o)
+			b, err := newMeteredBench(*o)
 			if err != nil {
 				return err
-			}
-			if o.metrics == "" {
-				return errors.New("what did the operator spend? Set --metrics or OPERATOR_METRICS to the URL of its metrics")
 			}
 			return b.scale(cmd.Context(), s)
 		},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -27,6 +28,14 @@ type spending struct {
 
 func (s *spending) since(before *spending) *spending {
 	return &spending{requests: s.requests - before.requests, writes: s.writes - before.writes, passes: s.passes - before.passes, cpu: s.cpu - before.cpu, memory: s.memory}
+}
+
+// newMeteredBench returns a bench that knows where the operator tells what it spends.
+func newMeteredBench(o options) (*bench, error) {
+	if o.metrics == "" {
+		return nil, errors.New("what did the operator spend? Set --metrics or OPERATOR_METRICS to the URL of its metrics")
+	}
+	return newBench(o)
 }
 
 // spent reads the operator's metrics; it returns nil if their URL is not known.
