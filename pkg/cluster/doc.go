@@ -17,6 +17,10 @@
 //   - A node that is not in the cache counts as deleted only if the API server says so too.
 //
 // Decisions, newest first:
+//   - Which pods a job waits for is noted with each look at it, and what the watch says of them is taken off: the job is looked at again at
+//     once when the last is there, and not four times a second until then. The note is a guess. Where it is wrong a look comes early or
+//     some seconds late; decisions are made from what is read.
+//   - A pass of many writes ends when the cache shows that the job has been suspended, changed or deleted meanwhile.
 //   - Of a pod that is gone the watch's last word is kept until the job has counted it: a pod on a tainted node can be deleted and gone
 //     before the cache shows the taint, and what is told of its loss should not depend on which watch was faster. It is kept in memory
 //     only; after a crash such a pod has vanished without a trace.
