@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -131,8 +132,14 @@ func awaitRunning(ctx context.Context, running watch.Interface, pods int) error 
 // cleanUp deletes what the maker made and waits until no pod is left.
 func (b *bench) cleanUp(ctx context.Context, m maker) error {
 	for _, kind := range m.kinds {
-		err := b.client.DeleteAllOf(ctx, kind, client.InNamespace(b.namespace), client.HasLabels{benchLabel},
-			client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+			err := b.client.DeleteAllOf(ctx, kind, client.InNamespace(b.namespace), client.HasLabels{benchLabel},
+				client.PropagationPolicy(metav1.DeletePropagationBackground))
+			if apierrors.IsTimeout(err) { // thousands take the API server longer than it gives a request
+				return false, nil
+			}
+			return true, err
+		})
 		if err != nil {
 			return fmt.Errorf("cleaning up: %w", err)
 		}
