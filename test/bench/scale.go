@@ -271,6 +271,19 @@ func (b *bench) manyAtRest(ctx context.Context, jobs int, rest time.Duration) er
 	return b.cleanUp(ctx, maker{kinds: []client.Object{&v1alpha1.TrainingJob{}}})
 }
 
+// awaitBegun waits until so many jobs have a pod.
+func (b *bench) awaitBegun(ctx context.Context, jobs int) error {
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var pods corev1.PodList
+		err := b.client.List(ctx, &pods, client.InNamespace(b.namespace), client.HasLabels{v1alpha1.LabelIndex})
+		begun := map[string]bool{}
+		for i := range pods.Items {
+			begun[pods.Items[i].Labels[v1alpha1.LabelJobName]] = true
+		}
+		return len(begun) == jobs, err
+	})
+}
+
 // besideLarge submits four large jobs, and a moment later one of a single pod in the same namespace, and prints how long that takes to run.
 func (b *bench) besideLarge(ctx context.Context, pods int) error {
 	ctx, cancel := context.WithTimeout(ctx, scalePatience)
@@ -278,7 +291,9 @@ func (b *bench) besideLarge(ctx context.Context, pods int) error {
 	if err := trainingJobs(ctx, b, shape{4, pods}); err != nil {
 		return err
 	}
-	time.Sleep(2 * time.Second) // until all four are being made
+	if err := b.awaitBegun(ctx, 4); err != nil {
+		return err
+	}
 	b.workers = 1
 	small := b.recovering(v1alpha1.Custom)
 	small.Name, small.Spec.ReplicaSpecs[v1alpha1.Worker] = "bench-small", v1alpha1.ReplicaSpec{Replicas: ptr.To[int32](1), Template: b.template()}
