@@ -39,6 +39,9 @@ func (c *Cursor) IsNew(at time.Time) bool {
 	return true
 }
 
+// hasPassed reports whether a line of that time is behind the one that was read last, which has not come again.
+func (c *Cursor) hasPassed(at time.Time) bool { return !c.reached() && at.After(c.last) }
+
 // reached reports whether the reading has come as far as the one before.
 func (c *Cursor) reached() bool { return !c.rereading || c.seen >= c.count }
 

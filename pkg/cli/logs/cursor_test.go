@@ -3,6 +3,7 @@ package logs
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func newReader(seed int64, first Options, got *[]string) *reader {
 		k.files[run].ended = true
 	}
 	k.is = Container{Started: true, Ended: true, Restarts: 1}
-	return &reader{opener: k, first: first, look: k.look, wants: all, pause: time.Microsecond, take: func(l Line) bool {
+	return &reader{opener: k, first: first, look: k.look, wants: all, pause: time.Microsecond, position: position{patience: math.MaxInt}, take: func(l Line) bool {
 		*got = append(*got, l.Text)
 		return true
 	}}

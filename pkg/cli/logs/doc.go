@@ -14,7 +14,9 @@
 // Decisions, newest first:
 //   - While a log is followed, a source that has been silent for a moment holds up the others no more: the order is then that of
 //     arrival. Without Follow the order is exact, within each node's clock.
-//   - A stream that breaks at the very moment in which its container is started again in its pod may lose the last lines before, if the
-//     kubelet's status comes late: nothing in a log says which start of the container it is of.
+//   - Nothing in a log says which start of the container it is of, and the status may come late. A log that goes on behind the line
+//     that was read last without having it is left alone until the status tells of another start; after a few readings without that
+//     the line is taken to have been put aside. If no line was read before the container was started again, and the status comes
+//     late, lines may be missing or come twice.
 //   - If a node's clock is set back while a stream is broken, lines may be missing or come twice: no kubelet numbers its lines.
 package logs

@@ -27,7 +27,7 @@ func (f *followed) read(ctx context.Context, first Options) {
 	isMain := container == mainOf(f.Pod)
 	reader := &reader{
 		opener: f.run.cluster, pod: f.Pod.Name, container: container, first: first, pause: pause, wants: f.Wants,
-		look: f.look,
+		look: f.look, position: position{patience: patience},
 		take: func(line Line) bool {
 			if !isMain {
 				line.Life = f.lifeNow()

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,15 +146,17 @@ func (s *stream) Close() error { return nil }
 
 // Whatever breaks, every line that a container wrote is read once, in order: with several lines in the same nanosecond and many in
 // the same second, with containers that are started again in their pod, for another life or the same, and whether the status tells of
-// that early or late.
+// that early or, once a line was read of the log before, late.
 func TestEveryLineIsReadOnce(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
 		k := newKubelet(rand.New(rand.NewSource(-1 - seed))) // of its own, as it breaks streams while the test writes
 		var want, got []string
+		var begun atomic.Bool
 		done := make(chan error, 1)
-		r := &reader{opener: k, pod: "p", container: "c", first: Options{Tail: -1}, look: k.look, wants: all, pause: time.Microsecond, take: func(l Line) bool {
+		r := &reader{opener: k, pod: "p", container: "c", first: Options{Tail: -1}, look: k.look, wants: all, pause: time.Microsecond, position: position{patience: math.MaxInt}, take: func(l Line) bool {
 			got = append(got, l.Life.String()+" "+l.Text)
+			begun.Store(true)
 			return true
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -160,13 +164,18 @@ func TestEveryLineIsReadOnce(t *testing.T) {
 		now := epoch
 		told := random.Intn(2)
 		for start := range 1 + random.Intn(2) {
-			k.change(func() { k.files = append(k.files, &file{}) })
-			if told == 1 && start > 0 {
-				time.Sleep(time.Duration(random.Intn(200)) * time.Microsecond) // the kubelet knows more than it has written
-			}
-			k.change(func() {
+			now = now.Add(time.Millisecond) // no container ends and starts again in the same nanosecond
+			begin := func() { k.files = append(k.files, &file{}) }
+			tell := func() {
 				k.is = Container{Started: true, Restarts: int32(start), Life: state.Life{Attempt: told * start}}
-			})
+			}
+			if start > 0 && begun.Load() {
+				k.change(begin)
+				time.Sleep(time.Duration(random.Intn(200)) * time.Microsecond) // the kubelet knows more than it has written
+				k.change(tell)
+			} else {
+				k.change(func() { begin(); tell() })
+			}
 			for range random.Intn(60) {
 				now = now.Add([]time.Duration{0, 0, time.Nanosecond, time.Millisecond, 300 * time.Millisecond}[random.Intn(5)])
 				text := fmt.Sprintf("line %d", len(want))
@@ -185,6 +194,54 @@ func TestEveryLineIsReadOnce(t *testing.T) {
 	}
 }
 
+// A container was started again, its log is opened, and the status does not tell of that yet: nothing is taken from it until it does,
+// and what is left of the log before comes first.
+func TestALogThatDoesNotGoOn(t *testing.T) {
+	k := newKubelet(rand.New(rand.NewSource(7)))
+	k.is = Container{Started: true}
+	text := func(numbers ...int) *bytes.Buffer {
+		var b bytes.Buffer
+		for _, n := range numbers {
+			fmt.Fprintf(&b, "%s %d\n", epoch.Add(time.Duration(n)*time.Millisecond).Format(time.RFC3339Nano), n)
+		}
+		return &b
+	}
+	first, second := []int{1, 2, 2, 3}, []int{4, 5}
+	readings := 0
+	opener := openerFunc(func(o Options) (io.ReadCloser, error) {
+		readings++
+		switch {
+		case readings == 1: // breaks off between two lines of one time
+			return io.NopCloser(text(first[:2]...)), nil
+		case o.Previous:
+			return io.NopCloser(text(first...)), nil
+		case readings == 4:
+			k.change(func() { k.is = Container{Started: true, Ended: true, Restarts: 1} })
+		}
+		return io.NopCloser(text(second...)), nil
+	})
+	var got []string
+	r := &reader{opener: opener, look: k.look, wants: all, first: Options{Tail: -1}, pause: time.Microsecond, position: position{patience: patience}, take: func(l Line) bool {
+		got = append(got, l.Text)
+		return true
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := r.follow(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"1", "2", "2", "3", "4", "5"}, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// openerFunc opens what a function returns.
+type openerFunc func(Options) (io.ReadCloser, error)
+
+func (f openerFunc) Open(_ context.Context, _, _ string, o Options) (io.ReadCloser, error) {
+	return f(o)
+}
+
 // A container may end in the middle of a line, and that counts as one.
 func TestALastLineWithoutAnEnd(t *testing.T) {
 	k := newKubelet(rand.New(rand.NewSource(7)))
@@ -192,7 +249,7 @@ func TestALastLineWithoutAnEnd(t *testing.T) {
 	k.write(epoch, "whole")
 	k.files[0].text.WriteString(epoch.Format(time.RFC3339Nano) + " half")
 	var got []string
-	r := &reader{opener: wholeFile{k}, look: k.look, wants: all, first: Options{Tail: -1}, take: func(l Line) bool { got = append(got, l.Text); return true }}
+	r := &reader{opener: wholeFile{k}, look: k.look, wants: all, first: Options{Tail: -1}, position: position{patience: patience}, take: func(l Line) bool { got = append(got, l.Text); return true }}
 	if err := r.follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +271,7 @@ func TestALogThatIsGone(t *testing.T) {
 		k := newKubelet(rand.New(rand.NewSource(7)))
 		k.files, k.is = []*file{{ended: true}}, Container{Started: true, Ended: true}
 		k.files[0].text.WriteString("unable to retrieve container logs for containerd://abc" + end)
-		r := &reader{opener: wholeFile{k}, look: k.look, wants: all, first: Options{Tail: -1}, take: func(l Line) bool { t.Errorf("line %q", l.Text); return true }}
+		r := &reader{opener: wholeFile{k}, look: k.look, wants: all, first: Options{Tail: -1}, position: position{patience: patience}, take: func(l Line) bool { t.Errorf("line %q", l.Text); return true }}
 		if err := r.follow(t.Context()); !errors.Is(err, errGone) || !strings.Contains(err.Error(), "unable to retrieve") {
 			t.Errorf("error: %v", err)
 		}

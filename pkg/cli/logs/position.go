@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,11 +15,19 @@ type position struct {
 	// rest is that end as it was read.
 	rest string
 	// end is where the latest reading of a log that grows no more ended, and alike how often in a row it was there. blank is how many
-	// readings in a row had no line at all.
-	end   end
-	alike int
-	blank int
+	// readings in a row had no line at all, and elsewhere how many went on behind the line that was read last without having it.
+	end       end
+	alike     int
+	blank     int
+	elsewhere int
+	// patience is how many readings in a row must lack the line that was read last until that is gone: the kubelet has put the log
+	// aside to begin another file.
+	patience int
 }
+
+// errElsewhere says that a log does not have the line that was read last. It is that of a container that was started again, of which
+// the status does not tell yet, or the kubelet has put that line aside.
+var errElsewhere = errors.New("it does not go on where it broke off")
 
 // end is where a reading ended.
 type end struct {
@@ -26,10 +35,6 @@ type end struct {
 	count int
 	rest  string
 }
-
-// mostBlank is how many readings in a row must have no line, not even the one that was read last, until that is gone: the kubelet has
-// put the log aside to begin another file.
-const mostBlank = 5
 
 // begin says that a stream begins.
 func (p *position) begin() {
@@ -46,7 +51,15 @@ func (p *position) pass(text string) (line Line, isNew bool, err error) {
 		return line, false, fmt.Errorf("%w: %s", errGone, strings.TrimSpace(text)) // it is the kubelet who speaks
 	}
 	p.blank = 0
-	return line, p.cursor.IsNew(line.Time), nil
+	if p.cursor.hasPassed(line.Time) && p.elsewhere < p.patience {
+		p.elsewhere++
+		return line, false, errElsewhere
+	}
+	isNew = p.cursor.IsNew(line.Time)
+	if p.cursor.reached() {
+		p.elsewhere = 0
+	}
+	return line, isNew, nil
 }
 
 // keepPartial keeps the text behind the last end of line: the container may have ended with it, or the stream within it.
@@ -72,7 +85,7 @@ func (p *position) passPartial() (line Line, is bool) {
 
 // turn says that what is read from now on is another log, which begins where the one before ended.
 func (p *position) turn() {
-	p.alike, p.blank = 0, 0
+	p.alike, p.blank, p.elsewhere = 0, 0, 0
 	p.cursor.turn()
 }
 
@@ -88,7 +101,7 @@ func (p *position) isConfirmed() bool {
 	default:
 		p.alike++
 	}
-	return p.alike > 1 || p.blank >= mostBlank
+	return p.alike > 1 || p.blank >= p.patience
 }
 
 // parse returns the line behind the time that the kubelet writes before it; ok is false if there is none.

@@ -22,6 +22,8 @@ const (
 	tick = 50 * time.Millisecond
 	// pause is how long a log that broke off rests before it is opened again.
 	pause = 500 * time.Millisecond
+	// patience is how many readings of a log may lack the line that was read last, until that line is gone.
+	patience = 5
 	// lastWords is how long pods of a job that has finished, or is gone, are read beyond the time that they have to end.
 	lastWords = 40 * time.Second
 )
