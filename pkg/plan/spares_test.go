@@ -37,6 +37,7 @@ func TestSpares(t *testing.T) {
 	leaving0 := builder.Spare("worker", 0, builder.DeletedAt(50*second))
 	gone := func(i string) string { return "delete j-worker-spare-" + i + ": a spare is not needed, or makes way" }
 	lost0 := builder.NodeLost("node-worker-0", 10*second) // where spare 0 is, as the builder places it
+	ill0 := builder.NodeIll("node-worker-0", "GpuMemWatch", "[79]", 10*second)
 	elsewhere := builder.Running("worker", 0, builder.On("elsewhere"))
 	full := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1"})
 	parked := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Parked: "1", ParkedTime: builder.TimePtr(0)})
@@ -67,6 +68,8 @@ func TestSpares(t *testing.T) {
 		{"for another role's replica none does", job(builder.PS(1)), placed(spare0, spare1, builder.Pending("ps", 0, noRoom)), nil, 0},
 		{"one on a lost node is deleted by force", job(), seen(elsewhere, builder.Running("worker", 1), spare0, spare1, lost0),
 			[]string{"delete by force j-worker-spare-0: a spare is not needed, or makes way"}, 0},
+		{"one on a node that is ill goes, as another one stays off it", job(), seen(elsewhere, builder.Running("worker", 1), spare0, spare1, ill0, builder.Ill("node-worker-0")), []string{gone("0")}, 0},
+		{"it stays while another one would go there", job(), seen(elsewhere, builder.Running("worker", 1), spare0, spare1, ill0), nil, 0},
 		{"one that was evicted is replaced", job(), placed(builder.Spare("worker", 0, builder.Rejected("Evicted", "")), spare1), nil, 0},
 		{"fewer are wanted", job(builder.Of(v1alpha1.Worker, builder.Spares(1))), placed(spare0, spare1), []string{gone("1")}, 0},
 		{"count 0 deletes them", job(builder.Of(v1alpha1.Worker, builder.Spares(0))), placed(spare0, spare1), []string{gone("0"), gone("1")}, 0},
