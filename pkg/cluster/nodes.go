@@ -44,7 +44,36 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 			}
 		}
 	}
+	if err := c.addNodesOfExits(ctx, o); err != nil {
+		return err
+	}
 	return c.addNotReady(ctx, o)
+}
+
+// addNodesOfExits adds the nodes that are to be left and hold no pod of the job any more, but one had ended there, and that was charged: what they say of themselves
+// may explain it.
+func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error {
+	names := map[string]bool{}
+	for _, i := range o.Job.Status.Incidents {
+		if i.Charged && !i.Explained && i.Node != "" {
+			names[i.Node] = true
+		}
+	}
+	for _, name := range nodesOf(o) {
+		delete(names, name)
+	}
+	for name := range names {
+		var node corev1.Node
+		err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading node %s: %w", name, err)
+		}
+		if n := c.nodeOf(&node); err == nil && n.Action == state.MoveFromNode {
+			o.Nodes = append(o.Nodes, n)
+		}
+	}
+	slices.SortFunc(o.Nodes, func(a, b state.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
 }
 
 // nodeOf returns what is known of the node, as the operator's flags have it.

@@ -18,9 +18,9 @@ type Amendment struct {
 	Message string
 }
 
-// explanation tells what explains an incident, and what is given back for it.
-func explanation(was, is *v1alpha1.Incident) string {
-	text := fmt.Sprintf("%s: this explains the restart of %s.", describe(&is.Failure), is.RestartTime.UTC().Format("15:04:05 UTC"))
+// explanation tells what explains an incident (besides the failure itself there may be more), and what is given back for it.
+func explanation(was, is *v1alpha1.Incident, besides string) string {
+	text := fmt.Sprintf("%s%s: this explains the restart of %s.", describe(&is.Failure), besides, is.RestartTime.UTC().Format("15:04:05 UTC"))
 	if was.Charged && !is.Charged {
 		text += " It is no longer charged."
 	}
@@ -33,25 +33,39 @@ func (a *Amendment) budget() v1alpha1.BudgetName {
 }
 
 // explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident
-// window, a loss. begun are those that begin now: a lost replica that takes the whole job with it
+// window, a loss or a node that is ill. begun are those that begin now: a lost replica that takes the whole job with it
 // explains those that failed for want of it.
 func explain(s *state.Snapshot, begun []Incident) []Amendment {
 	var found []Amendment
 	for _, was := range s.Job.Status.Incidents {
 		is := was
 		is.Explained = true
-		ruleMade := false
-		switch o := evidence(s, &was); {
+		ruleMade, besides := false, ""
+		o := evidence(s, &was)
+		switch node, isIll := fellIll(s, &was); {
 		case o != nil && !isFatal(*o):
 			is.Failure, is.Charged, ruleMade = o.Failure, o.Charged, o.RuleMade
 		case isConsequence(s, &was, begun):
 			is.Charged = false
+		case isIll:
+			is.Charged = false
+			besides = fmt.Sprintf(", and %s is ill (%s)", node.Name, quote(node.Ill.Message))
 		default:
 			continue
 		}
-		found = append(found, Amendment{was, is, ruleMade, explanation(&was, &is)})
+		found = append(found, Amendment{was, is, ruleMade, explanation(&was, &is, besides)})
 	}
 	return found
+}
+
+// fellIll returns the node of an exit that was charged if the node says, by a condition that began within the incident window, that it is
+// ill: a device breaks first, and whoever watches it says so later. Who else ended is not known better for it.
+func fellIll(s *state.Snapshot, i *v1alpha1.Incident) (n state.Node, is bool) {
+	if !i.Charged || i.Explained || i.Cause != v1alpha1.CauseRetryable || !s.HeedsIllNodes() {
+		return n, false
+	}
+	n, is = s.IsToLeave(&state.Pod{Node: i.Node})
+	return n, is && !n.Ill.Time.IsZero() && n.Ill.Time.Sub(i.Time.Time).Abs() <= incidentWindow(s)
 }
 
 // fatalEvidence returns a failure that shows only now, came before the latest restart's, and is one that no restart can mend.

@@ -282,3 +282,43 @@ func TestFatalEvidenceFailsTheJob(t *testing.T) {
 		{"a finished job stays as it is", restarted(builder.Condition(v1alpha1.ConditionFinished, true, "", 0)), seen(fatalExit), judged{Ruling: policy.Final}},
 	})
 }
+
+// A device breaks first, and who watches it says so later: an exit on a node that says within the window that it is ill is not charged.
+func TestANodeThatSaysLaterThatItIsIllExplainsAnExit(t *testing.T) {
+	free := []string{"worker-0 Retryable Error free"}
+	heedless := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
+	ill := func(node string, at time.Duration) builder.SnapshotOption {
+		return builder.NodeIll(node, "GpuMemWatch", "[79]", at)
+	}
+	cases := []struct {
+		name string
+		was  v1alpha1.Incident
+		job  builder.JobOption
+		ill  builder.SnapshotOption
+		want []string
+	}{
+		{"within the window", incident(), builder.Workers(2), ill("node-worker-0", 90*second), free},
+		{"shortly before", incident(), builder.Workers(2), ill("node-worker-0", 20*second), free},
+		{"after the window", incident(), builder.Workers(2), ill("node-worker-0", 91*second), nil},
+		{"it is said since long ago, and the job stayed", incident(), builder.Workers(2), ill("node-worker-0", -31*second), nil},
+		{"another node", incident(), builder.Workers(2), ill("node-worker-1", 40*second), nil},
+		{"it ran out of memory", incident(ofCause(v1alpha1.CauseOOM, true)), builder.Workers(2), ill("node-worker-0", 40*second), nil},
+		{"it was not charged", incident(ofCause(v1alpha1.CauseRetryable, false)), builder.Workers(2), ill("node-worker-0", 40*second), nil},
+		{"a job that heeds no ill nodes", incident(), heedless, ill("node-worker-0", 40*second), nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			job := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), builder.Attempt(1), builder.Incidents(c.was), c.job)
+			s := builder.Snapshot(job, c.ill)
+			if diff := cmp.Diff(c.want, explained(s)); diff != "" {
+				t.Fatalf("explained (-want +got):\n%s", diff)
+			}
+			for _, a := range policy.Explain(s, nil) {
+				want := "worker-0 on node-worker-0 exited with code 1 (Error), and node-worker-0 is ill (GpuMemWatch: [79]): this explains the restart of 12:00:32 UTC. It is no longer charged."
+				if a.Message != want {
+					t.Errorf("message %q, want %q", a.Message, want)
+				}
+			}
+		})
+	}
+}

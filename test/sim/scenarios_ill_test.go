@@ -47,6 +47,19 @@ var ills = []scenario{
 			r.isNotOn(node, "worker-1")
 			r.succeed("worker-0")
 		}},
+	{name: "ill_node_explains_an_exit", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(2, 2, 0), every: 3,
+		play: func(r *run) {
+			r.running()
+			node := r.pod("worker-1").Spec.NodeName
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.running()
+			r.SayIll(node, operator.MovesFrom)
+			r.restarted(2) // the replica had come back to its node
+			r.within(2*time.Minute, "the job runs elsewhere", r.running)
+			r.isNotOn(node, "worker-1")
+			r.succeed("worker-0")
+		}},
 	{name: "nobody_leaves_an_ill_node_for_another_one", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0), every: 3,
 		play: func(r *run) {
 			r.running()
