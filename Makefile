@@ -277,7 +277,7 @@ bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LA
 	KUBECONFIG="$${KUBECONFIG:-$(LAB_DIR)/kubeconfig}" go run ./test/bench $(BENCH_ARGS)
 
 .PHONY: bench-peers
-bench-peers: bin/lab bin/operator peers ## measure every controller of training jobs in turn, on a lab of its own: BENCH_ARGS='--rows start --makers JobSet'
+bench-peers: bin/lab bin/operator peers ## measure every controller of training jobs in turn, on a lab of its own: BENCH_ARGS='--rows large --makers JobSet'
 	.ci/bench-peers "$(PEERS) volcano" $(BENCH_ARGS)
 
 .PHONY: clean

@@ -3,6 +3,7 @@ package docs_test
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -14,24 +15,17 @@ var unproven = []string{"", "-", "no", "none", "not yet", "by hand", "in pods", 
 // Each claim of the comparison rests on a test of ours, a measurement, or a file or issue of the other's at a version.
 func TestEachCellOfTheComparisonHasASource(t *testing.T) {
 	text := read(t, "comparison.md")
-	rows := 0
-	for line := range strings.Lines(text) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if !strings.HasPrefix(line, "| ") || len(cells) != 6 {
-			continue
-		}
-		if rows++; rows == 1 {
-			continue // the head
-		}
+	all := rows(text, 6)
+	for _, cells := range all {
 		for i, cell := range cells[1:] {
-			words, _, _ := strings.Cut(strings.TrimSpace(cell), ":")
-			if !strings.Contains(cell, "](") && !strings.Contains(cell, "][") && !isUnproven(words) {
-				t.Errorf("row %q, column %d: %q has no link", strings.TrimSpace(cells[0]), i+1, cell)
+			words, _, _ := strings.Cut(cell, ":")
+			if !isLinked(cell) && !isUnproven(words) {
+				t.Errorf("row %q, column %d: %q has no link", cells[0], i+1, cell)
 			}
 		}
 	}
-	if rows < 25 {
-		t.Errorf("%d rows, want at least 25: is the table read wrong?", rows)
+	if len(all) < 29 {
+		t.Errorf("%d rows, want at least 29: is the table read wrong?", len(all))
 	}
 	for _, l := range (page{"comparison.md", text}).links() {
 		if strings.HasPrefix(l.target, "https://github.com/") && !versioned.MatchString(l.target) {
@@ -39,6 +33,24 @@ func TestEachCellOfTheComparisonHasASource(t *testing.T) {
 		}
 	}
 }
+
+// rows returns the cells of all rows but the heads of the tables with so many columns.
+func rows(text string, columns int) [][]string {
+	var all [][]string
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| |") || len(cells) != columns {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		all = append(all, cells)
+	}
+	return all
+}
+
+func isLinked(cell string) bool { return strings.Contains(cell, "](") || strings.Contains(cell, "][") }
 
 func isUnproven(cell string) bool {
 	return slices.ContainsFunc(unproven, func(beginning string) bool {
@@ -48,3 +60,119 @@ func isUnproven(cell string) bool {
 
 // versioned are GitHub's addresses of what does not change: a file or folder at a tag, a release, an issue; or of a project as such.
 var versioned = regexp.MustCompile(`^https://github\.com/[^/]+/[^/]+(/(blob|tree|releases/tag)/v\d+\.\d+\.\d+(/.*)?|/issues/\d+)?$`)
+
+// Each cell of README.md's comparison leads to where it comes from.
+func TestEachCellOfTheShortComparisonHasASource(t *testing.T) {
+	all := rows(shortComparison(t), 5)
+	for _, cells := range all {
+		for i, cell := range cells[1:] {
+			if !isLinked(cell) {
+				t.Errorf("row %q, column %d: %q has no link", cells[0], i+1, cell)
+			}
+		}
+	}
+	if len(all) < 6 {
+		t.Errorf("%d rows, want at least 6: is the table read wrong?", len(all))
+	}
+}
+
+func shortComparison(t *testing.T) string {
+	t.Helper()
+	_, section, _ := strings.Cut(read(t, "../README.md"), "\n## How it compares\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	return section
+}
+
+// compared are the makers of jobs that the columns of the two comparisons are about.
+var (
+	compared      = [][]string{{"TrainingJob"}, {"PyTorchJob"}, {"TrainJob"}, {"JobSet"}, {"Volcano Job"}}
+	shortCompared = [][]string{{"TrainingJob"}, {"PyTorchJob"}, {"TrainJob", "JobSet"}, {"Volcano Job"}}
+)
+
+// shortTitles are what README.md calls the rows of benchmarks.md.
+var shortTitles = map[string]string{
+	"one job of 512 pods runs after": "1 x 512 to running", "100 jobs of 8 pods run after": "100 x 8 to running",
+	"a job of 512 restarts whole in": "whole restart of 512",
+}
+
+// What the comparisons say of times is what was measured, and bold where another is ahead.
+func TestTheComparisonsRepeatWhatWasMeasured(t *testing.T) {
+	measured := measuredTimes(t)
+	_, section, _ := strings.Cut(read(t, "comparison.md"), "\n## How fast\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	checkTimes(t, rows(section, 6), compared, measured, func(cell string) string { return cell })
+	var short [][]string
+	for _, cells := range rows(shortComparison(t), 5) {
+		if title := shortTitles[cells[0]]; title != "" {
+			short = append(short, append([]string{title}, cells[1:]...))
+		}
+	}
+	checkTimes(t, short, shortCompared, measured, func(cell string) string {
+		seconds, _, _ := strings.Cut(cell, ",")
+		return seconds
+	})
+}
+
+func checkTimes(t *testing.T, all [][]string, columns [][]string, measured map[string]map[string]string, said func(string) string) {
+	t.Helper()
+	if len(all) < 3 {
+		t.Errorf("%d rows of times, want at least 3: is the table read wrong?", len(all))
+	}
+	for _, cells := range all {
+		ours := measured[cells[0]]["TrainingJob"]
+		for i, makers := range columns {
+			var times []string
+			isAhead := false
+			for _, maker := range makers {
+				time := measured[cells[0]][maker]
+				times = append(times, said(time))
+				isAhead = isAhead || isLess(time, ours)
+			}
+			want := "[" + strings.Join(times, ", ") + "]"
+			if isAhead {
+				want = "**" + want
+			}
+			if !strings.HasPrefix(cells[i+1], want) {
+				t.Errorf("row %q, column %d: %q, and benchmarks.md has %s", cells[0], i+1, cells[i+1], want)
+			}
+		}
+	}
+}
+
+// isLess reports whether the cell has fewer seconds than the other.
+func isLess(cell, other string) bool {
+	number := func(cell string) (float64, error) {
+		text, _, _ := strings.Cut(cell, " s")
+		return strconv.ParseFloat(text, 64)
+	}
+	a, errA := number(cell)
+	b, errB := number(other)
+	return errA == nil && errB == nil && a < b
+}
+
+// measuredTimes returns the cells of the table of times in benchmarks.md by row of the comparisons and maker, whose version it leaves out.
+func measuredTimes(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	_, section, _ := strings.Cut(read(t, "benchmarks.md"), "<!-- peers: begin")
+	_, section, found := strings.Cut(section, "\n| | ")
+	table, _, _ := strings.Cut(section, "\n\n")
+	head, body, _ := strings.Cut(table, "\n")
+	if !found {
+		t.Fatal("benchmarks.md has no table of peers")
+	}
+	titles := strings.Split(strings.Trim(strings.TrimSpace(head), "|"), "|")
+	measured := map[string]map[string]string{}
+	for _, cells := range rows(body, len(titles)+1) {
+		maker := version.ReplaceAllString(cells[0], "")
+		for i, title := range titles {
+			title = strings.TrimSpace(title)
+			if measured[title] == nil {
+				measured[title] = map[string]string{}
+			}
+			measured[title][maker] = cells[i+1]
+		}
+	}
+	return measured
+}
+
+var version = regexp.MustCompile(` \d+\.\d+\.\d+$`)

@@ -64,7 +64,7 @@ func contenders() []contender {
 		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{
 			rowRestart: "has no such policy",
 		}},
-		jobSet, pyTorchJob, trainJob, volcanoJob, leaderWorkerSet,
+		jobSet, pyTorchJob, tfJob, trainJob, volcanoJob, leaderWorkerSet,
 	}
 }
 

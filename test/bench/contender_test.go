@@ -20,6 +20,8 @@ func TestAPeersJobHasThePodsAndTheRecoveryThatWereAskedFor(t *testing.T) {
 		{trainingRuntimeKind, whole, []string{"spec", "template", "spec", "failurePolicy", "maxRestarts"}, int64(100)},
 		{trainJobKind, whole, []string{"spec", "trainer", "numNodes"}, int64(8)},
 		{pyTorchJobKind, single, []string{"spec", "pytorchReplicaSpecs", "Worker", "replicas"}, int64(7)},
+		{tfJobKind, single, []string{"spec", "tfReplicaSpecs", "Worker", "replicas"}, int64(8)},
+		{tfJobKind, single, []string{"spec", "tfReplicaSpecs", "Worker", "template", "spec", "restartPolicy"}, string(corev1.RestartPolicyNever)},
 		{volcanoJobKind, whole, []string{"spec", "minAvailable"}, int64(8)},
 		{leaderWorkerSetKind, whole, []string{"spec", "leaderWorkerTemplate", "restartPolicy"}, "RecreateGroupOnPodRestart"},
 		{leaderWorkerSetKind, single, []string{"spec", "leaderWorkerTemplate", "restartPolicy"}, "None"},

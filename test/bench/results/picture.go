@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"strings"
 	"text/template"
 )
 
@@ -75,7 +76,7 @@ func (c Comparison) drawn(row Row) bool {
 
 func (c *Compared) bar(y int) bar {
 	b := bar{Maker: c.Maker, Color: "#8c959f", Y: y, TextY: y + 13, TextX: left + 8}
-	if c.Maker == "TrainingJob" {
+	if strings.HasPrefix(c.Maker, "TrainingJob") { // ours, however it is set
 		b.Color = "#3a923a"
 	}
 	if c.Cannot != "" {

@@ -111,8 +111,12 @@ func TestTheTablesSayWhatCannotBeAndWhatWasNotRun(t *testing.T) {
 
 * PyTorchJob, whole restart: makes the failed pod again.
 `
-	if got := file.Markdown(); !strings.Contains(got, want) {
+	got := file.Markdown()
+	if !strings.Contains(got, want) {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
+	}
+	if missing := "* Rows that were not measured: small, huge, replace, node, rest.\n"; !strings.Contains(got, missing) {
+		t.Errorf("want\n%s\ngot\n%s", missing, got)
 	}
 }
 

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -120,7 +121,17 @@ func (c Comparison) provenance(text *strings.Builder) {
 		fmt.Fprintf(text, "* Run of %s: Kubernetes %s, %d fake nodes, %d cores, load %.1f before and %.1f after.\n",
 			run.Begin.Format(time.DateTime), strings.TrimPrefix(run.Kubernetes, "v"), run.Nodes, run.Cores, run.LoadBefore, run.LoadAfter)
 	}
+	if missing := c.missing(); len(missing) > 0 {
+		fmt.Fprintf(text, "* Rows that were not measured: %s.\n", strings.Join(missing, ", "))
+	}
 	text.WriteString("\n")
+}
+
+// missing are the names of the rows of which no run says anything.
+func (c Comparison) missing() []string {
+	return slices.DeleteFunc(slices.Clone(RowNames), func(name string) bool {
+		return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Name == name })
+	})
 }
 
 // counts reports whether any cell of the run is in the tables.
