@@ -22,7 +22,7 @@ const (
 
 // maxPodWrites is how many writes to pods a plan holds at most. A pass with more would keep others from its worker for minutes,
 // and would not see meanwhile what becomes of the pods that are there.
-const maxPodWrites = 1000
+const maxPodWrites = 2000
 
 // goOnAfter is when a plan that was cut goes on: the cache needs a moment to show the pods just written.
 const goOnAfter = 50 * time.Millisecond
