@@ -92,22 +92,22 @@ func holdsBound(t *testing.T, of v1alpha1.Framework, name string, with func(n in
 	for isAccepted(of, name, with(most+1)) {
 		most++
 	}
-	if variable, is := longest(of, name, with(most)); is > mostBytes+tolerance {
+	if variable, is := longest(of, name, "n", with(most)); is > mostBytes+tolerance {
 		t.Errorf("%d are accepted, and make %d bytes of %s", most, is, variable)
 	}
-	if variable, is := longest(of, name, with(most+1)); is <= mostBytes {
+	if variable, is := longest(of, name, "n", with(most+1)); is <= mostBytes {
 		t.Errorf("%d are refused, and make only %d bytes of %s", most+1, is, variable)
 	}
 }
 
-// longest returns the longest variable of the leader, and its length as the kernel counts it, in a namespace with a name of one letter.
-func longest(of v1alpha1.Framework, name string, replicas counts) (variable string, bytes int) {
+// longest returns the longest variable of the leader, and its length as the kernel counts it.
+func longest(of v1alpha1.Framework, name, namespace string, replicas counts) (variable string, bytes int) {
 	options := []builder.JobOption{builder.Framework(of)}
 	for role, n := range replicas {
 		options = append(options, builder.Replicas(role, n))
 	}
 	job := builder.Job(name, options...)
-	job.Namespace = "n"
+	job.Namespace = namespace
 	for _, env := range framework.For(of).Environment(job)(state.Leader(&job.Spec)) {
 		if is := len(env.Name + "=" + env.Value + "\x00"); is > bytes {
 			variable, bytes = env.Name, is
