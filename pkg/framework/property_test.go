@@ -217,27 +217,36 @@ func TestEnvironmentIsAPureAnswer(t *testing.T) {
 	}
 }
 
-// The package comment of tensorflow says at which size a variable no longer fits.
-func TestTFConfigFitsOneEnvironmentStringUpToTheDocumentedSize(t *testing.T) {
-	const maxArgStrlen = 128 << 10
-	length := func(job, namespace string, n int) int {
-		env := framework.For(v1alpha1.TensorFlow).Environment(newJob(v1alpha1.TensorFlow, workers(n), named(namespace, job)))
-		v := env(state.Slot{Role: v1alpha1.Worker, Index: n - 1})[0]
-		return len(v.Name+"="+v.Value) + 1
-	}
+// docs/frameworks.md and the package comments say at which size a variable no longer fits.
+func TestEachVariableFitsUpToTheDocumentedSize(t *testing.T) {
+	const worker, server = v1alpha1.Worker, v1alpha1.PS
 	for _, c := range []struct {
-		job, namespace, fits, tooMany int
+		of             v1alpha1.Framework
+		grows          v1alpha1.Role
+		job, namespace int
+		fits, tooMany  int
 	}{
-		{job: 5, namespace: 5, fits: 3100, tooMany: 3250},
-		{job: 20, namespace: 10, fits: 1700, tooMany: 1800},
-		{job: 52, namespace: 63, fits: 680, tooMany: 700},
+		{v1alpha1.TensorFlow, worker, 5, 5, 3100, 3250},
+		{v1alpha1.TensorFlow, worker, 20, 10, 1700, 1800},
+		{v1alpha1.TensorFlow, worker, 52, 63, 680, 700},
+		{v1alpha1.XGBoost, worker, 20, 10, 1900, 1950},
+		{v1alpha1.LightGBM, worker, 20, 10, 1760, 1780},
+		{v1alpha1.Paddle, worker, 20, 10, 1760, 1780},
+		{v1alpha1.Paddle, server, 20, 10, 1860, 1880},
 	} {
 		job, namespace := strings.Repeat("j", c.job), strings.Repeat("n", c.namespace)
-		if got := length(job, namespace, c.fits); got > maxArgStrlen {
-			t.Errorf("%d workers need %d bytes", c.fits, got)
+		length := func(n int) (string, int) {
+			all := counts{worker: 1, c.grows: n}
+			if c.of == v1alpha1.Paddle && c.grows == worker {
+				all[server] = 1
+			}
+			return longest(c.of, job, namespace, all)
 		}
-		if got := length(job, namespace, c.tooMany); got <= maxArgStrlen {
-			t.Errorf("%d workers need only %d bytes", c.tooMany, got)
+		if variable, got := length(c.fits); got > mostBytes {
+			t.Errorf("%s: %d of %s need %d bytes of %s", c.of, c.fits, c.grows, got, variable)
+		}
+		if variable, got := length(c.tooMany); got <= mostBytes {
+			t.Errorf("%s: %d of %s need only %d bytes of %s", c.of, c.tooMany, c.grows, got, variable)
 		}
 	}
 }

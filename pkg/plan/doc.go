@@ -35,7 +35,8 @@
 //     names of this one's pods.
 //   - A pod whose containers have all ended is kept for its log as one that has finished, but the next attempt waits for its
 //     phase: only that says that nothing of it runs any more.
-//   - A plan holds at most 1,000 writes to pods and then asks for another at once: each pass sees a suspension, and lets others go first.
+//   - A plan holds at most 2,000 writes to pods and then asks for another at once, which sees what has become of the pods. A suspension ends
+//     a pass anyway. With fewer, 10,000 pods that restart take too many passes, each of which reads all of them.
 //   - A step names its pod and does not hold it: Pods builds it when it is written. 10,000 TensorFlow pods, each with the
 //     addresses of all, are 4 GB.
 //   - A spare makes way when the scheduler says that a replica fits nowhere, not before: it then serves every kind of

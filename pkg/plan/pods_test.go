@@ -81,9 +81,9 @@ func TestReplicasReturnToTheirNodes(t *testing.T) {
 	}
 }
 
-// A pass takes at most 1,000 pods and is followed by another at once, until all are there. Then nothing more is asked for.
+// A pass takes at most 2,000 pods and is followed by another at once, until all are there. Then nothing more is asked for.
 func TestALargeJobIsMadeInManyShortPasses(t *testing.T) {
-	const replicas, atMost = 2200, 1000
+	const replicas, atMost = 4200, 2000
 	job := takenOn(t, builder.Workers(replicas))
 	var pods []builder.SnapshotOption
 	for pass, want := range []int{atMost, atMost, replicas - 2*atMost, 0} {
@@ -101,8 +101,8 @@ func TestALargeJobIsMadeInManyShortPasses(t *testing.T) {
 
 // Each pass of a gang asks the API server first whether the group is still there.
 func TestTheGroupComesFirstInEachPassOfALargeGang(t *testing.T) {
-	job := gangJob(t, builder.Workers(2200))
-	group := ganged(state.Group{Name: "j-0", UID: "u", Minimum: 2200})
+	job := gangJob(t, builder.Workers(4200))
+	group := ganged(state.Group{Name: "j-0", UID: "u", Minimum: 4200})
 	pods := []builder.SnapshotOption{group}
 	for pass := range 3 {
 		steps := plan.Make(builder.Snapshot(job, pods...)).Steps
@@ -113,29 +113,29 @@ func TestTheGroupComesFirstInEachPassOfALargeGang(t *testing.T) {
 			pods = append(pods, builder.Pending("worker", step.(plan.CreatePod).Slot.Index))
 		}
 	}
-	if len(pods) != 1+2200 {
-		t.Errorf("%d pods after three passes, want 2200", len(pods)-1)
+	if len(pods) != 1+4200 {
+		t.Errorf("%d pods after three passes, want 4200", len(pods)-1)
 	}
 }
 
 func TestASuspensionEndsManyPodsInManyPasses(t *testing.T) {
 	var pods []builder.SnapshotOption
-	for i := range 1200 {
+	for i := range 2400 {
 		pods = append(pods, builder.Running("worker", i))
 	}
-	job := builder.Job("j", builder.Workers(1200), builder.StartedAt(0), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0))
+	job := builder.Job("j", builder.Workers(2400), builder.StartedAt(0), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0))
 	s := builder.Snapshot(job, pods...)
-	if p := plan.Make(s); len(p.Steps) != 1000 || p.Wake.Sub(s.Now) > second {
-		t.Errorf("%d deletions, again at %v; want 1000 and at once", len(p.Steps), p.Wake)
+	if p := plan.Make(s); len(p.Steps) != 2000 || p.Wake.Sub(s.Now) > second {
+		t.Errorf("%d deletions, again at %v; want 2000 and at once", len(p.Steps), p.Wake)
 	}
 }
 
 func TestAPlanThatWasCutAndRefusedWaitsForTheNextTry(t *testing.T) {
 	var pods []builder.SnapshotOption
-	for i := range 1200 {
+	for i := range 2400 {
 		pods = append(pods, builder.Running("worker", i))
 	}
-	job := builder.Job("j", builder.Workers(1200), builder.StartedAt(0), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0))
+	job := builder.Job("j", builder.Workers(2400), builder.StartedAt(0), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0))
 	refused := builder.Refused(v1alpha1.ReasonForbidden, "no deletion", 90*second)
 	if got := wakeOf(plan.Make(builder.Snapshot(job, append(pods, refused)...))); got != 90*second {
 		t.Errorf("goes on at %v, want at the next try at 90 s", got)

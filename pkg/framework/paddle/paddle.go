@@ -21,6 +21,8 @@
 // PYTHONUNBUFFERED is 1 for all, also for evaluators.
 //
 // Decisions, newest first:
+//   - Each of the two lists of a job with parameter servers is one variable, of which Linux takes 128 KiB. A rule of the CRD refuses what
+//     fits in no namespace: about 3,890 workers or 4,410 servers with a job's name of 4 letters, 2,000 or 2,130 with 20.
 //   - A collective has no PADDLE_TRAINER_ENDPOINTS: the launcher takes the first of them for the master, whatever PADDLE_MASTER says
 //     (distributed/launch/plugins, collective_compatible), and then nobody serves.
 //   - Rank 0's PADDLE_MASTER is 127.0.0.1: the launcher serves the meeting if that or its own address is there, and never looks

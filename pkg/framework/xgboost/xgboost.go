@@ -23,6 +23,8 @@
 //	                         dmlc_task_id=os.environ["DMLC_TASK_ID"], dmlc_retry=60):
 //
 // Decisions, newest first:
+//   - WORKER_ADDRS is one variable, of which Linux takes 128 KiB. A rule of the CRD refuses what fits in no namespace: about 4,720 workers
+//     with a job's name of 4 letters, 2,200 with 20. The namespace's name, which the rule cannot read, leaves room for fewer.
 //   - DMLC_TASK_ID has leading zeros: the tracker sorts task ids as text (src/collective/tracker.h, WorkerCmp), and with
 //     sortby="task" XGBoost's rank is RANK then. By host, its default, ranks would follow the addresses of the pods.
 //   - The port is the container port named xgboostjob-port, else 9999 as in XGBoostJob v1. The tracker has that of rank 0; the
