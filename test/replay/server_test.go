@@ -27,7 +27,9 @@ func newServer() *server {
 // RoundTrip answers the one watch.
 func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	if query := request.URL.Query(); request.URL.Path != "/api/v1/pods" || query.Get("watch") == "" {
-		return nil, fmt.Errorf("the cache asks for %s, of which nothing is recorded", request.URL)
+		err := fmt.Errorf("the cache asks for %s, of which nothing is recorded", request.URL)
+		_ = s.watched.CloseWithError(err) // nobody will ever read what is sent
+		return nil, err
 	}
 	return &http.Response{
 		StatusCode: http.StatusOK, Request: request, Body: s.watched,
