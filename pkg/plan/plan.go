@@ -168,20 +168,14 @@ func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 	if equality.Semantic.DeepEqual(was, next) {
 		return true
 	}
-	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
+	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
 		if changed(was, next, condition) {
 			return true
 		}
 	}
-	return isUnscheduled(was, next) || stopID(was) != stopID(next) || was.ObservedGeneration != next.ObservedGeneration || !equality.Semantic.DeepEqual(was.Incidents, next.Incidents) || reasonToWait(was) != reasonToWait(next) ||
+	return stopID(was) != stopID(next) || was.ObservedGeneration != next.ObservedGeneration || !equality.Semantic.DeepEqual(was.Incidents, next.Incidents) || reasonToWait(was) != reasonToWait(next) ||
 		!equality.Semantic.DeepEqual(was.Memory.NotRestarted, next.Memory.NotRestarted) || // before the pods are deleted by which it is known
 		startedAmongRunning(was, next) || changesLives(was, next)
-}
-
-// isUnscheduled reports whether pods lack a node that had all of theirs. That all have one is progress: where pods start soon, the same
-// write says that they run.
-func isUnscheduled(was, next *v1alpha1.TrainingJobStatus) bool {
-	return meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionScheduled) && changed(was, next, v1alpha1.ConditionScheduled)
 }
 
 // startedAmongRunning reports whether a replica has started in a job that runs: until that is written, its loss would go

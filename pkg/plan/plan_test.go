@@ -188,7 +188,6 @@ func TestAtRestNothingIsWrittenOrDone(t *testing.T) {
 func TestProgressIsWrittenAtMostEveryThreeSeconds(t *testing.T) {
 	job := underWay(t, takenOn(t, builder.Workers(3)), builder.Pending("worker", 0))
 	progress := seen(builder.Running("worker", 0), builder.Pending("worker", 1))
-	placed := seen(builder.Pending("worker", 0, builder.On("n")), builder.Pending("worker", 1, builder.On("n")), builder.Pending("worker", 2, builder.On("n")))
 	cases := []struct {
 		name string
 		now  time.Duration
@@ -199,8 +198,6 @@ func TestProgressIsWrittenAtMostEveryThreeSeconds(t *testing.T) {
 	}{
 		{"progress within that time waits", 10*second + 400*time.Millisecond, progress, false, 13 * second},
 		{"progress after it is written", 13 * second, progress, true, 0},
-		{"that every pod has a node waits", 10*second + 400*time.Millisecond, placed, false, 13 * second},
-		{"that every pod has a node is written then", 13 * second, placed, true, 0},
 		{"that all replicas run is written at once", 10*second + 400*time.Millisecond,
 			seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2)), true, 0},
 		{"an incident is written at once", 10*second + 400*time.Millisecond, seen(builder.Failed("worker", 0, builder.Exit(1))), true, 0},
@@ -230,14 +227,6 @@ func wakeOf(p plan.Plan) time.Duration {
 		return 0
 	}
 	return p.Wake.Sub(builder.Epoch)
-}
-
-func TestThatAPodLacksANodeAgainIsWrittenAtOnce(t *testing.T) {
-	job := underWay(t, takenOn(t, builder.Workers(2)), builder.Pending("worker", 0, builder.On("n")), builder.Pending("worker", 1, builder.On("n")))
-	s := builder.Snapshot(job, builder.Pending("worker", 0, builder.On("n")), builder.Pending("worker", 1, builder.Unschedulable("0/3 nodes")), builder.Recorded(10*second), builder.Now(10*second+1))
-	if c := meta.FindStatusCondition(plan.Make(s).Status.Conditions, v1alpha1.ConditionScheduled); c.Reason != v1alpha1.ReasonUnschedulable {
-		t.Errorf("the status still says %s", c.Reason)
-	}
 }
 
 // Waiting to write progress holds back what is written, not what is done.
