@@ -29,11 +29,13 @@ func apart(ranks int) *v1alpha1.TrainingJob {
 		}))
 }
 
-// process is one process of a rank: the pod, and which container of its.
+// process is one process of a rank: the pod, and which container of its. digested is whether its node knows its image by a digest of the
+// repository: else the rank cannot go on in its pod.
 type process struct {
 	pod       types.UID
 	container string
 	restarts  int32
+	digested  bool
 }
 
 func (j *job) processes(ctx context.Context, ranks int) []process {
@@ -50,7 +52,8 @@ func (j *job) tryProcesses(ctx context.Context, ranks int) ([]process, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, process{pod.UID, pod.Status.ContainerStatuses[0].ContainerID, pod.Status.ContainerStatuses[0].RestartCount})
+		main := pod.Status.ContainerStatuses[0]
+		all = append(all, process{pod.UID, main.ContainerID, main.RestartCount, strings.Contains(main.ImageID, "@sha256:")})
 	}
 	return all, nil
 }

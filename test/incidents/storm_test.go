@@ -137,15 +137,18 @@ func (s *storm) calm(ctx context.Context) {
 	s.together(func(j *stormJob) {
 		for range calmRestarts {
 			was, charged := j.seen.Status.Attempt, j.seen.Status.ChargedRestarts
-			before := j.pods(ctx)
+			before := j.processes(ctx, stormRanks)
 			broken := j.begins(ctx)
 			took := j.runs(ctx, was+1)
-			after := j.pods(ctx)
+			after := j.processes(ctx, stormRanks)
 			for rank := range stormRanks {
-				if rank == broken {
-					Expect(after[rank]).NotTo(Equal(before[rank]), "%s: rank %d was killed and has another pod", j.name, rank)
-				} else {
-					Expect(after[rank]).To(Equal(before[rank]), "%s: rank %d goes on in its pod in attempt %d", j.name, rank, was+1)
+				switch {
+				case rank == broken:
+					Expect(after[rank].pod).NotTo(Equal(before[rank].pod), "%s: rank %d was killed and has another pod", j.name, rank)
+				case !before[rank].digested: // it began when its image was back under its tag and not yet by digest
+					Expect(after[rank].pod).NotTo(Equal(before[rank].pod), "%s: rank %d, whose image is known by no digest, has another pod", j.name, rank)
+				default:
+					Expect(after[rank].pod).To(Equal(before[rank].pod), "%s: rank %d goes on in its pod in attempt %d", j.name, rank, was+1)
 				}
 			}
 			kind := "by request"
@@ -158,7 +161,7 @@ func (s *storm) calm(ctx context.Context) {
 			if j.name == "storm-0" {
 				kind += ", SIGTERM ignored"
 			}
-			j.count(before, after, &j.kept, &j.made)
+			j.count(podsOf(before), podsOf(after), &j.kept, &j.made)
 			s.lock.Lock()
 			s.took[kind] = append(s.took[kind], took)
 			s.lock.Unlock()
@@ -230,8 +233,12 @@ func (j *stormJob) begins(ctx context.Context) int {
 // pods returns the UIDs of the ranks' pods.
 func (j *stormJob) pods(ctx context.Context) []types.UID {
 	GinkgoHelper()
+	return podsOf(j.processes(ctx, stormRanks))
+}
+
+func podsOf(processes []process) []types.UID {
 	var uids []types.UID
-	for _, p := range j.processes(ctx, stormRanks) {
+	for _, p := range processes {
 		uids = append(uids, p.pod)
 	}
 	return uids
