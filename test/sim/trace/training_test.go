@@ -146,9 +146,10 @@ func (t *training) fail(i *interruption, pod *corev1.Pod) {
 	attempt := t.attempt
 	switch node := pod.Spec.NodeName; i.kind {
 	case exits, device:
-		t.charged++
 		t.After(endIsTold, func() { t.Exit(pod, 1) })
-		if i.kind == device {
+		if i.kind == exits {
+			t.charged++
+		} else { // given back when its node tells
 			t.After(deviceIsTold, func() { t.Tell(node, operator.MovesFrom, corev1.ConditionTrue) })
 			t.After(repair, func() { t.Tell(node, operator.MovesFrom, corev1.ConditionFalse) })
 		}
