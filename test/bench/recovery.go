@@ -31,7 +31,7 @@ func recoveryCommand(o *options) *cobra.Command {
 				return err
 			}
 			for _, measure := range []func(context.Context) error{b.wholeRestart, b.replacement, b.nodeLoss} {
-				ctx, cancel := context.WithTimeout(cmd.Context(), patience*time.Duration(b.rounds))
+				ctx, cancel := context.WithTimeout(cmd.Context(), scalePatience*time.Duration(b.rounds))
 				err := measure(ctx)
 				cancel()
 				if err != nil {
@@ -192,7 +192,12 @@ func (b *bench) remakeByHand(ctx context.Context, pod func(int) *corev1.Pod) (fl
 	if err := b.noneLeft(ctx, 20*time.Millisecond); err != nil {
 		return 0, err
 	}
-	if err := b.createAll(ctx, pod); err != nil {
+	again := func(i int) *corev1.Pod { // kwok may yet delete a pod by its name that is gone
+		next := pod(i)
+		next.Name += "-again"
+		return next
+	}
+	if err := b.createAll(ctx, again); err != nil {
 		return 0, err
 	}
 	seconds := time.Since(begin).Seconds()
