@@ -123,6 +123,40 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 }
 
 // What pods exclude is bounded, and does not change for those that wait when one more node becomes ill.
+// The node of a failure that was charged is looked at although no pod of the job is left there. Nothing else is for it: no list of nodes.
+func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
+	all := nodes(2, 0)
+	say(&all[0], "GpuMemWatch", time.Second)
+	on := func(node string, charged, explained bool) builder.JobOption {
+		return builder.Incidents(v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Node: node}, Charged: charged, Explained: explained})
+	}
+	for name, c := range map[string]struct {
+		failure builder.JobOption
+		want    int
+	}{
+		"charged, on the ill node":        {on("n0", true, false), 1},
+		"charged, and explained":          {on("n0", true, true), 0},
+		"not charged":                     {on("n0", false, false), 0},
+		"on a node that is well":          {on("n1", true, false), 0},
+		"on a node that is there no more": {on("gone", true, false), 0},
+	} {
+		s := observed(t, all, builder.Job("j", builder.Workers(1), c.failure), builder.Running("worker", 0, builder.On("n1")))
+		if len(s.Nodes) != c.want || s.Usable != nil || s.Ill != nil {
+			t.Errorf("%s: nodes %+v, want %d; usable %v and ill %v, want nil", name, s.Nodes, c.want, s.Usable, s.Ill)
+		}
+	}
+}
+
+// A spare on an ill node is a reason to know which nodes are.
+func TestASpareOnAnIllNodeLearnsWhichNodesAreIll(t *testing.T) {
+	all := nodes(2, 0)
+	say(&all[0], "GpuMemWatch", time.Second)
+	s := observed(t, all, builder.Job("j", builder.Workers(1, builder.Spares(1))), builder.Running("worker", 0, builder.On("n1")), builder.Spare("worker", 0, builder.On("n0")))
+	if diff := cmp.Diff([]string{"n0"}, s.Ill); diff != "" {
+		t.Errorf("ill nodes (-want +got):\n%s", diff)
+	}
+}
+
 func TestTheNodesThatHaveBeenIllForLongestAreExcluded(t *testing.T) {
 	all := nodes(40, 0)
 	for i := range 30 {

@@ -8,14 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/component-helpers/resource"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -50,8 +46,8 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 	return c.addNotReady(ctx, o)
 }
 
-// addNodesOfExits adds the nodes that are to be left and hold no pod of the job any more, but one had ended there, and that was charged: what they say of themselves
-// may explain it.
+// addNodesOfExits adds ill nodes on which a replica of the job has failed and none runs now: that they are ill may explain the failure, if
+// that was charged.
 func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error {
 	names := map[string]bool{}
 	for _, i := range o.Job.Status.Incidents {
@@ -94,8 +90,8 @@ func nodesOfGone(o *state.Observed) map[string]bool {
 // addUsable tells a job that avoids nodes, that is to leave one, or of which pods are to be placed while nodes are ill, which nodes there are
 // for it. It comes last, as only the rows of the snapshot say whether pods are to be placed: in a job that runs nothing is looked at.
 func (c *Cluster) addUsable(ctx context.Context, s *state.Snapshot) error {
-	avoided := avoidedNow(s)
-	heeds := s.HeedsIllNodes() && (isToLeave(s) || placesPods(s))
+	avoided, leaves := avoidedNow(s), isToLeave(s)
+	heeds := s.HeedsIllNodes() && (leaves || placesPods(s))
 	if !c.options.WatchNodes || len(avoided) == 0 && !heeds {
 		return nil
 	}
@@ -107,7 +103,7 @@ func (c *Cluster) addUsable(ctx context.Context, s *state.Snapshot) error {
 	if heeds {
 		ill = c.illNodes(all.Items)
 	}
-	if len(avoided)+len(ill) == 0 && !isToLeave(s) {
+	if len(avoided)+len(ill) == 0 && !leaves {
 		return nil
 	}
 	shapes := shapesOf(s.Job)
@@ -116,7 +112,7 @@ func (c *Cluster) addUsable(ctx context.Context, s *state.Snapshot) error {
 		return avoided[node.Name] || heeds && c.nodeOf(node).Action > state.IgnoreNode
 	})
 	s.Ill, s.Usable = firstIll(ill, shapes), &state.Usable{Others: len(others)}
-	if isToLeave(s) {
+	if leaves {
 		s.Usable.ByRole = shapes.byRole(others)
 	}
 	for _, node := range usable {
@@ -150,9 +146,13 @@ func avoidedNow(s *state.Snapshot) map[string]bool {
 	return avoided
 }
 
-// isToLeave reports whether the job has pods on a node that they are to leave.
+// isToLeave reports whether the job has pods, or spares, on a node that they are to leave.
 func isToLeave(s *state.Snapshot) bool {
-	return slices.ContainsFunc(s.Nodes, func(n state.Node) bool { return n.Action == state.MoveFromNode })
+	leaves := func(p state.Pod) bool {
+		_, is := s.IsToLeave(&p)
+		return is && p.CanRun()
+	}
+	return len(s.Nodes) > 0 && (slices.ContainsFunc(s.Pods, leaves) || slices.ContainsFunc(s.Spares, leaves))
 }
 
 // placesPods reports whether a pod of the job has no node yet.
@@ -229,82 +229,6 @@ func firstIll(ill []illNode, shapes shapes) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// shapes are what the pods of a job's roles ask of a node.
-type shapes []shape
-
-type shape struct {
-	role        v1alpha1.Role
-	affinity    nodeaffinity.RequiredNodeAffinity
-	requests    corev1.ResourceList
-	tolerations []corev1.Toleration
-}
-
-func shapesOf(job *v1alpha1.TrainingJob) shapes {
-	var all shapes
-	for role, replicas := range job.Spec.ReplicaSpecs {
-		pod := &corev1.Pod{Spec: replicas.Template.Spec}
-		all = append(all, shape{role, nodeaffinity.GetRequiredNodeAffinity(pod), requestsOf(pod), pod.Spec.Tolerations})
-	}
-	return all
-}
-
-// take reports whether pods of some role could run on the node if it were empty: they tolerate its taints, ask for a node like it, and for no more
-// than it has.
-func (s shapes) take(node *corev1.Node) bool {
-	return slices.ContainsFunc(s, func(s shape) bool { return s.tolerates(node) && s.suits(node) })
-}
-
-// byRole returns how many of the nodes pods of each role could take.
-func (s shapes) byRole(nodes []*corev1.Node) map[v1alpha1.Role]int {
-	counts := map[v1alpha1.Role]int{}
-	for i := range s {
-		for _, node := range nodes {
-			counts[s[i].role] += one(s[i].tolerates(node) && s[i].suits(node))
-		}
-	}
-	return counts
-}
-
-// suit reports the same, whatever the node's taints.
-func (s shapes) suit(node *corev1.Node) bool {
-	return slices.ContainsFunc(s, func(s shape) bool { return s.suits(node) })
-}
-
-// tolerate reports whether pods of some role tolerate the node's taints.
-func (s shapes) tolerate(node *corev1.Node) bool {
-	return slices.ContainsFunc(s, func(s shape) bool { return s.tolerates(node) })
-}
-
-func (s *shape) suits(node *corev1.Node) bool {
-	matches, err := s.affinity.Match(node)
-	return matches && err == nil && fits(s.requests, node.Status.Allocatable)
-}
-
-func (s *shape) tolerates(node *corev1.Node) bool {
-	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return isRepelledBy(&t, s.tolerations) })
-}
-
-// requestsOf returns what the pod of a template asks for. What has a limit only asks for as much, as the API server will say of the pod.
-func requestsOf(pod *corev1.Pod) corev1.ResourceList {
-	requests := resource.PodLimits(pod, resource.PodResourcesOptions{})
-	maps.Copy(requests, resource.PodRequests(pod, resource.PodResourcesOptions{}))
-	return requests
-}
-
-func fits(requests, allocatable corev1.ResourceList) bool {
-	for name, quantity := range requests {
-		if has := allocatable[name]; quantity.Cmp(has) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func isRepelledBy(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
-	return taint.Effect != corev1.TaintEffectPreferNoSchedule &&
-		!slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), taint, false) })
 }
 
 // addNotReady puts in how many nodes there are and which of them are not ready, if one that holds pods of the job is not.

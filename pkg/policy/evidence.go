@@ -47,7 +47,7 @@ func explain(s *state.Snapshot, begun []Incident) []Amendment {
 			is.Failure, is.Charged, ruleMade = o.Failure, o.Charged, o.RuleMade
 		case isConsequence(s, &was, begun):
 			is.Charged = false
-		case isIll:
+		case o == nil && isIll:
 			is.Charged = false
 			besides = fmt.Sprintf(", and %s is ill (%s)", node.Name, quote(node.Ill.Message))
 		default:
@@ -59,7 +59,7 @@ func explain(s *state.Snapshot, begun []Incident) []Amendment {
 }
 
 // fellIll returns the node of an exit that was charged if the node says, by a condition that began within the incident window, that it is
-// ill: a device breaks first, and whoever watches it says so later. Who else ended is not known better for it.
+// ill: a device breaks first, and whoever watches it says so later.
 func fellIll(s *state.Snapshot, i *v1alpha1.Incident) (n state.Node, is bool) {
 	if !i.Charged || i.Explained || i.Cause != v1alpha1.CauseRetryable || !s.HeedsIllNodes() {
 		return n, false
