@@ -1,19 +1,15 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/trainingjob/operator/test/lab/process"
 )
@@ -204,25 +200,6 @@ func (p manifestPeer) stop(ctx context.Context, l *lab) error {
 		}
 	}
 	return webhooks{peer: p.name}.remove(ctx, l)
-}
-
-// objectsOf returns the objects of these kinds in a file of manifests.
-func objectsOf(rendered []byte, kinds ...string) ([]unstructured.Unstructured, error) {
-	var found []unstructured.Unstructured
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
-	for {
-		var object unstructured.Unstructured
-		err := decoder.Decode(&object)
-		if errors.Is(err, io.EOF) {
-			return found, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading manifests: %w", err)
-		}
-		if slices.Contains(kinds, object.GetKind()) {
-			found = append(found, object)
-		}
-	}
 }
 
 func namespaceObject(name string) unstructured.Unstructured {

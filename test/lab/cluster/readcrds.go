@@ -1,16 +1,12 @@
 package cluster
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // readCRDs returns the CustomResourceDefinitions in a file, or in the .yaml, .yml and
@@ -61,19 +57,5 @@ func crdFiles(path string) ([]string, error) {
 }
 
 func decodeCRDs(content []byte) ([]apiextensions.CustomResourceDefinition, error) {
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	var definitions []apiextensions.CustomResourceDefinition
-	for {
-		var crd apiextensions.CustomResourceDefinition
-		err := decoder.Decode(&crd)
-		if errors.Is(err, io.EOF) {
-			return definitions, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if crd.Kind == "CustomResourceDefinition" {
-			definitions = append(definitions, crd)
-		}
-	}
+	return decode(content, func(crd *apiextensions.CustomResourceDefinition) bool { return crd.Kind == "CustomResourceDefinition" })
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // account is a service account.
@@ -34,27 +31,20 @@ var ofAccounts = []string{"Namespace", "ServiceAccount", "ClusterRole", "Cluster
 // readRights reads what kubectl kustomize makes of a folder. It is an error if there is not exactly one Deployment, which
 // names the account.
 func readRights(rendered []byte) (rights, error) {
+	objects, err := objectsOf(rendered, append(slices.Clone(ofAccounts), "Deployment")...)
+	if err != nil {
+		return rights{}, err
+	}
 	var found rights
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
 	deployments := 0
-	for {
-		var object unstructured.Unstructured
-		err := decoder.Decode(&object)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return rights{}, fmt.Errorf("reading manifests: %w", err)
-		}
-		if slices.Contains(ofAccounts, object.GetKind()) {
-			found.objects = append(found.objects, object)
-		}
-		if object.GetKind() != "Deployment" {
+	for i := range objects {
+		if objects[i].GetKind() != "Deployment" {
+			found.objects = append(found.objects, objects[i])
 			continue
 		}
 		var deployment appsv1.Deployment
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
-			return rights{}, fmt.Errorf("reading Deployment %s: %w", object.GetName(), err)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &deployment); err != nil {
+			return rights{}, fmt.Errorf("reading Deployment %s: %w", objects[i].GetName(), err)
 		}
 		deployments++
 		found.account = account{deployment.Namespace, deployment.Spec.Template.Spec.ServiceAccountName}
