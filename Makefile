@@ -14,8 +14,10 @@ LAB_DIR  ?= .lab
 OPERATOR ?= on
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-IMAGE   ?= ghcr.io/trainingjob/operator:$(VERSION)
-KUEUE_IMAGE ?= ghcr.io/trainingjob/kueue-adapter:$(VERSION)
+# Where the images are, as registry.example.com/team: REGISTRY/operator and REGISTRY/kueue-adapter. There is no default, as no registry
+# is the project's own.
+REGISTRY ?=
+need_registry = @test -n '$(REGISTRY)' || { echo "which registry has the images? Write make $@ REGISTRY=registry.example.com/team" >&2; exit 1; }
 # The specs of test/e2e that need no add-on, as a label filter; what the others need is ADD_ONS, made by make test-gang.
 PLAIN := !Volcano && !Coscheduling && !Kueue
 ADD_ONS := volcano coscheduling kueue kueue-adapter
@@ -162,11 +164,14 @@ bin/peers/training-operator: test/peers/training-operator/go.mod
 	.ci/build test/peers/training-operator github.com/kubeflow/training-operator/cmd/training-operator.v1 $@ ""
 	.ci/link-module test/peers/training-operator github.com/kubeflow/training-operator $@.module
 
+image_args = --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD) --build-arg CREATED=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
+
 .PHONY: image
-image: ## build the container images with Docker: the operator's and that of Kueue's adapter
+image: ## build the container images REGISTRY/operator and REGISTRY/kueue-adapter with Docker; make release needs none
+	$(need_registry)
 	@docker version >/dev/null 2>&1 || { echo "make image needs a Docker engine, and none answers here; make build kueue-adapter makes the same binaries" >&2; exit 1; }
-	docker build --build-arg VERSION=$(VERSION) --tag $(IMAGE) .
-	docker build --build-arg VERSION=$(VERSION) --tag $(KUEUE_IMAGE) --target kueue-adapter .
+	docker build $(image_args) --tag $(REGISTRY)/operator:$(VERSION) .
+	docker build $(image_args) --tag $(REGISTRY)/kueue-adapter:$(VERSION) --target kueue-adapter .
 
 ##@ Try it
 
@@ -176,7 +181,7 @@ demo: bin/lab bin/operator bin/demo $(if $(filter 0,$(REAL)),,real bin/images/he
 	  $(if $(filter 0,$(REAL)),,--image bin/images/hello-ps.tar)
 
 bin/images/hello-ps.tar: $(wildcard examples/hello-ps/*) | bin/lab
-	bin/lab image build examples/hello-ps --tag ghcr.io/trainingjob/examples/hello-ps:v1 -o $@
+	bin/lab image build examples/hello-ps --tag registry.example.com/examples/hello-ps:v1 -o $@
 
 .PHONY: lab
 lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
