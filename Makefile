@@ -47,6 +47,8 @@ RESTARTS ?= 1000
 FRAMEWORKS ?=
 # Where make test-pictures leaves its pictures; docs/pictures renews those of the documents.
 PICTURES ?= $(CURDIR)/bin/pictures
+# For which platforms make release and make test-release make it, as linux/amd64,linux/arm64: all by default, fewer for a trial.
+PLATFORMS ?=
 # What make test-install hands to go test: -run TestTwoTeams ...
 INSTALL_ARGS ?=
 # What make bench hands to test/bench.
@@ -95,6 +97,7 @@ lint: ## run golangci-lint on the modules that have code of ours; on test/integr
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
 	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/lab/dns && $(as_built) ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd .ci/release && $(as_built) ../../.ci/progress "golangci-lint, the release" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
@@ -186,7 +189,7 @@ install-yaml: bin/release ## write bin/install.yaml: manifests/base with the ima
 
 .PHONY: release
 release: bin/release bin/venv-release/ready ## write dist/ for VERSION=v0.1.0 REGISTRY=...: images, install.yaml, chart, kubectl-tj, wheel, SBOMs, checksums
-	bin/release all --version '$(VERSION)' --registry '$(REGISTRY)' --out dist --python "$(CURDIR)/bin/venv-release/bin/python"
+	bin/release all $(if $(PLATFORMS),--platforms $(PLATFORMS)) --version '$(VERSION)' --registry '$(REGISTRY)' --out dist --python "$(CURDIR)/bin/venv-release/bin/python"
 
 bin/release: $(wildcard .ci/release/*)
 	.ci/build .ci/release . $@ ""
@@ -311,7 +314,7 @@ test-install: bin/lab bin/operator bin/helm ## install, upgrade, roll back and u
 
 .PHONY: test-release
 test-release: ## make a release twice in two clones of the last commit, compare every byte, and look into its images (needs python3, git)
-	.ci/test-release
+	.ci/test-release '$(PLATFORMS)'
 
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...

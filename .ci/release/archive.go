@@ -60,7 +60,7 @@ func (r *release) plugin(ctx context.Context, work string) error {
 	if err != nil {
 		return err
 	}
-	for _, on := range pluginPlatforms {
+	for _, on := range r.platforms {
 		binary, err := r.build(ctx, work, pluginProgram, on)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -21,11 +22,30 @@ var (
 		{"operator", "TrainingJob operator", "Runs distributed training jobs on Kubernetes", ".", "./cmd/operator"},
 		{"kueue-adapter", "TrainingJob adapter for Kueue", "Lets TrainingJobs wait in Kueue's queues", "cmd/kueue-adapter", "."},
 	}
-	imagePlatforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}}
 
-	pluginProgram   = program{"kubectl-tj", "kubectl tj", "The plug-in of kubectl for TrainingJobs", ".", "./cmd/kubectl-tj"}
-	pluginPlatforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}}
+	pluginProgram = program{"kubectl-tj", "kubectl tj", "The plug-in of kubectl for TrainingJobs", ".", "./cmd/kubectl-tj"}
 )
+
+// platforms are those of kubectl-tj; images are for Linux only.
+var platforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}}
+
+func (p platform) String() string { return p.os + "/" + p.arch }
+
+// choose returns the platforms of these names, without their order. linux/amd64 must be one, as the bill of materials is read from it.
+func choose(names []string) ([]platform, error) {
+	var chosen []platform
+	var known []string
+	for _, p := range platforms {
+		known = append(known, p.String())
+		if slices.Contains(names, p.String()) {
+			chosen = append(chosen, p)
+		}
+	}
+	if len(chosen) != len(names) || len(chosen) == 0 || chosen[0] != platforms[0] {
+		return nil, fmt.Errorf("--platforms %s: write linux/amd64, and others of %s", strings.Join(names, ","), strings.Join(known, ","))
+	}
+	return chosen, nil
+}
 
 // build compiles a program into the folder and returns its path. What is of this machine does not get into it: neither paths, nor how git sees
 // the tree, nor settings of Go.

@@ -23,7 +23,10 @@ import (
 // is one static program and nothing else.
 func (r *release) image(ctx context.Context, work string, p program) (string, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, on := range imagePlatforms {
+	for _, on := range r.platforms {
+		if on.os != "linux" {
+			continue
+		}
 		binary, err := r.build(ctx, work, p, on)
 		if err != nil {
 			return "", err

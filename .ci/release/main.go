@@ -8,6 +8,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -26,10 +27,13 @@ func command() *cobra.Command {
 }
 
 func allCommand() *cobra.Command {
-	r := new(release)
+	r, names := new(release), []string(nil)
 	cmd := &cobra.Command{
 		Use: "all", Short: "Writes everything of a release into a folder", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if r.platforms, err = choose(names); err != nil {
+				return err
+			}
 			if err := r.prepare(cmd.Context()); err != nil {
 				return err
 			}
@@ -38,6 +42,8 @@ func allCommand() *cobra.Command {
 	}
 	r.addFlags(cmd)
 	cmd.Flags().StringVar(&r.out, "out", "dist", "folder that is made, in place of what it had")
+	all := "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64"
+	cmd.Flags().StringSliceVar(&names, "platforms", strings.Split(all, ","), "platforms that it is for; fewer make a trial")
 	cmd.Flags().StringVar(&r.python, "python", "python3", "Python with the modules build and setuptools")
 	return cmd
 }

@@ -13,7 +13,8 @@ import (
 // reference is what comes behind the name of an image: a digest, or else a tag.
 type reference struct{ tag, digest string }
 
-// manifests writes the CRD, and the base and each component with images by digest, as files for kubectl apply -f.
+// manifests writes the CRD, and the base and each component with images by digest, as files for kubectl apply -f; and the names of the
+// images, for whoever copies or checks them.
 func (r *release) manifests(digests map[string]string) error {
 	for file, from := range map[string]struct{ resource, component, image string }{
 		"install.yaml":       {resource: "manifests/base", image: "operator"},
@@ -30,7 +31,11 @@ func (r *release) manifests(digests map[string]string) error {
 			return err
 		}
 	}
-	return nil
+	var names strings.Builder
+	for _, p := range images {
+		fmt.Fprintf(&names, "%s/%s@%s\n", r.registry, p.name, digests[p.name])
+	}
+	return write(filepath.Join(r.out, "images.txt"), []byte(names.String()))
 }
 
 // render returns what kustomize makes of a folder of the tree, with the images of the registry.

@@ -20,11 +20,12 @@ const source = "https://github.com/trainingjob/operator"
 
 // release is what everything in it is made of.
 type release struct {
-	version  string // v0.1.0
-	registry string // registry.example.com/team
-	tree     string // the top folder of the repository
-	out      string
-	python   string
+	version   string // v0.1.0
+	registry  string // registry.example.com/team
+	tree      string // the top folder of the repository
+	out       string
+	python    string
+	platforms []platform
 
 	revision string    // of the commit
 	created  time.Time // when it was committed: the time of all that is made
