@@ -14,8 +14,15 @@ LAB_DIR  ?= .lab
 OPERATOR ?= on
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-IMAGE   ?= ghcr.io/trainingjob/operator:$(VERSION)
-KUEUE_IMAGE ?= ghcr.io/trainingjob/kueue-adapter:$(VERSION)
+# Where the images are, as registry.example.com/team: REGISTRY/operator and REGISTRY/kueue-adapter. There is no default, as no registry
+# is the project's own.
+REGISTRY ?=
+needs_registry := $(filter image install-yaml release,$(MAKECMDGOALS))
+ifneq ($(needs_registry),)
+ifeq ($(REGISTRY),)
+$(error which registry has the images? Write make $(firstword $(needs_registry)) REGISTRY=registry.example.com/team)
+endif
+endif
 # The specs of test/e2e that need no add-on, as a label filter; what the others need is ADD_ONS, made by make test-gang.
 PLAIN := !Volcano && !Coscheduling && !Kueue
 ADD_ONS := volcano coscheduling kueue kueue-adapter
@@ -40,13 +47,17 @@ RESTARTS ?= 1000
 FRAMEWORKS ?=
 # Where make test-pictures leaves its pictures; docs/pictures renews those of the documents.
 PICTURES ?= $(CURDIR)/bin/pictures
+# For which platforms make release and make test-release make it, as linux/amd64,linux/arm64: all by default, fewer for a trial.
+PLATFORMS ?=
+# What make test-install hands to go test: -run TestTwoTeams ...
+INSTALL_ARGS ?=
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
 tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
 # With the settings of .ci/build, or Go would compile the Kubernetes in other modules once more.
 as_built := CGO_ENABLED=0 GOFLAGS=-trimpath
-generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md sdk/python/trainingjob/types.py
+generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/chart/files manifests/schema docs/api.md sdk/python/trainingjob/types.py
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go' -not -path 'pkg/cli/*') go.mod go.sum
 cli_files := $(shell find apis cmd/kubectl-tj manifests/crd pkg -type f -not -name '*_test.go' -not -path '*/testdata/*') go.mod go.sum
 adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.go')
@@ -86,6 +97,7 @@ lint: ## run golangci-lint on the modules that have code of ours; on test/integr
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
 	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/lab/dns && $(as_built) ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd .ci/release && $(as_built) ../../.ci/progress "golangci-lint, the release" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
@@ -162,11 +174,35 @@ bin/peers/training-operator: test/peers/training-operator/go.mod
 	.ci/build test/peers/training-operator github.com/kubeflow/training-operator/cmd/training-operator.v1 $@ ""
 	.ci/link-module test/peers/training-operator github.com/kubeflow/training-operator $@.module
 
+image_args = --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD) --build-arg CREATED=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
+
 .PHONY: image
-image: ## build the container images with Docker: the operator's and that of Kueue's adapter
+image: ## build the container images REGISTRY/operator and REGISTRY/kueue-adapter with Docker; make release needs none
 	@docker version >/dev/null 2>&1 || { echo "make image needs a Docker engine, and none answers here; make build kueue-adapter makes the same binaries" >&2; exit 1; }
-	docker build --build-arg VERSION=$(VERSION) --tag $(IMAGE) .
-	docker build --build-arg VERSION=$(VERSION) --tag $(KUEUE_IMAGE) --target kueue-adapter .
+	docker build $(image_args) --tag $(REGISTRY)/operator:$(VERSION) .
+	docker build $(image_args) --tag $(REGISTRY)/kueue-adapter:$(VERSION) --target kueue-adapter .
+
+.PHONY: install-yaml
+install-yaml: bin/release ## write bin/install.yaml: manifests/base with the image REGISTRY/operator:VERSION, for kubectl apply -f
+	bin/release install --version '$(VERSION)' --registry '$(REGISTRY)' --out bin/install.yaml
+	@echo "bin/install.yaml is for the image $(REGISTRY)/operator:$(VERSION): make image builds it"
+
+.PHONY: release
+release: bin/release bin/venv-release/ready ## write dist/ for VERSION=v0.1.0 REGISTRY=...: images, install.yaml, chart, kubectl-tj, wheel, SBOMs, checksums
+	bin/release all $(if $(PLATFORMS),--platforms $(PLATFORMS)) --version '$(VERSION)' --registry '$(REGISTRY)' --out dist --python "$(CURDIR)/bin/venv-release/bin/python"
+
+bin/release: $(wildcard .ci/release/*)
+	.ci/build .ci/release . $@ ""
+
+bin/helm: test/install/helm/go.mod
+	.ci/build test/install/helm helm.sh/helm/v4/cmd/helm $@ "-X helm.sh/helm/v4/internal/version.version=v4.3.1"
+
+bin/venv-release/ready: sdk/python/requirements-build.txt
+	@command -v python3 >/dev/null || { echo "make release builds the wheel of the SDK, and there is no python3: install Python 3.9 or newer, with venv" >&2; exit 1; }
+	rm -rf bin/venv-release
+	python3 -m venv bin/venv-release
+	bin/venv-release/bin/pip install -q -r $<
+	touch $@
 
 ##@ Try it
 
@@ -176,7 +212,7 @@ demo: bin/lab bin/operator bin/demo $(if $(filter 0,$(REAL)),,real bin/images/he
 	  $(if $(filter 0,$(REAL)),,--image bin/images/hello-ps.tar)
 
 bin/images/hello-ps.tar: $(wildcard examples/hello-ps/*) | bin/lab
-	bin/lab image build examples/hello-ps --tag ghcr.io/trainingjob/examples/hello-ps:v1 -o $@
+	bin/lab image build examples/hello-ps --tag registry.example.com/examples/hello-ps:v1 -o $@
 
 .PHONY: lab
 lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
@@ -271,6 +307,14 @@ test-integrations: bin/lab bin/operator bin/kube-state-metrics ## prove the reci
 
 bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)
 	.ci/build test/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
+
+.PHONY: test-install
+test-install: bin/lab bin/operator bin/helm ## install, upgrade, roll back and uninstall by the Helm chart and by kustomize, on a lab of its own
+	.ci/test-install $(INSTALL_ARGS)
+
+.PHONY: test-release
+test-release: ## make a release twice in two clones of the last commit, compare every byte, and look into its images (needs python3, git)
+	.ci/test-release '$(PLATFORMS)'
 
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...

@@ -1,4 +1,4 @@
-# docker build -f examples/lightgbm/gpu.Dockerfile -t ghcr.io/trainingjob/examples/lightgbm:v1-gpu examples/lightgbm
+# docker build -f examples/lightgbm/gpu.Dockerfile -t registry.example.com/examples/lightgbm:v1-gpu examples/lightgbm
 FROM nvidia/cuda:12.4.1-runtime-ubuntu22.04
 RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 ocl-icd-libopencl1 python3-pip && rm -rf /var/lib/apt/lists/* \
     && mkdir -p /etc/OpenCL/vendors && echo libnvidia-opencl.so.1 > /etc/OpenCL/vendors/nvidia.icd

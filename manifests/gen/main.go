@@ -1,4 +1,4 @@
-// Command gen makes the CustomResourceDefinition that is shipped, and the JSON schema for editors beside it,
+// Command gen makes the CustomResourceDefinition that is shipped, for kustomize and for the Helm chart, and the JSON schema for editors beside it,
 // out of what controller-gen writes:
 //
 //	gen CONTROLLER_GEN_OUTPUT MANIFESTS
@@ -46,7 +46,12 @@ func generate(source, manifests string) error {
 		return fmt.Errorf("trimming %s: %w", source, err)
 	}
 	applied := fmt.Sprintf("%s_%s.yaml", crd.Spec.Group, crd.Spec.Names.Plural)
-	return writeYAML(filepath.Join(manifests, "crd", applied), crd)
+	for _, folder := range []string{"crd", "chart/files"} { // a chart can read its own files only
+		if err := writeYAML(filepath.Join(manifests, folder, applied), crd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func read(path string) (*apiextensions.CustomResourceDefinition, error) {

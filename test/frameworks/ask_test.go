@@ -79,7 +79,7 @@ func beginProgress(ctx SpecContext, askSeconds int32) *run {
 		for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 			for i := range containers {
 				c := &containers[i]
-				c.Image, c.Resources, c.Command[0] = "ghcr.io/trainingjob/examples/hello-ps:v1", corev1.ResourceRequirements{}, strings.Replace(c.Command[0], "python", "python3", 1)
+				c.Image, c.Resources, c.Command[0] = "registry.example.com/examples/hello-ps:v1", corev1.ResourceRequirements{}, strings.Replace(c.Command[0], "python", "python3", 1)
 			}
 		}
 	}

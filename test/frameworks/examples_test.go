@@ -102,7 +102,7 @@ const ofServer = "server-"
 func (e example) bringImage() {
 	GinkgoHelper()
 	archive := filepath.Join(root, "bin/images", e.name+".tar")
-	lab("image", "build", "examples/"+e.name, "--tag", "ghcr.io/trainingjob/examples/"+e.name+":v1", "-o", archive)
+	lab("image", "build", "examples/"+e.name, "--tag", "registry.example.com/examples/"+e.name+":v1", "-o", archive)
 	lab("image", "import", "--dir", labDir, archive)
 	Expect(os.Remove(archive)).To(Succeed())
 }

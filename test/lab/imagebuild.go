@@ -17,7 +17,7 @@ func imageBuildCommand() *cobra.Command {
 debian:bookworm-slim, comes from Debian's packages, so no image registry is needed. Layers and
 downloaded packages are kept in the cache folder, and steps that have not changed take no time.
 It needs root, on Debian or Ubuntu.`,
-		Example: `  lab image build examples/hello-ps --tag ghcr.io/trainingjob/examples/hello-ps:v1 -o bin/images/hello-ps.tar`,
+		Example: `  lab image build examples/hello-ps --tag registry.example.com/examples/hello-ps:v1 -o bin/images/hello-ps.tar`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			options.Dir = args[0]
