@@ -46,7 +46,7 @@ BENCH_ARGS ?=
 tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
 # With the settings of .ci/build, or Go would compile the Kubernetes in other modules once more.
 as_built := CGO_ENABLED=0 GOFLAGS=-trimpath
-generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md sdk/python/trainingjob/types.py
+generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/schema docs/api.md docs/metrics.md test/observe/metrics.json manifests/components/prometheus/prometheusrule.yaml sdk/python/trainingjob/types.py
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go' -not -path 'pkg/cli/*') go.mod go.sum
 cli_files := $(shell find apis cmd/kubectl-tj manifests/crd pkg -type f -not -name '*_test.go' -not -path '*/testdata/*') go.mod go.sum
 adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.go')
@@ -64,7 +64,7 @@ help: ## show this list
 ##@ Code
 
 .PHONY: generate
-generate: ## regenerate deep copies, the CRD, the JSON schema for editors, the types of the SDK and docs/api.md
+generate: ## regenerate deep copies, the CRD, the JSON schema for editors, the types of the SDK, docs/api.md and docs/metrics.md
 	$(tool) controller-gen object paths=./apis/...
 	$(tool) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=bin/crd
 	go run ./manifests/gen bin/crd/trainingjob.dev_trainingjobs.yaml manifests
@@ -72,6 +72,8 @@ generate: ## regenerate deep copies, the CRD, the JSON schema for editors, the t
 	$(tool) crd-ref-docs --log-level=ERROR --config=.ci/crd-ref-docs/config.yaml --templates-dir=.ci/crd-ref-docs \
 	  --renderer=markdown --source-path=apis --output-path=bin/api.md
 	go run ./docs/gen bin/api.md apis/training/v1alpha1/conditions.go docs/api.md
+	go run ./docs/gen/metrics docs/metrics.md test/observe/metrics.json
+	(cat manifests/gen/prometheusrule.txt; grep -v '^ *#' manifests/components/prometheus/rules.yaml | sed 's/^./  &/') > manifests/components/prometheus/prometheusrule.yaml
 
 .PHONY: fmt
 fmt: ## format the Go code

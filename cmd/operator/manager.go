@@ -44,7 +44,7 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if err := controller.Setup(ctx, mgr, o.concurrentJobs, o.clusterOptions()); err != nil {
+	if err := controller.Setup(ctx, mgr, o.controllerOptions()); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {

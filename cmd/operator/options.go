@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -31,6 +32,7 @@ type options struct {
 	metricsAddress          string
 	metricsSecure           bool
 	metricsCertDir          string
+	jobMetrics              bool
 	healthAddress           string
 	concurrentJobs          int
 	watchNodes              bool
@@ -63,6 +65,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
 	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty makes a certificate that nobody has signed")
+	f.BoolVar(&o.jobMetrics, "job-metrics", o.jobMetrics, "serve metrics of each job beside those of all: about 20 series a job, with its namespace and name as labels")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
@@ -134,6 +137,11 @@ func (o *options) validateCertificate() error {
 		}
 	}
 	return nil
+}
+
+// controllerOptions returns what the flags say of the controller.
+func (o *options) controllerOptions() controller.Options {
+	return controller.Options{Concurrent: o.concurrentJobs, JobMetrics: o.jobMetrics, Version: version, Cluster: o.clusterOptions()}
 }
 
 // clusterOptions returns what the flags say of jobs.

@@ -23,7 +23,7 @@ const retryConflict = 200 * time.Millisecond
 // Reconciler brings jobs and their pods together.
 type Reconciler struct {
 	cluster *cluster.Cluster
-	metrics *metrics
+	metrics *counted
 	// log is told the story of each job, without what controller-runtime adds for a pass.
 	log logr.Logger
 }

@@ -1,0 +1,100 @@
+package metrics
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// jobRecovery tells how long a restart of the whole job took, once the new attempt runs. Of restarts that end before they ran only the
+// last is told: from its failure.
+func (t transition) jobRecovery() []Observation {
+	runs := condition(t.is, v1alpha1.ConditionRunning)
+	if !isTrue(condition(t.was, v1alpha1.ConditionRestarting)) || !isTrue(runs) || isTrue(condition(t.was, v1alpha1.ConditionRunning)) {
+		return nil
+	}
+	isLatest := func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeJob && i.Attempt == t.is.Attempt-1 }
+	at := slices.IndexFunc(t.is.Incidents, isLatest)
+	if at < 0 {
+		return nil
+	}
+	i, running := &t.is.Incidents[at], &runs.LastTransitionTime
+	list := []Observation{
+		Recovery.with(between(&i.Time, running), string(i.Cause), string(i.Scope)),
+		RecoveryPart.with(between(&i.Time, &i.RestartTime), "detection"),
+	}
+	if placed := condition(t.is, v1alpha1.ConditionScheduled); isTrue(placed) && !placed.LastTransitionTime.Before(&i.RestartTime) {
+		list = append(list, RecoveryPart.with(between(&i.RestartTime, &placed.LastTransitionTime), "placement"),
+			RecoveryPart.with(between(&placed.LastTransitionTime, running), "start"))
+	}
+	return list
+}
+
+// replicaRecoveries tells how long restarts of single replicas and of roles took, when these run again.
+func (t transition) replicaRecoveries() []Observation {
+	now := t.is.Memory.CountedTime
+	if t.is.Attempt != t.was.Attempt || now == nil {
+		return nil
+	}
+	var list []Observation
+	for role, memory := range t.is.Memory.Roles {
+		was := t.was.Memory.Roles[role]
+		if memory.Started == was.Started {
+			continue
+		}
+		for _, i := range t.recovered(role, started(was), started(memory)) {
+			list = append(list, Recovery.with(between(&i.Time, now), string(i.Cause), string(i.Scope)))
+		}
+	}
+	return list
+}
+
+// started returns the replicas of the role that have run in their present life; none if the status cannot be read.
+func started(memory v1alpha1.RoleMemory) state.IndexSet {
+	set, err := state.ParseIndexSet(memory.Started)
+	if err != nil {
+		return state.IndexSet{}
+	}
+	return set
+}
+
+// recovered returns the incidents of the role after which what was restarted runs again now: a replica that has started, or a role whose
+// last replica has.
+func (t transition) recovered(role v1alpha1.Role, was, is state.IndexSet) []*v1alpha1.Incident {
+	var found []*v1alpha1.Incident
+	for n := range t.is.Incidents {
+		i := &t.is.Incidents[n]
+		if i.Role != role || i.Attempt != t.is.Attempt || t.hadOtherLives(i) {
+			continue
+		}
+		isNewest := !slices.ContainsFunc(t.is.Incidents[:n], func(o v1alpha1.Incident) bool { return isOfSame(&o, i) })
+		switch {
+		case !isNewest:
+		case i.Scope == v1alpha1.ScopeReplica && is.Has(int(i.Index)) && !was.Has(int(i.Index)):
+			found = append(found, i)
+		case i.Scope == v1alpha1.ScopeRole && isWhole(t.job, role, is) && !isWhole(t.job, role, was):
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// isOfSame reports whether both incidents restarted the same replica, or the same role, in one attempt.
+func isOfSame(a, b *v1alpha1.Incident) bool {
+	return a.Attempt == b.Attempt && a.Scope == b.Scope && a.Role == b.Role && (a.Scope == v1alpha1.ScopeRole || a.Index == b.Index)
+}
+
+func isWhole(job *v1alpha1.TrainingJob, role v1alpha1.Role, started state.IndexSet) bool {
+	return started.Len() >= int(job.Spec.Replicas(role))
+}
+
+// hadOtherLives reports whether the job's replicas have begun other lives since the incident without one: a suspension or parking was
+// in between.
+func (t transition) hadOtherLives(i *v1alpha1.Incident) bool {
+	after := func(at *metav1.Time) bool { return at != nil && i.RestartTime.Before(at) }
+	suspended := condition(t.is, v1alpha1.ConditionSuspended)
+	return suspended != nil && after(&suspended.LastTransitionTime) || after(t.is.Memory.Roles[i.Role].ParkedTime)
+}
