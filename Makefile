@@ -274,6 +274,19 @@ test-integrations: bin/lab bin/operator bin/kube-state-metrics ## prove the reci
 bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)
 	.ci/build test/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
 
+.PHONY: test-observe
+test-observe: bin/promtool ## hold rules, alerts and dashboards against the metrics, with the parser and promtool of Prometheus (compiled once, some minutes)
+	cd test/observe && $(as_built) ../../.ci/progress "golangci-lint, rules and dashboards" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/observe && CGO_ENABLED=0 go test -count=1 -trimpath -timeout 10m -v .
+
+.PHONY: test-alerts
+test-alerts: bin/lab bin/operator bin/prometheus ## fire every alert on a lab of its own, scraped by a real Prometheus
+	cd test/observe && CGO_ENABLED=0 go test -count=1 -trimpath -timeout 20m -tags alerts -run TestAlerts -v .
+
+# Prometheus without service discovery: Kubernetes' and the clouds' are not needed, and take most of its build.
+bin/promtool bin/prometheus: bin/%: test/observe/go.mod
+	GOFLAGS="$$(go env GOFLAGS) -tags=remove_all_sd" .ci/build test/observe github.com/prometheus/prometheus/cmd/$* $@ ""
+
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...
 	KUBECONFIG="$${KUBECONFIG:-$(LAB_DIR)/kubeconfig}" go run ./test/bench $(BENCH_ARGS)

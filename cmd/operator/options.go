@@ -18,6 +18,7 @@ import (
 	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/trace/export"
 )
 
 // options are the operator's flags.
@@ -33,6 +34,7 @@ type options struct {
 	metricsSecure           bool
 	metricsCertDir          string
 	jobMetrics              bool
+	otlpEndpoint            string
 	healthAddress           string
 	concurrentJobs          int
 	watchNodes              bool
@@ -66,6 +68,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
 	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty makes a certificate that nobody has signed")
 	f.BoolVar(&o.jobMetrics, "job-metrics", o.jobMetrics, "serve metrics of each job beside those of all: about 20 series a job, with its namespace and name as labels")
+	f.StringVar(&o.otlpEndpoint, "otlp-endpoint", o.otlpEndpoint, "collector that the story of each job is sent to as a trace, by OTLP over gRPC: http://HOST:4317, or https:// for one with TLS. Empty sends nothing")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
@@ -102,6 +105,11 @@ func (o *options) validate() error {
 	}
 	if _, err := o.signals(); err != nil {
 		return err
+	}
+	if o.otlpEndpoint != "" {
+		if err := export.Check(o.otlpEndpoint); err != nil {
+			return fmt.Errorf("--otlp-endpoint %q: %w", o.otlpEndpoint, err)
+		}
 	}
 	return o.validateCertificate()
 }

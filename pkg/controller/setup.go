@@ -44,6 +44,8 @@ type Options struct {
 	JobMetrics bool
 	// Version is that of the program, for its metrics.
 	Version string
+	// Traces takes the spans of jobs; nil if nobody wants them.
+	Traces  Traces
 	Cluster cluster.Options
 }
 
@@ -64,6 +66,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, o.Cluster),
 		metrics: counted,
 		log:     mgr.GetLogger(),
+		traces:  o.Traces,
 	}
 	return watch(mgr, r, o)
 }

@@ -42,7 +42,7 @@ var (
 			"gang as spec.scheduling.gang says (Default: as the operator's --gang says).",
 		Labels: []string{"gang"}, Buckets: seconds,
 	}
-	Recovery = &Family{
+	RecoveryTime = &Family{
 		Name: "trainingjob_recovery_seconds", Kind: Histogram, Group: GroupEvents, Unit: "seconds",
 		Help:   "Time from a failure until what it restarted runs again, by cause and scope: all replicas of the job, of the role, or the one.",
 		Labels: []string{"cause", "scope"}, Buckets: seconds,
@@ -134,14 +134,14 @@ var (
 	JobBudgetLeft      = ofJob("budget_left", Gauge, "restarts", "How many more restarts each budget that was charged allows within its window.", "budget")
 )
 
-// ofJob returns a family that has the job's namespace and name as labels, and those given.
+// ofJob returns a family that has the job's namespace and name as labels, and those given: "job" is the label by which Prometheus names what it scrapes.
 func ofJob(name string, kind Kind, unit, help string, labels ...string) *Family {
-	return &Family{Name: "trainingjob_job_" + name, Kind: kind, Group: GroupJobs, Unit: unit, Help: help, Labels: append([]string{"namespace", "job"}, labels...)}
+	return &Family{Name: "trainingjob_job_" + name, Kind: kind, Group: GroupJobs, Unit: unit, Help: help, Labels: append([]string{"namespace", "trainingjob"}, labels...)}
 }
 
 // All are the families in the order of the catalogue.
 var All = []*Family{
-	Restarts, Recovery, RecoveryPart, Lost, NodeFaults, Startup, QueueWait, GangWait, Finished, RatioAtEnd,
+	Restarts, RecoveryTime, RecoveryPart, Lost, NodeFaults, Startup, QueueWait, GangWait, Finished, RatioAtEnd,
 	Leads, Jobs, Replicas, ReadyReplicas, Waiting, Stalled, NotProgressing, OldestProgress, WithoutBudget, AvoidedNodes,
 	JobInfo, JobPhase, JobReplicas, JobReadyReplicas, JobAttempt, JobRestarts, JobChargedRestarts, JobRunning, JobLost, JobRatio, JobStep,
 	JobProgressAge, JobCheckpointAge, JobBudgetLeft,

@@ -239,14 +239,14 @@ func TestOfJob(t *testing.T) {
 	}
 	is(&job.Status, "Running", "True", "AllReplicasRunning", 20*time.Second)
 	want := []string{
-		"job_attempt{namespace=a,job=j} 1", "job_budget_left{namespace=a,job=j,budget=maxRestarts} 9", "job_charged_restarts{namespace=a,job=j} 1",
-		"job_checkpoint_age_seconds{namespace=a,job=j} 60", "job_info{namespace=a,job=j,framework=JAX,queue=q,uid=u} 1",
-		"job_lost_seconds_total{namespace=a,job=j,cause=detection} 0", "job_lost_seconds_total{namespace=a,job=j,cause=nodes} 7",
-		"job_lost_seconds_total{namespace=a,job=j,cause=queue} 0", "job_lost_seconds_total{namespace=a,job=j,cause=redone} 0",
-		"job_lost_seconds_total{namespace=a,job=j,cause=restart} 0", "job_lost_seconds_total{namespace=a,job=j,cause=starting} 0",
-		"job_phase{namespace=a,job=j,phase=Running} 1", "job_progress_age_seconds{namespace=a,job=j} 10", "job_progress_step{namespace=a,job=j} 42",
-		"job_ready_replicas{namespace=a,job=j} 2", "job_replicas{namespace=a,job=j} 2", "job_restarts_total{namespace=a,job=j} 3",
-		"job_running_seconds_total{namespace=a,job=j} 140", "job_running_time_ratio{namespace=a,job=j} 0.5",
+		"job_attempt{namespace=a,trainingjob=j} 1", "job_budget_left{namespace=a,trainingjob=j,budget=maxRestarts} 9", "job_charged_restarts{namespace=a,trainingjob=j} 1",
+		"job_checkpoint_age_seconds{namespace=a,trainingjob=j} 60", "job_info{namespace=a,trainingjob=j,framework=JAX,queue=q,uid=u} 1",
+		"job_lost_seconds_total{namespace=a,trainingjob=j,cause=detection} 0", "job_lost_seconds_total{namespace=a,trainingjob=j,cause=nodes} 7",
+		"job_lost_seconds_total{namespace=a,trainingjob=j,cause=queue} 0", "job_lost_seconds_total{namespace=a,trainingjob=j,cause=redone} 0",
+		"job_lost_seconds_total{namespace=a,trainingjob=j,cause=restart} 0", "job_lost_seconds_total{namespace=a,trainingjob=j,cause=starting} 0",
+		"job_phase{namespace=a,trainingjob=j,phase=Running} 1", "job_progress_age_seconds{namespace=a,trainingjob=j} 10", "job_progress_step{namespace=a,trainingjob=j} 42",
+		"job_ready_replicas{namespace=a,trainingjob=j} 2", "job_replicas{namespace=a,trainingjob=j} 2", "job_restarts_total{namespace=a,trainingjob=j} 3",
+		"job_running_seconds_total{namespace=a,trainingjob=j} 140", "job_running_time_ratio{namespace=a,trainingjob=j} 0.5",
 	}
 	if diff := cmp.Diff(want, told(metrics.OfJob(job, builder.Epoch.Add(time.Minute)))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -270,7 +270,7 @@ func TestTheCatalogueKeepsTheConventions(t *testing.T) {
 			t.Errorf("%s: the help is no sentence: %q", f.Name, f.Help)
 		case (f.Kind == metrics.Histogram) != (len(f.Buckets) > 0):
 			t.Errorf("%s has %d buckets", f.Name, len(f.Buckets))
-		case f.Group != metrics.GroupJobs && (slices.Contains(f.Labels, "job") || slices.Contains(f.Labels, "namespace")):
+		case f.Group != metrics.GroupJobs && (slices.Contains(f.Labels, "job") || slices.Contains(f.Labels, "trainingjob") || slices.Contains(f.Labels, "namespace")):
 			t.Errorf("%s names jobs, which only --job-metrics may", f.Name)
 		}
 		names[f.Name] = true

@@ -19,14 +19,18 @@ type transition struct {
 	framework string
 }
 
+func newTransition(job *v1alpha1.TrainingJob, p *plan.Plan) transition {
+	return transition{job: job, was: &job.Status, is: &p.Status, framework: string(job.Spec.Framework)}
+}
+
 // Observe returns what the plan's status, once it is written, says that the job's status before does not.
 func Observe(job *v1alpha1.TrainingJob, p *plan.Plan) []Observation {
-	t := transition{job: job, was: &job.Status, is: &p.Status, framework: string(job.Spec.Framework)}
+	t := newTransition(job, p)
 	var list []Observation
 	for i := range p.Restarts {
 		list = append(list, t.restart(&p.Restarts[i].Incident))
 	}
-	for _, observe := range []func() []Observation{t.faults, t.finished, t.startup, t.waits, t.lost, t.jobRecovery, t.replicaRecoveries} {
+	for _, observe := range []func() []Observation{t.faults, t.finished, t.startup, t.waits, t.lost, t.recovered} {
 		list = append(list, observe()...)
 	}
 	return list

@@ -6,12 +6,45 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// jobRecovery tells how long a restart of the whole job took, once the new attempt runs. Of restarts that end before they ran only the
-// last is told: from its failure.
-func (t transition) jobRecovery() []Observation {
+// Recovery is what an incident restarted, running again.
+type Recovery struct {
+	Incident *v1alpha1.Incident
+	// Placed is when every replica's pod had a node, if the whole job restarted and it is known.
+	Placed *metav1.Time
+	// End is when what was restarted ran again.
+	End metav1.Time
+}
+
+// Recoveries returns the incidents that are over with the plan's status, and were not with the job's.
+func Recoveries(job *v1alpha1.TrainingJob, p *plan.Plan) []Recovery {
+	return newTransition(job, p).recoveries()
+}
+
+func (t transition) recoveries() []Recovery { return append(t.jobRecovery(), t.replicaRecoveries()...) }
+
+// recovered tells how long restarts took, once what was restarted runs again.
+func (t transition) recovered() []Observation {
+	var list []Observation
+	for _, r := range t.recoveries() {
+		i := r.Incident
+		list = append(list, RecoveryTime.with(between(&i.Time, &r.End), string(i.Cause), string(i.Scope)))
+		if i.Scope == v1alpha1.ScopeJob {
+			list = append(list, RecoveryPart.with(between(&i.Time, &i.RestartTime), "detection"))
+		}
+		if r.Placed != nil {
+			list = append(list, RecoveryPart.with(between(&i.RestartTime, r.Placed), "placement"), RecoveryPart.with(between(r.Placed, &r.End), "start"))
+		}
+	}
+	return list
+}
+
+// jobRecovery returns the restart of the whole job, once the new attempt runs. Of restarts that end before they ran only the last is
+// told: from its failure.
+func (t transition) jobRecovery() []Recovery {
 	runs := condition(t.is, v1alpha1.ConditionRunning)
 	if !isTrue(condition(t.was, v1alpha1.ConditionRestarting)) || !isTrue(runs) || isTrue(condition(t.was, v1alpha1.ConditionRunning)) {
 		return nil
@@ -21,32 +54,27 @@ func (t transition) jobRecovery() []Observation {
 	if at < 0 {
 		return nil
 	}
-	i, running := &t.is.Incidents[at], &runs.LastTransitionTime
-	list := []Observation{
-		Recovery.with(between(&i.Time, running), string(i.Cause), string(i.Scope)),
-		RecoveryPart.with(between(&i.Time, &i.RestartTime), "detection"),
+	r := Recovery{Incident: &t.is.Incidents[at], End: runs.LastTransitionTime}
+	if placed := condition(t.is, v1alpha1.ConditionScheduled); isTrue(placed) && !placed.LastTransitionTime.Before(&r.Incident.RestartTime) {
+		r.Placed = &placed.LastTransitionTime
 	}
-	if placed := condition(t.is, v1alpha1.ConditionScheduled); isTrue(placed) && !placed.LastTransitionTime.Before(&i.RestartTime) {
-		list = append(list, RecoveryPart.with(between(&i.RestartTime, &placed.LastTransitionTime), "placement"),
-			RecoveryPart.with(between(&placed.LastTransitionTime, running), "start"))
-	}
-	return list
+	return []Recovery{r}
 }
 
-// replicaRecoveries tells how long restarts of single replicas and of roles took, when these run again.
-func (t transition) replicaRecoveries() []Observation {
+// replicaRecoveries returns the restarts of single replicas and of roles, when these run again.
+func (t transition) replicaRecoveries() []Recovery {
 	now := t.is.Memory.CountedTime
 	if t.is.Attempt != t.was.Attempt || now == nil {
 		return nil
 	}
-	var list []Observation
-	for role, memory := range t.is.Memory.Roles {
-		was := t.was.Memory.Roles[role]
-		if memory.Started == was.Started {
+	var list []Recovery
+	for _, role := range t.job.Spec.Roles() {
+		was, is := t.was.Memory.Roles[role], t.is.Memory.Roles[role]
+		if is.Started == was.Started {
 			continue
 		}
-		for _, i := range t.recovered(role, started(was), started(memory)) {
-			list = append(list, Recovery.with(between(&i.Time, now), string(i.Cause), string(i.Scope)))
+		for _, i := range t.runAgain(role, started(was), started(is)) {
+			list = append(list, Recovery{Incident: i, End: *now})
 		}
 	}
 	return list
@@ -61,9 +89,9 @@ func started(memory v1alpha1.RoleMemory) state.IndexSet {
 	return set
 }
 
-// recovered returns the incidents of the role after which what was restarted runs again now: a replica that has started, or a role whose
+// runAgain returns the incidents of the role after which what was restarted runs again now: a replica that has started, or a role whose
 // last replica has.
-func (t transition) recovered(role v1alpha1.Role, was, is state.IndexSet) []*v1alpha1.Incident {
+func (t transition) runAgain(role v1alpha1.Role, was, is state.IndexSet) []*v1alpha1.Incident {
 	var found []*v1alpha1.Incident
 	for n := range t.is.Incidents {
 		i := &t.is.Incidents[n]
