@@ -85,7 +85,7 @@ func write(t *testing.T, file, text string) {
 func (l *lab) state() state {
 	l.t.Helper()
 	var s state
-	text, err := os.ReadFile(filepath.Join(l.dir, "state.json"))
+	text, err := os.ReadFile(filepath.Join(l.dir, "lab.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &s)
 	}
