@@ -280,7 +280,7 @@ test-observe: bin/promtool ## hold rules, alerts and dashboards against the metr
 	cd test/observe && CGO_ENABLED=0 go test -count=1 -trimpath -timeout 10m -v .
 
 .PHONY: test-alerts
-test-alerts: bin/lab bin/operator bin/prometheus ## fire every alert on a lab of its own, scraped by a real Prometheus
+test-alerts: bin/lab bin/operator bin/prometheus ## fire every alert on a lab of its own, scraped by a real Prometheus, and read a job's trace and log there
 	cd test/observe && CGO_ENABLED=0 go test -count=1 -trimpath -timeout 20m -tags alerts -run TestAlerts -v .
 
 # Prometheus without service discovery: Kubernetes' and the clouds' are not needed, and take most of its build.

@@ -85,6 +85,10 @@ func TestObserve(t *testing.T) {
 			was:  func(w *status) { w.StartTime = builder.TimePtr(0); is(w, "Suspended", "False", "Resumed", 100*s) },
 			then: func(n *status) { is(n, "Scheduled", "True", "AllScheduled", 103*s) },
 			want: []string{"gang_wait_seconds{gang=Default} 3"}},
+		{name: "the wait of a job of which a pod fits nowhere again begins with that",
+			was:  func(w *status) { w.StartTime = builder.TimePtr(0); is(w, "Scheduled", "False", "Unschedulable", 100*s) },
+			then: func(n *status) { is(n, "Scheduled", "True", "AllScheduled", 109*s) },
+			want: []string{"gang_wait_seconds{gang=Default} 9"}},
 		{name: "a restart that avoids the node",
 			then: func(n *status) {
 				n.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "gpu-1", Reason: "NodeLost", Until: builder.Time(time.Hour)}}

@@ -116,8 +116,10 @@ func (t transition) waits() []Observation {
 		return list
 	}
 	since := t.is.StartTime
-	if resumed := condition(t.is, v1alpha1.ConditionSuspended); resumed != nil && since.Before(&resumed.LastTransitionTime) {
-		since = &resumed.LastTransitionTime
+	for _, c := range []*metav1.Condition{condition(t.is, v1alpha1.ConditionSuspended), condition(t.was, v1alpha1.ConditionScheduled)} {
+		if c != nil && since.Before(&c.LastTransitionTime) { // it was resumed, or a pod lost its place again
+			since = &c.LastTransitionTime
+		}
 	}
 	return append(list, GangWait.with(between(since, &scheduled.LastTransitionTime), gangLabel(t.job)))
 }

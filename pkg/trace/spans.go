@@ -74,7 +74,11 @@ func (c cutter) scheduled(was, is *v1alpha1.TrainingJobStatus) []Span {
 	if !became(was, is, v1alpha1.ConditionScheduled, true) || is.StartTime == nil {
 		return nil
 	}
-	return []Span{c.partOf(is, c.span(Scheduling, is.Attempt, beginOf(is), since(is, v1alpha1.ConditionScheduled)))}
+	begin := beginOf(is)
+	if lost := since(was, v1alpha1.ConditionScheduled); begin.Before(&lost) { // a pod has lost its place again
+		begin = lost
+	}
+	return []Span{c.partOf(is, c.span(Scheduling, is.Attempt, begin, since(is, v1alpha1.ConditionScheduled)))}
 }
 
 // started ends when all replicas run.

@@ -30,22 +30,25 @@ type lab struct {
 	t          *testing.T
 	dir        string
 	prometheus string
+	receiver   *receiver
 }
 
 // state is what the lab says of itself.
 type state struct {
 	Ports     struct{ OperatorMetrics int }
 	Processes []struct {
-		Name string
-		PID  int
+		Name, Log string
+		PID       int
 	}
 }
 
 func start(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{t: t, dir: filepath.Join(t.TempDir(), "lab")}
+	var endpoint string
+	l.receiver, endpoint = receive(t)
 	l.run("bin/lab", "up", "--dir", l.dir, "--nodes", "4", "--gpus", "8", "--crds", "manifests/crd", "--operator", "bin/operator",
-		"--operator-manifests", "manifests/base", "--operator-args=--job-metrics")
+		"--operator-manifests", "manifests/base", "--operator-args=--job-metrics", "--operator-args=--log-level=debug", "--operator-args=--otlp-endpoint="+endpoint)
 	t.Cleanup(func() { l.run("bin/lab", "down", "--dir", l.dir) })
 	l.scrape()
 	return l
@@ -93,6 +96,18 @@ func (l *lab) state() state {
 		l.t.Fatal(err)
 	}
 	return s
+}
+
+// operator returns the operator's process and its log.
+func (l *lab) operator() (pid int, log string) {
+	l.t.Helper()
+	for _, p := range l.state().Processes {
+		if p.Name == "operator" {
+			return p.PID, p.Log
+		}
+	}
+	l.t.Fatalf("the lab has no operator: %v", l.state())
+	return 0, ""
 }
 
 // shortened are the rules as they are shipped, but for what would take hours: each wait is 5 s, and a recovery is slow after a tenth of
@@ -228,8 +243,8 @@ func TestAlerts(t *testing.T) {
 	t.Run("jobs in trouble", l.jobsInTrouble)
 	t.Run("a node breaks", l.nodeBreaks)
 	t.Run("jobs restart", l.jobsRestart)
-	t.Run("the operator loses a right", l.operatorLosesARight)
-	t.Run("the operator hangs", l.operatorHangs)
+	t.Run("traces", l.traces)
+	t.Run("logs", l.logs)
 	for _, name := range []string{"trainingjob:running_time:ratio1d", `trainingjob_job_phase{trainingjob="well",namespace="default"}`, "trainingjob_lost_seconds_total"} {
 		if got := l.query(name); got == "" {
 			t.Errorf("Prometheus has no %s", name)
@@ -237,6 +252,8 @@ func TestAlerts(t *testing.T) {
 			t.Logf("%s: %s", name, got)
 		}
 	}
+	t.Run("the operator loses a right", l.operatorLosesARight)
+	t.Run("the operator hangs", l.operatorHangs)
 }
 
 // query returns what Prometheus answers; empty if it knows no such series.
@@ -252,7 +269,9 @@ func (l *lab) query(expression string) string {
 		l.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var answer struct{ Data struct{ Result []json.RawMessage } }
+	var answer struct {
+		Data struct{ Result []json.RawMessage }
+	}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 		l.t.Fatal(err)
 	}
@@ -313,15 +332,7 @@ func (l *lab) operatorLosesARight(t *testing.T) {
 
 // operatorHangs stops the operator's process for as long as it takes.
 func (l *lab) operatorHangs(t *testing.T) {
-	pid := 0
-	for _, p := range l.state().Processes {
-		if p.Name == "operator" {
-			pid = p.PID
-		}
-	}
-	if pid == 0 {
-		t.Fatalf("the lab does not say which process the operator is: %v", l.state())
-	}
+	pid, _ := l.operator()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
