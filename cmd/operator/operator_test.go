@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
@@ -152,6 +153,18 @@ func TestTheLogHasAValuesOwnWords(t *testing.T) {
 	log := slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{ReplaceAttr: logAsString}))
 	log.Info("starting", "source", types.NamespacedName{Namespace: "a", Name: "b"}, "count", 3)
 	if got := text.String(); !strings.Contains(got, `"source":"a/b","count":3`) {
+		t.Errorf("logged %s", got)
+	}
+}
+
+// Whoever looks for DEBUG finds every line of that level, however slog calls it.
+func TestAllThatIsBelowInfoIsDebug(t *testing.T) {
+	var text strings.Builder
+	log := logr.FromSlogHandler(slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: logAsString}))
+	log.V(1).Info("planned")
+	log.V(4).Info("looked")
+	log.Info("starting")
+	if got := text.String(); strings.Count(got, `"level":"DEBUG"`) != 2 || strings.Count(got, `"level":"INFO"`) != 1 {
 		t.Errorf("logged %s", got)
 	}
 }

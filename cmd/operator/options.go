@@ -161,8 +161,12 @@ func (o *options) clusterOptions() cluster.Options {
 	}
 }
 
-// logAsString logs a value that has a String method as that string: JSON cannot encode the functions that watches consist of.
+// logAsString logs a value that has a String method as that string: JSON cannot encode the functions that watches consist of. All levels
+// below INFO are DEBUG: slog has names for what lies between, as DEBUG+3.
 func logAsString(_ []string, a slog.Attr) slog.Attr {
+	if level, is := a.Value.Any().(slog.Level); is && a.Key == slog.LevelKey && level < slog.LevelInfo {
+		return slog.String(slog.LevelKey, slog.LevelDebug.String())
+	}
 	if value, can := a.Value.Any().(fmt.Stringer); can && a.Value.Kind() == slog.KindAny {
 		a.Value = slog.StringValue(value.String())
 	}
