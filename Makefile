@@ -57,7 +57,8 @@ BENCH_ARGS ?=
 tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
 # With the settings of .ci/build, or Go would compile the Kubernetes in other modules once more.
 as_built := CGO_ENABLED=0 GOFLAGS=-trimpath
-generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/chart/files manifests/schema docs/api.md sdk/python/trainingjob/types.py
+generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/chart/files manifests/schema manifests/components/prometheus/prometheusrule.yaml docs/api.md docs/metrics.md \
+  test/observe/metrics.json sdk/python/trainingjob/types.py
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go' -not -path 'pkg/cli/*') go.mod go.sum
 cli_files := $(shell find apis cmd/kubectl-tj manifests/crd pkg -type f -not -name '*_test.go' -not -path '*/testdata/*') go.mod go.sum
 adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.go')
@@ -75,7 +76,7 @@ help: ## show this list
 ##@ Code
 
 .PHONY: generate
-generate: ## regenerate deep copies, the CRD, the JSON schema for editors, the types of the SDK and docs/api.md
+generate: ## regenerate deep copies, the CRD, the JSON schema for editors, the types of the SDK, docs/api.md and docs/metrics.md
 	$(tool) controller-gen object paths=./apis/...
 	$(tool) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=bin/crd
 	go run ./manifests/gen bin/crd/trainingjob.dev_trainingjobs.yaml manifests
@@ -83,6 +84,8 @@ generate: ## regenerate deep copies, the CRD, the JSON schema for editors, the t
 	$(tool) crd-ref-docs --log-level=ERROR --config=.ci/crd-ref-docs/config.yaml --templates-dir=.ci/crd-ref-docs \
 	  --renderer=markdown --source-path=apis --output-path=bin/api.md
 	go run ./docs/gen bin/api.md apis/training/v1alpha1/conditions.go docs/api.md
+	go run ./docs/gen/metrics docs/metrics.md test/observe/metrics.json
+	(cat manifests/gen/prometheusrule.txt; grep -v '^ *#' manifests/components/prometheus/rules.yaml | sed 's/^./  &/') > manifests/components/prometheus/prometheusrule.yaml
 
 .PHONY: fmt
 fmt: ## format the Go code
@@ -315,6 +318,19 @@ test-install: bin/lab bin/operator bin/helm ## install, upgrade, roll back and u
 .PHONY: test-release
 test-release: ## make a release twice in two clones of the last commit, compare every byte, and look into its images (needs python3, git)
 	.ci/test-release '$(PLATFORMS)'
+
+.PHONY: test-observe
+test-observe: bin/promtool ## hold rules, alerts and dashboards against the metrics, with the parser and promtool of Prometheus (compiled once, some minutes)
+	cd test/observe && $(as_built) ../../.ci/progress "golangci-lint, rules and dashboards" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/observe && CGO_ENABLED=0 go test -count=1 -trimpath -timeout 10m -v .
+
+.PHONY: test-alerts
+test-alerts: bin/lab bin/operator bin/prometheus ## fire every alert on a lab of its own, scraped by a real Prometheus, and read a job's trace and log there
+	cd test/observe && CGO_ENABLED=0 go test -count=1 -trimpath -timeout 20m -tags alerts -run TestAlerts -v .
+
+# Prometheus without service discovery: Kubernetes' and the clouds' are not needed, and take most of its build.
+bin/promtool bin/prometheus: bin/%: test/observe/go.mod
+	GOFLAGS="$$(go env GOFLAGS) -tags=remove_all_sd" .ci/build test/observe github.com/prometheus/prometheus/cmd/$* $@ ""
 
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...

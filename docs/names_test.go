@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/trainingjob/operator/pkg/metrics"
 )
 
 // Whoever sees a reason finds it: troubleshooting.md names every reason and condition type of the API.
@@ -54,7 +57,7 @@ func TestNamesInThePagesExist(t *testing.T) {
 	for _, names := range []struct{ what, pattern, source, as string }{
 		{"target of make", "`make ([a-z][a-z0-9-]*)[` ]", read(t, "../Makefile"), "\n%s:"},
 		{"verb of kubectl tj", `kubectl tj ([a-z]+)`, sources(t, "../pkg/cli/*.go") + cobras, `"%s`},
-		{"metric", `\b(trainingjob_[a-z_]+)`, sources(t, "../pkg/controller/*.go"), `"%s"`},
+		{"metric", `\b(trainingjob_[a-z_]*[a-z])`, metricNames(t), `"%s"`},
 	} {
 		found := map[string]string{}
 		for _, p := range pages(t) {
@@ -71,6 +74,19 @@ func TestNamesInThePagesExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+// metricNames returns the names of all metrics in quotes, those of a histogram's series too.
+func metricNames(t *testing.T) string {
+	t.Helper()
+	if len(metrics.All) < 30 {
+		t.Fatalf("%d metrics", len(metrics.All))
+	}
+	var names strings.Builder
+	for _, f := range metrics.All {
+		fmt.Fprintf(&names, "%q %q %q %q ", f.Name, f.Name+"_bucket", f.Name+"_sum", f.Name+"_count")
+	}
+	return names.String()
 }
 
 // sources returns the text of all files that the pattern matches.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"go.opentelemetry.io/otel"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -25,6 +26,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/controller"
+	"github.com/trainingjob/operator/pkg/trace/export"
 )
 
 // electionLease is the name of the leader's Lease.
@@ -44,13 +46,31 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if err := controller.Setup(ctx, mgr, o.concurrentJobs, o.clusterOptions()); err != nil {
+	controllerOptions := o.controllerOptions()
+	if controllerOptions.Traces, err = o.traces(ctx, mgr); err != nil {
+		return nil, err
+	}
+	if err := controller.Setup(ctx, mgr, controllerOptions); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
 		return nil, fmt.Errorf("adding health checks: %w", err)
 	}
 	return mgr, nil
+}
+
+// traces returns what sends the traces of jobs, as a part of the manager; nil if no collector is named.
+func (o *options) traces(ctx context.Context, mgr manager.Manager) (controller.Traces, error) {
+	if o.otlpEndpoint == "" {
+		return nil, nil
+	}
+	log := mgr.GetLogger().WithName("traces")
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Info("traces are not sent", "error", err.Error()) }))
+	exporter, err := export.New(ctx, o.otlpEndpoint, version)
+	if err != nil {
+		return nil, err
+	}
+	return exporter, mgr.Add(exporter)
 }
 
 func (o *options) restConfig() (*rest.Config, error) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,6 +67,8 @@ func TestWrongOptionsAreToldWhatToWriteInstead(t *testing.T) {
 		{"a taint that is no key", []string{"--lost-node-taints=a b"}, `--lost-node-taints "a b": write the key of a taint, as example.com/broken`},
 		{"a taint that two flags name", []string{"--lost-node-taints=a", "--node-signals=taint:a=Move"},
 			`--lost-node-taints "a": --node-signals says what to do about this taint: name it once`},
+		{"a collector without a scheme", []string{"--otlp-endpoint=collector:4317"},
+			`--otlp-endpoint "collector:4317": write http://HOST:4317, or https:// for one with TLS: a collector that takes OTLP by gRPC`},
 		{"a flag nobody knows", []string{"--frobnicate"}, `unknown flag: --frobnicate`},
 		{"an argument", []string{"start"}, `unknown command "start" for "operator"`},
 		{"a number that is none", []string{"--concurrent-jobs=x"}, `invalid argument "x" for "--concurrent-jobs" flag: strconv.ParseInt: parsing "x": invalid syntax`},
@@ -150,6 +153,18 @@ func TestTheLogHasAValuesOwnWords(t *testing.T) {
 	log := slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{ReplaceAttr: logAsString}))
 	log.Info("starting", "source", types.NamespacedName{Namespace: "a", Name: "b"}, "count", 3)
 	if got := text.String(); !strings.Contains(got, `"source":"a/b","count":3`) {
+		t.Errorf("logged %s", got)
+	}
+}
+
+// Whoever looks for DEBUG finds every line of that level, however slog calls it.
+func TestAllThatIsBelowInfoIsDebug(t *testing.T) {
+	var text strings.Builder
+	log := logr.FromSlogHandler(slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: logAsString}))
+	log.V(1).Info("planned")
+	log.V(4).Info("looked")
+	log.Info("starting")
+	if got := text.String(); strings.Count(got, `"level":"DEBUG"`) != 2 || strings.Count(got, `"level":"INFO"`) != 1 {
 		t.Errorf("logged %s", got)
 	}
 }

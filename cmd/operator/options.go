@@ -15,8 +15,10 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/trace/export"
 )
 
 // options are the operator's flags.
@@ -31,6 +33,8 @@ type options struct {
 	metricsAddress          string
 	metricsSecure           bool
 	metricsCertDir          string
+	jobMetrics              bool
+	otlpEndpoint            string
 	healthAddress           string
 	concurrentJobs          int
 	watchNodes              bool
@@ -63,6 +67,8 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
 	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty makes a certificate that nobody has signed")
+	f.BoolVar(&o.jobMetrics, "job-metrics", o.jobMetrics, "serve metrics of each job beside those of all: about 20 series a job, with its namespace and name as labels")
+	f.StringVar(&o.otlpEndpoint, "otlp-endpoint", o.otlpEndpoint, "collector that the story of each job is sent to as a trace, by OTLP over gRPC: http://HOST:4317, or https:// for one with TLS. Empty sends nothing")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
@@ -100,6 +106,11 @@ func (o *options) validate() error {
 	if _, err := o.signals(); err != nil {
 		return err
 	}
+	if o.otlpEndpoint != "" {
+		if err := export.Check(o.otlpEndpoint); err != nil {
+			return fmt.Errorf("--otlp-endpoint %q: %w", o.otlpEndpoint, err)
+		}
+	}
 	return o.validateCertificate()
 }
 
@@ -136,6 +147,11 @@ func (o *options) validateCertificate() error {
 	return nil
 }
 
+// controllerOptions returns what the flags say of the controller.
+func (o *options) controllerOptions() controller.Options {
+	return controller.Options{Concurrent: o.concurrentJobs, JobMetrics: o.jobMetrics, Version: version, Cluster: o.clusterOptions()}
+}
+
 // clusterOptions returns what the flags say of jobs.
 func (o *options) clusterOptions() cluster.Options {
 	signals, _ := o.signals() // validated
@@ -145,8 +161,12 @@ func (o *options) clusterOptions() cluster.Options {
 	}
 }
 
-// logAsString logs a value that has a String method as that string: JSON cannot encode the functions that watches consist of.
+// logAsString logs a value that has a String method as that string: JSON cannot encode the functions that watches consist of. All levels
+// below INFO are DEBUG: slog has names for what lies between, as DEBUG+3.
 func logAsString(_ []string, a slog.Attr) slog.Attr {
+	if level, is := a.Value.Any().(slog.Level); is && a.Key == slog.LevelKey && level < slog.LevelInfo {
+		return slog.String(slog.LevelKey, slog.LevelDebug.String())
+	}
 	if value, can := a.Value.Any().(fmt.Stringer); can && a.Value.Kind() == slog.KindAny {
 		a.Value = slog.StringValue(value.String())
 	}

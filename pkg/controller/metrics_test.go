@@ -1,43 +1,140 @@
 package controller
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/metrics"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// Only what a node did itself is counted as its fault, and once for each time.
-func TestNodeFaultsAreCountedByReason(t *testing.T) {
-	node := func(name, reason string, until time.Duration) v1alpha1.AvoidedNode {
-		return v1alpha1.AvoidedNode{Name: name, Reason: reason, Until: builder.Time(until)}
+// cached is a cache with these jobs, which notes how it is asked for a list.
+type cached struct {
+	client.Reader
+	items    []v1alpha1.TrainingJob
+	options  client.ListOptions
+	deadline time.Time
+}
+
+func (c *cached) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	c.options.ApplyOptions(options)
+	c.deadline, _ = ctx.Deadline()
+	list.(*v1alpha1.TrainingJobList).Items = c.items
+	return nil
+}
+
+// over returns a collector over a cache, of a process that leads.
+func over(jobs *cached, perJob bool) *collector {
+	leads := make(chan struct{})
+	close(leads)
+	return (&collector{jobs: jobs, leads: leads, clock: clocktesting.NewFakePassiveClock(builder.Epoch.Add(time.Hour)), version: "v1", perJob: perJob}).describe()
+}
+
+// served returns the labels of the first series of each family that a registry with the collector serves.
+func served(t *testing.T, registry *prometheus.Registry) map[string][]string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
 	}
-	was := []v1alpha1.AvoidedNode{node("known", "NodeIll", time.Hour), node("again", "NodeLost", time.Hour), node("yielded", "NodeIll", time.Hour), node("crashed", "Error", time.Hour)}
-	yielded := was[2]
-	yielded.Preferred = true
-	is := []v1alpha1.AvoidedNode{was[0], node("again", "NodeLost", 2*time.Hour), yielded, node("crashed", "NodeIll", time.Hour), node("new", "NodeIll", time.Hour), node("tenant", "OutOfcpu", time.Hour), node("exit", "Error", time.Hour)}
-	m := &metrics{
-		faults:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "faults"}, []string{"reason"}),
-		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "restarts"}, []string{"framework", "role", "cause", "scope"}),
+	labels := map[string][]string{}
+	for _, f := range families {
+		labels[f.GetName()] = []string{}
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels[f.GetName()] = append(labels[f.GetName()], l.GetName())
+		}
 	}
-	job := builder.Job("j", builder.Workers(1), builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = was }))
-	m.record(job, &plan.Plan{Status: v1alpha1.TrainingJobStatus{AvoidedNodes: is}})
+	return labels
+}
+
+// A write that hangs must not make the metrics hang.
+func TestTheCollectorWaitsForNoWriteAndNotForEver(t *testing.T) {
+	jobs := &cached{}
+	over(jobs, true).Collect(make(chan prometheus.Metric, 1))
+	if !jobs.options.DisableReadYourWritesConsistency || jobs.deadline.IsZero() {
+		t.Errorf("waits for writes: %t, until %v", !jobs.options.DisableReadYourWritesConsistency, jobs.deadline)
+	}
+}
+
+// Of two replicas of the operator one tells of jobs, or each would be counted twice.
+func TestAProcessThatDoesNotLeadTellsNothingOfJobs(t *testing.T) {
+	c := over(&cached{items: []v1alpha1.TrainingJob{*builder.Job("j")}}, true)
+	c.leads = make(chan struct{})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.faults)
+	registry.MustRegister(c)
+	if got := served(t, registry); len(got) > 0 {
+		t.Errorf("it tells %v", got)
+	}
+}
+
+// What the catalogue lists is served, with these labels; and nothing of a job's own without the flag.
+func TestTheRegistryServesTheCatalogue(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1))
+	job.Status = v1alpha1.TrainingJobStatus{
+		Phase: v1alpha1.PhaseRunning, RunningTimeRatio: "1", Budgets: []v1alpha1.Budget{{Name: v1alpha1.BudgetRestarts}},
+		Progress:     &v1alpha1.ProgressStatus{RenewTime: builder.TimePtr(0), CheckpointTime: builder.TimePtr(0)},
+		AvoidedNodes: []v1alpha1.AvoidedNode{{Name: "gpu-1"}},
+	}
+	builder.Condition(v1alpha1.ConditionStalled, true, "Forbidden", 0)(job)
+	builder.Condition(v1alpha1.ConditionProgressing, false, "ProgressStalled", 0)(job)
+	waits := builder.Job("waits", builder.Workers(1))
+	waits.Status = v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhasePending}
+	for _, perJob := range []bool{false, true} {
+		registry := prometheus.NewRegistry()
+		counts, err := newCounted(registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for family, vector := range counts.counters {
+			vector.WithLabelValues(make([]string, len(family.Labels))...).Inc()
+		}
+		for family, vector := range counts.histograms {
+			vector.WithLabelValues(make([]string, len(family.Labels))...).Observe(1)
+		}
+		registry.MustRegister(over(&cached{items: []v1alpha1.TrainingJob{*job, *waits}}, perJob))
+		want := map[string][]string{}
+		for _, f := range metrics.All {
+			if perJob || f.Group != metrics.GroupJobs {
+				want[f.Name] = slices.Sorted(slices.Values(f.Labels))
+			}
+		}
+		if diff := cmp.Diff(want, served(t, registry)); diff != "" {
+			t.Errorf("with --job-metrics=%t (-catalogue +registry):\n%s", perJob, diff)
+		}
+	}
+}
+
+// What is observed reaches the counter of its family.
+func TestWhatAStatusTellsIsCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	counts, err := newCounted(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := builder.Job("j", builder.Workers(1), builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.StartTime = builder.TimePtr(0) }))
+	next := job.Status.DeepCopy()
+	next.LostSeconds.Nodes, next.RunningTime = 4, builder.TimePtr(7*time.Second)
+	counts.record(job, &plan.Plan{Status: *next})
+	counts.record(job, &plan.Plan{Status: *next})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]float64{}
-	for _, metric := range families[0].GetMetric() {
-		got[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+	for _, f := range families {
+		m := f.GetMetric()[0]
+		got[f.GetName()] = m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
 	}
-	if diff := cmp.Diff(map[string]float64{"NodeIll": 2, "NodeLost": 1}, got); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
+	if diff := cmp.Diff(map[string]float64{"trainingjob_lost_seconds_total": 8, "trainingjob_startup_seconds": 14}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

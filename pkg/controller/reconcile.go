@@ -15,6 +15,7 @@ import (
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/trace"
 )
 
 // retryConflict is how long to wait for the cache when somebody else wrote the job first and no watch event may come.
@@ -23,10 +24,15 @@ const retryConflict = 200 * time.Millisecond
 // Reconciler brings jobs and their pods together.
 type Reconciler struct {
 	cluster *cluster.Cluster
-	metrics *metrics
+	metrics *counted
 	// log is told the story of each job, without what controller-runtime adds for a pass.
 	log logr.Logger
+	// traces are told the spans of each job that are over; nil if nobody wants them.
+	traces Traces
 }
+
+// Traces takes spans. It must not wait, and cannot fail.
+type Traces interface{ Tell(spans []trace.Span) }
 
 // Reconcile passes the job once and says when to look at it again.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -34,11 +40,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// recorded counts what was written into the status, and tells the log of it.
+// recorded counts what was written into the status, and tells the log and the traces of it.
 func (r *Reconciler) recorded(job *v1alpha1.TrainingJob, p *plan.Plan) {
 	r.metrics.record(job, p)
 	for _, line := range journal.Lines(job, p) {
 		r.log.Info(line.Message, line.Fields()...)
+	}
+	if r.traces != nil {
+		r.traces.Tell(trace.Spans(job, p))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -37,30 +36,51 @@ func Retries() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryAtMost)
 }
 
-// Setup adds the TrainingJob controller to the manager; concurrent is how many jobs are reconciled at the same time.
-// It returns an error if the manager has started or has such a controller already.
-func Setup(ctx context.Context, mgr manager.Manager, concurrent int, options cluster.Options) error {
+// Options are what the controller does beside what the cluster needs to know.
+type Options struct {
+	// Concurrent is how many jobs are reconciled at the same time.
+	Concurrent int
+	// JobMetrics is whether each job has metrics of its own.
+	JobMetrics bool
+	// Version is that of the program, for its metrics.
+	Version string
+	// Traces takes the spans of jobs; nil if nobody wants them.
+	Traces  Traces
+	Cluster cluster.Options
+}
+
+// Setup adds the TrainingJob controller to the manager. It returns an error if the manager has started or has such a controller already.
+func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err := cluster.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("indexing pods by job and node: %w", err)
 	}
-	for _, collector := range []prometheus.Collector{newPhases(mgr.GetClient()), newAvoidedNodes(mgr.GetClient())} {
-		if err := crmetrics.Registry.Register(collector); err != nil {
-			return fmt.Errorf("registering the metrics of jobs: %w", err)
-		}
+	counted, err := newCounted(crmetrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering the metrics: %w", err)
+	}
+	all := (&collector{jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics}).describe()
+	if err := crmetrics.Registry.Register(all); err != nil {
+		return fmt.Errorf("registering the metrics of jobs: %w", err)
 	}
 	r := &Reconciler{
-		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, options),
-		metrics: newMetrics(),
+		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, o.Cluster),
+		metrics: counted,
 		log:     mgr.GetLogger(),
+		traces:  o.Traces,
 	}
+	return watch(mgr, r, o)
+}
+
+// watch has the manager reconcile jobs when they or their children change.
+func watch(mgr manager.Manager, r *Reconciler, o Options) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}).
 		Watches(&coordinationv1.Lease{}, leaseEvents()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent, RateLimiter: Retries()})
-	if options.WatchNodes {
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries()})
+	if o.Cluster.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}
 	built, err := jobs.Build(r)

@@ -44,6 +44,8 @@ func TestKubeStateMetrics(t *testing.T) {
 		`kube_trainingjob_status_attempt{` + labels + `} 1`,
 		`kube_trainingjob_status_restarts{` + labels + `} 1`,
 		`kube_trainingjob_status_charged_restarts{` + labels + `} 1`,
+		`kube_trainingjob_status_budget_used{budget="maxRestarts",` + labels + `} 1`,
+		`kube_trainingjob_status_budget_limit{budget="maxRestarts",` + labels + `} 1`,
 		`kube_trainingjob_status_condition{` + labels + `,type="Failed"} 1`,
 		`kube_trainingjob_info{` + labels + `,framework="PyTorch"} 1`,
 	}

@@ -48,6 +48,7 @@ type history struct {
 
 	told, happened map[string]int
 	restarts       restarts
+	heard          *heard
 	rendezvous     map[int]string
 	ports          map[int]string
 	// answered are the restarts that users asked for and that were made.

@@ -50,6 +50,8 @@ type World struct {
 	Event func(d *Decision, reason, note string)
 	// Line hears each line that the log tells of a job, with the decision that it came from.
 	Line func(d *Decision, line *journal.Line)
+	// Told, if set, hears of each plan that was recorded, as metrics and traces do, with the decision that it came from.
+	Told func(d *Decision, job *v1alpha1.TrainingJob, p *plan.Plan)
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 }
@@ -143,6 +145,9 @@ func (p *Process) Reconcile() {
 
 // recorded tells the log of what was written, as the controller does.
 func (p *Process) recorded(job *v1alpha1.TrainingJob, made *plan.Plan) {
+	if !p.dead && p.world.Told != nil {
+		p.world.Told(p.decision, job, made)
+	}
 	if p.dead || p.world.Line == nil {
 		return
 	}

@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/metrics"
+)
+
+// collectWithin is how long a collector may take; a scrape takes 10 s by default.
+const collectWithin = 5 * time.Second
+
+// collector tells what jobs are like when it is asked, from the cache: one walk over the jobs, none over their pods.
+type collector struct {
+	jobs client.Reader
+	// leads is closed once this process acts. Before, it tells nothing: with two replicas each job would be there twice.
+	leads   <-chan struct{}
+	clock   clock.PassiveClock
+	version string
+	// perJob is whether each job has series of its own.
+	perJob bool
+	descs  map[*metrics.Family]*prometheus.Desc
+}
+
+func (c *collector) describe() *collector {
+	c.descs = map[*metrics.Family]*prometheus.Desc{}
+	for _, f := range metrics.All {
+		if f.Group == metrics.GroupFleet || f.Group == metrics.GroupJobs && c.perJob {
+			c.descs[f] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
+		}
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range c.descs {
+		descs <- desc
+	}
+}
+
+// Collect implements prometheus.Collector. It reports an error while the cache cannot be read.
+func (c *collector) Collect(found chan<- prometheus.Metric) {
+	select {
+	case <-c.leads:
+	default:
+		return
+	}
+	var jobs v1alpha1.TrainingJobList
+	if err := listJobs(c.jobs, &jobs); err != nil {
+		found <- prometheus.NewInvalidMetric(c.descs[metrics.Jobs], err)
+		return
+	}
+	now := c.clock.Now()
+	found <- prometheus.MustNewConstMetric(c.descs[metrics.Leads], prometheus.GaugeValue, 1, c.version)
+	c.tell(found, metrics.Fleet(jobs.Items, now))
+	for i := range jobs.Items {
+		if c.perJob {
+			c.tell(found, metrics.OfJob(&jobs.Items[i], now))
+		}
+	}
+}
+
+func (c *collector) tell(found chan<- prometheus.Metric, list []metrics.Observation) {
+	for _, o := range list {
+		kind := prometheus.GaugeValue
+		if o.Family.Kind == metrics.Counter {
+			kind = prometheus.CounterValue
+		}
+		metric, err := prometheus.NewConstMetric(c.descs[o.Family], kind, o.Value, o.Labels...)
+		if err != nil {
+			metric = prometheus.NewInvalidMetric(c.descs[o.Family], err)
+		}
+		found <- metric
+	}
+}
+
+// listJobs lists all jobs as the cache has them. It does not wait for own writes, which may hang, and returns an error after
+// collectWithin.
+func listJobs(reader client.Reader, jobs *v1alpha1.TrainingJobList) error {
+	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
+	defer cancel()
+	return reader.List(ctx, jobs, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+}

@@ -1,0 +1,128 @@
+package metrics
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Recovery is what an incident restarted, running again.
+type Recovery struct {
+	Incident *v1alpha1.Incident
+	// Placed is when every replica's pod had a node, if the whole job restarted and it is known.
+	Placed *metav1.Time
+	// End is when what was restarted ran again.
+	End metav1.Time
+}
+
+// Recoveries returns the incidents that are over with the plan's status, and were not with the job's.
+func Recoveries(job *v1alpha1.TrainingJob, p *plan.Plan) []Recovery {
+	return newTransition(job, p).recoveries()
+}
+
+func (t transition) recoveries() []Recovery { return append(t.jobRecovery(), t.replicaRecoveries()...) }
+
+// recovered tells how long restarts took, once what was restarted runs again.
+func (t transition) recovered() []Observation {
+	var list []Observation
+	for _, r := range t.recoveries() {
+		i := r.Incident
+		list = append(list, RecoveryTime.with(between(&i.Time, &r.End), string(i.Cause), string(i.Scope)))
+		if i.Scope == v1alpha1.ScopeJob {
+			list = append(list, RecoveryPart.with(between(&i.Time, &i.RestartTime), "detection"))
+		}
+		if r.Placed != nil {
+			list = append(list, RecoveryPart.with(between(&i.RestartTime, r.Placed), "placement"), RecoveryPart.with(between(r.Placed, &r.End), "start"))
+		}
+	}
+	return list
+}
+
+// jobRecovery returns the restart of the whole job, once the new attempt runs. Of restarts that end before they ran only the last is
+// told: from its failure.
+func (t transition) jobRecovery() []Recovery {
+	runs := condition(t.is, v1alpha1.ConditionRunning)
+	if !isTrue(condition(t.was, v1alpha1.ConditionRestarting)) || !isTrue(runs) || isTrue(condition(t.was, v1alpha1.ConditionRunning)) {
+		return nil
+	}
+	isLatest := func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeJob && i.Attempt == t.is.Attempt-1 }
+	at := slices.IndexFunc(t.is.Incidents, isLatest)
+	if at < 0 {
+		return nil
+	}
+	r := Recovery{Incident: &t.is.Incidents[at], End: runs.LastTransitionTime}
+	if placed := condition(t.is, v1alpha1.ConditionScheduled); isTrue(placed) && !placed.LastTransitionTime.Before(&r.Incident.RestartTime) {
+		r.Placed = &placed.LastTransitionTime
+	}
+	return []Recovery{r}
+}
+
+// replicaRecoveries returns the restarts of single replicas and of roles, when these run again.
+func (t transition) replicaRecoveries() []Recovery {
+	now := t.is.Memory.CountedTime
+	if t.is.Attempt != t.was.Attempt || now == nil {
+		return nil
+	}
+	var list []Recovery
+	for _, role := range t.job.Spec.Roles() {
+		was, is := t.was.Memory.Roles[role], t.is.Memory.Roles[role]
+		if is.Started == was.Started {
+			continue
+		}
+		for _, i := range t.runAgain(role, started(was), started(is)) {
+			list = append(list, Recovery{Incident: i, End: *now})
+		}
+	}
+	return list
+}
+
+// started returns the replicas of the role that have run in their present life; none if the status cannot be read.
+func started(memory v1alpha1.RoleMemory) state.IndexSet {
+	set, err := state.ParseIndexSet(memory.Started)
+	if err != nil {
+		return state.IndexSet{}
+	}
+	return set
+}
+
+// runAgain returns the incidents of the role after which what was restarted runs again now: a replica that has started, or a role whose
+// last replica has.
+func (t transition) runAgain(role v1alpha1.Role, was, is state.IndexSet) []*v1alpha1.Incident {
+	var found []*v1alpha1.Incident
+	for n := range t.is.Incidents {
+		i := &t.is.Incidents[n]
+		if i.Role != role || i.Attempt != t.is.Attempt || t.hadOtherLives(i) {
+			continue
+		}
+		isNewest := !slices.ContainsFunc(t.is.Incidents[:n], func(o v1alpha1.Incident) bool { return isOfSame(&o, i) })
+		switch {
+		case !isNewest:
+		case i.Scope == v1alpha1.ScopeReplica && is.Has(int(i.Index)) && !was.Has(int(i.Index)):
+			found = append(found, i)
+		case i.Scope == v1alpha1.ScopeRole && isWhole(t.job, role, is) && !isWhole(t.job, role, was):
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// isOfSame reports whether both incidents restarted the same replica, or the same role, in one attempt.
+func isOfSame(a, b *v1alpha1.Incident) bool {
+	return a.Attempt == b.Attempt && a.Scope == b.Scope && a.Role == b.Role && (a.Scope == v1alpha1.ScopeRole || a.Index == b.Index)
+}
+
+func isWhole(job *v1alpha1.TrainingJob, role v1alpha1.Role, started state.IndexSet) bool {
+	return started.Len() >= int(job.Spec.Replicas(role))
+}
+
+// hadOtherLives reports whether the job's replicas have begun other lives since the incident without one: a suspension or parking was
+// in between.
+func (t transition) hadOtherLives(i *v1alpha1.Incident) bool {
+	after := func(at *metav1.Time) bool { return at != nil && i.RestartTime.Before(at) }
+	suspended := condition(t.is, v1alpha1.ConditionSuspended)
+	return suspended != nil && after(&suspended.LastTransitionTime) || after(t.is.Memory.Roles[i.Role].ParkedTime)
+}

@@ -1,0 +1,56 @@
+package invariant
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/metrics"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/trace"
+	"github.com/trainingjob/operator/test/sim/operator"
+)
+
+// heard is what metrics and traces were told of one job.
+type heard struct {
+	spans    map[[8]byte]trace.Span
+	restarts int32
+	// lost are the seconds that the job has lost, by cause.
+	lost map[string]float64
+}
+
+// Told checks what a recorded plan tells metrics and traces: nothing twice, nothing that takes longer than the job is old, and no more than
+// the status says.
+func (c *Checker) Told(d *operator.Decision, job *v1alpha1.TrainingJob, p *plan.Plan) {
+	t := c.heardOf(d.UID())
+	age := c.world.Clock.Now().Sub(job.CreationTimestamp.Time).Seconds() + 1
+	for _, o := range metrics.Observe(job, p) {
+		switch {
+		case o.Value < 0 || o.Family.Unit == "seconds" && o.Value > age:
+			c.violate("8 exactly once: %s is told as %v %v of a job that is %v s old", o.Family.Name, o.Labels, o.Value, age)
+		case o.Family == metrics.Restarts:
+			t.restarts++
+		case o.Family == metrics.Lost:
+			t.lost[o.Labels[1]] += o.Value
+		}
+	}
+	if t.restarts > p.Status.Restarts || t.lost["nodes"] > float64(p.Status.LostSeconds.Nodes) || t.lost["restart"] > float64(p.Status.LostSeconds.Restart) {
+		c.violate("8 exactly once: %d restarts and lost time %v are counted, the status says %d and %+v", t.restarts, t.lost, p.Status.Restarts, p.Status.LostSeconds)
+	}
+	for _, s := range trace.Spans(job, p) {
+		if was, is := t.spans[s.ID]; is {
+			c.violate("8 exactly once: the span %s is told twice: %v to %v, %v to %v", s.Name, was.Start, was.End, s.Start, s.End)
+		}
+		if s.End.Before(s.Start) || s.Start.IsZero() || s.End.Sub(s.Start).Seconds() > age {
+			c.violate("8 exactly once: the span %s lasts from %v to %v", s.Name, s.Start, s.End)
+		}
+		t.spans[s.ID] = s
+	}
+}
+
+func (c *Checker) heardOf(uid types.UID) *heard {
+	h := c.of(uid)
+	if h.heard == nil {
+		h.heard = &heard{spans: map[[8]byte]trace.Span{}, lost: map[string]float64{}}
+	}
+	return h.heard
+}
