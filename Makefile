@@ -40,6 +40,10 @@ RESTARTS ?= 1000
 FRAMEWORKS ?=
 # Where make test-pictures leaves its pictures; docs/pictures renews those of the documents.
 PICTURES ?= $(CURDIR)/bin/pictures
+# The versions of Kubernetes beside the lab's own on which make test-versions runs, each a module below test/versions, and which specs of
+# test/e2e: those that need nothing that only the newest has.
+VERSIONS ?= 1.34 1.35 1.36
+VERSIONS_FILTER ?= !Native && !since-1.37 && $(PLAIN)
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
@@ -143,6 +147,12 @@ bin/kueue: $(wildcard test/schedulers/kueue/*)
 	.ci/build test/schedulers/kueue sigs.k8s.io/kueue/cmd/kueue $@ "-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.19.0"
 	.ci/link-module test/schedulers/kueue sigs.k8s.io/kueue $@.module
 
+.PHONY: versions
+versions: $(VERSIONS:%=bin/versions/%/kube-apiserver) ## build the control planes of the other versions of Kubernetes that make test-versions runs
+
+bin/versions/%/kube-apiserver: test/versions/%/go.mod
+	.ci/build-version $*
+
 .PHONY: peers
 peers: $(PEERS:%=bin/peers/%) bin/volcano ## build the controllers by others that make bench-peers measures
 
@@ -225,6 +235,10 @@ race: ## run the product's own tests with the race detector (needs a C compiler)
 e2e: ## run the end-to-end suite on your cluster with the operator and nodes that kwok plays: make e2e KUBECONFIG=...
 	@test -n "$${KUBECONFIG:-}" || { echo "which cluster? Write make e2e KUBECONFIG=..., or make test for a lab" >&2; exit 1; }
 	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
+
+.PHONY: test-versions
+test-versions: bin/lab bin/operator versions ## run the tests of the API and the end-to-end specs on the VERSIONS of Kubernetes, each on a lab of its own
+	.ci/test-versions '$(VERSIONS_FILTER)' $(VERSIONS)
 
 .PHONY: test-gang
 test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
