@@ -29,6 +29,9 @@ E2E_ARGS ?= --ginkgo.label-filter='!lab && $(PLAIN)'
 SEEDS ?= 1000000
 # What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
 CHAOS_ARGS ?= --ginkgo.no-color
+# The version from which make test-upgrade upgrades, and to which it goes back: a tag or commit of this repository. There is no release
+# yet; since this commit the API has got fields of spec and of status.
+FORMER ?= 5bf026b25b
 # What make test-nodes hands to test/nodes and test/incidents, and how often it and make test-frameworks make each fault of which the
 # right rank must be named.
 NODES_ARGS ?=
@@ -263,6 +266,11 @@ test-pictures: bin/lab ## look at the pages of kubectl tj report and ui in a bro
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly
 	go test -count=1 -v -timeout 60m -tags chaos ./test/chaos $(CHAOS_ARGS)
+
+.PHONY: test-upgrade
+test-upgrade: bin/lab bin/operator ## upgrade from FORMER and go back while jobs run, with each CRD under each operator; uninstall and install again
+	.ci/build-former $(FORMER) bin/former
+	go test -count=1 -v -timeout 30m -tags chaos ./test/chaos -former=$(CURDIR)/bin/former --ginkgo.no-color --ginkgo.label-filter=upgrade
 
 .PHONY: test-frameworks
 test-frameworks: bin/lab bin/operator real ## train the programs of examples/ on real nodes and break them (FRAMEWORKS='hello-ps && kill'): root, Debian or Ubuntu
