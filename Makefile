@@ -32,6 +32,9 @@ CHAOS_ARGS ?= --ginkgo.no-color
 # The version from which make test-upgrade upgrades, and to which it goes back: a tag or commit of this repository. There is no release
 # yet; since this commit the API has got fields of spec and of status.
 FORMER ?= 5bf026b25b
+# The commit that make vulncheck compares with, and for how long make fuzz runs each target.
+BASE     ?= HEAD
+FUZZTIME ?= 30s
 # What make test-nodes hands to test/nodes and test/incidents, and how often it and make test-frameworks make each fault of which the
 # right rank must be named.
 NODES_ARGS ?=
@@ -96,6 +99,22 @@ lint: ## run golangci-lint on the modules that have code of ours; on test/integr
 	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
+
+.PHONY: licenses
+licenses: bin/licenses ## hold the licences of all modules in the programs against an allow-list
+	bin/licenses ./cmd/operator ./cmd/kubectl-tj
+	cd cmd/kueue-adapter && ../../bin/licenses .
+
+bin/licenses: $(wildcard .ci/trust/licenses/*.go) .ci/trust/go.mod
+	cd .ci/trust && go build -o $(CURDIR)/$@ ./licenses
+
+.PHONY: vulncheck
+vulncheck: ## tell the known vulnerabilities of code that the programs call, and fail if there are more than in BASE (GOVULNDB: the database; jq, curl)
+	.ci/vulncheck $(BASE)
+
+.PHONY: fuzz
+fuzz: ## look for FUZZTIME in each fuzz target for words and names of others that break a status, an Event or a pod
+	.ci/fuzz $(FUZZTIME)
 
 ##@ Programs
 

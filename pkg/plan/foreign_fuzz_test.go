@@ -109,7 +109,7 @@ func checkText(t *testing.T, where string, value any) {
 	case string:
 		for _, r := range v {
 			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-				t.Errorf("%s holds the character %U: %q", where, r, v)
+				t.Fatalf("%s holds the character %U: %q", where, r, v)
 			}
 		}
 		if !utf8.ValidString(v) {
