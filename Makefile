@@ -241,6 +241,10 @@ test-scale: ## play a job of 65,000 replicas on a virtual clock with its whole r
 bench-scale: bin/lab bin/operator ## measure jobs of 5,000 and 10,000 pods, and 2,000 jobs, on a lab of their own (half an hour)
 	.ci/bench-scale $(BENCH_ARGS)
 
+.PHONY: bench-tenants
+bench-tenants: bin/lab bin/operator ## measure how much longer a job takes to start beside a tenant of another namespace that misbehaves
+	.ci/bench-tenants $(BENCH_ARGS)
+
 .PHONY: papers
 papers: ## play the failures that large clusters have published, in full: Llama 3's 54 days on 2,048 nodes and two of Meta's clusters
 	go test -count=1 -timeout 0 -v ./test/sim/trace -run Published -trace.papers
