@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -126,6 +127,7 @@ var _ = Describe("An upgrade", Label("upgrade", "full"), func() {
 	It("and the way back, while pods break: every failure is counted once, and a job to which nothing happens keeps its pods and its status", func() {
 		older, newer := versions()
 		p, quiet := newPlace(), newPlace()
+		p.excused, quiet.excused = isOfNames, isOfNames
 		older.install()
 		o := older.start()
 		DeferCleanup(func() { o.Kill(); newer.install() })
@@ -157,7 +159,7 @@ var _ = Describe("An upgrade", Label("upgrade", "full"), func() {
 		p.conclude(3 * time.Minute)
 		Expect(stories(rest)).To(Equal(before), "jobs to which nothing happens")
 		goOn(rest)
-		Expect(quiet.tape.broken()).To(BeEmpty(), "invariants that were broken")
+		Expect(quiet.broken()).To(BeEmpty(), "invariants that were broken")
 	})
 
 	It("that ends in an uninstallation keeps jobs and pods, unless the CRD is deleted too", func() {
@@ -205,6 +207,12 @@ var _ = Describe("An upgrade", Label("upgrade", "full"), func() {
 		grantOperators()
 	})
 })
+
+// isOfNames reports whether the violation is about the label by which a Service selects pods. Versions of before 23 November 2026 did not
+// write it, and selected all pods of the job: a Service stays as it was made, so a job that began under such a version has its names.
+func isOfNames(violation string) bool {
+	return strings.HasPrefix(violation, "15 rendezvous: that ") && strings.Contains(violation, " can be found in DNS is")
+}
 
 // startAsInstalled starts the present operator as the account that manifests/base makes, with what its bindings allow.
 func startAsInstalled(namespace string) *operator {

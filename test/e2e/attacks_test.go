@@ -101,6 +101,7 @@ var _ = Describe("A tenant", func() {
 		}}}}
 		forged.Labels = v.pod("worker-0").Labels
 		forged.Spec.Containers = []corev1.Container{{Name: "mine", Image: "example.test/mine:1"}}
+		here.forged = append(here.forged, forged.Name)
 		Expect(attacker.Create(here.ctx, forged)).To(Succeed())
 		j.becomes("it names the pod", func(v *view) bool {
 			c := v.condition(v1alpha1.ConditionStalled)
