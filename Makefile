@@ -36,6 +36,12 @@ E2E_ARGS ?= --ginkgo.label-filter='!lab && $(PLAIN)'
 SEEDS ?= 1000000
 # What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
 CHAOS_ARGS ?= --ginkgo.no-color
+# The version from which make test-upgrade upgrades, and to which it goes back: a tag or commit of this repository. There is no release
+# yet; since this commit the API has got fields of spec and of status.
+FORMER ?= 5bf026b25b
+# The commit that make vulncheck compares with, and for how long make fuzz runs each target.
+BASE     ?= HEAD
+FUZZTIME ?= 30s
 # What make test-nodes hands to test/nodes and test/incidents, and how often it and make test-frameworks make each fault of which the
 # right rank must be named.
 NODES_ARGS ?=
@@ -51,6 +57,10 @@ PICTURES ?= $(CURDIR)/bin/pictures
 PLATFORMS ?=
 # What make test-install hands to go test: -run TestTwoTeams ...
 INSTALL_ARGS ?=
+# The versions of Kubernetes beside the lab's own on which make test-versions runs, each a module below test/versions, and which specs of
+# test/e2e: those that need nothing that only the newest has.
+VERSIONS ?= 1.34 1.35 1.36
+VERSIONS_FILTER ?= !Native && !since-1.37 && $(PLAIN)
 # What make bench hands to test/bench.
 BENCH_ARGS ?=
 
@@ -105,6 +115,22 @@ lint: ## run golangci-lint on the modules that have code of ours; on test/integr
 	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 
+.PHONY: licenses
+licenses: bin/licenses ## hold the licences of all modules in the programs against an allow-list
+	bin/licenses ./cmd/operator ./cmd/kubectl-tj
+	cd cmd/kueue-adapter && ../../bin/licenses .
+
+bin/licenses: $(wildcard .ci/trust/licenses/*.go) .ci/trust/go.mod
+	cd .ci/trust && go build -o $(CURDIR)/$@ ./licenses
+
+.PHONY: vulncheck
+vulncheck: ## tell the known vulnerabilities of code that the programs call, and fail if there are more than in BASE (GOVULNDB: the database; jq, curl)
+	.ci/vulncheck $(BASE)
+
+.PHONY: fuzz
+fuzz: ## look for FUZZTIME in each fuzz target for words and names of others that break a status, an Event or a pod
+	.ci/fuzz $(FUZZTIME)
+
 ##@ Programs
 
 .PHONY: build
@@ -157,6 +183,12 @@ bin/volcano: $(wildcard test/schedulers/volcano/*)
 bin/kueue: $(wildcard test/schedulers/kueue/*)
 	.ci/build test/schedulers/kueue sigs.k8s.io/kueue/cmd/kueue $@ "-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.19.0"
 	.ci/link-module test/schedulers/kueue sigs.k8s.io/kueue $@.module
+
+.PHONY: versions
+versions: $(VERSIONS:%=bin/versions/%/kube-apiserver) ## build the control planes of the other versions of Kubernetes that make test-versions runs
+
+bin/versions/%/kube-apiserver: test/versions/%/go.mod
+	.ci/build-version $*
 
 .PHONY: peers
 peers: $(PEERS:%=bin/peers/%) bin/volcano ## build the controllers by others that make bench-peers measures
@@ -248,6 +280,10 @@ test-scale: ## play a job of 65,000 replicas on a virtual clock with its whole r
 bench-scale: bin/lab bin/operator ## measure jobs of 5,000 and 10,000 pods, and 2,000 jobs, on a lab of their own (half an hour)
 	.ci/bench-scale $(BENCH_ARGS)
 
+.PHONY: bench-tenants
+bench-tenants: bin/lab bin/operator ## measure how much longer a job takes to start beside a tenant of another namespace that misbehaves
+	.ci/bench-tenants $(BENCH_ARGS)
+
 .PHONY: papers
 papers: ## play the failures that large clusters have published, in full: Llama 3's 54 days on 2,048 nodes and two of Meta's clusters
 	go test -count=1 -timeout 0 -v ./test/sim/trace -run Published -trace.papers
@@ -264,6 +300,10 @@ race: ## run the product's own tests with the race detector (needs a C compiler)
 e2e: ## run the end-to-end suite on your cluster with the operator and nodes that kwok plays: make e2e KUBECONFIG=...
 	@test -n "$${KUBECONFIG:-}" || { echo "which cluster? Write make e2e KUBECONFIG=..., or make test for a lab" >&2; exit 1; }
 	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
+
+.PHONY: test-versions
+test-versions: bin/lab bin/operator versions ## run the tests of the API and the end-to-end specs on the VERSIONS of Kubernetes, each on a lab of its own
+	.ci/test-versions '$(VERSIONS_FILTER)' $(VERSIONS)
 
 .PHONY: test-gang
 test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
@@ -288,6 +328,11 @@ test-pictures: bin/lab ## look at the pages of kubectl tj report and ui in a bro
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly
 	go test -count=1 -v -timeout 60m -tags chaos ./test/chaos $(CHAOS_ARGS)
+
+.PHONY: test-upgrade
+test-upgrade: bin/lab bin/operator ## upgrade from FORMER and go back while jobs run, with each CRD under each operator; uninstall and install again
+	.ci/build-former $(FORMER) bin/former
+	go test -count=1 -v -timeout 30m -tags chaos ./test/chaos -former=$(CURDIR)/bin/former --ginkgo.no-color --ginkgo.label-filter=upgrade
 
 .PHONY: test-frameworks
 test-frameworks: bin/lab bin/operator real ## train the programs of examples/ on real nodes and break them (FRAMEWORKS='hello-ps && kill'): root, Debian or Ubuntu

@@ -11,10 +11,10 @@ import (
 // page is a Markdown file of the repository, without its fenced blocks.
 type page struct{ path, text string }
 
-// pages returns what people read: README.md and CONTRIBUTING.md, and every Markdown file of the folders below.
+// pages returns what people read: the Markdown files of the top folder, and every Markdown file of the folders below.
 func pages(t *testing.T) []page {
 	t.Helper()
-	files := []string{"../README.md", "../CONTRIBUTING.md"}
+	files := []string{"../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md"}
 	for _, folder := range []string{".", "../examples", "../manifests", "../sdk", "../test"} {
 		err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
 			if strings.HasSuffix(path, ".md") && !strings.Contains(path, "testdata") {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
@@ -51,5 +52,10 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	log.Info("starting", "version", version, "namespace", o.namespace, "leaderElection", o.leaderElect, "nodeSignals", o.clusterOptions().Signals.String())
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	tellKubernetes(client, log)
 	return mgr.Start(ctx)
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/support"
 )
 
 // finding is what a check found: "ok", "note" for something to know, "bad" for something that keeps jobs from running.
@@ -48,6 +49,9 @@ exit status is 1 if something keeps jobs from running.`,
 				return err
 			}
 			findings := []finding{ok("Kubernetes %s answers.", server.GitVersion)}
+			if warning := support.Warning(server.GitVersion); warning != "" {
+				findings = []finding{note("%s", warning)}
+			}
 			for _, check := range []func(context.Context, *connection) []finding{t.checkAPI, t.checkOperator, t.checkGangs, t.checkQuotas, t.checkAdmission, t.checkRights} {
 				findings = append(findings, check(cmd.Context(), c)...)
 			}

@@ -52,6 +52,7 @@ func (c *Cluster) addGroups(ctx context.Context, o *state.Observed, provider gan
 		if group, isObject := item.(client.Object); isObject && isControlledBy(group, o.Job) {
 			g := state.Group{Scheduler: provider.Name(), Name: group.GetName(), UID: group.GetUID(), Deleted: group.GetDeletionTimestamp() != nil}
 			g.Minimum, g.Waiting = provider.Read(group)
+			g.Waiting.Message = state.Printable(g.Waiting.Message)
 			o.Gang.Groups = append(o.Gang.Groups, g)
 		}
 		return nil

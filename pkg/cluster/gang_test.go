@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +53,19 @@ func (c *groupReader) cluster(gang v1alpha1.Gang, served ...v1alpha1.Gang) *Clus
 		all.Serve(scheduler)
 	}
 	return all
+}
+
+func TestWhatASchedulerSaysOfAGroupIsALineOfText(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2))
+	group := *build.Group(job, &schedulingv1beta1.PodGroup{}).(*schedulingv1beta1.PodGroup)
+	group.Status.Conditions = []metav1.Condition{{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: "False", Message: "no room\x1b[2J\non any node"}}
+	o := &state.Observed{Job: job}
+	if err := (&groupReader{native: []schedulingv1beta1.PodGroup{group}}).cluster("Native").addGang(t.Context(), o); err != nil || len(o.Gang.Groups) != 1 {
+		t.Fatalf("%d groups, error %v", len(o.Gang.Groups), err)
+	}
+	if got, want := o.Gang.Groups[0].Waiting.Message, "no room [2J on any node"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func TestWhichGroupsASnapshotHolds(t *testing.T) {

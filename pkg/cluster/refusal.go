@@ -141,9 +141,9 @@ func refusalReason(err error) string {
 func refusalMessage(err error) string {
 	var noKey *noSSHKey
 	if errors.As(err, &noKey) {
-		return noKey.Error()
+		return state.Printable(noKey.Error())
 	}
-	return apiMessage(err)
+	return state.Printable(apiMessage(err))
 }
 
 // apiMessage returns the API server's own sentence.

@@ -60,6 +60,10 @@ func TestTheRefusalIsToldInTheServersOwnWords(t *testing.T) {
 	if diff := cmp.Diff(`pods "j-worker-0" is forbidden: exceeded quota: team-a`, refusalMessage(err)); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
+	webhook := fmt.Errorf("creating: %w", apierrors.NewForbidden(pods, "j-worker-0", errors.New("image \x1b[2Jx\nis not allowed")))
+	if diff := cmp.Diff(`pods "j-worker-0" is forbidden: image  [2Jx is not allowed`, refusalMessage(webhook)); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
 	conflict := &nameConflict{kind: "*v1.Service", name: "j"}
 	if diff := cmp.Diff("Service j exists and belongs to somebody else: delete it, or give the job another name", refusalMessage(conflict)); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)

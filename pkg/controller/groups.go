@@ -57,6 +57,7 @@ func (w *groupWatcher) watchServed() error {
 			return fmt.Errorf("watching the pod groups of %s: %w", provider.Name(), err)
 		}
 		w.cluster.Serve(provider.Name())
+		w.mgr.GetLogger().Info("the cluster serves pod groups", "gang", provider.Name())
 	}
 	w.missing = still
 	return nil

@@ -260,7 +260,7 @@ func unhealthy(pod *corev1.Pod) Trouble {
 		for _, resource := range c.AllocatedResourcesStatus {
 			for _, device := range resource.Resources {
 				if device.Health == corev1.ResourceHealthStatusUnhealthy {
-					return Trouble{Reason: v1alpha1.ReasonDeviceUnhealthy, Message: string(resource.Name) + " " + string(device.ResourceID)}
+					return trouble(v1alpha1.ReasonDeviceUnhealthy, string(resource.Name)+" "+string(device.ResourceID), time.Time{})
 				}
 			}
 		}

@@ -32,7 +32,7 @@ func ReportsOn(lease *coordinationv1.Lease, attempt int32) bool {
 
 // ProgressOf returns what a progress Lease says.
 func ProgressOf(lease *coordinationv1.Lease) Progress {
-	p := Progress{Checkpoint: lease.Annotations[v1alpha1.AnnotationCheckpoint], SavedFor: lease.Annotations[v1alpha1.AnnotationSavedFor]}
+	p := Progress{Checkpoint: Printable(lease.Annotations[v1alpha1.AnnotationCheckpoint]), SavedFor: lease.Annotations[v1alpha1.AnnotationSavedFor]}
 	if step, err := strconv.ParseInt(lease.Annotations[v1alpha1.AnnotationStep], 10, 64); err == nil && step > 0 {
 		p.Step = step
 	}

@@ -19,17 +19,17 @@ const otherReason = "Other"
 // trouble returns what somebody else says as a status can hold it: kubelets, schedulers and programs write what they like. A
 // reason that is no word is told in the message.
 func trouble(reason, message string, at time.Time) Trouble {
-	message = printable(message)
+	message = Printable(message)
 	if reason != "" && (len(reason) > maxReason || !aReason.MatchString(reason)) {
-		message = strings.TrimSuffix(printable(reason)+": "+message, ": ")
+		message = strings.TrimSuffix(Printable(reason)+": "+message, ": ")
 		reason = otherReason
 	}
 	return Trouble{Reason: reason, Message: message, Time: at}
 }
 
-// printable returns the text with blanks for its control characters and for those that turn the direction of writing, which make a line
+// Printable returns the text with blanks for its control characters and for those that turn the direction of writing, which make a line
 // read otherwise than it is; and with none at its ends.
-func printable(text string) string {
+func Printable(text string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return ' '

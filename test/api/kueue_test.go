@@ -18,6 +18,9 @@ var errNotYet = errors.New("not yet")
 // adapterName is the name of Kueue's adapter: its Deployment, service account and main role.
 const adapterName = "trainingjob-kueue-adapter"
 
+// mutatingPolicies is the first Kubernetes that serves v1 of MutatingAdmissionPolicy.
+const mutatingPolicies = "1.36"
+
 func TestKueuesAdapterMayDoThisAndNothingElse(t *testing.T) {
 	want := map[string]grants{
 		"ClusterRole trainingjob-kueue-adapter": {
@@ -42,6 +45,7 @@ func TestKueuesAdapterMayDoThisAndNothingElse(t *testing.T) {
 // queued returns a namespace in which the policy of Kueue's adapter holds, and only there, under a name of its own.
 func queued(t *testing.T) string {
 	t.Helper()
+	since(t, mutatingPolicies, "the policy that suspends jobs of a queue")
 	const name = "trainingjob-queued"
 	ns := namespace(t, nil)
 	objects := rendered(t, kueue)

@@ -17,6 +17,8 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -67,6 +69,22 @@ func connectAs(user string) (client.Client, error) {
 		return nil, err
 	}
 	return client.WithFieldValidation(client.WithFieldOwner(c, fieldOwner), metav1.FieldValidationStrict), nil
+}
+
+// since skips the test on a Kubernetes that is older than the first that has what it needs.
+func since(t *testing.T, first, what string) {
+	t.Helper()
+	server, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := server.ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version.MustParseGeneric(found.GitVersion).LessThan(version.MustParseGeneric(first)) {
+		t.Skipf("%s needs Kubernetes %s, this is %s", what, first, found.GitVersion)
+	}
 }
 
 // namespace returns the name of a new namespace with labels, which goes when the test ends.

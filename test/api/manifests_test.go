@@ -67,6 +67,9 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 func TestTheManifestsApplyWithStrictValidation(t *testing.T) {
 	for name, folder := range map[string]string{"base": base, "single namespace": singleNamespace, "admission": admission, "kueue": kueue, "mpi": mpi, "tenant": tenant} {
 		t.Run(name, func(t *testing.T) {
+			if folder == kueue {
+				since(t, mutatingPolicies, "the policy of Kueue's adapter")
+			}
 			// A dry run of an object needs its namespace to exist, whatever it is called.
 			ns := namespace(t, nil)
 			for _, object := range rendered(t, folder) {

@@ -2,6 +2,7 @@
 // failure that happened is in the jobs' statuses exactly once, and nothing was run twice.
 //
 //	make test-chaos                            all of it, a quarter of an hour
+//	make test-upgrade                          the specs of upgrades, with an earlier version of the operator
 //	go test -short -tags chaos ./test/chaos    the short form, which make test runs
 //
 // The suite starts a lab of its own (test/lab) and ends it; it starts and kills the operators by their pids. If a spec fails,

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/test/testbed"
@@ -55,12 +56,12 @@ func grantOperators() {
 func grant(role *rbacv1.ClusterRole) {
 	GinkgoHelper()
 	Expect(role.Rules).NotTo(BeEmpty(), "%s grants nothing", role.Name)
-	Expect(kube.Create(context.Background(), role)).To(Succeed())
-	Expect(kube.Create(context.Background(), &rbacv1.ClusterRoleBinding{
+	Expect(client.IgnoreAlreadyExists(kube.Create(context.Background(), role))).To(Succeed())
+	Expect(client.IgnoreAlreadyExists(kube.Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: operators}},
-	})).To(Succeed())
+	}))).To(Succeed())
 }
 
 // startOperator starts an operator for the namespace. Its health and metrics are served only if the arguments say where.

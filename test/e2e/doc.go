@@ -15,6 +15,8 @@
 // or stop and kill the operator's process. A lab runs the operator as the service account of manifests/base; a request of
 // its that is denied fails the suite.
 //
+// Specs labelled since-1.37 need what older versions of Kubernetes lack: make test-versions leaves them out there.
+//
 // Each spec has a namespace of its own, so that they may run side by side (ginkgo -p); those that need the cluster's
 // GPUs or its operator for themselves are Serial. What pods do is told to the fake nodes by the annotations
 // lab.trainingjob.dev/*, described in test/lab/README.md.

@@ -74,7 +74,7 @@ func verbsOf(agent string) []string {
 const operatorAccount = "system:serviceaccount:trainingjob-system:trainingjob-operator"
 
 // The story makes the operator do the rare things; the common ones it does anyway.
-var _ = Describe("The operator's rights", Serial, Label("lab"), func() {
+var _ = Describe("The operator's rights", Serial, Label("lab", "since-1.37"), func() {
 	It("are used, all of them, and suffice", func() {
 		nodes := fakeNodes(2)
 		foreignChildren("conflict")

@@ -69,6 +69,8 @@ fails, everything that was started is ended again.`,
 	flags.StringVar(&options.OperatorManifests, "operator-manifests", "",
 		"folder with the kustomization whose service account and roles the operator gets; an administrator's rights if empty")
 	flags.StringArrayVar(&options.OperatorArgs, "operator-args", nil, "one further argument for the operator (may be repeated)")
+	flags.StringVar(&options.ControlPlane, "control-plane", "",
+		"folder with kube-apiserver, kube-controller-manager and kube-scheduler of another version of Kubernetes; needs --without-native-gangs")
 	flags.BoolVar(&options.WithoutNativeGangs, "without-native-gangs", false, "leave Kubernetes' own gangs off, as a cluster does by default")
 	flags.DurationVar(&options.NodeMonitorGracePeriod, "node-monitor-grace-period", 0,
 		"how long a node may be silent before it counts as lost; 0 means Kubernetes' own, 50s")

@@ -41,6 +41,9 @@ type Options struct {
 	// OperatorManifests is a folder with a kustomization whose service account and roles are the operator's; empty for an
 	// administrator's rights.
 	OperatorManifests string
+	// ControlPlane is a folder with kube-apiserver, kube-controller-manager and kube-scheduler of another version of Kubernetes; empty for
+	// those that this binary is.
+	ControlPlane string
 	// WithoutNativeGangs leaves Kubernetes' own gangs off, as they are by default.
 	WithoutNativeGangs bool
 	// NodeMonitorGracePeriod is how long a silent node stays Ready; 0 for Kubernetes' own.
@@ -91,7 +94,7 @@ func (o Options) check() error {
 	if o.Nodes < 0 || o.GPUs < 0 {
 		return fmt.Errorf("--nodes %d and --gpus %d must not be negative", o.Nodes, o.GPUs)
 	}
-	if err := o.checkReal(); err != nil {
+	if err := errors.Join(o.checkReal(), o.checkControlPlane()); err != nil {
 		return err
 	}
 	for _, path := range o.CRDs {
@@ -166,7 +169,7 @@ func (l *lab) begun(ctx context.Context) (err error) {
 	if err := l.dir.addRealCredentials(l.state); err != nil {
 		return err
 	}
-	return l.dir.writeFiles()
+	return l.dir.writeFiles(l.ControlPlane)
 }
 
 func (l *lab) startAPIServer(ctx context.Context) error {

@@ -1,0 +1,119 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/schema"
+)
+
+// FuzzForeignWords lets everybody whom the operator repeats say anything: kubelets, the scheduler, node monitors, the training itself,
+// queues and whoever may annotate a job. The API server must take each status and Event, and a terminal show it as it is.
+func FuzzForeignWords(f *testing.F) {
+	for _, words := range []string{
+		"no room", "", "\x1b[2J\x1b[31mgone\nSucceeded", "\u202etxt.exe", "\xff\xfe", "a\x00b", "pulling image 20%", "{{.}}%s%d", "\u0085\u2028next line",
+	} {
+		f.Add(words, words, uint8(0))
+		f.Add("Error", words, uint8(255))
+	}
+	f.Fuzz(func(t *testing.T, reason, message string, which uint8) {
+		for _, s := range listeners(reason, message, which) {
+			p := plan.Make(s)
+			checkForeign(t, s, &p)
+			// What is written is read back, and told again in another form.
+			next := s.Job.DeepCopy()
+			next.Status = p.Status
+			again := plan.Make(builder.Snapshot(next, builder.Now(90*second)))
+			checkForeign(t, s, &again)
+		}
+	})
+}
+
+// listeners returns snapshots of jobs that hear these words from everybody.
+func listeners(reason, message string, which uint8) []*state.Snapshot {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+		v1alpha1.AnnotationCheckpoint: message, v1alpha1.AnnotationStep: "7", v1alpha1.AnnotationSavedFor: reason,
+	}}}
+	reported := func(o *state.Observed) { o.HasLease, o.Progress = true, state.ProgressOf(lease) }
+	annotated := func(job *v1alpha1.TrainingJob) {
+		job.Annotations = map[string]string{v1alpha1.AnnotationQueueMessage: message, v1alpha1.AnnotationRestart: reason}
+	}
+	queued := func(job *v1alpha1.TrainingJob) {
+		job.Labels = map[string]string{v1alpha1.LabelQueue: "team"}
+	}
+	on := builder.On("n")
+	kubelet := []builder.PodOption{
+		builder.Waiting(reason, message), builder.Rejected(reason, message), builder.ExitSaying(int32(which), reason, message),
+		builder.Unschedulable(message), builder.Disrupted(reason, 0), builder.Unhealthy(reason, message), builder.Flagged(reason),
+		builder.Asked(message), builder.Edit(func(pod *corev1.Pod) { pod.Annotations = map[string]string{v1alpha1.AnnotationTold: message} }),
+	}
+	job := builder.Job("j", builder.Workers(2), annotated, builder.Progress(60, v1alpha1.StallRestart))
+	all := []*state.Snapshot{
+		builder.Snapshot(builder.Job("j", builder.Workers(2), annotated, queued, builder.Suspended()), reported),
+		builder.Snapshot(job, builder.Running("worker", 0, on), builder.Running("worker", 1, on), builder.NodeIll("n", reason, message, 0), reported),
+	}
+	for _, says := range kubelet {
+		all = append(all,
+			builder.Snapshot(job, builder.Running("worker", 0), builder.Pending("worker", 1, on, says), reported),
+			builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, on, says), reported))
+	}
+	return all
+}
+
+// checkForeign: the API server takes the status and the Events, and no text has what moves a terminal's cursor or turns a line round.
+func checkForeign(t *testing.T, s *state.Snapshot, p *plan.Plan) {
+	t.Helper()
+	if err := schema.CheckStatus(&p.Status); err != nil {
+		t.Errorf("the API server would refuse the status: %v", err)
+	}
+	text, err := json.Marshal(p.Status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status any
+	if err := json.Unmarshal(text, &status); err != nil {
+		t.Fatal(err)
+	}
+	checkText(t, "status", status)
+	for _, e := range p.Events {
+		if len(e.Message) > 1024 || len(e.Reason) > 128 || len(e.Action) > 128 || e.Reason == "" || e.Action == "" {
+			t.Errorf("the API server would refuse the Event %+v of %s", e, s.Job.Status.Phase)
+		}
+		checkText(t, "Event", []any{e.Reason, e.Action, e.Message})
+	}
+	checkText(t, "log", p.String())
+}
+
+// checkText looks at every text of a JSON value.
+func checkText(t *testing.T, where string, value any) {
+	t.Helper()
+	switch v := value.(type) {
+	case map[string]any:
+		for key, item := range v {
+			checkText(t, where+"."+key, item)
+		}
+	case []any:
+		for _, item := range v {
+			checkText(t, where, item)
+		}
+	case string:
+		for _, r := range v {
+			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+				t.Fatalf("%s holds the character %U: %q", where, r, v)
+			}
+		}
+		if !utf8.ValidString(v) {
+			t.Errorf("%s is no text: %q", where, v)
+		}
+	}
+}
