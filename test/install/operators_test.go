@@ -99,8 +99,8 @@ func newNamespace(t *testing.T, name string) {
 // remove deletes what a test has made, and waits until it is gone.
 func remove(t *testing.T, args ...string) {
 	command := strings.Fields(os.Getenv("KUBECTL"))
-	args = append(command[1:], append([]string{"delete", "--ignore-not-found", "--timeout=60s"}, args...)...)
-	if _, err := execute(context.Background(), "", command[0], args...); err != nil { // the test's own context has ended
+	all := slices.Concat(command[1:], []string{"delete", "--ignore-not-found", "--timeout=60s"}, args)
+	if _, err := execute(context.Background(), "", command[0], all...); err != nil { // the test's own context has ended
 		t.Errorf("deleting %v: %v", args, err)
 	}
 }
