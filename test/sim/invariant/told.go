@@ -37,14 +37,19 @@ func (c *Checker) Told(d *operator.Decision, job *v1alpha1.TrainingJob, p *plan.
 		c.violate("8 exactly once: %d restarts and lost time %v are counted, the status says %d and %+v", t.restarts, t.lost, p.Status.Restarts, p.Status.LostSeconds)
 	}
 	for _, s := range trace.Spans(job, p) {
-		if was, is := t.spans[s.ID]; is {
-			c.violate("8 exactly once: the span %s is told twice: %v to %v, %v to %v", s.Name, was.Start, was.End, s.Start, s.End)
-		}
-		if s.End.Before(s.Start) || s.Start.IsZero() || s.End.Sub(s.Start).Seconds() > age {
-			c.violate("8 exactly once: the span %s lasts from %v to %v", s.Name, s.Start, s.End)
-		}
-		t.spans[s.ID] = s
+		c.span(t, &s, age)
 	}
+}
+
+// span checks a span of a job of that age, in seconds.
+func (c *Checker) span(t *heard, s *trace.Span, age float64) {
+	if was, is := t.spans[s.ID]; is {
+		c.violate("8 exactly once: the span %s is told twice: %v to %v, %v to %v", s.Name, was.Start, was.End, s.Start, s.End)
+	}
+	if s.End.Before(s.Start) || s.Start.IsZero() || s.End.Sub(s.Start).Seconds() > age {
+		c.violate("8 exactly once: the span %s lasts from %v to %v", s.Name, s.Start, s.End)
+	}
+	t.spans[s.ID] = *s
 }
 
 func (c *Checker) heardOf(uid types.UID) *heard {
