@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -103,15 +104,8 @@ func (o *options) validate() error {
 	case o.qps < 0:
 		return fmt.Errorf("--kube-api-qps %v: write 0 for no limit, or a number above it", o.qps)
 	}
-	if _, err := o.signals(); err != nil {
-		return err
-	}
-	if o.otlpEndpoint != "" {
-		if err := export.Check(o.otlpEndpoint); err != nil {
-			return fmt.Errorf("--otlp-endpoint %q: %w", o.otlpEndpoint, err)
-		}
-	}
-	return o.validateCertificate()
+	_, err := o.signals()
+	return errors.Join(err, o.validateTraces(), o.validateCertificate())
 }
 
 // signals returns what is done about which signals of nodes: the defaults, what --node-signals says, and the taints of --lost-node-taints.
@@ -131,6 +125,16 @@ func (o *options) signals() (state.Signals, error) {
 		}
 	}
 	return signals, nil
+}
+
+func (o *options) validateTraces() error {
+	if o.otlpEndpoint == "" {
+		return nil
+	}
+	if err := export.Check(o.otlpEndpoint); err != nil {
+		return fmt.Errorf("--otlp-endpoint %q: %w", o.otlpEndpoint, err)
+	}
+	return nil
 }
 
 // validateCertificate returns an error if the folder of the certificate lacks a file: the metrics server would make do with one

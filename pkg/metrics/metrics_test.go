@@ -137,6 +137,13 @@ func TestObserve(t *testing.T) {
 			},
 			then: func(n *status) { started(n, "Worker", "0-3"); n.Memory.CountedTime = builder.TimePtr(17 * s) },
 			want: []string{"recovery_seconds{cause=Infrastructure,scope=Replica} 7"}},
+		{name: "a node that was ill before the job began costs it nothing before that",
+			was: func(w *status) {
+				w.StartTime = builder.TimePtr(12 * s)
+				w.Incidents = []v1alpha1.Incident{incident("Worker", 3, "Replica", -time.Hour, 13*s)}
+			},
+			then: func(n *status) { started(n, "Worker", "3"); n.Memory.CountedTime = builder.TimePtr(17 * s) },
+			want: []string{"recovery_seconds{cause=Infrastructure,scope=Replica} 5"}},
 		{name: "another replica starts",
 			was: func(w *status) {
 				w.Incidents = []v1alpha1.Incident{incident("Worker", 3, "Replica", 10*s, 10*s)}

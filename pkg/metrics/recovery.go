@@ -13,6 +13,8 @@ import (
 // Recovery is what an incident restarted, running again.
 type Recovery struct {
 	Incident *v1alpha1.Incident
+	// Begin is when the failure began, or the job, if that was later: a node may have been ill before.
+	Begin metav1.Time
 	// Placed is when every replica's pod had a node, if the whole job restarted and it is known.
 	Placed *metav1.Time
 	// End is when what was restarted ran again.
@@ -24,16 +26,24 @@ func Recoveries(job *v1alpha1.TrainingJob, p *plan.Plan) []Recovery {
 	return newTransition(job, p).recoveries()
 }
 
-func (t transition) recoveries() []Recovery { return append(t.jobRecovery(), t.replicaRecoveries()...) }
+func (t transition) recoveries() []Recovery {
+	list := append(t.jobRecovery(), t.replicaRecoveries()...)
+	for i := range list {
+		if list[i].Begin = list[i].Incident.Time; list[i].Begin.Before(t.is.StartTime) {
+			list[i].Begin = *t.is.StartTime
+		}
+	}
+	return list
+}
 
 // recovered tells how long restarts took, once what was restarted runs again.
 func (t transition) recovered() []Observation {
 	var list []Observation
 	for _, r := range t.recoveries() {
 		i := r.Incident
-		list = append(list, RecoveryTime.with(between(&i.Time, &r.End), string(i.Cause), string(i.Scope)))
+		list = append(list, RecoveryTime.with(between(&r.Begin, &r.End), string(i.Cause), string(i.Scope)))
 		if i.Scope == v1alpha1.ScopeJob {
-			list = append(list, RecoveryPart.with(between(&i.Time, &i.RestartTime), "detection"))
+			list = append(list, RecoveryPart.with(between(&r.Begin, &i.RestartTime), "detection"))
 		}
 		if r.Placed != nil {
 			list = append(list, RecoveryPart.with(between(&i.RestartTime, r.Placed), "placement"), RecoveryPart.with(between(r.Placed, &r.End), "start"))

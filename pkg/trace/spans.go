@@ -132,12 +132,12 @@ func slotOf(i *v1alpha1.Incident) string {
 // recovered returns the span of a recovery, and that of the detection.
 func (c cutter) recovered(r *metrics.Recovery) []Span {
 	i := r.Incident
-	span := c.span(Recovering, i.Attempt, i.Time, r.End)
+	span := c.span(Recovering, i.Attempt, r.Begin, r.End)
 	span.ID = c.idOf(i)
 	span.Attributes = append(span.Attributes, facts(i)...)
 	list := []Span{span}
 	if i.Scope == v1alpha1.ScopeJob {
-		detecting := c.span(Detecting, i.Attempt, i.Time, i.RestartTime)
+		detecting := c.span(Detecting, i.Attempt, r.Begin, i.RestartTime)
 		detecting.Parent = span.ID
 		list = append(list, detecting)
 	}
