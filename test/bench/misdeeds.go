@@ -23,6 +23,9 @@ import (
 // loudJobs are how many jobs the tenant has whose pods or Leases change all the time, of two pods each.
 const loudJobs = 32
 
+// hangingJobs are more than the operator reconciles at the same time by default: were they to wait for the webhook, nobody else's turn came.
+const hangingJobs = 80
+
 // misdeed is a way to misbehave. It has begun when begin returns, and ends with the context; the bench removes the jobs.
 type misdeed struct {
 	name  string
@@ -150,7 +153,8 @@ func (b *bench) hang(ctx context.Context) error {
 		}
 	})
 	b.another()
-	return eachJob(shape{loudJobs, 100}, func(i int) error { return b.client.Create(ctx, b.trainingJob("hangs", i, shape{loudJobs, 100})) })
+	s := shape{hangingJobs, 4}
+	return eachJob(s, func(i int) error { return b.client.Create(ctx, b.trainingJob("hangs", i, s)) })
 }
 
 // serveNothing returns the address and the certificate of a server that answers nobody until the context ends.
