@@ -8,22 +8,22 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
-// server answers with its version, or not at all.
-type server string
+// kubernetes is an API server that answers with its version, or not at all.
+type kubernetes string
 
-func (s server) ServerVersion() (*version.Info, error) {
+func (s kubernetes) ServerVersion() (*apiversion.Info, error) {
 	if s == "" {
 		return nil, errors.New("it is not there")
 	}
-	return &version.Info{GitVersion: string(s)}, nil
+	return &apiversion.Info{GitVersion: string(s)}, nil
 }
 
 func TestTheLogTellsWhichKubernetesThisIs(t *testing.T) {
 	for _, c := range []struct {
-		is   server
+		is   kubernetes
 		want []string
 	}{
 		{"v1.36.3", []string{"level=INFO", "kubernetes=v1.36.3", "is tested"}},

@@ -30,7 +30,7 @@ type misdeed struct {
 }
 
 var misdeeds = []misdeed{
-	{"a webhook that hangs", func(ctx context.Context, b *bench, _ tenantOptions) error { return b.hang(ctx) }},
+	{"a webhook that hangs", func(ctx context.Context, b *bench, t tenantOptions) error { return b.hang(ctx, t.hanging) }},
 	{"a storm of changes of pods", func(ctx context.Context, b *bench, t tenantOptions) error { return b.stormPods(ctx, t.rate) }},
 	{"a storm of renewals of Leases", func(ctx context.Context, b *bench, t tenantOptions) error { return b.stormLeases(ctx, t.rate) }},
 	{"a large job that starts", func(ctx context.Context, b *bench, t tenantOptions) error { return b.startLarge(ctx, t.large) }},
@@ -127,7 +127,7 @@ func (b *bench) storm(ctx context.Context, rate int, do func(i int) error) {
 }
 
 // hang has the creation of every pod of the namespace wait for a webhook that does not answer, and submits jobs.
-func (b *bench) hang(ctx context.Context) error {
+func (b *bench) hang(ctx context.Context, jobs int) error {
 	url, certificate, err := serveNothing(ctx)
 	if err != nil {
 		return err
@@ -150,7 +150,8 @@ func (b *bench) hang(ctx context.Context) error {
 		}
 	})
 	b.another()
-	return eachJob(shape{loudJobs, 100}, func(i int) error { return b.client.Create(ctx, b.trainingJob("hangs", i, shape{loudJobs, 100})) })
+	s := shape{jobs, 4}
+	return eachJob(s, func(i int) error { return b.client.Create(ctx, b.trainingJob("hangs", i, s)) })
 }
 
 // serveNothing returns the address and the certificate of a server that answers nobody until the context ends.
