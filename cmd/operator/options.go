@@ -71,7 +71,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.jobMetrics, "job-metrics", o.jobMetrics, "serve metrics of each job beside those of all: about 20 series a job, with its namespace and name as labels")
 	f.StringVar(&o.otlpEndpoint, "otlp-endpoint", o.otlpEndpoint, "collector that the story of each job is sent to as a trace, by OTLP over gRPC: http://HOST:4317, or https:// for one with TLS. Empty sends nothing")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
-	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256")
+	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256; one namespace holds at most half of them")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
 	f.DurationVar(&o.nodeLostAfter, "node-lost-after", o.nodeLostAfter, "how long a node may be not ready before its pods count as lost, 1s to 1h")
 	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)

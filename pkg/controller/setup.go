@@ -79,7 +79,7 @@ func watch(mgr manager.Manager, r *Reconciler, o Options) error {
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}).
 		Watches(&coordinationv1.Lease{}, leaseEvents()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries()})
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries(), NewQueue: fairQueues(o.Concurrent)})
 	if o.Cluster.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}

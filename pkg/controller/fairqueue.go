@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// fairQueue shares the workers between namespaces: a job is handed out if its namespace has fewer workers than are free. So a namespace whose
+// passes hang, as a webhook of its own can make them, holds half of the workers, a second one a quarter, and the rest serves the others.
+// Jobs beyond that are put aside, first come first served, until a pass ends.
+type fairQueue struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+
+	mu   sync.Mutex
+	free int
+	busy map[string]int
+	// aside are the jobs that wait for a worker in their order, isAside tells which they are, and admitted are those that left with a
+	// worker of their own and are on their way to it.
+	aside    []waiting
+	isAside  map[reconcile.Request]bool
+	admitted map[reconcile.Request]bool
+}
+
+type waiting struct {
+	job      reconcile.Request
+	priority int
+}
+
+func newFairQueue(inner priorityqueue.PriorityQueue[reconcile.Request], workers int) *fairQueue {
+	return &fairQueue{PriorityQueue: inner, free: workers, busy: map[string]int{}, isAside: map[reconcile.Request]bool{}, admitted: map[reconcile.Request]bool{}}
+}
+
+// fairQueues makes the queue of a controller with so many workers.
+func fairQueues(workers int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		return newFairQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }), workers)
+	}
+}
+
+// Get waits for a job whose namespace may have a worker.
+func (q *fairQueue) Get() (job reconcile.Request, shutdown bool) {
+	job, _, shutdown = q.GetWithPriority()
+	return job, shutdown
+}
+
+// GetWithPriority is Get, and tells the job's priority too.
+func (q *fairQueue) GetWithPriority() (job reconcile.Request, priority int, shutdown bool) {
+	for {
+		job, priority, shutdown = q.PriorityQueue.GetWithPriority()
+		if shutdown || q.admits(job, priority) {
+			return job, priority, shutdown
+		}
+		q.PriorityQueue.Done(job)
+	}
+}
+
+// Done takes back the worker of the job and gives it to those put aside that may have one now.
+func (q *fairQueue) Done(job reconcile.Request) {
+	q.PriorityQueue.Done(job)
+	for _, next := range q.release(job.Namespace) {
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: &next.priority}, next.job)
+	}
+}
+
+// admits reports whether the job has a worker, and else puts it aside.
+func (q *fairQueue) admits(job reconcile.Request, priority int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.admitted[job]:
+		delete(q.admitted, job)
+		return true
+	case q.isAside[job]:
+		return false
+	case q.reserve(job.Namespace):
+		return true
+	default:
+		q.isAside[job] = true
+		q.aside = append(q.aside, waiting{job, priority})
+		return false
+	}
+}
+
+// release frees a worker of the namespace and returns which jobs have got one.
+func (q *fairQueue) release(namespace string) (next []waiting) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.free++
+	if q.busy[namespace]--; q.busy[namespace] == 0 {
+		delete(q.busy, namespace)
+	}
+	q.aside = slices.DeleteFunc(q.aside, func(w waiting) bool {
+		if !q.reserve(w.job.Namespace) {
+			return false
+		}
+		delete(q.isAside, w.job)
+		q.admitted[w.job] = true
+		next = append(next, w)
+		return true
+	})
+	return next
+}
+
+// reserve takes a worker for the namespace if it may have one more.
+func (q *fairQueue) reserve(namespace string) bool {
+	if q.busy[namespace] >= q.free {
+		return false
+	}
+	q.busy[namespace]++
+	q.free--
+	return true
+}
