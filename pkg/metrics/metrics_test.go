@@ -16,6 +16,7 @@ import (
 	"github.com/trainingjob/operator/pkg/metrics"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -43,13 +44,17 @@ func is(s *status, kind string, value metav1.ConditionStatus, reason string, at 
 
 func incident(role v1alpha1.Role, index int32, scope v1alpha1.RestartScope, failed, decided time.Duration) v1alpha1.Incident {
 	return v1alpha1.Incident{
-		Failure: v1alpha1.Failure{Role: role, Index: index, Cause: v1alpha1.CauseInfrastructure, Node: "gpu-1", Time: builder.Time(failed)},
-		Scope:   scope, RestartTime: builder.Time(decided),
+		Failure: v1alpha1.Failure{Role: role, Index: index, Cause: v1alpha1.CauseInfrastructure, Node: "gpu-1", Pod: state.PodName("j", state.Slot{Role: role, Index: int(index)}, state.Life{}),
+			Time: builder.Time(failed)},
+		Scope: scope, RestartTime: builder.Time(decided),
 	}
 }
 
-func started(s *status, role v1alpha1.Role, text string) {
-	s.Memory.Roles = map[v1alpha1.Role]v1alpha1.RoleMemory{role: {Started: text}}
+// started sets which replicas have run in their present life, which is the second of number 3.
+func started(s *status, role v1alpha1.Role, text string) { startedIn(s, role, text, "3:1") }
+
+func startedIn(s *status, role v1alpha1.Role, text, replacements string) {
+	s.Memory.Roles = map[v1alpha1.Role]v1alpha1.RoleMemory{role: {Started: text, Replacements: replacements}}
 }
 
 // What one status says beside the one before it. s is one second.
@@ -157,12 +162,33 @@ func TestObserve(t *testing.T) {
 			},
 			then: func(n *status) { started(n, "Worker", "0-3"); n.Memory.CountedTime = builder.TimePtr(22 * s) },
 			want: []string{"recovery_seconds{cause=Infrastructure,scope=Role} 12"}},
-		{name: "a replica that a suspension ended has not recovered when it runs",
+		{name: "a replica that began another life since, by a suspension or as it was taken away, has not recovered when it runs",
 			was: func(w *status) {
 				w.Incidents = []v1alpha1.Incident{incident("Worker", 3, "Replica", 10*s, 10*s)}
-				is(w, "Suspended", "False", "Resumed", time.Hour)
 			},
-			then: func(n *status) { started(n, "Worker", "0-3"); n.Memory.CountedTime = builder.TimePtr(2 * time.Hour) }},
+			then: func(n *status) {
+				startedIn(n, "Worker", "0-3", "3:2")
+				n.Memory.CountedTime = builder.TimePtr(2 * time.Hour)
+			}},
+		{name: "a replica that came back to an ill node and left it again recovers from the second restart alone",
+			was: func(w *status) {
+				second := incident("Worker", 3, "Replica", 10*s, 40*s)
+				second.Pod = "j-worker-3-a0r1"
+				w.Incidents = []v1alpha1.Incident{second, incident("Worker", 3, "Replica", 10*s, 20*s)}
+			},
+			then: func(n *status) { startedIn(n, "Worker", "3", "3:2"); n.Memory.CountedTime = builder.TimePtr(45 * s) },
+			want: []string{"recovery_seconds{cause=Infrastructure,scope=Replica} 25"}},
+		{name: "a role in which a replica broke after it was restarted whole is not recovered once more when that one runs",
+			was: func(w *status) {
+				w.Incidents = []v1alpha1.Incident{incident("Worker", 1, "Replica", 30*s, 30*s), incident("Worker", 3, "Role", 10*s, 10*s)}
+				startedIn(w, "Worker", "0,2-3", "0:1,1:2,2-3:1")
+				w.Incidents[0].Pod = "j-worker-1-a0r1"
+			},
+			then: func(n *status) {
+				startedIn(n, "Worker", "0-3", "0:1,1:2,2-3:1")
+				n.Memory.CountedTime = builder.TimePtr(40 * s)
+			},
+			want: []string{"recovery_seconds{cause=Infrastructure,scope=Replica} 10"}},
 		{name: "the job fails",
 			then: func(n *status) {
 				n.CompletionTime, n.RunningTimeRatio = builder.TimePtr(time.Hour), "0.875"

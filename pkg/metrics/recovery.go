@@ -13,7 +13,7 @@ import (
 // Recovery is what an incident restarted, running again.
 type Recovery struct {
 	Incident *v1alpha1.Incident
-	// Begin is when the failure began, or the job, if that was later: a node may have been ill before.
+	// Begin is when the failure began, or the life of the replica that failed, if that was later: its node may have been ill before.
 	Begin metav1.Time
 	// Placed is when every replica's pod had a node, if the whole job restarted and it is known.
 	Placed *metav1.Time
@@ -29,11 +29,25 @@ func Recoveries(job *v1alpha1.TrainingJob, p *plan.Plan) []Recovery {
 func (t transition) recoveries() []Recovery {
 	list := append(t.jobRecovery(), t.replicaRecoveries()...)
 	for i := range list {
-		if list[i].Begin = list[i].Incident.Time; list[i].Begin.Before(t.is.StartTime) {
-			list[i].Begin = *t.is.StartTime
-		}
+		list[i].Begin = t.begin(list[i].Incident)
 	}
 	return list
+}
+
+// begin returns when the failure began, or when its replica was created: with the job, or by the restart before.
+func (t transition) begin(i *v1alpha1.Incident) metav1.Time {
+	begin := i.Time
+	if begin.Before(t.is.StartTime) {
+		begin = *t.is.StartTime
+	}
+	for n := range t.is.Incidents {
+		former := &t.is.Incidents[n]
+		hasRestarted := former.Scope == v1alpha1.ScopeJob || former.Role == i.Role && (former.Scope == v1alpha1.ScopeRole || former.Index == i.Index)
+		if hasRestarted && former.RestartTime.Before(&i.RestartTime) && begin.Before(&former.RestartTime) {
+			begin = former.RestartTime
+		}
+	}
+	return begin
 }
 
 // recovered tells how long restarts took, once what was restarted runs again.
@@ -100,39 +114,36 @@ func started(memory v1alpha1.RoleMemory) state.IndexSet {
 }
 
 // runAgain returns the incidents of the role after which what was restarted runs again now: a replica that has started, or a role whose
-// last replica has.
+// last replica has, if nothing has broken in it since. A role whose workers come and go is whole many times: of an elastic job only
+// replicas are told.
 func (t transition) runAgain(role v1alpha1.Role, was, is state.IndexSet) []*v1alpha1.Incident {
 	var found []*v1alpha1.Incident
-	for n := range t.is.Incidents {
+	isNewest := t.job.Spec.Elastic == nil
+	for n := range t.is.Incidents { // the newest first
 		i := &t.is.Incidents[n]
-		if i.Role != role || i.Attempt != t.is.Attempt || t.hadOtherLives(i) {
+		if i.Role != role || i.Attempt != t.is.Attempt {
 			continue
 		}
-		isNewest := !slices.ContainsFunc(t.is.Incidents[:n], func(o v1alpha1.Incident) bool { return isOfSame(&o, i) })
-		switch {
-		case !isNewest:
-		case i.Scope == v1alpha1.ScopeReplica && is.Has(int(i.Index)) && !was.Has(int(i.Index)):
-			found = append(found, i)
-		case i.Scope == v1alpha1.ScopeRole && isWhole(t.job, role, is) && !isWhole(t.job, role, was):
+		isReplica := i.Scope == v1alpha1.ScopeReplica && is.Has(int(i.Index)) && !was.Has(int(i.Index))
+		isRole := i.Scope == v1alpha1.ScopeRole && isNewest && isWhole(t.job, role, is) && !isWhole(t.job, role, was)
+		if (isReplica || isRole) && t.isInNextLife(i) {
 			found = append(found, i)
 		}
+		isNewest = false
 	}
 	return found
 }
 
-// isOfSame reports whether both incidents restarted the same replica, or the same role, in one attempt.
-func isOfSame(a, b *v1alpha1.Incident) bool {
-	return a.Attempt == b.Attempt && a.Scope == b.Scope && a.Role == b.Role && (a.Scope == v1alpha1.ScopeRole || a.Index == b.Index)
+// isInNextLife reports whether the replica that failed is in the life that the incident gave it, and not in one that it has got since: by
+// another incident, or when it was parked, suspended or taken away and came back. Of a pod that had vanished nobody knows: its incident names none.
+func (t transition) isInNextLife(i *v1alpha1.Incident) bool {
+	_, failed, isPod := state.ParsePodName(t.job.Name, i.Pod)
+	replacements, err := state.ParseCounts(t.is.Memory.Roles[i.Role].Replacements)
+	suspended := condition(t.is, v1alpha1.ConditionSuspended)
+	wasSuspended := suspended != nil && i.RestartTime.Before(&suspended.LastTransitionTime)
+	return isPod && err == nil && failed.Attempt == int(t.is.Attempt) && failed.Replacement+1 == replacements[int(i.Index)] && !wasSuspended
 }
 
 func isWhole(job *v1alpha1.TrainingJob, role v1alpha1.Role, started state.IndexSet) bool {
 	return started.Len() >= int(job.Spec.Replicas(role))
-}
-
-// hadOtherLives reports whether the job's replicas have begun other lives since the incident without one: a suspension or parking was
-// in between.
-func (t transition) hadOtherLives(i *v1alpha1.Incident) bool {
-	after := func(at *metav1.Time) bool { return at != nil && i.RestartTime.Before(at) }
-	suspended := condition(t.is, v1alpha1.ConditionSuspended)
-	return suspended != nil && after(&suspended.LastTransitionTime) || after(t.is.Memory.Roles[i.Role].ParkedTime)
 }

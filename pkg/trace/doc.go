@@ -8,7 +8,7 @@
 //	  └ detecting, scheduling, starting
 //
 // No state is kept for them. The trace's id is the job's UID, a span's is a hash of what it is of: the UID, the attempt, the slot, the
-// phase and when that began, all of them from the status. So a span that is sent twice is the same span, and an operator that starts in the
+// phase and its times, all of them from the status. So a span that is sent twice is the same span, and an operator that starts in the
 // middle of a restart tells the whole of it when it is over. One that dies between the write of a status and the sending leaves the
 // span out.
 package trace

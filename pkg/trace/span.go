@@ -52,9 +52,9 @@ func traceOf(uid types.UID) (id [16]byte) {
 	return [16]byte(sum[:16])
 }
 
-// spanOf returns the id of a span.
-func spanOf(uid types.UID, attempt int32, slot, name string, begin time.Time) [8]byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%s/%d", uid, attempt, slot, name, begin.Unix()))
+// spanOf returns the id of a span. Two times tell spans apart that begin in the same second, and failures of a node that was ill all along.
+func spanOf(uid types.UID, attempt int32, slot, name string, from, to metav1.Time) [8]byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%s/%d/%d", uid, attempt, slot, name, from.Unix(), to.Unix()))
 	return [8]byte(sum[:8])
 }
 
@@ -63,7 +63,7 @@ type cutter struct{ job *v1alpha1.TrainingJob }
 
 // root returns the id of the span of the whole job.
 func (c cutter) root() [8]byte {
-	return spanOf(c.job.UID, 0, "", Job, c.job.CreationTimestamp.Time)
+	return spanOf(c.job.UID, 0, "", Job, c.job.CreationTimestamp, c.job.CreationTimestamp)
 }
 
 // span returns a span of an attempt, which is a part of the job.
@@ -72,7 +72,7 @@ func (c cutter) span(name string, attempt int32, from, to metav1.Time) Span {
 		to = from
 	}
 	return Span{
-		Trace: traceOf(c.job.UID), ID: spanOf(c.job.UID, attempt, "", name, from.Time), Parent: c.root(), Name: name, Start: from.Time, End: to.Time,
+		Trace: traceOf(c.job.UID), ID: spanOf(c.job.UID, attempt, "", name, from, to), Parent: c.root(), Name: name, Start: from.Time, End: to.Time,
 		Attributes: []Attribute{{"trainingjob.attempt", int64(attempt)}},
 	}
 }

@@ -153,10 +153,10 @@ func TestARecoverySaysWhatBroke(t *testing.T) {
 // A recovery of one replica is a span of the job, which goes on running; a failed job's span has the reason.
 func TestAReplicaRecoversAndTheJobFails(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2))
-	job.CreationTimestamp, job.Status = at(0), status{Incidents: []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: "Worker", Index: 1, Time: at(5)}, Scope: "Replica", RestartTime: at(6)}}}
+	job.CreationTimestamp, job.Status = at(0), status{Incidents: []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: "Worker", Index: 1, Pod: "j-worker-1", Time: at(5)}, Scope: "Replica", RestartTime: at(6)}}}
 	next := job.Status.DeepCopy()
 	now := at(9)
-	next.Memory = v1alpha1.Memory{CountedTime: &now, Roles: map[v1alpha1.Role]v1alpha1.RoleMemory{"Worker": {Started: "1"}}}
+	next.Memory = v1alpha1.Memory{CountedTime: &now, Roles: map[v1alpha1.Role]v1alpha1.RoleMemory{"Worker": {Started: "1", Replacements: "1:1"}}}
 	next.CompletionTime, next.Phase, next.Reason = &now, v1alpha1.PhaseFailed, "FatalExit"
 	list := trace.Spans(job, &plan.Plan{Status: *next})
 	if len(list) != 2 || list[0].Name != trace.Recovering || list[0].End.Sub(list[0].Start) != 4*time.Second || list[0].Parent != list[1].ID || list[1].Error != "FatalExit" {
@@ -164,5 +164,30 @@ func TestAReplicaRecoversAndTheJobFails(t *testing.T) {
 	}
 	if job.Status = *next; len(trace.Spans(job, &plan.Plan{Status: *next})) != 0 {
 		t.Error("spans of a status that was told already")
+	}
+}
+
+// A replica comes back to a node that has been ill all along, and leaves it again: two recoveries, of which the second begins with the
+// pod that the first has made.
+func TestTwoFailuresThatBeganAtOnceAreTwoSpans(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2))
+	ill := func(pod string, restart int) v1alpha1.Incident {
+		return v1alpha1.Incident{Failure: v1alpha1.Failure{Role: "Worker", Index: 1, Pod: pod, Time: at(5)}, Scope: "Replica", RestartTime: at(restart)}
+	}
+	first, second := ill("j-worker-1", 6), ill("j-worker-1-a0r1", 20)
+	recovery := func(end int, incidents ...v1alpha1.Incident) trace.Span {
+		job.CreationTimestamp, job.Status = at(0), status{Incidents: incidents}
+		next := job.Status.DeepCopy()
+		now := at(end)
+		next.Memory = v1alpha1.Memory{CountedTime: &now, Roles: map[v1alpha1.Role]v1alpha1.RoleMemory{"Worker": {Started: "1", Replacements: fmt.Sprintf("1:%d", len(incidents))}}}
+		list := trace.Spans(job, &plan.Plan{Status: *next})
+		if len(list) != 1 || list[0].Name != trace.Recovering {
+			t.Fatalf("%+v", list)
+		}
+		return list[0]
+	}
+	one, other := recovery(9, first), recovery(30, second, first)
+	if one.ID == other.ID || !one.Start.Equal(at(5).Time) || !other.Start.Equal(at(6).Time) || !other.End.Equal(at(30).Time) {
+		t.Errorf("%+v and %+v", one, other)
 	}
 }
