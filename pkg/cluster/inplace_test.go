@@ -103,14 +103,17 @@ func TestAPodThatHasRestartedSinceHasNotVanished(t *testing.T) {
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: process}}
 		}))
 	}
-	cached, _ := state.PodOf("j", runs(`{"life":"0-0"}`, "containerd://a"))
+	first := runs(`{"life":"0-0"}`, "containerd://a")
+	pending := builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodPending)
+	restarted := runs(`{"life":"1-0","from":"0-0","process":"containerd://a"}`, "containerd://b")
 	for name, c := range map[string]struct {
-		live  *corev1.Pod
-		stale bool
+		cached, live *corev1.Pod
+		stale        bool
 	}{
-		"it has restarted":    {runs(`{"life":"1-0","from":"0-0","process":"containerd://a"}`, "containerd://b"), true},
-		"it is as it was":     {runs(`{"life":"0-0"}`, "containerd://a"), false},
-		"it ended on the way": {runs(`{"life":"2-0","from":"0-0","process":"containerd://a"}`, "containerd://a"), false},
+		"it has restarted":                 {first, restarted, true},
+		"it has since it was seen pending": {pending, restarted, true},
+		"it is as it was":                  {first, first, false},
+		"it ended on the way":              {first, runs(`{"life":"2-0","from":"0-0","process":"containerd://a"}`, "containerd://a"), false},
 	} {
 		api := server.New(clock.RealClock{}).Client("test")
 		live, is := c.live.DeepCopy(), c.live.Status
@@ -122,7 +125,7 @@ func TestAPodThatHasRestartedSinceHasNotVanished(t *testing.T) {
 		if err := api.Status().Update(t.Context(), live); err != nil {
 			t.Fatal(err)
 		}
-		seen := cached
+		seen, _ := state.PodOf("j", c.cached)
 		seen.UID = live.UID
 		s := builder.Snapshot(job, func(o *state.Observed) { o.Pods = []state.Pod{seen} })
 		_, err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).confirmVanished(t.Context(), s)

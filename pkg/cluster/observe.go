@@ -152,14 +152,11 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 }
 
 // restartsSeen returns a conflict error if the cache shows a pod of the replica in the life before, and the API server that it has
-// restarted in place since: whoever has just taken over may know the status of now and the pods of before.
+// restarted in place since: whoever has just taken over may know the status of now and the pods of before, even of when they had no process yet.
 func (c *Cluster) restartsSeen(ctx context.Context, s *state.Snapshot, r *state.Replica) error {
 	pods := s.PodsOf(r.Slot)
 	for i := range pods {
 		p := &pods[i]
-		if p.Main == "" {
-			continue
-		}
 		var pod corev1.Pod
 		if err := c.live.Get(ctx, client.ObjectKey{Namespace: s.Job.Namespace, Name: p.Name}, &pod); client.IgnoreNotFound(err) != nil {
 			return err

@@ -96,7 +96,7 @@ func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	_, inTrouble := s.NodeTrouble(p)
 	_, isToLeave := s.IsToLeave(p)
 	avoided := slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == p.Node && s.Now.Before(n.Until.Time) })
-	return !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !avoided
+	return r.Condition != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !avoided
 }
 
 // isAlone reports whether one pod of the slot can act, and no other: one on a node that was lost may have come back with it.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,7 +36,7 @@ func (c *Checker) checkMove(before *v1alpha1.TrainingJob, i *v1alpha1.Incident) 
 		c.violate("22 ill nodes: %s leaves %s and is not on it", i.Pod, i.Node)
 	case slices.ContainsFunc(before.Status.AvoidedNodes, isKnown):
 		c.violate("22 ill nodes: %s leaves %s, which the job has left, or could not leave: %+v", i.Pod, i.Node, before.Status.AvoidedNodes)
-	case len(goodNodes(seen, before)) == 0:
+	case len(goodNodes(seen, avoidingAt(before, i.RestartTime))) == 0:
 		c.violate("22 ill nodes: %s leaves %s, and there is no other node", i.Pod, i.Node)
 	}
 }
@@ -78,6 +79,13 @@ func isSaidIll(node *corev1.Node) bool {
 	_, isLeft := saysIll(node, operator.MovesFrom)
 	_, isLeftAlone := saysIll(node, operator.StaysOff)
 	return isLeft || isLeftAlone
+}
+
+// avoidingAt returns the job with the nodes alone that it avoids at that time.
+func avoidingAt(job *v1alpha1.TrainingJob, now metav1.Time) *v1alpha1.TrainingJob {
+	job = job.DeepCopy()
+	job.Status.AvoidedNodes = slices.DeleteFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return !now.Before(&n.Until) })
+	return job
 }
 
 // isAvoided reports whether the job, as it was read, avoids the node, or has: how long ago its process read it is not known.
