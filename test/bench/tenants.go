@@ -86,7 +86,12 @@ func (b *bench) beside(ctx context.Context, m misdeed, loud *bench, t tenantOpti
 	ratio, ofCluster := job/jobAlone, hand/handAlone
 	fmt.Printf("  %-34s job %5.2f s to %5.2f s, ratio %.2f; by hand %5.2f s to %5.2f s, ratio %.2f; the operator's part %.2f\n",
 		m.name, jobAlone, job, ratio, handAlone, hand, ofCluster, ratio/ofCluster)
-	// The jobs go before the deed ends: pods that a webhook has held up would all come then.
+	// The jobs go before the deed ends, as pods that a webhook has held up would all come then; their pods after it, as kwok ends none
+	// that changes all the time.
+	if err := loud.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(loud.namespace)); err != nil {
+		return err
+	}
+	stop()
 	return loud.cleanUp(ctx, maker{kinds: []client.Object{&v1alpha1.TrainingJob{}}})
 }
 
