@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
@@ -41,12 +42,21 @@ KUBECONFIG environment variable, or the pod's own service account.`,
 	return cmd
 }
 
+// collectEarly has garbage collected when the heap has grown by half, and not when it has doubled, if the variable GOGC does not say: most of
+// the heap is the cache of pods, and most garbage what their changes were decoded from.
+func collectEarly() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+}
+
 func run(ctx context.Context, o *options) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
 	log := o.logger()
 	ctrl.SetLogger(log)
+	collectEarly()
 	mgr, err := newManager(ctx, o)
 	if err != nil {
 		return err
