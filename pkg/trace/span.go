@@ -52,18 +52,18 @@ func traceOf(uid types.UID) (id [16]byte) {
 	return [16]byte(sum[:16])
 }
 
-// spanOf returns the id of a span. Two times tell spans apart that begin in the same second, and failures of a node that was ill all along.
-func spanOf(uid types.UID, attempt int32, slot, name string, from, to metav1.Time) [8]byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%s/%d/%d", uid, attempt, slot, name, from.Unix(), to.Unix()))
-	return [8]byte(sum[:8])
-}
-
 // cutter cuts the spans of one job.
 type cutter struct{ job *v1alpha1.TrainingJob }
 
+// id returns the id of a span. Two times tell spans apart that begin in the same second, and failures of a node that was ill all along.
+func (c cutter) id(attempt int32, slot, name string, from, to metav1.Time) [8]byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%s/%d/%d", c.job.UID, attempt, slot, name, from.Unix(), to.Unix()))
+	return [8]byte(sum[:8])
+}
+
 // root returns the id of the span of the whole job.
 func (c cutter) root() [8]byte {
-	return spanOf(c.job.UID, 0, "", Job, c.job.CreationTimestamp, c.job.CreationTimestamp)
+	return c.id(0, "", Job, c.job.CreationTimestamp, c.job.CreationTimestamp)
 }
 
 // span returns a span of an attempt, which is a part of the job.
@@ -72,7 +72,7 @@ func (c cutter) span(name string, attempt int32, from, to metav1.Time) Span {
 		to = from
 	}
 	return Span{
-		Trace: traceOf(c.job.UID), ID: spanOf(c.job.UID, attempt, "", name, from, to), Parent: c.root(), Name: name, Start: from.Time, End: to.Time,
+		Trace: traceOf(c.job.UID), ID: c.id(attempt, "", name, from, to), Parent: c.root(), Name: name, Start: from.Time, End: to.Time,
 		Attributes: []Attribute{{"trainingjob.attempt", int64(attempt)}},
 	}
 }

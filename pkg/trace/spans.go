@@ -122,7 +122,7 @@ func (c cutter) partOf(is *v1alpha1.TrainingJobStatus, span Span) Span {
 
 // idOf returns the id of the span of a recovery, which its parts have to know before it is over.
 func (c cutter) idOf(i *v1alpha1.Incident) [8]byte {
-	return spanOf(c.job.UID, i.Attempt, slotOf(i), Recovering, i.Time, i.RestartTime)
+	return c.id(i.Attempt, slotOf(i), Recovering, i.Time, i.RestartTime)
 }
 
 func slotOf(i *v1alpha1.Incident) string {
