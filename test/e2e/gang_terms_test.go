@@ -31,7 +31,7 @@ func racksOf(v *view) int {
 var _ = withEachGangScheduler("The group of a gang scheduled", func(by gangScheduler) {
 	It("is one for each attempt, is none while the job rests, and goes with it", func() {
 		j := submit(custom("groups", gang(by.name), workers(2), ps(1)))
-		j.runs(0, 0)
+		j.runsWithin(by.sleep, 0, 0)
 		Expect(by.minimumOf(j, "groups-0")).To(BeEquivalentTo(3))
 		j.exits(1, "ps-0")
 		v := j.runsWithin(by.sleep, 1, 1)
@@ -49,19 +49,19 @@ var _ = withEachGangScheduler("The group of a gang scheduled", func(by gangSched
 
 	It("goes when the job is given to another scheduler, in the same write as its suspension", func() {
 		j := submit(pytorch("moves", gang(by.name), workers(2)))
-		j.runs(0, 0)
+		j.runsWithin(by.sleep, 0, 0)
 		j.change(func(job *v1alpha1.TrainingJob) {
 			job.Spec.Suspend, job.Spec.Scheduling.Gang = ptr.To(true), v1alpha1.GangNone
 		})
 		by.hasGroups(j)
 		j.resume()
-		v := j.runs(0, 0)
+		v := j.runsWithin(by.sleep, 0, 0)
 		Expect(by.groupOf(v.pod("worker-0"))).To(BeEmpty())
 	})
 
 	It("asks for fewer when some replicas have finished and another is replaced", func() {
 		j := submit(custom("fewer", gang(by.name), allWorkers, wholeNodes(3, fakeNodes(3)...)))
-		j.runs(0, 0)
+		j.runsWithin(by.sleep, 0, 0)
 		j.exits(0, "worker-2")
 		j.becomes("one has succeeded", func(v *view) bool { return v.job.Status.ReplicaStatuses[v1alpha1.Worker].Succeeded == 1 })
 		j.exits(1, "worker-1")

@@ -74,7 +74,7 @@ var _ = withEachGangScheduler("A gang scheduled", func(by gangScheduler) {
 	It("takes a replaced worker in while the others run on", func() {
 		nodes := fakeNodes(3)
 		j := submit(custom("member", gang(by.name), wholeNodes(3, nodes...)))
-		before := j.runs(0, 0)
+		before := j.runsWithin(by.sleep, 0, 0)
 		j.exits(1, "worker-1")
 		v := j.runsWithin(by.sleep, 0, 1)
 		Expect(by.groupOf(v.pod("worker-1"))).To(Equal("member-0"))
@@ -103,7 +103,7 @@ var _ = withEachGangScheduler("A gang scheduled", func(by gangScheduler) {
 	It("suspended leaves all it held to another, and runs again when that has ended", func() {
 		nodes := fakeNodes(3)
 		j := submit(pytorch("rests", gang(by.name), wholeNodes(3, nodes...)))
-		j.runs(0, 0)
+		j.runsWithin(by.sleep, 0, 0)
 		other := submit(pytorch("other", gang(by.name), wholeNodes(3, nodes...)))
 		other.becomes("it waits whole", (*view).waitsForNodes)
 		j.suspend()
