@@ -43,7 +43,7 @@ type Cluster struct {
 
 // jobMemo is what this process remembers of a job. Losing it costs a request, never a decision.
 type jobMemo struct {
-	// uid is the job's: another job of its name begins with an empty memo.
+	// uid is the job's: another job of its name begins with a memo that has but the writes pending, as it waits for the pods of the former one.
 	uid types.UID
 	// recorded is when the job's status was last written.
 	recorded time.Time
@@ -149,8 +149,11 @@ func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo
 	defer c.mu.Unlock()
 	key := client.ObjectKeyFromObject(job)
 	m := c.jobs[key]
-	if m == nil || m.uid != job.UID {
+	switch {
+	case m == nil:
 		m = &jobMemo{uid: job.UID}
+	case m.uid != job.UID:
+		m = &jobMemo{uid: job.UID, pendingWrites: m.pendingWrites}
 	}
 	if change != nil {
 		change(m)

@@ -165,6 +165,23 @@ func TestAnotherJobOfTheNameBeginsWithNoNotes(t *testing.T) {
 	}
 }
 
+// The cache may show a new job before the last pods of the former one, which may still run.
+func TestAnotherJobOfTheNameWaitsForTheWritesOfTheFormerOne(t *testing.T) {
+	c, _ := refusing()
+	job := builder.Job("j", builder.Workers(1))
+	c.expectWrite(job, "pod", false)
+	again := job.DeepCopy()
+	again.UID = "again"
+	if c.showsOwnWrites(again, nil) {
+		t.Error("a pod of the former job is not in the cache, and nobody waits for it")
+	}
+	former := corev1.Pod{}
+	former.UID = "pod"
+	if !c.showsOwnWrites(again, []corev1.Pod{former}) {
+		t.Error("the pod of the former job is in the cache, and it is waited for")
+	}
+}
+
 func TestWhoControlsAnObject(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	yes := true

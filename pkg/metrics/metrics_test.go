@@ -149,6 +149,15 @@ func TestObserve(t *testing.T) {
 			},
 			then: func(n *status) { started(n, "Worker", "3"); n.Memory.CountedTime = builder.TimePtr(17 * s) },
 			want: []string{"recovery_seconds{cause=Infrastructure,scope=Replica} 5"}},
+		{name: "one that was to go and may stay has not started again",
+			was: func(w *status) {
+				w.Incidents = []v1alpha1.Incident{incident("Worker", 3, "Replica", 10*s, 10*s)}
+				started(w, "Worker", "0-2")
+			},
+			then: func(n *status) {
+				started(n, "Worker", "0-3")
+				n.ObservedGeneration, n.Memory.CountedTime = 3, builder.TimePtr(17*s)
+			}},
 		{name: "another replica starts",
 			was: func(w *status) {
 				w.Incidents = []v1alpha1.Incident{incident("Worker", 3, "Replica", 10*s, 10*s)}

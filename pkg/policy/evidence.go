@@ -110,7 +110,8 @@ func told(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) *Incident {
 		return nil
 	}
 	o := newIncident(s, failureOf(s, &ended), i.Scope, p)
-	if o.Reason == v1alpha1.ReasonDeleted || isForgotten(&o.Failure) && !p.Deleted.IsZero() { // what it had done when it was told to end nobody knows
+	wasToldToEnd := p.Left || !p.Deleted.IsZero()
+	if o.Reason == v1alpha1.ReasonDeleted || wasToldToEnd && isForgotten(&o.Failure) { // what it had done by then nobody knows
 		return nil
 	}
 	return &o

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
@@ -122,10 +123,19 @@ func TestALossThatShowsLateTakesTheIncidentOver(t *testing.T) {
 			seen(builder.Failed("worker", 2, past, builder.ExitSaying(255, "Unknown", ""), builder.At(20*second))), []string{"worker-2 Infrastructure Unknown free"}},
 		{"a forgotten end of a pod that was told to end: clocks differ", restarted(),
 			seen(builder.Failed("worker", 2, past, builder.ExitSaying(255, "Unknown", ""), builder.At(20*second), builder.DeletedAt(33*second))), nil},
+		{"a forgotten end of a pod that was told to restart in place", restarted(),
+			seen(builder.Failed("worker", 2, past, builder.ExitSaying(255, "Unknown", ""), builder.At(20*second), toldToRestart)), nil},
 		{"the node of the pod that the incident began with", restarted(), seen(builder.Running("worker", 0, past), builder.NodeLost("node-worker-0", 50*second), builder.Now(75*second)),
 			[]string{"worker-0 Infrastructure NodeLost free"}},
 	})
 }
+
+// toldToRestart makes the pod one that was told to restart in place, and ended before it did.
+var toldToRestart = builder.Edit(func(pod *corev1.Pod) {
+	c := &pod.Status.ContainerStatuses[0]
+	c.ContainerID = "containerd://a"
+	pod.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"1-0","from":"0-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`}
+})
 
 // A status lists the last incidents only. What was replaced before the whole job restarted, with an incident of its own that is not listed any
 // more, does not explain that restart.

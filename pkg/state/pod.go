@@ -64,6 +64,8 @@ type Pod struct {
 	Main, Process, Image string
 	// Restarting is whether the pod was told to begin its present life in place, and the process of the life before may still run.
 	Restarting bool
+	// Left is whether the pod was told to begin another life in place, and ended without having begun it.
+	Left bool
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.

@@ -77,7 +77,7 @@ func (p *Pod) readTold(pod *corev1.Pod) {
 		p.Life, p.Created, p.Restarting = told.Life, told.Time, true
 		p.Exit, p.MainSucceeded, p.Ended, p.Ready = nil, false, false, false
 	default:
-		p.Life = told.From
+		p.Life, p.Left = told.From, true
 	}
 }
 

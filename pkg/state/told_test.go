@@ -62,6 +62,9 @@ func TestAPodThatWasToldToRestartInPlace(t *testing.T) {
 		if p.Life != c.life || p.Restarting != c.restarting || (p.Exit != nil) != c.failed {
 			t.Errorf("%s: life %v, restarting %t, exit %v", name, p.Life, p.Restarting, p.Exit)
 		}
+		if left := c.phase == corev1.PodFailed && c.life == life(1, 0); p.Left != left {
+			t.Errorf("%s: left %t, want %t", name, p.Left, left)
+		}
 		if p.Restarting && (p.Ready || p.HasStarted() || p.HasSucceeded() || !p.Created.Equal(at(40*second))) {
 			t.Errorf("%s: ready %t, started %t, succeeded %t, since %v", name, p.Ready, p.HasStarted(), p.HasSucceeded(), p.Created)
 		}

@@ -4,10 +4,14 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/test/sim/world"
 )
 
 // checkCounted checks invariant 8: each restart is counted once, with the lives that it ends, and truly happened in the life that it names.
@@ -171,6 +175,15 @@ func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool
 	return named, covered
 }
 
+// seesEnded reports whether the process that has just written has seen that the incident's pod ended: its cache may be behind.
+func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) bool {
+	if c.writer == nil {
+		return false
+	}
+	pod, _ := c.writer.Process.Cache.Get(server.Pods, client.ObjectKey{Namespace: job.Namespace, Name: i.Pod}).(*corev1.Pod)
+	return pod != nil && world.IsOver(pod)
+}
+
 // checkScope: as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
 // node turned away is restarted alone, as long as anybody can know that.
 func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
@@ -184,7 +197,7 @@ func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.
 		rejected, ran = rejected || f.rejected, ran || !f.rejected
 	}
 	alone := rejected && i.Scope == v1alpha1.ScopeReplica
-	if mustBeAlone := rejected && !ran && i.Reason != v1alpha1.ReasonVanished && i.Reason != v1alpha1.ReasonNodeIll; mustBeAlone {
+	if mustBeAlone := rejected && !ran && i.Reason != v1alpha1.ReasonVanished && i.Reason != v1alpha1.ReasonNodeIll && c.seesEnded(job, i); mustBeAlone {
 		want = v1alpha1.ScopeReplica
 	}
 	if i.Scope != want && !alone {
