@@ -110,12 +110,14 @@ func told(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) *Incident {
 		return nil
 	}
 	o := newIncident(s, failureOf(s, &ended), i.Scope, p)
-	wasToldToEnd := p.Left || !p.Deleted.IsZero()
-	if o.Reason == v1alpha1.ReasonDeleted || wasToldToEnd && isForgotten(&o.Failure) { // what it had done by then nobody knows
+	if o.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && isForgotten(&o.Failure) { // what it had done by then nobody knows
 		return nil
 	}
 	return &o
 }
+
+// wasToldToEnd reports whether the pod's process was told to end: for good, or to make room for another one in the pod.
+func wasToldToEnd(p *state.Pod) bool { return p.Left || !p.Deleted.IsZero() }
 
 // isForgotten reports whether the node does not know any more how the container ended, as after a reboot. Its time is that of the
 // look, by the node's own clock.
@@ -211,7 +213,7 @@ func isTrueExit(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod, cause v1a
 	case inSameSecond:
 		return follows && (cause == i.Cause || cause == v1alpha1.CauseFatal) && exitCode(&i.Failure) == 1 && isOneOfAKind(s, p)
 	default:
-		return ended.Before(i.Time.Time) && p.Deleted.IsZero()
+		return ended.Before(i.Time.Time) && !wasToldToEnd(p)
 	}
 }
 
@@ -221,7 +223,7 @@ func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
 	if p.Exit.Code == 1 || isSignal(p.Exit.Code) {
 		return false
 	}
-	isOwn := p.Deleted.IsZero()
+	isOwn := !wasToldToEnd(p)
 	for i := range s.Pods {
 		other := &s.Pods[i]
 		if other.UID == p.UID || other.Exit == nil || other.Exit.Time.Unix() != p.Exit.Time.Unix() {
@@ -230,7 +232,7 @@ func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
 		if other.Exit.Code == p.Exit.Code {
 			return false
 		}
-		isOwn = isOwn || !other.Deleted.IsZero() && other.Life.Attempt == p.Life.Attempt
+		isOwn = isOwn || wasToldToEnd(other) && other.Life.Attempt == p.Life.Attempt
 	}
 	return isOwn
 }

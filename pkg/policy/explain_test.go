@@ -181,6 +181,7 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 		{"one of several that were told to end, the others of which exit otherwise", restarted(), seen(early(42, 30*second, builder.DeletedAt(41*second)),
 			builder.Failed("worker", 1, past, builder.Exit(1), builder.At(30*second), builder.DeletedAt(41*second))), []string{"worker-2 Retryable Error charged"}},
 		{"an earlier one that was told to end: clocks differ", restarted(), seen(early(1, 20*second, builder.DeletedAt(41*second))), nil},
+		{"an earlier one that was told to restart in place", restarted(), seen(early(143, 20*second, toldToRestart)), nil},
 		{"one that ran out of memory, after an earlier exit was taken for the cause", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) { i.Explained = true }))),
 			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(30*second))), []string{"worker-1 OOM OOMKilled charged"}},
 		{"a later one is a consequence", restarted(), seen(early(1, 31*second)), nil},

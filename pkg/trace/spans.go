@@ -62,7 +62,9 @@ func (c cutter) running(was, is *v1alpha1.TrainingJobStatus) []Span {
 	}
 	end := since(is, v1alpha1.ConditionRunning)
 	if i := restartOf(is, was.Attempt); i != nil && is.Attempt > was.Attempt {
-		end = i.Time
+		if i.Time.Before(&end) { // the clock of the node may be ahead
+			end = i.Time
+		}
 	} else if is.CompletionTime != nil {
 		end = *is.CompletionTime
 	}

@@ -191,3 +191,16 @@ func TestTwoFailuresThatBeganAtOnceAreTwoSpans(t *testing.T) {
 		t.Errorf("%+v and %+v", one, other)
 	}
 }
+
+func TestAFailureWhoseClockIsAheadEndsTheAttemptWhenItIsSeen(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2))
+	job.CreationTimestamp = at(0)
+	set(&job.Status, "Running", "True", 10)
+	next := job.Status.DeepCopy()
+	set(next, "Running", "False", 20)
+	next.Attempt = 1
+	next.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: "Worker", Pod: "j-worker-0", Time: at(23)}, Scope: "Job", RestartTime: at(20)}}
+	if list := trace.Spans(job, &plan.Plan{Status: *next}); len(list) != 1 || list[0].Name != trace.Running || !list[0].End.Equal(at(20).Time) {
+		t.Errorf("%+v", list)
+	}
+}
