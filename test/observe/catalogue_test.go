@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -94,7 +94,7 @@ func checkSelector(selector *parser.VectorSelector, known map[string][]string) [
 	}
 	var wrong []string
 	for _, m := range selector.LabelMatchers {
-		if m.Name != labels.MetricName && !slices.Contains(have, m.Name) {
+		if m.Name != model.MetricNameLabel && !slices.Contains(have, m.Name) {
 			wrong = append(wrong, selector.Name+" has no label "+m.Name)
 		}
 	}
