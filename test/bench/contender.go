@@ -54,8 +54,7 @@ type contender struct {
 	cannot map[string]string
 }
 
-// contenders are measured in this order; the first is the limit. Volcano's scheduler fills a node before it takes the next: its jobs come
-// last, or there would be no room for pods of the others on its nodes, of which loseNode loses one.
+// contenders are measured in this order; the first is the limit.
 func contenders() []contender {
 	return []contender{
 		{name: "pods by hand", kinds: []client.Object{&corev1.Pod{}}, cannot: map[string]string{
@@ -65,7 +64,7 @@ func contenders() []contender {
 		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{
 			rowRestart: "has no such policy",
 		}},
-		jobSet, pyTorchJob, tfJob, trainJob, leaderWorkerSet, volcanoJob,
+		jobSet, pyTorchJob, tfJob, trainJob, volcanoJob, leaderWorkerSet,
 	}
 }
 

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,7 +19,7 @@ import (
 )
 
 // loseNode measures how long it takes after the loss of a node, whose pods never end, until all ranks run again. As that takes minutes in which
-// next to nothing is done, the jobs of all contenders run at once, each in a namespace of its own, and lose the same node.
+// next to nothing is done, the jobs of all contenders run at once, each in a namespace of its own, and their nodes are lost at once.
 func (s *sideBySide) loseNode(ctx context.Context) (err error) {
 	var all []*loser
 	for _, c := range s.chosen() {
@@ -35,21 +38,21 @@ func (s *sideBySide) loseNode(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, l.end(ctx)) }()
 		fmt.Printf("node lost: the %ss of %d run\n", c.name, s.workers)
 	}
-	node, err := s.commonNode(ctx, all)
+	lost, err := s.nodesToLose(ctx, all)
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	if err := testbed.Tell(ctx, s.client, node.DeepCopy(), testbed.Annotations{"dead": "true"}); err != nil {
+	defer func() {
+		err = errors.Join(err, s.tellNodes(context.WithoutCancel(ctx), lost, testbed.Annotations{"dead": nil}))
+	}()
+	if err := s.tellNodes(ctx, lost, testbed.Annotations{"dead": "true"}); err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, testbed.Tell(context.WithoutCancel(ctx), s.client, node.DeepCopy(), testbed.Annotations{"dead": nil}))
-	}()
-	fmt.Printf("node lost: %s is silent; waiting up to %s\n", node.Name, s.nodeWait)
+	fmt.Printf("node lost: from now on silent: %s; waiting up to %s\n", strings.Join(lost, ", "), s.nodeWait)
 	group, waiting := errgroup.WithContext(ctx)
 	for _, l := range all {
-		group.Go(func() error { return l.await(waiting, node.Name, begin) })
+		group.Go(func() error { return l.await(waiting, lost, begin) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -97,32 +100,48 @@ func (l *loser) end(ctx context.Context) error {
 	return errors.Join(err, l.client.Delete(ctx, namespace), l.stopPeers(ctx, l.contender))
 }
 
-// commonNode returns a node on which pods of all jobs run.
-func (s *sideBySide) commonNode(ctx context.Context, all []*loser) (*corev1.Node, error) {
-	var common []string
-	for i, l := range all {
+// nodesToLose returns as few nodes as the search finds of which each job has pods on one at least: schedulers fill nodes rather than spread jobs.
+func (s *sideBySide) nodesToLose(ctx context.Context, all []*loser) ([]string, error) {
+	left := make(map[*loser]map[string]bool, len(all))
+	for _, l := range all {
 		var pods corev1.PodList
 		if err := l.client.List(ctx, &pods, client.InNamespace(l.namespace), client.MatchingLabels{benchLabel: "pod"}); err != nil {
-			return nil, fmt.Errorf("looking for a node to lose: %w", err)
+			return nil, fmt.Errorf("looking for nodes to lose: %w", err)
 		}
-		mine := map[string]bool{}
+		left[l] = map[string]bool{}
 		for _, pod := range pods.Items {
-			mine[pod.Spec.NodeName] = true
-			if i == 0 {
-				common = append(common, pod.Spec.NodeName)
+			left[l][pod.Spec.NodeName] = true
+		}
+	}
+	var chosen []string
+	for len(left) > 0 {
+		jobs := map[string]int{}
+		for _, nodes := range left {
+			for node := range nodes {
+				jobs[node]++
 			}
 		}
-		common = slices.DeleteFunc(common, func(name string) bool { return !mine[name] })
+		most := slices.MaxFunc(slices.Sorted(maps.Keys(jobs)), func(a, b string) int { return cmp.Compare(jobs[a], jobs[b]) })
+		chosen = append(chosen, most)
+		maps.DeleteFunc(left, func(_ *loser, nodes map[string]bool) bool { return nodes[most] })
 	}
-	if len(common) == 0 {
-		return nil, errors.New("looking for a node to lose: none has pods of all jobs; take fewer with --makers")
+	return chosen, nil
+}
+
+// tellNodes tells the fake nodes that.
+func (s *sideBySide) tellNodes(ctx context.Context, nodes []string, what testbed.Annotations) error {
+	for _, name := range nodes {
+		node := &corev1.Node{}
+		node.Name = name
+		if err := testbed.Tell(ctx, s.client, node, what); err != nil {
+			return err
+		}
 	}
-	node := &corev1.Node{}
-	return node, s.client.Get(ctx, client.ObjectKey{Name: common[len(common)/2]}, node)
+	return nil
 }
 
 // await waits until as many pods as the job has run on other nodes.
-func (l *loser) await(ctx context.Context, lost string, begin time.Time) error {
+func (l *loser) await(ctx context.Context, lost []string, begin time.Time) error {
 	for time.Since(begin) < l.nodeWait {
 		select {
 		case <-ctx.Done():
@@ -143,19 +162,20 @@ func (l *loser) await(ctx context.Context, lost string, begin time.Time) error {
 }
 
 // runningOutside counts the pods that run on other nodes and are not being deleted.
-func (l *loser) runningOutside(ctx context.Context, lost string) (int, error) {
+func (l *loser) runningOutside(ctx context.Context, lost []string) (int, error) {
 	count := 0
-	for _, on := range []struct {
-		fields client.MatchingFields
-		weight int
-	}{{client.MatchingFields{"status.phase": "Running"}, 1}, {client.MatchingFields{"status.phase": "Running", "spec.nodeName": lost}, -1}} {
+	for _, on := range append([]string{""}, lost...) {
+		fields, weight := client.MatchingFields{"status.phase": "Running"}, 1
+		if on != "" {
+			fields["spec.nodeName"], weight = on, -1
+		}
 		pods := podMetadata()
-		if err := l.client.List(ctx, pods, client.InNamespace(l.namespace), client.MatchingLabels{benchLabel: "pod"}, on.fields); err != nil {
+		if err := l.client.List(ctx, pods, client.InNamespace(l.namespace), client.MatchingLabels{benchLabel: "pod"}, fields); err != nil {
 			return 0, fmt.Errorf("counting pods: %w", err)
 		}
 		for i := range pods.Items {
 			if pods.Items[i].DeletionTimestamp == nil {
-				count += on.weight
+				count += weight
 			}
 		}
 	}
