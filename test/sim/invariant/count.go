@@ -175,9 +175,9 @@ func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool
 	return named, covered
 }
 
-// seesEnded reports whether the process that has just written has seen that the incident's pod ended: its cache may be behind.
+// seesEnded reports whether the process that has just written has seen that the incident's pod ended, and says so: its cache may be behind.
 func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) bool {
-	if c.writer == nil {
+	if c.writer == nil || i.Reason == v1alpha1.ReasonVanished || i.Reason == v1alpha1.ReasonNodeIll {
 		return false
 	}
 	pod, _ := c.writer.Process.Cache.Get(server.Pods, client.ObjectKey{Namespace: job.Namespace, Name: i.Pod}).(*corev1.Pod)
@@ -197,7 +197,7 @@ func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.
 		rejected, ran = rejected || f.rejected, ran || !f.rejected
 	}
 	alone := rejected && i.Scope == v1alpha1.ScopeReplica
-	if mustBeAlone := rejected && !ran && i.Reason != v1alpha1.ReasonVanished && i.Reason != v1alpha1.ReasonNodeIll && c.seesEnded(job, i); mustBeAlone {
+	if rejected && !ran && c.seesEnded(job, i) {
 		want = v1alpha1.ScopeReplica
 	}
 	if i.Scope != want && !alone {
