@@ -60,7 +60,7 @@ func (s *sideBySide) loseNode(ctx context.Context) (err error) {
 	for _, l := range all {
 		reason := ""
 		if l.took == 0 {
-			reason = fmt.Sprintf("not within %s", s.nodeWait)
+			reason = results.TooSlow(s.nodeWait)
 		}
 		s.record(l.contender, rowNode, results.Figures{Seconds: l.took.Seconds()}, reason)
 	}

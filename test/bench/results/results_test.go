@@ -101,13 +101,14 @@ func TestResultsThatCannotBeReadAreNotOverwritten(t *testing.T) {
 
 func TestTheTablesSayWhatCannotBeAndWhatWasNotRun(t *testing.T) {
 	restart := Cell{Row: "restart", Title: "whole restart", Maker: "PyTorchJob", Version: "v1.9.3", Cannot: "makes the failed pod again"}
+	slow := Cell{Row: "restart", Title: "whole restart", Maker: "JobSet", Cannot: TooSlow(10 * time.Minute)}
 	file := File{Runs: []Run{run(1, "tuned", took("large", Limit, 2), took("large", "PyTorchJob", 3), took("restart", Limit, 2), restart,
-		took("large", "JobSet", 0.5))}}
+		took("large", "JobSet", 0.5), slow)}}
 	want := `| | large title | whole restart |
 |---|---|---|
 | pods by hand | 2.0 s, 1.00 | 2.0 s, 1.00 |
 | PyTorchJob 1.9.3 | 3.0 s, 1.50 | cannot |
-| JobSet | 0.50 s, 0.25 | - |
+| JobSet | 0.50 s, 0.25 | not within 10 min |
 
 * PyTorchJob, whole restart: makes the failed pod again.
 `

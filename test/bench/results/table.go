@@ -60,6 +60,8 @@ func (c *Compared) time() string {
 	switch {
 	case c == nil:
 		return "-"
+	case c.isTooSlow():
+		return c.Cannot
 	case c.Cannot != "":
 		return "cannot"
 	case c.Times > 0:
@@ -68,6 +70,19 @@ func (c *Compared) time() string {
 		return seconds(c.Seconds) + " s"
 	}
 }
+
+// tooSlow is how the reason begins why something has no figure that was given its time.
+const tooSlow = "not within "
+
+// TooSlow returns the reason why what did not come to its end in that time has no figure.
+func TooSlow(limit time.Duration) string {
+	if limit%time.Minute == 0 {
+		return fmt.Sprintf("%s%d min", tooSlow, int(limit.Minutes()))
+	}
+	return tooSlow + limit.String()
+}
+
+func (c *Compared) isTooSlow() bool { return strings.HasPrefix(c.Cannot, tooSlow) }
 
 // seconds has two digits that mean something.
 func seconds(s float64) string {
@@ -81,7 +96,7 @@ func seconds(s float64) string {
 func (c Comparison) reasons(text *strings.Builder) {
 	for _, maker := range c.Makers {
 		for _, row := range c.Rows {
-			if cell := c.Of(row.Name, maker.Name); cell != nil && cell.Cannot != "" {
+			if cell := c.Of(row.Name, maker.Name); cell != nil && cell.Cannot != "" && !cell.isTooSlow() {
 				fmt.Fprintf(text, "* %s, %s: %s.\n", maker.Name, row.Title, cell.Cannot)
 			}
 		}
