@@ -40,7 +40,8 @@
 //   - A step names its pod and does not hold it: Pods builds it when it is written. 10,000 TensorFlow pods, each with the
 //     addresses of all, are 4 GB.
 //   - A spare holds a place and never becomes a replica in its own pod. That would save some two seconds where a rank is made anew. But a pod's
-//     command cannot be changed, so the template would need a shell that waits for a rank; and the slot is in a pod's name and host name.
+//     command cannot be changed, so the template would need a shell that waits for a rank; and the slot is in a pod's name and host name, by
+//     which two pods of one life collide: who is promoted to what would have to be in the status first.
 //   - A spare makes way when the scheduler says that a replica fits nowhere, not before: it then serves every kind of
 //     restart alike, and a whole-job restart that has room leaves the spares alone.
 //   - A worker that is parked for lack of room gets its next life at once, as one that scaling takes away does.
