@@ -43,7 +43,7 @@ type Cluster struct {
 
 // jobMemo is what this process remembers of a job. Losing it costs a request, never a decision.
 type jobMemo struct {
-	// uid is the job's: another job of its name begins with a memo that has but the writes pending, as it waits for the pods of the former one.
+	// uid is the job's: another job of its name begins with nothing but the pending writes, as it waits for the pods of the former one.
 	uid types.UID
 	// recorded is when the job's status was last written.
 	recorded time.Time
