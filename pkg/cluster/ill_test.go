@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -122,7 +123,6 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 	}
 }
 
-// What pods exclude is bounded, and does not change for those that wait when one more node becomes ill.
 // The node of a failure that was charged is looked at although no pod of the job is left there. Nothing else is for it: no list of nodes.
 func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
 	all := nodes(2, 0)
@@ -143,6 +143,33 @@ func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
 		s := observed(t, all, builder.Job("j", builder.Workers(1), c.failure), builder.Running("worker", 0, builder.On("n1")))
 		if len(s.Nodes) != c.want || s.Usable != nil || s.Ill != nil {
 			t.Errorf("%s: nodes %+v, want %d; usable %v and ill %v, want nil", name, s.Nodes, c.want, s.Usable, s.Ill)
+		}
+	}
+}
+
+// Ranks fail in the same second, and another one than the node's is named: while a failure's window is open, each node on which the job was is looked at.
+func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
+	all := nodes(2, 0)
+	say(&all[0], "GpuMemWatch", time.Second)
+	for name, c := range map[string]struct {
+		scope v1alpha1.RestartScope
+		ago   time.Duration
+		want  int
+	}{
+		"the whole job restarted":       {v1alpha1.ScopeJob, time.Minute, 1},
+		"longer ago":                    {v1alpha1.ScopeJob, time.Minute + time.Second, 0},
+		"a replica restarted by itself": {v1alpha1.ScopeReplica, time.Second, 0},
+	} {
+		now := builder.Epoch.Add(time.Hour)
+		failed := v1alpha1.Incident{
+			Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Node: "n1", Time: metav1.NewTime(now.Add(-c.ago))}, Scope: c.scope, Charged: true,
+		}
+		job := builder.Job("j", builder.Workers(1), builder.Incidents(failed))
+		cluster := New(inventory{nodes: all}, inventory{nodes: all}, nil, testclock.NewFakePassiveClock(now), Options{WatchNodes: true, LostAfter: 15 * time.Second, Signals: health})
+		cluster.homes(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n0"))))
+		s := builder.Snapshot(job, builder.Now(time.Hour), builder.Pending("worker", 0, builder.Life(1, 0)))
+		if err := cluster.addNodes(t.Context(), &s.Observed); err != nil || len(s.Nodes) != c.want {
+			t.Errorf("%s: nodes %+v, %v, want %d", name, s.Nodes, err, c.want)
 		}
 	}
 }

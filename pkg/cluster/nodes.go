@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -47,12 +48,18 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 }
 
 // addNodesOfExits adds ill nodes on which a replica of the job has failed and none runs now: that they are ill may explain the failure, if
-// that was charged.
+// that was charged. Of a whole-job restart that may be any node on which the job was, for as long as the incident window is open.
 func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error {
 	names := map[string]bool{}
 	for _, i := range o.Job.Status.Incidents {
-		if i.Charged && !i.Explained && i.Node != "" {
-			names[i.Node] = true
+		if !i.Charged || i.Explained || i.Node == "" {
+			continue
+		}
+		names[i.Node] = true
+		if i.Scope == v1alpha1.ScopeJob && !o.Now.After(i.Time.Add(state.IncidentWindow(&o.Job.Spec))) {
+			for _, home := range c.memo(o.Job, nil).homes {
+				names[home.node] = true
+			}
 		}
 	}
 	for _, name := range nodesOf(o) {

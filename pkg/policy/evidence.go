@@ -58,14 +58,24 @@ func explain(s *state.Snapshot, begun []Incident) []Amendment {
 	return found
 }
 
-// fellIll returns the node of an exit that was charged if the node says, by a condition that began within the incident window, that it is
-// ill: a device breaks first, and whoever watches it says so later.
+// fellIll returns the ill node that explains an exit that was charged, by a condition that began within the incident window: a device breaks first, and
+// whoever watches it says so later. It is the node of the replica that failed or, as peers may fail in the same second and nobody knows which was
+// first, one of the job's others from then on.
 func fellIll(s *state.Snapshot, i *v1alpha1.Incident) (n state.Node, is bool) {
 	if !i.Charged || i.Explained || i.Cause != v1alpha1.CauseRetryable || !s.HeedsIllNodes() {
 		return n, false
 	}
 	n, is = s.IsToLeave(&state.Pod{Node: i.Node})
-	return n, is && !n.Ill.Time.IsZero() && n.Ill.Time.Sub(i.Time.Time).Abs() <= incidentWindow(s)
+	if is && !n.Ill.Time.IsZero() && n.Ill.Time.Sub(i.Time.Time).Abs() <= incidentWindow(s) {
+		return n, true
+	}
+	for _, n := range s.Nodes {
+		later := n.Ill.Time.Sub(i.Time.Time)
+		if i.Scope == v1alpha1.ScopeJob && n.Action == state.MoveFromNode && later >= -time.Second && later <= incidentWindow(s) {
+			return n, true
+		}
+	}
+	return state.Node{}, false
 }
 
 // fatalEvidence returns a failure that shows only now, came before the latest restart's, and is one that no restart can mend.

@@ -312,7 +312,9 @@ func TestANodeThatSaysLaterThatItIsIllExplainsAnExit(t *testing.T) {
 		{"shortly before", incident(), builder.Workers(2), ill("node-worker-0", 20*second), free},
 		{"after the window", incident(), builder.Workers(2), ill("node-worker-0", 91*second), nil},
 		{"it is said since long ago, and the job stayed", incident(), builder.Workers(2), ill("node-worker-0", -31*second), nil},
-		{"another node", incident(), builder.Workers(2), ill("node-worker-1", 40*second), nil},
+		{"another node, whose rank may have failed first", incident(), builder.Workers(2), ill("node-worker-1", 40*second), free},
+		{"another node, which was ill before", incident(), builder.Workers(2), ill("node-worker-1", 28*second), nil},
+		{"another node, and one replica restarts alone", incident(ofScope(v1alpha1.ScopeReplica)), builder.Workers(2), ill("node-worker-1", 40*second), nil},
 		{"it ran out of memory", incident(ofCause(v1alpha1.CauseOOM, true)), builder.Workers(2), ill("node-worker-0", 40*second), nil},
 		{"it was not charged", incident(ofCause(v1alpha1.CauseRetryable, false)), builder.Workers(2), ill("node-worker-0", 40*second), nil},
 		{"a job that heeds no ill nodes", incident(), heedless, ill("node-worker-0", 40*second), nil},
@@ -325,7 +327,8 @@ func TestANodeThatSaysLaterThatItIsIllExplainsAnExit(t *testing.T) {
 				t.Fatalf("explained (-want +got):\n%s", diff)
 			}
 			for _, a := range policy.Explain(s, nil) {
-				want := "worker-0 on node-worker-0 exited with code 1 (Error), and node-worker-0 is ill (GpuMemWatch: [79]): this explains the restart of 12:00:32 UTC. It is no longer charged."
+				want := fmt.Sprintf("worker-0 on node-worker-0 exited with code 1 (Error), and %s is ill (GpuMemWatch: [79]): this explains the restart of 12:00:32 UTC. It is no longer charged.",
+					s.Nodes[0].Name)
 				if a.Message != want {
 					t.Errorf("message %q, want %q", a.Message, want)
 				}

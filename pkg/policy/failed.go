@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -116,6 +114,4 @@ func failFatally(s *state.Snapshot, o *Incident) Verdict {
 	}
 }
 
-func incidentWindow(s *state.Snapshot) time.Duration {
-	return time.Duration(ptr.Deref(s.Job.Spec.Recovery.IncidentWindowSeconds, v1alpha1.DefaultIncidentWindowSeconds)) * time.Second
-}
+func incidentWindow(s *state.Snapshot) time.Duration { return state.IncidentWindow(&s.Job.Spec) }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -35,4 +36,9 @@ func SuspendedFor(job *v1alpha1.TrainingJob, now time.Time) time.Duration {
 		return total
 	}
 	return total + now.Sub(condition.LastTransitionTime.Time)
+}
+
+// IncidentWindow returns for how long after a failure what shows late may explain it.
+func IncidentWindow(spec *v1alpha1.TrainingJobSpec) time.Duration {
+	return time.Duration(ptr.Deref(spec.Recovery.IncidentWindowSeconds, v1alpha1.DefaultIncidentWindowSeconds)) * time.Second
 }
