@@ -149,7 +149,7 @@ func TestObserve(t *testing.T) {
 			},
 			then: func(n *status) { started(n, "Worker", "3"); n.Memory.CountedTime = builder.TimePtr(17 * s) },
 			want: []string{"recovery_seconds{cause=Infrastructure,scope=Replica} 5"}},
-		{name: "one that was to go and may stay has not started again",
+		{name: "a replica that one change of the spec was to take away, and the next one leaves, has not recovered again",
 			was: func(w *status) {
 				w.Incidents = []v1alpha1.Incident{incident("Worker", 3, "Replica", 10*s, 10*s)}
 				started(w, "Worker", "0-2")

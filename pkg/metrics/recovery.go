@@ -118,14 +118,15 @@ func started(memory v1alpha1.RoleMemory) state.IndexSet {
 // replicas are told.
 func (t transition) runAgain(role v1alpha1.Role, was, is state.IndexSet) []*v1alpha1.Incident {
 	var found []*v1alpha1.Incident
-	isScaled := t.is.ObservedGeneration != t.was.ObservedGeneration // one that was to go and may stay has not started again
+	// A replica that a change of the spec was to take away, and another one leaves, is counted as started anew: it has been told.
+	isSpecNew := t.is.ObservedGeneration != t.was.ObservedGeneration
 	isNewest := t.job.Spec.Elastic == nil
 	for n := range t.is.Incidents { // the newest first
 		i := &t.is.Incidents[n]
 		if i.Role != role || i.Attempt != t.is.Attempt {
 			continue
 		}
-		isReplica := i.Scope == v1alpha1.ScopeReplica && is.Has(int(i.Index)) && !was.Has(int(i.Index)) && !isScaled
+		isReplica := i.Scope == v1alpha1.ScopeReplica && is.Has(int(i.Index)) && !was.Has(int(i.Index)) && !isSpecNew
 		isRole := i.Scope == v1alpha1.ScopeRole && isNewest && isWhole(t.job, role, is) && !isWhole(t.job, role, was)
 		if (isReplica || isRole) && t.isInNextLife(i) {
 			found = append(found, i)

@@ -59,23 +59,22 @@ func explain(s *state.Snapshot, begun []Incident) []Amendment {
 }
 
 // fellIll returns the ill node that explains an exit that was charged, by a condition that began within the incident window: a device breaks first, and
-// whoever watches it says so later. It is the node of the replica that failed or, as peers may fail in the same second and nobody knows which was
-// first, one of the job's others from then on.
+// whoever watches it says so later. If the whole job restarted, it may be the node of any replica, by a condition that did not begin before the exit:
+// ranks fail in the same second, and nobody knows which was first.
 func fellIll(s *state.Snapshot, i *v1alpha1.Incident) (n state.Node, is bool) {
 	if !i.Charged || i.Explained || i.Cause != v1alpha1.CauseRetryable || !s.HeedsIllNodes() {
 		return n, false
 	}
-	n, is = s.IsToLeave(&state.Pod{Node: i.Node})
-	if is && !n.Ill.Time.IsZero() && n.Ill.Time.Sub(i.Time.Time).Abs() <= incidentWindow(s) {
-		return n, true
-	}
+	window := incidentWindow(s)
 	for _, n := range s.Nodes {
-		later := n.Ill.Time.Sub(i.Time.Time)
-		if i.Scope == v1alpha1.ScopeJob && n.Action == state.MoveFromNode && later >= -time.Second && later <= incidentWindow(s) {
+		after := n.Ill.Time.Sub(i.Time.Time)
+		isOwn := n.Name == i.Node && after >= -window
+		isAnothers := i.Scope == v1alpha1.ScopeJob && after >= -time.Second // both times are cut to the second
+		if n.Action == state.MoveFromNode && (isOwn || isAnothers) && after <= window {
 			return n, true
 		}
 	}
-	return state.Node{}, false
+	return n, false
 }
 
 // fatalEvidence returns a failure that shows only now, came before the latest restart's, and is one that no restart can mend.
