@@ -106,14 +106,11 @@ verify: generate ## fail if generated files, go.mod or the format of the code ar
 	.ci/verify $(generated)
 
 .PHONY: lint
-lint: ## run golangci-lint on the modules that have code of ours; on test/integrations make test-integrations runs it
+lint: ## run golangci-lint on the operator, the lab and the release; on what needs an add-on, its own test does
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
 	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/lab/dns && $(as_built) ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd .ci/release && $(as_built) ../../.ci/progress "golangci-lint, the release" $(tool) golangci-lint run --config ../../.golangci.yml
-	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
-	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
-	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 
 .PHONY: licenses
 licenses: bin/licenses ## hold the licences of all modules in the programs against an allow-list
@@ -307,6 +304,9 @@ test-versions: bin/lab bin/operator versions ## run the tests of the API and the
 
 .PHONY: test-gang
 test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
+	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
 .PHONY: test-nodes
