@@ -15,29 +15,36 @@ import (
 // Pod returns the pod of one life of a slot: the role's template with the injections of the package comment.
 // env is what the job's framework wants its launcher to read, avoided the nodes to avoid.
 func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar, avoided state.Avoided) *corev1.Pod {
-	replicas := job.Spec.ReplicaSpecs[slot.Role]
+	pod := podOf(job, state.PodName(job.Name, slot, life), slot.Role)
+	maps.Copy(pod.Labels, podLabels(job, slot, life))
+	pod.Spec.Hostname = state.HostName(job.Name, slot)
+	tellLife(job, pod, life)
+	complete(job, pod, append(identity(job, slot, life), env...), avoided)
+	return pod
+}
+
+// podOf returns a pod of a role's template, which has that name and belongs to the job.
+func podOf(job *v1alpha1.TrainingJob, name string, role v1alpha1.Role) *corev1.Pod {
+	replicas := job.Spec.ReplicaSpecs[role]
 	template := replicas.Template.DeepCopy()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            state.PodName(job.Name, slot, life),
-			Namespace:       job.Namespace,
-			Labels:          template.Labels,
-			Annotations:     template.Annotations,
-			OwnerReferences: controllerRef(job),
+			Name: name, Namespace: job.Namespace, Labels: template.Labels, Annotations: template.Annotations, OwnerReferences: controllerRef(job),
 		},
 		Spec: template.Spec,
 	}
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
-	maps.Copy(pod.Labels, podLabels(job, slot, life))
-	pod.Spec.Hostname = state.HostName(job.Name, slot)
+	return pod
+}
+
+// complete makes a pod of a role's template one that runs once, with these variables.
+func complete(job *v1alpha1.TrainingJob, pod *corev1.Pod, env []corev1.EnvVar, avoided state.Avoided) {
 	pod.Spec.Subdomain = job.Name
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	tolerateBriefly(&pod.Spec)
 	avoid(pod, avoided)
-	tellLife(job, pod, life)
-	env = append(identity(job, slot, life), env...)
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			containers[i].Env = mergeEnv(containers[i].Env, env)
@@ -46,7 +53,6 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	if asks(job) {
 		showRequests(&pod.Spec)
 	}
-	return pod
 }
 
 // identity returns the variables that every replica gets, whatever its framework. There are few, as each costs the API

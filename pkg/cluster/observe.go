@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -42,7 +43,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	known := c.memo(job, nil)
 	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
-	o.SparesFrom = c.waitForSpares(o, o.Now)
+	o.SparesFrom, o.Withdrawn = c.waitForSpares(o, o.Now), maps.Clone(known.withdrawn)
 	c.markRefusedRestarts(o)
 	s, err := state.New(*o)
 	if err != nil {
@@ -124,7 +125,7 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 				return err
 			}
 			var pod corev1.Pod
-			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: state.PodName(s.Job.Name, r.Slot, r.Life)}
+			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: s.PodNameOf(r.Slot)}
 			if err := c.live.Get(asking, key, &pod); err != nil {
 				return client.IgnoreNotFound(err)
 			}

@@ -157,10 +157,17 @@ func sparesRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
 }
 
-// sparesUsed tells which spares make way.
+// sparesUsed tells which spares become replicas, and which make way.
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	var list []Event
 	for _, step := range steps {
+		if p, isPromotion := step.(PromotePod); isPromotion {
+			list = append(list, Event{
+				Type: corev1.EventTypeNormal, Reason: v1alpha1.EventSpareUsed, Action: p.Name,
+				Message: fmt.Sprintf("The warm spare %s becomes %s.", p.Name, p.Slot),
+			})
+			continue
+		}
 		d, isDelete := step.(DeletePod)
 		i := slices.IndexFunc(s.Spares, func(p state.Pod) bool { return isDelete && p.UID == d.UID })
 		if i < 0 || d.Force || sparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {

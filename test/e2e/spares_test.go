@@ -33,6 +33,22 @@ func (j *submitted) holdsNodes(n int32) []corev1.Pod {
 	return spares
 }
 
+// waitWarm waits until so many warm spares wait to be told which replica they are, and the status says so.
+func (j *submitted) waitWarm(n int32) []corev1.Pod {
+	GinkgoHelper()
+	var spares []corev1.Pod
+	waits := func(c corev1.ContainerStatus) bool {
+		return c.Name == v1alpha1.AwaitContainer && c.State.Running != nil
+	}
+	j.becomes("warm spares wait", func(v *view) bool {
+		spares = slices.DeleteFunc(j.spares(), func(p corev1.Pod) bool {
+			return ledger.ToldOf(&p).Slot != "" || p.Status.Phase != corev1.PodPending || !slices.ContainsFunc(p.Status.InitContainerStatuses, waits)
+		})
+		return v.job.Status.ReplicaStatuses[v1alpha1.Worker].Spares == n && len(spares) == int(n)
+	})
+	return spares
+}
+
 func (j *submitted) hasNoSpares() {
 	GinkgoHelper()
 	Eventually(j.spares).Should(BeEmpty(), "placeholder pods of %s", j.name)
@@ -78,6 +94,28 @@ var _ = Describe("Spares", Serial, func() {
 		j.told(v1alpha1.EventSpareUsed, 1)
 		avoids(j, v, broken)
 		j.becomes("no spare holds a node", func(v *view) bool { return v.job.Status.ReplicaStatuses[v1alpha1.Worker].Spares == 0 })
+	})
+
+	It("that are warm become the replica that breaks, in their own pods, and others come", func() {
+		j := submit(pytorch("p", workers(3, scope(v1alpha1.ScopeReplica), warmSpares(1))))
+		before := j.runs(0, 0)
+		first := j.waitWarm(1)[0]
+		j.exits(1, "worker-2")
+		v := j.runs(0, 1)
+		v.is("the spare is the replica", v.pod("worker-2").UID == first.UID)
+		v.is("no other pod was touched", isSame(before.uids("worker-2"), &view{job: v.job, pods: without(v, "worker-2")}))
+		env := ledger.Env(v.pod("worker-2"))
+		v.is("it has the replica's rank", env["TRAININGJOB_RANK"] == "2" && v.pod("worker-2").Labels[v1alpha1.LabelRank] == "2")
+		j.tells(v1alpha1.EventSpareUsed, "p-worker-spare-0", "becomes worker-2")
+		second := j.waitWarm(1)[0]
+		Expect(second.Name).To(Equal("p-worker-spare-0-p1"))
+		j.exits(1, "worker-2")
+		v = j.runs(0, 2)
+		v.is("the next spare is the replica", v.pod("worker-2").UID == second.UID)
+		j.waitWarm(1)
+		j.exits(0, "worker-0")
+		j.succeeds()
+		j.hasNoSpares()
 	})
 
 	It("come and go as their number is changed while the job runs", func() {

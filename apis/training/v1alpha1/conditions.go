@@ -187,9 +187,9 @@ const (
 	EventWorkersParked = "WorkersParked"
 	// EventWorkersUnparked: workers of an elastic job that were parked are tried again.
 	EventWorkersUnparked = "WorkersUnparked"
-	// EventSpareUsed: a placeholder pod makes way for a replica.
+	// EventSpareUsed: a spare makes way for a replica, or becomes it.
 	EventSpareUsed = "SpareUsed"
-	// EventSpareRefused: the API server refuses a placeholder pod; the job goes on without.
+	// EventSpareRefused: the API server refuses a spare; the job goes on without.
 	EventSpareRefused = "SpareRefused"
 	// EventEnvConflict: a template sets a variable that the operator would set; the template's value is used.
 	EventEnvConflict = "EnvConflict"

@@ -27,8 +27,21 @@ import (
 // still there.
 func livesIn(job string, pod *corev1.Pod) (slot state.Slot, life state.Life, restarting, named bool) {
 	is, restarting, named := ledger.Present(job, pod)
-	slot, _, _ = parsePodName(job, pod.Name)
+	slot, _, _ = placeIn(job, pod)
 	return slot, state.Life{Attempt: is.Attempt, Replacement: is.Replacement}, restarting, named
+}
+
+// placeIn returns the life of a slot that the pod was created for, by its name, or which it became, as a warm spare, by what it was told.
+func placeIn(job string, pod *corev1.Pod) (slot state.Slot, life state.Life, named bool) {
+	if slot, life, named = parsePodName(job, pod.Name); named {
+		return slot, life, true
+	}
+	if _, isSpare := parseSpareName(job, pod.Name); !isSpare || ledger.ToldOf(pod).Slot == "" {
+		return slot, life, false
+	}
+	told := ledger.ToldOf(pod)
+	slot, _, named = parsePodName(job, job+"-"+told.Slot)
+	return slot, lifeNamed(told.Life), named
 }
 
 func lifeNamed(text string) state.Life {
@@ -150,8 +163,11 @@ func (c *Checker) rebirth(pod *corev1.Pod, next place) {
 }
 
 // placeOf returns which life the pod of that name was in during the attempt: the one that it was created for, or told.
-func placeOf(job, pod string, attempt int32) (p place, named bool) {
+func (h *history) placeOf(job, pod string, attempt int32) (p place, named bool) {
 	slot, life, named := parsePodName(job, pod)
+	if p, is := h.promoted[pod]; is {
+		slot, life, named = p.slot, p.life, true
+	}
 	if life.Attempt < int(attempt) {
 		life = state.Life{Attempt: int(attempt)}
 	}

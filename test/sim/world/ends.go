@@ -37,6 +37,9 @@ func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	var first *corev1.ContainerStateTerminated
 	for i := range pod.Status.ContainerStatuses {
 		end := pod.Status.ContainerStatuses[i].State.Terminated
+		if i > 0 && hasDoneItsWork(pod) { // how the others end then is of no account
+			break
+		}
 		if end != nil && end.ExitCode != 0 && !startsAgain(pod, i) && (first == nil || end.FinishedAt.Before(&first.FinishedAt)) {
 			first = end
 		}
@@ -50,6 +53,12 @@ func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 		return pod.Status.ContainerStatuses[0].State.Terminated
 	}
 	return first
+}
+
+// hasDoneItsWork reports whether the first container has exited with 0 for good.
+func hasDoneItsWork(pod *corev1.Pod) bool {
+	end := pod.Status.ContainerStatuses[0].State.Terminated
+	return end != nil && end.ExitCode == 0 && !startsAgain(pod, 0)
 }
 
 // isSideCar reports whether the i-th init container goes on beside the others, and is started again whenever it ends.
@@ -179,7 +188,8 @@ func (w *World) Forget(pod *corev1.Pod) {
 	})
 }
 
-// Reboot lets a node go down and come back before anybody has missed it. The runtime finds the containers dead when it starts.
+// Reboot lets a node go down and come back before anybody has missed it. The runtime finds the containers dead when it starts; of one that
+// had ended before it knows how.
 func (w *World) Reboot(node string) {
 	if !w.downAt[node].IsZero() || w.node(node) == nil {
 		return
@@ -192,9 +202,10 @@ func (w *World) Reboot(node string) {
 		w.endedAt[pod.UID] = w.Clock.Now()
 		w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 			for i := range pod.Status.ContainerStatuses {
-				end := w.terminated(pod, 255, "")
-				end.Terminated.Reason = "Unknown"
-				pod.Status.ContainerStatuses[i].State = end
+				if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil {
+					c.State = w.terminated(pod, 255, "")
+					c.State.Terminated.Reason = "Unknown"
+				}
 			}
 			dropReady(pod)
 		})
