@@ -42,7 +42,7 @@ func promoteSlot(s *state.Snapshot, memory state.Memory, v *policy.Verdict, slot
 func waitsWell(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 	_, inTrouble := s.NodeTrouble(p)
 	_, isToLeave := s.IsToLeave(p)
-	avoided := slices.Contains(v.Avoided.Required, p.Node) || slices.Contains(v.Avoided.Preferred, p.Node)
+	avoided := slices.ContainsFunc(v.Accounts.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == p.Node && s.Now.Before(n.Until.Time) })
 	return p.Waits && p.CanRun() && p.Deleted.IsZero() && p.Disruption.Reason == "" && !inTrouble && !isToLeave && !avoided
 }
 

@@ -94,6 +94,24 @@ func TestTheStepsOfAPromotion(t *testing.T) {
 	})
 }
 
+// A replica that began in a warm spare stays what it is when it goes on in its pod.
+func TestAPromotedReplicaRestartsInPlace(t *testing.T) {
+	spare := builder.Edit(func(pod *corev1.Pod) {
+		pod.Name = "j-worker-spare-0"
+		pod.Annotations[v1alpha1.AnnotationTold] = `{"life":"0-0","slot":"worker-1","time":"2026-01-01T00:00:00Z"}`
+	})
+	job := inAttempt1()
+	p := plan.Make(builder.Snapshot(job, restartable(1, "", "b", spare), builder.Now(20*second)))
+	if len(p.Steps) != 1 {
+		t.Fatalf("steps %v", p.Steps)
+	}
+	step, _ := p.Steps[0].(plan.RestartPod)
+	want := `{"life":"1-0","from":"0-0","process":"b","slot":"worker-1","time":"` + builder.Epoch.Add(20*second).Format("2006-01-02T15:04:05Z07:00") + `"}`
+	if step.Name != "j-worker-spare-0" || step.Told.String() != want {
+		t.Errorf("%s is told %s, not %s", step.Name, step.Told, want)
+	}
+}
+
 // A spare of which the API server says that it can become no replica costs the replica a life, and nobody a restart.
 func TestAPromotionThatCannotBe(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2, builder.WarmSpares(1)), builder.StartedAt(0),

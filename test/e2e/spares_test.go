@@ -8,18 +8,22 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
 )
 
-// spares returns the job's placeholder pods that nobody deletes.
+// spares returns the job's spares that are no replicas and that nobody deletes.
 func (j *submitted) spares() []corev1.Pod {
 	GinkgoHelper()
 	var pods corev1.PodList
 	Expect(kube.List(here.ctx, &pods, client.InNamespace(here.namespace))).To(Succeed())
-	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !ledger.IsSpare(j.name, p.Name) || p.DeletionTimestamp != nil })
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool {
+		return !ledger.IsSpare(j.name, p.Name) || ledger.ToldOf(&p).Slot != "" || p.DeletionTimestamp != nil
+	})
 }
 
 // holdsNodes waits until so many placeholder pods run and the status says so.
@@ -42,7 +46,7 @@ func (j *submitted) waitWarm(n int32) []corev1.Pod {
 	}
 	j.becomes("warm spares wait", func(v *view) bool {
 		spares = slices.DeleteFunc(j.spares(), func(p corev1.Pod) bool {
-			return ledger.ToldOf(&p).Slot != "" || p.Status.Phase != corev1.PodPending || !slices.ContainsFunc(p.Status.InitContainerStatuses, waits)
+			return p.Status.Phase != corev1.PodPending || !slices.ContainsFunc(p.Status.InitContainerStatuses, waits)
 		})
 		return v.job.Status.ReplicaStatuses[v1alpha1.Worker].Spares == n && len(spares) == int(n)
 	})
@@ -97,7 +101,7 @@ var _ = Describe("Spares", Serial, func() {
 	})
 
 	It("that are warm become the replica that breaks, in their own pods, and others come", func() {
-		j := submit(pytorch("p", workers(3, scope(v1alpha1.ScopeReplica), warmSpares(1))))
+		j := submit(pytorch("p", workers(3, scope(v1alpha1.ScopeReplica), warmSpares(1)), builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = ptr.To[int32](0) })))
 		before := j.runs(0, 0)
 		first := j.waitWarm(1)[0]
 		j.exits(1, "worker-2")

@@ -65,6 +65,8 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("7 foreign objects: %s is restarted in place, which nobody has asked for", is.Name)
 	case restarting || !left.Before(life) || lifeNamed(t.From) != left:
 		c.violate("19 in place: %s, in life %v, is told %v from %s (the one before is under way: %t)", is.Name, left, life, t.From, restarting)
+	case t.Slot != ledger.ToldOf(was).Slot:
+		c.violate("19 in place: %s, which was %q, is told %q", is.Name, ledger.ToldOf(was).Slot, t.Slot)
 	case was.Status.Phase != corev1.PodRunning || world.End(was) != nil || was.DeletionTimestamp != nil || t.Process != ledger.Process(was):
 		c.violate("19 in place: %s is %s, deleted %v, process %q, and is told to leave %q", is.Name, was.Status.Phase, was.DeletionTimestamp, ledger.Process(was), t.Process)
 	case is.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(life.Attempt) || is.Labels[v1alpha1.LabelLife] != t.Life:
