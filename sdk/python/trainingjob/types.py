@@ -656,7 +656,7 @@ class ReplicaStatus(TypedDict, total=False):
     """selector selects the pods of this role; the scale subresource shows it."""
 
     spares: int
-    """spares is the number of placeholder pods that hold a node."""
+    """spares is the number of spares that hold a node."""
 
     succeeded: int
     """succeeded is the number of replicas that finished with success."""

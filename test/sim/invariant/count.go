@@ -140,6 +140,9 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 	return change
 }
 
+// isParked reports whether the slot is parked from now on.
+func isParked(was, now *state.RoleMemory, index int) bool { return now.Parked.Has(index) && !was.Parked.Has(index) }
+
 // checkEnded: no life ends without an incident, a resumption, scaling, a lack of room for it, or of the warm spare that it was to begin in;
 // and each incident ends one.
 func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
@@ -149,11 +152,11 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 		for i := range int(before.Spec.Replicas(role)) {
 			slot := state.Slot{Role: role, Index: i}
 			was, now := lifeIn(before, old, slot), lifeIn(after, memory, slot)
-			parked := memory[role].Parked.Has(i) && !old[role].Parked.Has(i)
+			excused := resumed || isParked(old[role], memory[role], i) || c.isWithdrawn(old[role], after, i)
 			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
-			case was != now && !covered && !resumed && !parked && !c.isWithdrawn(old[role], after, i):
+			case was != now && !covered && !excused:
 				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
 			}
 		}

@@ -61,12 +61,12 @@ func (c *Checker) checkPromotion(was, is *corev1.Pod, d *operator.Decision) {
 	case !equality.Semantic.DeepEqual(was.Spec, is.Spec) || is.Labels[v1alpha1.LabelSpare] != "":
 		c.violate("23 warm: %s stays a spare, or its spec is changed", is.Name)
 	}
-	c.checkValues(is, d.From)
+	c.checkValues(is)
 	h.promoted[is.Name] = place{slot, life}
 }
 
 // checkValues: the variables that the pod reads from its annotations are there, and are those of its rank.
-func (c *Checker) checkValues(pod *corev1.Pod, job *v1alpha1.TrainingJob) {
+func (c *Checker) checkValues(pod *corev1.Pod) {
 	env := ledger.Env(pod)
 	for _, v := range pod.Spec.Containers[0].Env {
 		if v.ValueFrom == nil || v.ValueFrom.FieldRef == nil {

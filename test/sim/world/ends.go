@@ -35,11 +35,8 @@ func HasEnded(pod *corev1.Pod) bool {
 // End returns how the pod ended by itself: its first container that failed, else any if all are done; nil if it goes on.
 func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	var first *corev1.ContainerStateTerminated
-	for i := range pod.Status.ContainerStatuses {
+	for i := range accountable(pod) {
 		end := pod.Status.ContainerStatuses[i].State.Terminated
-		if i > 0 && hasDoneItsWork(pod) { // how the others end then is of no account
-			break
-		}
 		if end != nil && end.ExitCode != 0 && !startsAgain(pod, i) && (first == nil || end.FinishedAt.Before(&first.FinishedAt)) {
 			first = end
 		}
@@ -55,10 +52,14 @@ func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	return first
 }
 
-// hasDoneItsWork reports whether the first container has exited with 0 for good.
-func hasDoneItsWork(pod *corev1.Pod) bool {
-	end := pod.Status.ContainerStatuses[0].State.Terminated
-	return end != nil && end.ExitCode == 0 && !startsAgain(pod, 0)
+// accountable returns how many containers of the pod, from the first on, matter by how they end: when the first has exited with 0 for good,
+// the others do not.
+func accountable(pod *corev1.Pod) int {
+	all := pod.Status.ContainerStatuses
+	if len(all) > 0 && all[0].State.Terminated != nil && all[0].State.Terminated.ExitCode == 0 && !startsAgain(pod, 0) {
+		return 1
+	}
+	return len(all)
 }
 
 // isSideCar reports whether the i-th init container goes on beside the others, and is started again whenever it ends.
