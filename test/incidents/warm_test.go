@@ -67,7 +67,9 @@ func (j *job) spare(ctx context.Context) *corev1.Pod {
 		var pods corev1.PodList
 		err := kube.List(ctx, &pods, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelSpare},
 			client.MatchingLabels{v1alpha1.LabelJobUID: string(j.seen.UID)})
-		waits := func(c corev1.ContainerStatus) bool { return c.Name == v1alpha1.AwaitContainer && c.State.Running != nil }
+		waits := func(c corev1.ContainerStatus) bool {
+			return c.Name == v1alpha1.AwaitContainer && c.State.Running != nil
+		}
 		waiting = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool {
 			return p.DeletionTimestamp != nil || !slices.ContainsFunc(p.Status.InitContainerStatuses, waits)
 		})

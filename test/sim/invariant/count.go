@@ -141,7 +141,9 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 }
 
 // isParked reports whether the slot is parked from now on.
-func isParked(was, now *state.RoleMemory, index int) bool { return now.Parked.Has(index) && !was.Parked.Has(index) }
+func isParked(was, now *state.RoleMemory, index int) bool {
+	return now.Parked.Has(index) && !was.Parked.Has(index)
+}
 
 // checkEnded: no life ends without an incident, a resumption, scaling, a lack of room for it, or of the warm spare that it was to begin in;
 // and each incident ends one.
