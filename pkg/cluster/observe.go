@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -43,7 +42,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	known := c.memo(job, nil)
 	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
-	o.SparesFrom, o.Withdrawn = c.waitForSpares(o, o.Now), maps.Clone(known.withdrawn)
+	o.SparesFrom, o.Withdrawn = c.waitForSpares(o, o.Now), known.withdrawn
 	c.markRefusedRestarts(o)
 	s, err := state.New(*o)
 	if err != nil {

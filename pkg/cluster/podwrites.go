@@ -90,34 +90,42 @@ func (c *Cluster) promotePod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 	spare, isSpare := state.SpareOf(job.Name, &pod)
 	switch {
 	case err != nil, !isControlledBy(&pod, job), isReplica && (slot != step.Slot || life != step.Life), isSpare && !canBecomeReplica(&spare):
-		c.memo(job, func(m *jobMemo) {
-			m.withdrawn = maps.Clone(m.withdrawn)
-			if m.withdrawn == nil {
-				m.withdrawn = map[string]bool{}
-			}
-			m.withdrawn[step.Name] = true
-		})
+		c.withdraw(job, step.Name)
 		return staleCache(job, "the warm spare "+step.Name+" is gone or cannot become a replica any more")
 	case isReplica:
 		return staleCache(job, "it does not show that "+step.Name+" has become "+step.Slot.String())
 	}
+	if err := c.tellSpare(ctx, job, &pod, step); err != nil {
+		return fmt.Errorf("having the warm spare %s become %s: %w", step.Name, step.Slot, err)
+	}
+	return nil
+}
+
+// tellSpare patches the warm spare, which is as it was read, or not at all.
+func (c *Cluster) tellSpare(ctx context.Context, job *v1alpha1.TrainingJob, spare *corev1.Pod, step plan.PromotePod) error {
 	labels, annotations := plan.Promotion(job, step)
 	told := map[string]any{v1alpha1.LabelSpare: nil}
 	for name, value := range labels {
 		told[name] = value
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "labels": told, "annotations": annotations}})
+		"uid": spare.UID, "resourceVersion": spare.ResourceVersion, "labels": told, "annotations": annotations}})
 	if err == nil {
-		err = c.client.Patch(ctx, &pod, client.RawPatch(types.MergePatchType, patch))
+		err = c.client.Patch(ctx, spare, client.RawPatch(types.MergePatchType, patch))
 	}
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isAnother(err):
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isAnother(err) {
 		return staleCache(job, "the warm spare "+step.Name+" has changed")
-	case err != nil:
-		return fmt.Errorf("having the warm spare %s become %s: %w", step.Name, step.Slot, err)
 	}
-	return nil
+	return err
+}
+
+// withdraw remembers that the warm spare of that name can become no replica any more.
+func (c *Cluster) withdraw(job *v1alpha1.TrainingJob, name string) {
+	c.memo(job, func(m *jobMemo) {
+		known := map[string]bool{name: true}
+		maps.Copy(known, m.withdrawn)
+		m.withdrawn = known
+	})
 }
 
 // canBecomeReplica reports whether the spare still waits to become a replica, and nobody is about to take it away.

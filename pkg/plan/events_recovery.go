@@ -157,7 +157,7 @@ func sparesRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
 }
 
-// sparesUsed tells which spares become replicas, and which make way.
+// sparesUsed tells which spares become replicas, which make way, and which have failed as they were to wait.
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	var list []Event
 	for _, step := range steps {
@@ -170,6 +170,12 @@ func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 		}
 		d, isDelete := step.(DeletePod)
 		i := slices.IndexFunc(s.Spares, func(p state.Pod) bool { return isDelete && p.UID == d.UID })
+		if i >= 0 && s.Spares[i].Exit != nil && s.Spares[i].Warm {
+			exit := s.Spares[i].Exit
+			list = append(list, warn(v1alpha1.EventSpareFailed, d.Name, clip(fmt.Sprintf("The container %s of the warm spare %s exited with code %d (%s): %s",
+				exit.Container, d.Name, exit.Code, exit.Reason, exit.Message))))
+			continue
+		}
 		if i < 0 || d.Force || sparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 // there are any. Where all pods are created anew a spare gains nothing: the others take as long.
 func promote(s *state.Snapshot, memory state.Memory, v *policy.Verdict, i *policy.Incident) {
 	switch {
+	case len(s.Spares) == 0:
 	case i.Scope == v1alpha1.ScopeReplica:
 		promoteSlot(s, memory, v, state.Slot{Role: i.Role, Index: int(i.Index)})
 	case i.Scope == v1alpha1.ScopeJob && restartsAnyInPlace(s):
@@ -27,7 +28,8 @@ func promote(s *state.Snapshot, memory state.Memory, v *policy.Verdict, i *polic
 // runs cannot join a native gang.
 func promoteSlot(s *state.Snapshot, memory state.Memory, v *policy.Verdict, slot state.Slot) {
 	m := memory[slot.Role]
-	if state.IsNamed(&s.Job.Spec, slot) || s.Gang.Scheduler == v1alpha1.GangNative || m.Succeeded.Has(slot.Index) {
+	needsPod := !m.Succeeded.Has(slot.Index) && !m.GivenUp.Has(slot.Index) && !m.Parked.Has(slot.Index)
+	if !needsPod || state.IsNamed(&s.Job.Spec, slot) || s.Gang.Scheduler == v1alpha1.GangNative {
 		return
 	}
 	for _, p := range sparesOf(s, slot.Role) {
@@ -57,6 +59,9 @@ func isPromoted(m *state.RoleMemory, spare string) bool {
 
 // withdraw gives those their next life whose spare can become no replica any more: they begin it in a pod of their own. Nothing has broken.
 func withdraw(s *state.Snapshot, memory state.Memory) {
+	if len(s.Withdrawn) == 0 {
+		return
+	}
 	for r := range s.Replicas() {
 		m := memory[r.Slot.Role]
 		if name := m.Promoted[r.Slot.Index]; r.Condition == state.Missing && s.Withdrawn[name] {

@@ -123,6 +123,27 @@ func TestAPromotionThatCannotBe(t *testing.T) {
 	}
 }
 
+// One that fails while it should wait is told with its container's words: an image without a shell is the user's to know.
+func TestAWarmSpareThatFailsIsTold(t *testing.T) {
+	failed := builder.WarmSpare("worker", 0, builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.Phase = corev1.PodFailed
+		pod.Status.InitContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 128, Reason: "StartError", Message: `exec: "/bin/sh": no such file or directory`}}
+	}))
+	job := builder.Job("j", pytorch, builder.Workers(2, builder.WarmSpares(1)), builder.StartedAt(0))
+	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), failed))
+	var told []string
+	for _, e := range p.Events {
+		if e.Reason == v1alpha1.EventSpareFailed {
+			told = append(told, e.Message)
+		}
+	}
+	want := `The container trainingjob-await of the warm spare j-worker-spare-0 exited with code 128 (StartError): exec: "/bin/sh": no such file or directory`
+	if len(told) != 1 || told[0] != want {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
 // What the spare is told is what the pod would have had that it takes the place of.
 func TestWhatAWarmSpareIsTold(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(3, builder.WarmSpares(1)), builder.StartedAt(0))
