@@ -3,6 +3,7 @@ package build
 import (
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,12 +56,8 @@ func isSaid(v *corev1.EnvVar) bool { return v.ValueFrom == nil && !strings.Conta
 // awaitLife adds the container that waits. It is of the main container's image, which so is on the node, and asks for what that has anyway,
 // so that the pod's quality of service stays the same.
 func awaitLife(pod *corev1.Pod) {
-	main := &pod.Spec.Containers[0]
-	for i := range pod.Spec.Containers {
-		if pod.Spec.Containers[i].Name == pod.Annotations[state.AnnotationMain] {
-			main = &pod.Spec.Containers[i]
-		}
-	}
+	isMain := func(c corev1.Container) bool { return c.Name == state.MainContainer(pod) }
+	main := &pod.Spec.Containers[max(0, slices.IndexFunc(pod.Spec.Containers, isMain))]
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: lifeVolume, VolumeSource: corev1.VolumeSource{
 		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
 			Path: path.Base(lifeFile), FieldRef: metadata("annotations", v1alpha1.AnnotationTold)}}}}})

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -49,12 +50,7 @@ func waitsWell(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 }
 
 func isPromoted(m *state.RoleMemory, spare string) bool {
-	for _, name := range m.Promoted {
-		if name == spare {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(m.Promoted)), spare)
 }
 
 // withdraw gives those their next life whose spare can become no replica any more: they begin it in a pod of their own. Nothing has broken.

@@ -12,8 +12,8 @@ import (
 // Source: k8s.io/kubectl/pkg/cmd/util/podcmd.
 const AnnotationMain = "kubectl.kubernetes.io/default-container"
 
-// mainContainer returns the name of the container that trains: what it does is what the replica does. The others are side-cars.
-func mainContainer(pod *corev1.Pod) string {
+// MainContainer returns the name of the container that trains: what it does is what the replica does. The others are side-cars.
+func MainContainer(pod *corev1.Pod) string {
 	if name := pod.Annotations[AnnotationMain]; name != "" {
 		return name
 	}
@@ -29,14 +29,14 @@ const containersNotReady = "ContainersNotReady"
 
 // isMainReady reports whether the kubelet calls the main container ready.
 func isMainReady(pod *corev1.Pod) bool {
-	main := mainContainer(pod)
+	main := MainContainer(pod)
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == main && c.Ready })
 }
 
 // readExits takes over how the pod's containers ended. An init container counts only once the pod has failed of it: before that it
 // may be a side-car, which the kubelet restarts.
 func (p *Pod) readExits(pod *corev1.Pod) {
-	main := mainContainer(pod)
+	main := MainContainer(pod)
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
 		if c.State.Terminated == nil || restartsInPlace(pod, c) {

@@ -140,7 +140,7 @@ func LivesOf(job string, pod *corev1.Pod) (slot Slot, lives Lives, ok bool) {
 
 // mainStatus returns what the node says of the main container; the zero value if it says nothing.
 func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {
-	name := mainContainer(pod)
+	name := MainContainer(pod)
 	for i := range pod.Status.ContainerStatuses {
 		if c := &pod.Status.ContainerStatuses[i]; c.Name == name {
 			return *c
