@@ -129,19 +129,18 @@ func awaitRunning(ctx context.Context, running watch.Interface, pods int) error 
 	return nil
 }
 
-// cleanUp deletes what the maker made and waits until no pod is left.
+// cleanUp deletes what the maker made and waits until no pod is left. Thousands take the API server longer than it gives a request, and how it
+// then ends that differs.
 func (b *bench) cleanUp(ctx context.Context, m maker) error {
 	for _, kind := range m.kinds {
+		var last error
 		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-			err := b.client.DeleteAllOf(ctx, kind, client.InNamespace(b.namespace), client.HasLabels{benchLabel},
+			last = b.client.DeleteAllOf(ctx, kind, client.InNamespace(b.namespace), client.HasLabels{benchLabel},
 				client.PropagationPolicy(metav1.DeletePropagationBackground))
-			if apierrors.IsTimeout(err) { // thousands take the API server longer than it gives a request
-				return false, nil
-			}
-			return true, err
+			return last == nil, nil
 		})
 		if err != nil {
-			return fmt.Errorf("cleaning up: %w", err)
+			return fmt.Errorf("cleaning up: %w", errors.Join(err, last))
 		}
 	}
 	return b.noneLeft(ctx, 500*time.Millisecond)

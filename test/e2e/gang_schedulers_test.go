@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // gangScheduler is one who schedules gangs, and what specs have to know of it.
@@ -117,6 +118,18 @@ func (by gangScheduler) minimumOf(j *submitted, group string) int64 {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found).To(BeTrue(), "%v of group %s", by.minimum, group)
 	return minimum
+}
+
+// joined returns the groups that the job's pods that can run have joined.
+func (by gangScheduler) joined(v *view) []string {
+	var groups []string
+	for i := range v.pods {
+		if ledger.CanRun(&v.pods[i]) {
+			groups = append(groups, by.groupOf(&v.pods[i]))
+		}
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
 }
 
 // waitsForNodes reports whether the job says that it waits as a gang.
