@@ -50,9 +50,9 @@ func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) b
 			if write.deleted {
 				shown = pod == nil || !pod.DeletionTimestamp.IsZero()
 			}
-			if expired := now.After(write.until); shown || expired {
+			if shown || now.After(write.until) {
 				delete(m.pendingWrites, uid)
-				m.verified = m.verified && !expired
+				m.verified = m.verified && shown
 			}
 		}
 		if len(m.pendingWrites) == 0 {
