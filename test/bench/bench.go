@@ -98,11 +98,40 @@ func (b *bench) watchRunning(ctx context.Context) (watch.Interface, error) {
 	if err := b.client.List(ctx, now, made...); err != nil {
 		return nil, err
 	}
-	return watchtools.NewRetryWatcherWithContext(ctx, now.ResourceVersion, &cache.ListWatch{
+	pods, err := watchtools.NewRetryWatcherWithContext(ctx, now.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return b.client.Watch(ctx, podMetadata(), append(made, &client.ListOptions{Raw: &o})...)
 		},
 	})
+	if err != nil {
+		return nil, err
+	}
+	read := kept{pods, make(chan watch.Event, eventsKept)}
+	go read.keep(ctx)
+	return read, nil
+}
+
+// eventsKept is how many events of a watch wait at most until they are read.
+const eventsKept = 1 << 16
+
+// kept is a watch whose events wait until they are read, as while pods are still being created: one that nobody reads is ended by the API server.
+type kept struct {
+	watch.Interface
+	events chan watch.Event
+}
+
+func (k kept) ResultChan() <-chan watch.Event { return k.events }
+
+// keep reads the events until the watch ends.
+func (k kept) keep(ctx context.Context) {
+	defer close(k.events)
+	for e := range k.Interface.ResultChan() {
+		select {
+		case k.events <- e:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // awaitRunning waits until so many different pods have come to run.
