@@ -207,7 +207,7 @@ func (s *sideBySide) measureContender(ctx context.Context, c contender, row stri
 
 // bounded measures a row, for so long as its size allows, and removes what it has made.
 func (s *sideBySide) bounded(ctx context.Context, c contender, row string) (results.Figures, error) {
-	bound := map[string]time.Duration{rowHuge: 2 * patience, rowRest: 2*patience + s.restFor}
+	bound := map[string]time.Duration{rowHuge: 2 * patience, rowRest: 4*patience + s.restFor}
 	limit, ok := bound[row]
 	if !ok {
 		limit = patience
