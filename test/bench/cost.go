@@ -166,10 +166,9 @@ func (m *meter) read() error {
 	return nil
 }
 
-// settle waits until no request of the contender has come for a while, but not for ever: some ask at rest, too.
-func (m *meter) settle(ctx context.Context) error {
-	const patience = 20 * time.Second
-	for begin := time.Now(); time.Since(begin) < patience; {
+// settle waits until no request of the contender has come for a while, but not longer than that: some ask at rest, too.
+func (m *meter) settle(ctx context.Context, longest time.Duration) error {
+	for begin := time.Now(); time.Since(begin) < longest; {
 		before := m.own + m.borrowed
 		select {
 		case <-ctx.Done():

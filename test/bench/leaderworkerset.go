@@ -17,8 +17,9 @@ spec:
 	recoveries: map[recovery]map[string]string{whole: {"POLICY": "RecreateGroupOnPodRestart"}, single: {"POLICY": "None"}},
 }
 
-// leaderWorkerSet consists of StatefulSets, which make its pods. It is for serving: its pods never succeed.
+// leaderWorkerSet consists of StatefulSets, which make its pods. It is for serving: its pods never succeed, and an exit does not end them.
 var leaderWorkerSet = contender{
 	name: "LeaderWorkerSet", peers: []string{"lws"}, processes: []string{"lws"}, asks: []string{"system:serviceaccount:lws-system:"},
 	kinds: []client.Object{leaderWorkerSetKind.object()}, job: leaderWorkerSetKind.job,
+	restartsContainers: true,
 }

@@ -164,19 +164,39 @@ func (b *bench) awaitRestarted(ctx context.Context, job *v1alpha1.TrainingJob) e
 	})
 }
 
-// fail makes the pod one whose container was killed, as its kubelet would: of an exit with a code of its own a collective first waits for
-// what the other ranks say.
+// killed is how a kubelet shows a container that was killed. Of an exit with a code of its own a collective first waits for what the other
+// ranks say.
+func killed() corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", FinishedAt: metav1.Now()}}
+}
+
+// fail makes the pod one whose containers were killed.
 func (b *bench) fail(ctx context.Context, name string) error {
+	return b.tell(ctx, name, func(pod *corev1.PodStatus) {
+		pod.Phase = corev1.PodFailed
+		for i := range pod.ContainerStatuses {
+			pod.ContainerStatuses[i].State = killed()
+		}
+	})
+}
+
+// restartContainer makes the pod one whose containers were killed and have started again.
+func (b *bench) restartContainer(ctx context.Context, name string) error {
+	return b.tell(ctx, name, func(pod *corev1.PodStatus) {
+		for i := range pod.ContainerStatuses {
+			pod.ContainerStatuses[i].LastTerminationState = killed()
+			pod.ContainerStatuses[i].RestartCount++
+		}
+	})
+}
+
+// tell changes the status of a pod as its kubelet would.
+func (b *bench) tell(ctx context.Context, name string, change func(*corev1.PodStatus)) error {
 	pod := &corev1.Pod{}
 	if err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, pod); err != nil {
-		return fmt.Errorf("reading the pod to fail: %w", err)
+		return fmt.Errorf("reading the pod to break: %w", err)
 	}
-	pod.Status.Phase = corev1.PodFailed
-	for i := range pod.Status.ContainerStatuses {
-		pod.Status.ContainerStatuses[i].State = corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", FinishedAt: metav1.Now()},
-		}
-	}
+	change(&pod.Status)
 	return b.client.Status().Update(ctx, pod)
 }
 

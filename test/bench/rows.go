@@ -83,9 +83,15 @@ func (s *sideBySide) starting(ctx context.Context, c contender, shape shape) (re
 	return s.figures(ctx, m, time.Since(begin))
 }
 
+// How long a contender has at most for what it still does when all pods run: afterwards a measurement, and before the minutes at rest begin.
+const (
+	afterwards = 20 * time.Second
+	beforeRest = 2 * time.Minute
+)
+
 // figures returns the time, and the costs up to the moment when the contender has no more to do.
 func (s *sideBySide) figures(ctx context.Context, m *meter, took time.Duration) (results.Figures, error) {
-	if err := m.settle(ctx); err != nil {
+	if err := m.settle(ctx, afterwards); err != nil {
 		return results.Figures{}, err
 	}
 	cost, err := m.cost(ctx)
@@ -112,6 +118,8 @@ func (s *sideBySide) recovering(ctx context.Context, c contender, r recovery) (r
 	}
 	begin := time.Now()
 	switch {
+	case c.restartsContainers && r == whole:
+		err = s.restartContainer(ctx, victim)
 	case c.job != nil:
 		err = s.fail(ctx, victim)
 	case r == whole:
@@ -159,7 +167,7 @@ func (s *sideBySide) startLarge(ctx context.Context, c contender, r recovery) er
 	if err := awaitRunning(ctx, running, s.workers); err != nil {
 		return err
 	}
-	return m.settle(ctx)
+	return m.settle(ctx, afterwards)
 }
 
 // middlePod returns the name of a pod that is neither the first nor the last.
@@ -205,6 +213,13 @@ const restPods = 2
 func (s *sideBySide) resting(ctx context.Context, c contender) (results.Figures, error) {
 	started, err := s.starting(ctx, c, shape{s.restJobs, restPods})
 	if err != nil {
+		return results.Figures{}, err
+	}
+	before, err := s.newMeter(ctx, c)
+	if err != nil {
+		return results.Figures{}, err
+	}
+	if err := before.settle(ctx, beforeRest); err != nil {
 		return results.Figures{}, err
 	}
 	fmt.Printf("    all run after %.0f s; resting for %s\n", started.Seconds, s.restFor)

@@ -139,7 +139,7 @@ func load() float64 {
 }
 
 // measureAll measures round by round, row by row, and in a row contender after contender, so that all have the same share of what else
-// the machine does. It writes the results after each row.
+// the machine does.
 func (s *sideBySide) measureAll(ctx context.Context) error {
 	for round := range s.rounds {
 		for _, row := range results.RowNames {
@@ -150,19 +150,15 @@ func (s *sideBySide) measureAll(ctx context.Context) error {
 			if err := s.measureAllIn(ctx, row); err != nil {
 				return fmt.Errorf("%s: %w", s.title(row, s.bench), err)
 			}
-			s.run.End, s.run.LoadAfter = time.Now().UTC().Truncate(time.Second), load()
-			if err := results.Add(s.results, *s.run); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// measureAllIn measures a row of all contenders.
+// measureAllIn measures a row of all contenders. It writes what a contender's figures are as soon as they are known: a row can take an hour.
 func (s *sideBySide) measureAllIn(ctx context.Context, row string) error {
 	if row == rowNode {
-		return s.loseNode(ctx)
+		return errors.Join(s.loseNode(ctx), s.write())
 	}
 	for _, c := range s.chosen() {
 		if c.only != nil && !slices.Contains(c.only, row) {
@@ -171,8 +167,17 @@ func (s *sideBySide) measureAllIn(ctx context.Context, row string) error {
 		if err := s.measureContender(ctx, c, row); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
+		if err := s.write(); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// write writes what the run has measured so far.
+func (s *sideBySide) write() error {
+	s.run.End, s.run.LoadAfter = time.Now().UTC().Truncate(time.Second), load()
+	return results.Add(s.results, *s.run)
 }
 
 // chosen are the contenders of the run; pods by hand are always among them.
