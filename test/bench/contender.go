@@ -99,7 +99,7 @@ func recoveringJob(b *bench, i int, s shape, r recovery) ([]client.Object, error
 
 func recoveringBatchJob(b *bench, i int, s shape, _ recovery) ([]client.Object, error) {
 	job := b.batchJob(i, s)
-	job.Spec.BackoffLimit = ptr.To[int32](10_000) // each pod that a lost node takes counts
+	job.Spec.BackoffLimit = ptr.To[int32](100)
 	return []client.Object{job}, nil
 }
 
