@@ -4,9 +4,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/policy"
@@ -123,93 +120,6 @@ func nextForgiven(s *state.Snapshot) time.Time {
 		}
 	}
 	return next
-}
-
-// forceAfter is how long a pod that nobody is left to end may take to go before its object is deleted by force.
-const forceAfter = 30 * time.Second
-
-// deletePods returns the steps that end the doomed pods: on a lost node that is to fence the pod, and to delete it by force
-// when it has not gone for long; wake is when that will be, or when there will be more to say of it.
-func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (steps []Step, wake time.Time) {
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if !doomed(*p) {
-			continue
-		}
-		if s.IsLost(p) && !p.Fenced {
-			steps = append(steps, FencePod{Name: p.Name, UID: p.UID})
-		}
-		if p.Deleted.IsZero() {
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: versionOf(s, p, why), Why: why, Grace: graceOf(s, p, why)})
-			continue
-		}
-		due := forceTime(s, p)
-		if !due.IsZero() && !s.Now.Before(due) {
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: why, Force: true})
-			continue
-		}
-		wake = state.Earliest(wake, due)
-		if isAwaitedToEnd(s, p) {
-			wake = state.Earliest(wake, nextWord(s, p))
-		}
-	}
-	return steps, wake
-}
-
-// versionOf returns the resourceVersion at which a pod is to be ended; empty for any. In a restart, the last word of a pod that runs
-// may tell what began it; and one that could go on in place may have been told to, by whoever saw it run sooner.
-func versionOf(s *state.Snapshot, p *state.Pod, why string) string {
-	if why == WhyPastLife && p.CanRun() && (p.HasStarted() || state.KeepsPods(&s.Job.Spec)) {
-		return p.Version
-	}
-	return ""
-}
-
-// graceOf returns how many seconds the pod has to end; nil for what its template says. In a restart the others have broken off what
-// it works at.
-func graceOf(s *state.Snapshot, p *state.Pod, why string) *int64 {
-	if why != WhyPastLife || !s.InRange(p.Slot) {
-		return nil
-	}
-	grace := int64(ptr.Deref(s.Job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
-	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
-	if grace >= ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds) {
-		return nil
-	}
-	return &grace
-}
-
-// deleteFormer returns the steps that end what an earlier job of the same name has left on lost nodes: it is gone, and nobody
-// else would.
-func deleteFormer(s *state.Snapshot) []Step {
-	var steps []Step
-	for i := range s.Former {
-		if p := &s.Former[i]; s.IsLost(p) && !p.Deleted.IsZero() && !p.HoldsVolume {
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhyFormerJob, Force: true})
-		}
-	}
-	return steps
-}
-
-// forceTime returns when a pod that was told to end may be deleted by force; zero for never. None of its processes runs, or
-// its node is lost and it is out of the Service, or the user says that a node that is well gets no longer than that.
-func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
-	patience := s.Job.Spec.Recovery.ForceAfterSeconds
-	node, _ := s.NodeTrouble(p)
-	switch {
-	case !p.CanRun():
-		return p.Deleted.Add(forceAfter)
-	case p.HoldsVolume, s.IsLost(p) && !p.Fenced:
-		return time.Time{}
-	case s.IsLost(p) && node.Lost.Time.After(p.Deleted):
-		return node.Lost.Time.Add(forceAfter)
-	case s.IsLost(p):
-		return p.Deleted.Add(forceAfter)
-	case patience != nil:
-		return p.EndsBy.Add(time.Duration(*patience) * time.Second)
-	default:
-		return time.Time{}
-	}
 }
 
 // isOver reports whether the pod is of a life that is over, or of a slot that is taken away now.

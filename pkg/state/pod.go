@@ -81,13 +81,6 @@ type Pod struct {
 	HoldsVolume bool
 }
 
-// Trouble is a reason and message of Kubernetes, and when it came.
-type Trouble struct {
-	Reason  string
-	Message string
-	Time    time.Time
-}
-
 // Exit is a container's end.
 type Exit struct {
 	// Container is its name; Main is whether it is the main one, Side whether it is a side-car.
@@ -264,20 +257,6 @@ func ended(pod *corev1.Pod) bool {
 // on claims.
 func isClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// unhealthy returns the first device of the pod's containers that the kubelet calls unhealthy.
-func unhealthy(pod *corev1.Pod) Trouble {
-	for c := range containers(pod) {
-		for _, resource := range c.AllocatedResourcesStatus {
-			for _, device := range resource.Resources {
-				if device.Health == corev1.ResourceHealthStatusUnhealthy {
-					return trouble(v1alpha1.ReasonDeviceUnhealthy, string(resource.Name)+" "+string(device.ResourceID), time.Time{})
-				}
-			}
-		}
-	}
-	return Trouble{}
-}
-
 // everyday are the conditions that every pod has.
 var everyday = []corev1.PodConditionType{
 	corev1.PodScheduled, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodReadyToStartContainers,
@@ -291,18 +270,4 @@ func ownConditions(pod *corev1.Pod) []string {
 		}
 	}
 	return types
-}
-
-func waiting(pod *corev1.Pod) Trouble {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
-		}
-	}
-	for c := range containers(pod) {
-		if wait := c.State.Waiting; wait != nil {
-			return trouble(wait.Reason, wait.Message, time.Time{})
-		}
-	}
-	return Trouble{}
 }

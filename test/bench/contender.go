@@ -48,7 +48,7 @@ type contender struct {
 	job func(b *bench, i int, s shape, r recovery) ([]client.Object, error)
 	// keepsPods is whether its whole restart keeps the pods that are well.
 	keepsPods bool
-	// restartsContainers is whether its pods restart their containers themselves, so that what it restarts by is a container that has.
+	// restartsContainers is whether its pods' restart policy is Always: an exit shows as the restart of a container, never as a failed pod.
 	restartsContainers bool
 	// only are the rows that it is measured in; nil for all.
 	only []string

@@ -43,3 +43,18 @@ func TestAPeersJobHasThePodsAndTheRecoveryThatWereAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// A kubelet starts the containers of such pods again, so that an exit never makes them Failed.
+func TestWhoseContainersStartAgainIsNotRestartedByAFailedPod(t *testing.T) {
+	for _, test := range []struct {
+		contender contender
+		kind      kind
+	}{
+		{jobSet, jobSetKind}, {pyTorchJob, pyTorchJobKind}, {tfJob, tfJobKind}, {trainJob, trainJobKind}, {volcanoJob, volcanoJobKind},
+		{leaderWorkerSet, leaderWorkerSetKind},
+	} {
+		if want := test.kind.restart == corev1.RestartPolicyAlways; test.contender.restartsContainers != want {
+			t.Errorf("%s: restarts containers is %t, want %t", test.contender.name, !want, want)
+		}
+	}
+}

@@ -166,7 +166,7 @@ func (m *meter) read() error {
 	return nil
 }
 
-// settle waits until no request of the contender has come for a while, but not longer than that: some ask at rest, too.
+// settle waits until no request of the contender has come for a while, and no longer than longest: some ask at rest, too.
 func (m *meter) settle(ctx context.Context, longest time.Duration) error {
 	for begin := time.Now(); time.Since(begin) < longest; {
 		before := m.own + m.borrowed
