@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +27,7 @@ import (
 	kueuemetrics "sigs.k8s.io/kueue/pkg/metrics"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/intake"
 )
 
 // name is that of the leader's Lease, and who the Events come from.
@@ -44,6 +46,8 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	guarded := intake.New(managerOptions.Scheme, ctrl.Log.WithName("intake"))
+	guarded.Guard(restConfig, &managerOptions.Cache)
 	mgr, err := ctrl.NewManager(restConfig, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
@@ -51,8 +55,9 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if err := setUp(ctx, mgr, o.waitForPodsReady); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
-		return nil, fmt.Errorf("adding health checks: %w", err)
+	checks := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), guarded.AddTo(mgr, name), mgr.AddReadyzCheck("cache", cacheSynced(mgr)))
+	if checks != nil {
+		return nil, fmt.Errorf("adding health checks: %w", checks)
 	}
 	return mgr, nil
 }
@@ -111,7 +116,8 @@ func (o *options) managerOptions() (manager.Options, error) {
 		LeaderElectionID:              name,
 		LeaderElectionNamespace:       o.leaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		Controller:                    config.Controller{MaxConcurrentReconciles: concurrentJobs},
+		// a kind that cannot be listed makes the adapter unready, which names it, and ends nothing
+		Controller: config.Controller{MaxConcurrentReconciles: concurrentJobs, CacheSyncTimeout: math.MaxInt64},
 	}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 
 	"go.opentelemetry.io/otel"
@@ -26,6 +27,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/controller"
+	"github.com/trainingjob/operator/pkg/intake"
 	"github.com/trainingjob/operator/pkg/trace/export"
 )
 
@@ -42,6 +44,8 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	guarded := intake.New(managerOptions.Scheme, ctrl.Log.WithName("intake"))
+	guarded.Guard(restConfig, &managerOptions.Cache)
 	mgr, err := ctrl.NewManager(restConfig, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
@@ -53,8 +57,9 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if err := controller.Setup(ctx, mgr, controllerOptions); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
-		return nil, fmt.Errorf("adding health checks: %w", err)
+	checks := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), guarded.AddTo(mgr, controller.EventSource), mgr.AddReadyzCheck("cache", cacheSynced(mgr)))
+	if checks != nil {
+		return nil, fmt.Errorf("adding health checks: %w", checks)
 	}
 	return mgr, nil
 }
@@ -118,7 +123,8 @@ func (o *options) managerOptions() (manager.Options, error) {
 		LeaseDuration:                 &o.leaseDuration,
 		RenewDeadline:                 &o.renewDeadline,
 		RetryPeriod:                   &o.retryPeriod,
-		Controller:                    config.Controller{EnableWarmup: &yes},
+		// a kind that cannot be listed makes the operator unready, which names it, and ends nothing
+		Controller: config.Controller{EnableWarmup: &yes, CacheSyncTimeout: math.MaxInt64},
 	}, nil
 }
 

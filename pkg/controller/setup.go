@@ -21,8 +21,8 @@ import (
 	"github.com/trainingjob/operator/pkg/cluster"
 )
 
-// eventSource names the operator in the Events that it writes.
-const eventSource = "trainingjob-operator"
+// EventSource names the operator in the Events that it writes.
+const EventSource = "trainingjob-operator"
 
 // A job whose reconcile fails is looked at again after retryFirst, doubling to retryAtMost: the API server may be back at any
 // time, and then no deadline should be late by more than that.
@@ -63,7 +63,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
 	}
 	r := &Reconciler{
-		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, o.Cluster),
+		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(EventSource), clock.RealClock{}, o.Cluster),
 		metrics: counted,
 		log:     mgr.GetLogger(),
 		traces:  o.Traces,

@@ -1,0 +1,78 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Intake is the Screen and the Feeds of a manager.
+type Intake struct {
+	*Screen
+	*Feeds
+
+	found chan Skipped
+}
+
+// maxUnreported is how many objects can wait for their Events. The Events of more are lost; the log and the metrics have them.
+const maxUnreported = 100
+
+// New returns an intake. It logs each object that it skips.
+func New(scheme *runtime.Scheme, log logr.Logger) *Intake {
+	found := make(chan Skipped, maxUnreported)
+	screen := NewScreen(scheme, func(s Skipped) {
+		log.Error(errors.New(s.Why), "skipping an object that cannot be decoded", "kind", s.KindName(), "namespace", s.Namespace, "name", s.Name)
+		select {
+		case found <- s:
+		default:
+		}
+	})
+	return &Intake{Screen: screen, Feeds: NewFeeds(scheme, clock.RealClock{}), found: found}
+}
+
+// Guard puts the intake into what a manager is made of.
+func (i *Intake) Guard(config *rest.Config, options *cache.Options) {
+	config.Wrap(i.Screen.Wrap)
+	options.NewInformer = i.NewInformer
+}
+
+// AddTo has the manager report the intake: its readiness as a check, its metrics, and Events on skipped objects while it leads. It returns
+// an error if the metrics are registered already.
+func (i *Intake) AddTo(mgr manager.Manager, source string) error {
+	if err := mgr.AddReadyzCheck("watches", i.Ready); err != nil {
+		return err
+	}
+	if err := crmetrics.Registry.Register(Collector{i.Feeds, i.Screen}); err != nil {
+		return fmt.Errorf("registering the metrics of watches: %w", err)
+	}
+	return mgr.Add(reporter{i, mgr.GetEventRecorder(source)})
+}
+
+// reporter writes an Event on each object that is skipped. Only the leader does, as only the leader writes.
+type reporter struct {
+	*Intake
+
+	events events.EventRecorder
+}
+
+// Start implements manager.Runnable.
+func (r reporter) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case s := <-r.found:
+			r.events.Eventf(s.Object(), nil, corev1.EventTypeWarning, "Undecodable", "Decode", "The object is stored but cannot be decoded, so it is ignored until it is mended: %s", s.Why)
+		}
+	}
+}
