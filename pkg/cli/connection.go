@@ -19,6 +19,8 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/intake/sieve"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // connection is a cluster, with the caller's rights, and the namespace that the caller means.
@@ -27,6 +29,8 @@ type connection struct {
 	core      kubernetes.Interface
 	discovery discovery.DiscoveryInterface
 	namespace string
+	// skipped returns the objects that the answers so far had and that cannot be decoded.
+	skipped func() []sieve.Skipped
 }
 
 // defaultHost is what client-go takes for the cluster if nothing says which.
@@ -48,7 +52,10 @@ func (t *tool) dial() (*connection, error) {
 	}
 	config.UserAgent, config.QPS = "kubectl-tj/"+t.version, -1
 	config.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	kube, err := client.NewWithWatch(config, client.Options{Scheme: newScheme()})
+	scheme := newScheme()
+	sieved := sieve.New(scheme, func(s sieve.Skipped) { fmt.Fprintln(t.ErrOut, "Warning: left out is", state.Printable(s.String())) })
+	config.Wrap(sieved.Wrap)
+	kube, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +63,7 @@ func (t *tool) dial() (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{kube: kube, core: core, discovery: core.Discovery(), namespace: namespace}, nil
+	return &connection{kube: kube, core: core, discovery: core.Discovery(), namespace: namespace, skipped: sieved.Skipped}, nil
 }
 
 func newScheme() *runtime.Scheme {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/pkg/support"
 )
 
@@ -52,7 +53,7 @@ exit status is 1 if something keeps jobs from running.`,
 			if warning := support.Warning(server.GitVersion); warning != "" {
 				findings = []finding{note("%s", warning)}
 			}
-			for _, check := range []func(context.Context, *connection) []finding{t.checkAPI, t.checkOperator, t.checkGangs, t.checkQuotas, t.checkAdmission, t.checkRights} {
+			for _, check := range []func(context.Context, *connection) []finding{t.checkAPI, t.checkOperator, t.checkDecodable, t.checkGangs, t.checkQuotas, t.checkAdmission, t.checkRights} {
 				findings = append(findings, check(cmd.Context(), c)...)
 			}
 			return t.printFindings(findings)
@@ -167,6 +168,18 @@ func (t *tool) checkUnseen(ctx context.Context, c *connection) []finding {
 		}
 	}
 	return nil
+}
+
+// checkDecodable lists the jobs that the API server stores and no client can decode. The operator ignores them.
+func (t *tool) checkDecodable(ctx context.Context, c *connection) []finding {
+	if _, err := c.jobs(ctx, c.namespace, ""); err != nil || c.skipped == nil {
+		return nil // checkRights says why
+	}
+	var findings []finding
+	for _, s := range c.skipped() {
+		findings = append(findings, bad("The operator ignores %s. Mend the field with kubectl edit, or delete the object.", state.Printable(s.String())))
+	}
+	return findings
 }
 
 // checkGangs says which values of scheduling.gang the cluster has the API for.

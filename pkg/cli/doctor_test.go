@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/trainingjob/operator/pkg/intake/sieve"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -30,6 +31,7 @@ type clinic struct {
 	denies  []string // "delete pods"
 	objects []client.Object
 	on      interceptor.Funcs
+	skipped []sieve.Skipped
 }
 
 // whole serves the CRD as this program knows it.
@@ -58,9 +60,10 @@ func (c *clinic) examine(t *testing.T) (status int, says string) {
 	})
 	connect := s.connect
 	s.connect = func() (*connection, error) {
-		c, err := connect()
-		c.core, c.discovery = core, core.Discovery()
-		return c, err
+		cluster, err := connect()
+		cluster.core, cluster.discovery = core, core.Discovery()
+		cluster.skipped = func() []sieve.Skipped { return c.skipped }
+		return cluster, err
 	}
 	status = s.run(t.Context(), []string{"doctor"})
 	return status, s.out.String() + s.err.String()
@@ -97,6 +100,10 @@ func TestDoctor(t *testing.T) {
 		}
 		return w.List(ctx, list, o...)
 	}}
+	undecodable := sieve.Skipped{
+		TypeMeta:  metav1.TypeMeta{APIVersion: "trainingjob.dev/v1alpha1", Kind: "TrainingJob"},
+		Namespace: "team-a", Name: "odd", Why: "port 99999999999",
+	}
 	cases := []struct {
 		name   string
 		clinic clinic
@@ -112,6 +119,8 @@ func TestDoctor(t *testing.T) {
 		{"an operator that went", clinic{serves: whole(), objects: []client.Object{lease("ops", "", time.Second), namespace(nil)}}, 1, []string{"bad  No operator leads in namespace ops"}},
 		{"a Lease that may not be read", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, on: blind}, 0, []string{"note Whether an operator leads is not known: you may not read its Lease."}},
 		{"a job that nobody looks at", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), unseen}}, 1, []string{"bad  No operator looks at this namespace: job waits was created 10m0s ago"}},
+		{"a job that cannot be decoded", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, skipped: []sieve.Skipped{undecodable}}, 1,
+			[]string{"bad  The operator ignores TrainingJob.trainingjob.dev team-a/odd, which cannot be decoded: port 99999999999. Mend the field"}},
 		{"gangs and queues", clinic{serves: gangs, objects: []client.Object{alive, namespace(nil)}}, 0, []string{"ok   scheduling.gang may be Native. The cluster lacks the API of Volcano, Coscheduling.", "ok   Kueue is there"}},
 		{"a quota that is used up", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), quota}}, 0, []string{"note Quota gpus leaves no more requests.nvidia.com/gpu: 8 of 8 used."}},
 		{"admission", clinic{serves: whole(), objects: []client.Object{alive, namespace(map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "istio-injection": "enabled"})}}, 0,

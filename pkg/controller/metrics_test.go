@@ -6,12 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/intake"
 	"github.com/trainingjob/operator/pkg/metrics"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/test/builder"
@@ -100,7 +104,7 @@ func TestTheRegistryServesTheCatalogue(t *testing.T) {
 		for family, vector := range counts.histograms {
 			vector.WithLabelValues(make([]string, len(family.Labels))...).Observe(1)
 		}
-		registry.MustRegister(over(&cached{items: []v1alpha1.TrainingJob{*job, *waits}}, perJob))
+		registry.MustRegister(over(&cached{items: []v1alpha1.TrainingJob{*job, *waits}}, perJob), watches(t))
 		want := map[string][]string{}
 		for _, f := range metrics.All {
 			if perJob || f.Group != metrics.GroupJobs {
@@ -109,6 +113,37 @@ func TestTheRegistryServesTheCatalogue(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, served(t, registry)); diff != "" {
 			t.Errorf("with --job-metrics=%t (-catalogue +registry):\n%s", perJob, diff)
+		}
+	}
+}
+
+// watches returns the collector of a process that watches jobs.
+func watches(t *testing.T) intake.Collector {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	i := intake.New(scheme, logr.Discard())
+	i.NewInformer(&toolscache.ListWatch{}, &v1alpha1.TrainingJob{}, 0, nil)
+	return intake.Collector{Feeds: i.Feeds, Sieve: i.Sieve}
+}
+
+// The words of the catalogue are those that the metrics of watches are served with.
+func TestTheMetricsOfWatchesHaveTheWordsOfTheCatalogue(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(watches(t))
+	families, err := registry.Gather()
+	if err != nil || len(families) != 3 {
+		t.Fatalf("%d families, %v", len(families), err)
+	}
+	help := map[string]string{}
+	for _, f := range metrics.All {
+		help[f.Name] = f.Help
+	}
+	for _, f := range families {
+		if f.GetHelp() != help[f.GetName()] {
+			t.Errorf("%s: served with %q, in the catalogue is %q", f.GetName(), f.GetHelp(), help[f.GetName()])
 		}
 	}
 }

@@ -14,14 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/trainingjob/operator/pkg/intake/sieve"
 )
 
-// Intake is the Screen and the Feeds of a manager.
+// Intake is the Sieve and the Feeds of a manager.
 type Intake struct {
-	*Screen
+	*sieve.Sieve
 	*Feeds
 
-	found chan Skipped
+	found chan sieve.Skipped
 }
 
 // maxUnreported is how many objects can wait for their Events. The Events of more are lost; the log and the metrics have them.
@@ -29,20 +31,20 @@ const maxUnreported = 100
 
 // New returns an intake. It logs each object that it skips.
 func New(scheme *runtime.Scheme, log logr.Logger) *Intake {
-	found := make(chan Skipped, maxUnreported)
-	screen := NewScreen(scheme, func(s Skipped) {
+	found := make(chan sieve.Skipped, maxUnreported)
+	sieved := sieve.New(scheme, func(s sieve.Skipped) {
 		log.Error(errors.New(s.Why), "skipping an object that cannot be decoded", "kind", s.KindName(), "namespace", s.Namespace, "name", s.Name)
 		select {
 		case found <- s:
 		default:
 		}
 	})
-	return &Intake{Screen: screen, Feeds: NewFeeds(scheme, clock.RealClock{}), found: found}
+	return &Intake{Sieve: sieved, Feeds: NewFeeds(scheme, clock.RealClock{}), found: found}
 }
 
 // Guard puts the intake into what a manager is made of.
 func (i *Intake) Guard(config *rest.Config, options *cache.Options) {
-	config.Wrap(i.Screen.Wrap)
+	config.Wrap(i.Sieve.Wrap)
 	options.NewInformer = i.NewInformer
 }
 
@@ -52,7 +54,7 @@ func (i *Intake) AddTo(mgr manager.Manager, source string) error {
 	if err := mgr.AddReadyzCheck("watches", i.Ready); err != nil {
 		return err
 	}
-	if err := crmetrics.Registry.Register(Collector{i.Feeds, i.Screen}); err != nil {
+	if err := crmetrics.Registry.Register(Collector{i.Feeds, i.Sieve}); err != nil {
 		return fmt.Errorf("registering the metrics of watches: %w", err)
 	}
 	return mgr.Add(reporter{i, mgr.GetEventRecorder(source)})

@@ -2,6 +2,8 @@ package intake
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trainingjob/operator/pkg/intake/sieve"
 )
 
 // The metrics of the intake. Every replica exports them, whether it leads or not.
@@ -18,10 +20,10 @@ const (
 	UndecodableHelp = "Objects that the API server stores and the program cannot decode, by kind. The program skips them."
 )
 
-// Collector exports the metrics of the feeds and of the screen.
+// Collector exports the metrics of the feeds and of the sieve.
 type Collector struct {
-	Feeds  *Feeds
-	Screen *Screen
+	Feeds *Feeds
+	Sieve *sieve.Sieve
 }
 
 // Describe implements prometheus.Collector.
@@ -44,7 +46,7 @@ func (c Collector) Collect(found chan<- prometheus.Metric) {
 			found <- prometheus.MustNewConstMetric(watchAge, prometheus.GaugeValue, age, kind)
 		}
 	}
-	for _, s := range c.Screen.Skipped() {
+	for _, s := range c.Sieve.Skipped() {
 		skipped[s.KindName()]++
 	}
 	for kind, n := range skipped {

@@ -18,6 +18,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/intake/sieve"
 )
 
 // jobFeed is a feed of jobs whose answers a test makes.
@@ -25,6 +26,15 @@ type jobFeed struct {
 	feeds *Feeds
 	clock *testclock.FakeClock
 	t     *testing.T
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 const kindOfJobs = "TrainingJob.trainingjob.dev"
@@ -120,7 +130,7 @@ func TestAnInformerIsRecorded(t *testing.T) {
 	stream.Add(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n"}})
 	<-arrived
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(Collector{f.feeds, NewScreen(scheme(t), nil)})
+	registry.MustRegister(Collector{f.feeds, sieve.New(scheme(t), nil)})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

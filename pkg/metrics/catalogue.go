@@ -116,6 +116,25 @@ var (
 	}
 )
 
+// What pkg/intake exports. It has the same words, which a test compares: the adapter of Kueue needs it without this package.
+var (
+	WatchErrors = &Family{
+		Name: "trainingjob_watch_errors_total", Kind: Counter, Group: GroupProcess, Unit: "errors",
+		Help:   "Lists and watches that failed, by kind.",
+		Labels: []string{"kind"},
+	}
+	WatchAge = &Family{
+		Name: "trainingjob_watch_age_seconds", Kind: Gauge, Group: GroupProcess, Unit: "seconds",
+		Help:   "Time since the last list, event or bookmark, by kind. A healthy watch has a bookmark about every minute.",
+		Labels: []string{"kind"},
+	}
+	Undecodable = &Family{
+		Name: "trainingjob_undecodable_objects", Kind: Gauge, Group: GroupProcess, Unit: "objects",
+		Help:   "Objects that the API server stores and the program cannot decode, by kind. The program skips them.",
+		Labels: []string{"kind"},
+	}
+)
+
 // What the cache says of each job: only with --job-metrics.
 var (
 	JobInfo            = ofJob("info", Gauge, "1", "1 for each job, with its framework, queue and UID.", "framework", "queue", "uid")
@@ -143,6 +162,7 @@ func ofJob(name string, kind Kind, unit, help string, labels ...string) *Family 
 var All = []*Family{
 	Restarts, RecoveryTime, RecoveryPart, Lost, NodeFaults, Startup, QueueWait, GangWait, Finished, RatioAtEnd,
 	Leads, Jobs, Replicas, ReadyReplicas, Waiting, Stalled, NotProgressing, OldestProgress, WithoutBudget, AvoidedNodes,
+	WatchErrors, WatchAge, Undecodable,
 	JobInfo, JobPhase, JobReplicas, JobReadyReplicas, JobAttempt, JobRestarts, JobChargedRestarts, JobRunning, JobLost, JobRatio, JobStep,
 	JobProgressAge, JobCheckpointAge, JobBudgetLeft,
 }

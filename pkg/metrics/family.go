@@ -21,6 +21,8 @@ const (
 	GroupFleet Group = "fleet"
 	// GroupJobs are read from the cache, too, one series or more for each job: only with --job-metrics.
 	GroupJobs Group = "jobs"
+	// GroupProcess are about the process itself and what it can see. Every replica of the operator exports them, and Kueue's adapter.
+	GroupProcess Group = "process"
 )
 
 // Family is one metric: its name, what it means and its labels.

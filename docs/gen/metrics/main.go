@@ -45,6 +45,8 @@ var groups = []struct {
 		"Counted by the replica of the operator that leads, from 0 since its process began: use `rate` and `increase`, which know of restarts, and `sum` over the replicas."},
 	{metrics.GroupFleet, "All jobs at this moment",
 		"Read from the operator's cache when they are asked for, without a request to the API server. Only the replica that leads tells them."},
+	{metrics.GroupProcess, "What the process can see",
+		"Exported by every replica of the operator, whether it leads or not, and by Kueue's adapter. `kind` is a kind with its group: `Pod`, `TrainingJob.trainingjob.dev`."},
 	{metrics.GroupJobs, "Each job at this moment",
 		"Only with the flag `--job-metrics`: about 20 series a job. They come from the job's status, so they outlive the operator, and they end with the job."},
 }

@@ -1,4 +1,4 @@
-package intake
+package sieve
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 // source is the list or watch of one request.
 type source struct {
-	screen *Screen
+	sieve *Sieve
 	// path is that of the request. It says which collection is read.
 	path string
 	// isWhole is whether the response begins with every object of the collection.
@@ -54,7 +54,7 @@ func (s *source) watch(from io.Reader) *pieces {
 		if err := decoder.Decode(&e); err != nil {
 			return err
 		}
-		e = s.screened(e)
+		e = s.sieved(e)
 		to.WriteString(`{"type":"` + string(e.Type) + `","object":`)
 		to.Write(e.Object)
 		to.WriteString("}\n")
@@ -62,26 +62,26 @@ func (s *source) watch(from io.Reader) *pieces {
 	}}
 }
 
-// screened returns the event as a client can decode it.
-func (s *source) screened(e event) event {
+// sieved returns the event as a client can decode it.
+func (s *source) sieved(e event) event {
 	switch e.Type {
 	case watch.Error:
 		return e
 	case watch.Bookmark:
 		if s.isWhole && isEndOfInitialEvents(e.Object) {
-			s.screen.skipped.sweep(s.path, s.round)
+			s.sieve.skipped.sweep(s.path, s.round)
 		}
 		return e
 	}
-	uid, skipped := s.screen.check(e.Object)
+	uid, skipped := s.sieve.check(e.Object)
 	switch {
 	case skipped == nil:
-		s.screen.skipped.remove(s.path, uid)
+		s.sieve.skipped.remove(s.path, uid)
 		return e
 	case e.Type == watch.Deleted:
-		s.screen.skipped.remove(s.path, skipped.UID)
+		s.sieve.skipped.remove(s.path, skipped.UID)
 	default:
-		s.screen.skipped.add(s.path, s.round, *skipped)
+		s.sieve.skipped.add(s.path, s.round, *skipped)
 	}
 	return event{watch.Deleted, skipped.identity()}
 }
@@ -101,7 +101,7 @@ func (s *source) list(from io.Reader) *pieces {
 
 func (s *source) begin() {
 	if s.isWhole {
-		s.round = s.screen.skipped.begin()
+		s.round = s.sieve.skipped.begin()
 	}
 }
 
@@ -215,12 +215,12 @@ func (l *listing) item(to *bytes.Buffer) error {
 	if err := l.decoder.Decode(&raw); err != nil {
 		return err
 	}
-	uid, skipped := l.screen.check(raw)
+	uid, skipped := l.sieve.check(raw)
 	if skipped != nil {
-		l.screen.skipped.add(l.path, l.round, *skipped)
+		l.sieve.skipped.add(l.path, l.round, *skipped)
 		return nil
 	}
-	l.screen.skipped.remove(l.path, uid)
+	l.sieve.skipped.remove(l.path, uid)
 	l.separate(to)
 	to.Write(raw)
 	return nil
@@ -234,7 +234,7 @@ func (l *listing) close(to *bytes.Buffer, end byte, next place) error {
 	to.WriteByte(end)
 	l.place, l.comma = next, true
 	if next == afterFields && l.isWhole {
-		l.screen.skipped.sweep(l.path, l.round)
+		l.sieve.skipped.sweep(l.path, l.round)
 	}
 	return nil
 }

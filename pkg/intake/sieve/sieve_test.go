@@ -1,4 +1,4 @@
-package intake
+package sieve
 
 import (
 	"context"
@@ -52,21 +52,21 @@ func list(kind, metadata string, items ...string) string {
 	return `{"apiVersion":"v1","items":[` + strings.Join(items, ",") + `],"kind":"` + kind + `","metadata":{` + metadata + `}}`
 }
 
-// answering returns a screen and a transport behind it that answers with the body, whatever is asked.
-func answering(t *testing.T, answer *string) (*Screen, *rest.Config) {
+// answering returns a sieve and a transport behind it that answers with the body, whatever is asked.
+func answering(t *testing.T, answer *string) (*Sieve, *rest.Config) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, *answer)
 	}))
 	t.Cleanup(server.Close)
-	screen := NewScreen(scheme(t), nil)
+	sieve := New(scheme(t), nil)
 	config := &rest.Config{Host: server.URL}
-	config.Wrap(screen.Wrap)
-	return screen, config
+	config.Wrap(sieve.Wrap)
+	return sieve, config
 }
 
-// get returns the screened body of an answer.
+// get returns the sieved body of an answer.
 func get(t *testing.T, config *rest.Config, path string) (string, error) {
 	t.Helper()
 	direct, err := rest.HTTPClientFor(config)
@@ -87,7 +87,7 @@ func get(t *testing.T, config *rest.Config, path string) (string, error) {
 }
 
 // names returns what is skipped.
-func names(s *Screen) []string {
+func names(s *Sieve) []string {
 	var all []string
 	for _, o := range s.Skipped() {
 		all = append(all, o.KindName()+" "+o.Namespace+"/"+o.Name)
@@ -127,7 +127,7 @@ func TestAListLacksOnlyWhatGoCannotDecode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := list("SomeList", `"resourceVersion":"9"`, c.items...)
-			screen, config := answering(t, &answer)
+			sieve, config := answering(t, &answer)
 			body, err := get(t, config, "/apis/x")
 			if err != nil {
 				t.Fatal(err)
@@ -135,7 +135,7 @@ func TestAListLacksOnlyWhatGoCannotDecode(t *testing.T) {
 			if diff := cmp.Diff(c.want, itemsOf(t, body)); diff != "" {
 				t.Errorf("items (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.skipped, names(screen)); diff != "" {
+			if diff := cmp.Diff(c.skipped, names(sieve)); diff != "" {
 				t.Errorf("skipped (-want +got):\n%s", diff)
 			}
 		})
@@ -199,11 +199,11 @@ func TestATypedClientReadsOn(t *testing.T) {
 	}))
 	defer server.Close()
 	s := scheme(t)
-	screen := NewScreen(s, func(o Skipped) { told = append(told, o.String()) })
+	sieve := New(s, func(o Skipped) { told = append(told, o.String()) })
 	for wrapped, want := range map[bool]int{false: -1, true: 1} {
 		config := &rest.Config{Host: server.URL}
 		if wrapped {
-			config.Wrap(screen.Wrap)
+			config.Wrap(sieve.Wrap)
 		}
 		kube, err := client.New(config, client.Options{Scheme: s})
 		if err != nil {
@@ -213,12 +213,12 @@ func TestATypedClientReadsOn(t *testing.T) {
 		err = kube.List(context.Background(), &jobs)
 		switch {
 		case want < 0 && err == nil:
-			t.Error("without the screen the list is decoded: the test shows nothing")
+			t.Error("without the sieve the list is decoded: the test shows nothing")
 		case want >= 0 && (err != nil || len(jobs.Items) != want):
 			t.Errorf("%d jobs, %v", len(jobs.Items), err)
 		}
 	}
-	if len(told) != 1 || !strings.Contains(told[0], "TrainingJob.trainingjob.dev n/a cannot be decoded") || !strings.Contains(told[0], bad) {
+	if len(told) != 1 || !strings.Contains(told[0], "TrainingJob.trainingjob.dev n/a, which cannot be decoded") || !strings.Contains(told[0], bad) {
 		t.Errorf("told: %q", told)
 	}
 }
@@ -250,7 +250,7 @@ func TestAWatchGoesOnAfterWhatGoCannotDecode(t *testing.T) {
 		"a bad one before the initial end is": {events([2]string{"ADDED", job("a", bad)}, [2]string{"BOOKMARK", endOfInitial}), []string{"DELETED a 7", "BOOKMARK  9"}, []string{"TrainingJob.trainingjob.dev n/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			screen, config := answering(t, &c.events)
+			sieve, config := answering(t, &c.events)
 			body, err := get(t, config, "/apis/x?watch=true&sendInitialEvents=true")
 			if err != nil {
 				t.Fatal(err)
@@ -271,7 +271,7 @@ func TestAWatchGoesOnAfterWhatGoCannotDecode(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.skipped, names(screen)); diff != "" {
+			if diff := cmp.Diff(c.skipped, names(sieve)); diff != "" {
 				t.Errorf("skipped (-want +got):\n%s", diff)
 			}
 		})
@@ -297,16 +297,16 @@ func TestWhatIsGoneIsNoLongerSkipped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := list("L", "", job("a", bad))
-			screen, config := answering(t, &answer)
+			sieve, config := answering(t, &answer)
 			if _, err := get(t, config, "/jobs"); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(names(screen), bads) {
-				t.Fatalf("at first: %v", names(screen))
+			if !slices.Equal(names(sieve), bads) {
+				t.Fatalf("at first: %v", names(sieve))
 			}
 			answer = c.answer
 			_, _ = get(t, config, c.path)
-			if diff := cmp.Diff(c.want, names(screen)); diff != "" {
+			if diff := cmp.Diff(c.want, names(sieve)); diff != "" {
 				t.Errorf("skipped (-want +got):\n%s", diff)
 			}
 		})

@@ -1,4 +1,4 @@
-package intake
+package sieve
 
 import (
 	"cmp"
@@ -34,9 +34,9 @@ func (s *Skipped) KindName() string {
 	return schema.FromAPIVersionAndKind(s.APIVersion, s.Kind).GroupKind().String()
 }
 
-// String returns what is wrong, for a person who can read the object.
+// String returns the object and what is wrong with it.
 func (s *Skipped) String() string {
-	return fmt.Sprintf("%s %s/%s cannot be decoded and is skipped: %s", s.KindName(), s.Namespace, s.Name, s.Why)
+	return fmt.Sprintf("%s %s/%s, which cannot be decoded: %s", s.KindName(), s.Namespace, s.Name, s.Why)
 }
 
 // Object returns the object as a subject of Events.

@@ -1,4 +1,4 @@
-package intake
+package sieve
 
 import (
 	"io"
@@ -12,30 +12,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Screen keeps objects that Go cannot decode out of lists and watches. It is safe for concurrent use.
-type Screen struct {
+// Sieve keeps objects that Go cannot decode out of lists and watches. It is safe for concurrent use.
+type Sieve struct {
 	decoder runtime.Decoder
 	skipped ledger
 }
 
-// NewScreen returns a Screen for the kinds of the scheme; other kinds pass. It calls found when it skips an object for the
+// New returns a Sieve for the kinds of the scheme; other kinds pass. It calls found when it skips an object for the
 // first time or for another reason than before. found must not block.
-func NewScreen(scheme *runtime.Scheme, found func(Skipped)) *Screen {
+func New(scheme *runtime.Scheme, found func(Skipped)) *Sieve {
 	codecs := serializer.NewCodecFactory(scheme)
 	json, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	return &Screen{decoder: json.Serializer, skipped: ledger{found: found}}
+	return &Sieve{decoder: json.Serializer, skipped: ledger{found: found}}
 }
 
 // Skipped returns the objects that were undecodable when they were last seen, sorted by kind, namespace and name.
-func (s *Screen) Skipped() []Skipped { return s.skipped.all() }
+func (s *Sieve) Skipped() []Skipped { return s.skipped.all() }
 
-// Wrap returns a transport that screens the answers of the next one. rest.Config.Wrap takes it.
-func (s *Screen) Wrap(next http.RoundTripper) http.RoundTripper { return transport{next, s} }
+// Wrap returns a transport that sieves the answers of the next one. rest.Config.Wrap takes it.
+func (s *Sieve) Wrap(next http.RoundTripper) http.RoundTripper { return transport{next, s} }
 
 type transport struct {
 	http.RoundTripper
 
-	screen *Screen
+	sieve *Sieve
 }
 
 // WrappedRoundTripper returns the next transport. client-go cancels requests through it.
@@ -47,7 +47,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	query := request.URL.Query()
-	source := &source{screen: t.screen, path: request.URL.Path}
+	source := &source{sieve: t.sieve, path: request.URL.Path}
 	if watches, err := strconv.ParseBool(query.Get("watch")); err == nil && watches {
 		source.isWhole = query.Get("sendInitialEvents") == "true"
 		response.Body = newBody(response.Body, source.watch)
@@ -68,7 +68,7 @@ func isJSON(response *http.Response) bool {
 
 // check decodes an object. It returns its UID if Go can decode it, and otherwise what is known of it. An object of a kind that the
 // scheme lacks, or without a kind, passes without a UID.
-func (s *Screen) check(raw []byte) (types.UID, *Skipped) {
+func (s *Sieve) check(raw []byte) (types.UID, *Skipped) {
 	object, _, err := s.decoder.Decode(raw, nil, nil)
 	switch {
 	case err == nil:
