@@ -23,6 +23,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/intake"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -45,9 +46,11 @@ func newWatcher(tb testing.TB, pods int) *watcher {
 	known := apiruntime.NewScheme()
 	must(tb, scheme.AddToScheme(known))
 	must(tb, v1alpha1.AddToScheme(known))
+	guard := intake.New(known, logr.Discard())
 	options, err := cluster.CacheOptions("", nil)
 	must(tb, err)
-	options.Scheme, options.HTTPClient = known, &http.Client{Transport: w.server}
+	options.Scheme, options.HTTPClient = known, &http.Client{Transport: guard.Wrap(w.server)}
+	options.NewInformer = guard.NewInformer
 	options.Mapper = mapper()
 	w.Cache, err = cache.New(&rest.Config{Host: "http://cluster"}, options)
 	must(tb, err)
