@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -16,6 +17,9 @@ const shares = 4
 type slots struct {
 	all   *semaphore.Weighted
 	share int64
+
+	// waiting is how many writes wait for a slot.
+	waiting atomic.Int64
 
 	mu         sync.Mutex
 	namespaces map[string]*namespaceSlots
@@ -33,6 +37,8 @@ func newSlots(n int) *slots {
 
 // acquire waits for a slot and returns what gives it back. It returns an error once the context has ended.
 func (s *slots) acquire(ctx context.Context, namespace string) (release func(), err error) {
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
 	own := s.enter(namespace)
 	if err := own.free.Acquire(ctx, 1); err != nil {
 		s.leave(namespace)
@@ -49,6 +55,9 @@ func (s *slots) acquire(ctx context.Context, namespace string) (release func(), 
 		s.leave(namespace)
 	}, nil
 }
+
+// WaitingWrites returns how many writes wait for a slot.
+func (c *Cluster) WaitingWrites() int { return int(c.writes.waiting.Load()) }
 
 func (s *slots) enter(namespace string) *namespaceSlots {
 	s.mu.Lock()

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,9 @@ type collector struct {
 	version string
 	// perJob is whether each job has series of its own.
 	perJob bool
+	// reconciles and writes are how many wait for their namespace's share.
+	reconciles atomic.Int64
+	writes     func() int
 	descs  map[*metrics.Family]*prometheus.Desc
 }
 
@@ -58,6 +62,8 @@ func (c *collector) Collect(found chan<- prometheus.Metric) {
 	}
 	now := c.clock.Now()
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.Leads], prometheus.GaugeValue, 1, c.version)
+	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingReconciles], prometheus.GaugeValue, float64(c.reconciles.Load()))
+	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingWrites], prometheus.GaugeValue, float64(c.writes()))
 	c.tell(found, metrics.Fleet(jobs.Items, now))
 	for i := range jobs.Items {
 		if c.perJob {

@@ -3,6 +3,7 @@ package controller
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -14,6 +15,9 @@ import (
 // Jobs beyond that are put aside, first come first served, until a pass ends.
 type fairQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
+
+	// waiting is how many jobs are put aside.
+	waiting *atomic.Int64
 
 	mu   sync.Mutex
 	free int
@@ -30,14 +34,14 @@ type waiting struct {
 	priority int
 }
 
-func newFairQueue(inner priorityqueue.PriorityQueue[reconcile.Request], workers int) *fairQueue {
-	return &fairQueue{PriorityQueue: inner, free: workers, busy: map[string]int{}, isAside: map[reconcile.Request]bool{}, admitted: map[reconcile.Request]bool{}}
+func newFairQueue(inner priorityqueue.PriorityQueue[reconcile.Request], workers int, waiting *atomic.Int64) *fairQueue {
+	return &fairQueue{PriorityQueue: inner, waiting: waiting, free: workers, busy: map[string]int{}, isAside: map[reconcile.Request]bool{}, admitted: map[reconcile.Request]bool{}}
 }
 
-// fairQueues makes the queue of a controller with so many workers.
-func fairQueues(workers int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+// fairQueues makes the queue of a controller with so many workers. It keeps in waiting how many jobs wait for their namespace's share.
+func fairQueues(workers int, waiting *atomic.Int64) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		return newFairQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }), workers)
+		return newFairQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }), workers, waiting)
 	}
 }
 
@@ -81,6 +85,7 @@ func (q *fairQueue) admits(job reconcile.Request, priority int) bool {
 	default:
 		q.isAside[job] = true
 		q.aside = append(q.aside, waiting{job, priority})
+		q.waiting.Add(1)
 		return false
 	}
 }
@@ -98,6 +103,7 @@ func (q *fairQueue) release(namespace string) (next []waiting) {
 			return false
 		}
 		delete(q.isAside, w.job)
+		q.waiting.Add(-1)
 		q.admitted[w.job] = true
 		next = append(next, w)
 		return true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -50,7 +51,7 @@ func jobOf(namespace string, i int) reconcile.Request {
 func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 	const workers, jobs = 64, 80
 	synctest.Test(t, func(t *testing.T) {
-		queue := fairQueues(workers)("", Retries())
+		queue := fairQueues(workers, new(atomic.Int64))("", Retries())
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"slow": make(chan struct{}), "slow-too": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range workers {
@@ -88,7 +89,8 @@ func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 
 func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := fairQueues(2)("", Retries())
+		var waiting atomic.Int64
+		queue := fairQueues(2, &waiting)("", Retries())
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"a": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range 2 {
@@ -100,12 +102,18 @@ func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 			want = append(want, jobOf("a", i).String())
 			synctest.Wait()
 		}
+		if waiting.Load() != 4 {
+			t.Errorf("%d jobs wait, want 4: their namespace has one of two workers", waiting.Load())
+		}
 		for range 5 {
 			p.hang["a"] <- struct{}{}
 			synctest.Wait()
 		}
 		if !slices.Equal(p.passed, want) {
 			t.Errorf("passed are %v, want %v", p.passed, want)
+		}
+		if waiting.Load() != 0 {
+			t.Errorf("%d jobs wait at the end", waiting.Load())
 		}
 		queue.ShutDown()
 		all.Wait()
@@ -114,7 +122,7 @@ func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 
 func TestAWorkerAloneServesEveryNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := fairQueues(1)("", Retries())
+		queue := fairQueues(1, new(atomic.Int64))("", Retries())
 		p := &passes{queue: queue, begun: map[string]int{}}
 		var all sync.WaitGroup
 		all.Go(p.work)

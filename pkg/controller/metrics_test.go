@@ -40,7 +40,7 @@ func (c *cached) List(ctx context.Context, list client.ObjectList, options ...cl
 func over(jobs *cached, perJob bool) *collector {
 	leads := make(chan struct{})
 	close(leads)
-	return (&collector{jobs: jobs, leads: leads, clock: clocktesting.NewFakePassiveClock(builder.Epoch.Add(time.Hour)), version: "v1", perJob: perJob}).describe()
+	return (&collector{jobs: jobs, leads: leads, clock: clocktesting.NewFakePassiveClock(builder.Epoch.Add(time.Hour)), version: "v1", perJob: perJob, writes: func() int { return 0 }}).describe()
 }
 
 // served returns the labels of the first series of each family that a registry with the collector serves.

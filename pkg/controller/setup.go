@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -58,28 +59,28 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
-	all := (&collector{jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics}).describe()
-	if err := crmetrics.Registry.Register(all); err != nil {
-		return fmt.Errorf("registering the metrics of jobs: %w", err)
-	}
 	r := &Reconciler{
 		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(EventSource), clock.RealClock{}, o.Cluster),
 		metrics: counted,
 		log:     mgr.GetLogger(),
 		traces:  o.Traces,
 	}
-	return watch(mgr, r, o)
+	all := &collector{jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, writes: r.cluster.WaitingWrites}
+	if err := crmetrics.Registry.Register(all.describe()); err != nil {
+		return fmt.Errorf("registering the metrics of jobs: %w", err)
+	}
+	return watch(mgr, r, o, &all.reconciles)
 }
 
-// watch has the manager reconcile jobs when they or their children change.
-func watch(mgr manager.Manager, r *Reconciler, o Options) error {
+// watch has the manager reconcile jobs when they or their children change. It keeps in waiting how many jobs wait for their namespace's share.
+func watch(mgr manager.Manager, r *Reconciler, o Options, waiting *atomic.Int64) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}).
 		Watches(&coordinationv1.Lease{}, leaseEvents()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries(), NewQueue: fairQueues(o.Concurrent)})
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries(), NewQueue: fairQueues(o.Concurrent, waiting)})
 	if o.Cluster.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}

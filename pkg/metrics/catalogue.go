@@ -53,6 +53,17 @@ var (
 			"a node: the old pods end, back-off, the wait for nodes) and start (until all replicas run).",
 		Labels: []string{"part"}, Buckets: seconds,
 	}
+	TakenUp = &Family{
+		Name: "trainingjob_taken_up_seconds", Kind: Histogram, Group: GroupEvents, Unit: "seconds",
+		Help:    "Time from the creation of a job until its first status.",
+		Buckets: seconds,
+	}
+	Decision = &Family{
+		Name: "trainingjob_decision_seconds", Kind: Histogram, Group: GroupEvents, Unit: "seconds",
+		Help: "Time from a failure to the decision what to restart, by node_lost: true if the failure is a lost node, which Kubernetes " +
+			"itself notices late.",
+		Labels: []string{"node_lost"}, Buckets: seconds,
+	}
 	RatioAtEnd = &Family{
 		Name: "trainingjob_running_time_ratio", Kind: Histogram, Group: GroupEvents, Unit: "ratio",
 		Help:   "The part of its time since the first start in which a job ran, once it has finished, by framework and result.",
@@ -103,6 +114,14 @@ var (
 		Help: "How long ago the progress Lease was last renewed, of the running job for which that is longest, as its status knows: a renewal " +
 			"without a newer step shows there within 5 minutes.",
 		Labels: []string{"framework"},
+	}
+	WaitingReconciles = &Family{
+		Name: "trainingjob_waiting_reconciles", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
+		Help: "Jobs that wait for a reconcile because their namespace holds its share of the workers.",
+	}
+	WaitingWrites = &Family{
+		Name: "trainingjob_waiting_writes", Kind: Gauge, Group: GroupFleet, Unit: "writes",
+		Help: "Writes of pods and other children that wait because all writers, or their namespace's share of them, are busy.",
 	}
 	WithoutBudget = &Family{
 		Name: "trainingjob_jobs_without_budget", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
@@ -160,8 +179,8 @@ func ofJob(name string, kind Kind, unit, help string, labels ...string) *Family 
 
 // All are the families in the order of the catalogue.
 var All = []*Family{
-	Restarts, RecoveryTime, RecoveryPart, Lost, NodeFaults, Startup, QueueWait, GangWait, Finished, RatioAtEnd,
-	Leads, Jobs, Replicas, ReadyReplicas, Waiting, Stalled, NotProgressing, OldestProgress, WithoutBudget, AvoidedNodes,
+	Restarts, RecoveryTime, RecoveryPart, Decision, Lost, NodeFaults, TakenUp, Startup, QueueWait, GangWait, Finished, RatioAtEnd,
+	Leads, WaitingReconciles, WaitingWrites, Jobs, Replicas, ReadyReplicas, Waiting, Stalled, NotProgressing, OldestProgress, WithoutBudget, AvoidedNodes,
 	WatchErrors, WatchAge, Undecodable,
 	JobInfo, JobPhase, JobReplicas, JobReadyReplicas, JobAttempt, JobRestarts, JobChargedRestarts, JobRunning, JobLost, JobRatio, JobStep,
 	JobProgressAge, JobCheckpointAge, JobBudgetLeft,

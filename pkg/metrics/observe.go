@@ -28,9 +28,9 @@ func Observe(job *v1alpha1.TrainingJob, p *plan.Plan) []Observation {
 	t := newTransition(job, p)
 	var list []Observation
 	for i := range p.Restarts {
-		list = append(list, t.restart(&p.Restarts[i].Incident))
+		list = append(list, t.restart(&p.Restarts[i].Incident), decision(&p.Restarts[i].Incident))
 	}
-	for _, observe := range []func() []Observation{t.faults, t.finished, t.startup, t.waits, t.lost, t.recovered} {
+	for _, observe := range []func() []Observation{t.takenUp, t.faults, t.finished, t.startup, t.waits, t.lost, t.recovered} {
 		list = append(list, observe()...)
 	}
 	return list
@@ -38,6 +38,21 @@ func Observe(job *v1alpha1.TrainingJob, p *plan.Plan) []Observation {
 
 func (t transition) restart(i *v1alpha1.Incident) Observation {
 	return Restarts.with(1, t.framework, roleLabel(i.Role), string(i.Cause), string(i.Scope), t.rung(i))
+}
+
+// decision measures how long it took to decide on the restart.
+func decision(incident *v1alpha1.Incident) Observation {
+	isLost := incident.Reason == v1alpha1.ReasonNodeLost
+	return Decision.with(between(&incident.Time, &incident.RestartTime), strconv.FormatBool(isLost))
+}
+
+// takenUp measures how long a new job had no status.
+func (t transition) takenUp() []Observation {
+	created := condition(t.is, v1alpha1.ConditionCreated)
+	if created == nil || condition(t.was, v1alpha1.ConditionCreated) != nil {
+		return nil
+	}
+	return []Observation{TakenUp.with(between(&t.job.CreationTimestamp, &created.LastTransitionTime))}
 }
 
 // rung says how the incident goes on: the mildest of what it does.

@@ -28,6 +28,12 @@ var others = []family{
 	{"controller_runtime_reconcile_errors_total", "counter", []string{"controller"}},
 	{"controller_runtime_reconcile_total", "counter", []string{"controller", "result"}},
 	{"workqueue_depth", "gauge", []string{"name", "controller", "priority"}},
+	{"controller_runtime_reconcile_time_seconds", "histogram", []string{"controller"}},
+	{"leader_election_master_status", "gauge", []string{"name"}},
+	{"process_start_time_seconds", "gauge", nil},
+	{"process_resident_memory_bytes", "gauge", nil},
+	{"process_cpu_seconds_total", "counter", nil},
+	{"go_gc_gomemlimit_bytes", "gauge", nil},
 	{"rest_client_requests_total", "counter", []string{"code", "method", "host"}},
 }
 
