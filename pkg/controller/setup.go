@@ -58,12 +58,15 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
-	all := (&collector{jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics}).describe()
+	jobs := cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, o.Cluster)
+	all := (&collector{
+		jobs: mgr.GetClient(), broken: jobs.BrokenNodes, leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics,
+	}).describe()
 	if err := crmetrics.Registry.Register(all); err != nil {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
 	}
 	r := &Reconciler{
-		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(eventSource), clock.RealClock{}, o.Cluster),
+		cluster: jobs,
 		metrics: counted,
 		log:     mgr.GetLogger(),
 		traces:  o.Traces,

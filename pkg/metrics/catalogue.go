@@ -114,6 +114,12 @@ var (
 		Help:   "Namespaces whose jobs avoid a node, by node and kind: fault if the node itself broke, crash if the job's own pods failed on it.",
 		Labels: []string{"kind", "node"},
 	}
+	BrokenNodes = &Family{
+		Name: "trainingjob_broken_nodes", Kind: Gauge, Group: GroupFleet, Unit: "nodes",
+		Help: "1 for each node that a job avoids and that its own status shows to be broken, by reason: NodeLost, NodeTainted (out of service), NodeIll " +
+			"(a condition of --node-signals), DeviceUnhealthy (it offers fewer devices than it has). Pods cannot bring it about.",
+		Labels: []string{"node", "reason"},
+	}
 )
 
 // What the cache says of each job: only with --job-metrics.
@@ -142,7 +148,7 @@ func ofJob(name string, kind Kind, unit, help string, labels ...string) *Family 
 // All are the families in the order of the catalogue.
 var All = []*Family{
 	Restarts, RecoveryTime, RecoveryPart, Lost, NodeFaults, Startup, QueueWait, GangWait, Finished, RatioAtEnd,
-	Leads, Jobs, Replicas, ReadyReplicas, Waiting, Stalled, NotProgressing, OldestProgress, WithoutBudget, AvoidedNodes,
+	Leads, Jobs, Replicas, ReadyReplicas, Waiting, Stalled, NotProgressing, OldestProgress, WithoutBudget, AvoidedNodes, BrokenNodes,
 	JobInfo, JobPhase, JobReplicas, JobReadyReplicas, JobAttempt, JobRestarts, JobChargedRestarts, JobRunning, JobLost, JobRatio, JobStep,
 	JobProgressAge, JobCheckpointAge, JobBudgetLeft,
 }
