@@ -24,7 +24,7 @@ type stop struct {
 func askFirst(s *state.Snapshot, stop stop) (*Verdict, time.Time) {
 	r := s.Job.Status.StopRequest
 	switch {
-	case s.Job.Spec.Progress == nil || s.Job.Spec.Progress.AskSeconds == 0 || !canSave(s):
+	case checkpointWait(s) == 0 || !canSave(s):
 		return nil, time.Time{}
 	case r == nil:
 		r = s.NewStopRequest(stop.reason, stopBy(s, stop.by))
@@ -36,12 +36,32 @@ func askFirst(s *state.Snapshot, stop stop) (*Verdict, time.Time) {
 		return nil, time.Time{}
 	}
 	return &Verdict{Ruling: Continue, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
-		"The ranks are asked to save a checkpoint, as %s; they are stopped when they have, and at %s UTC at the latest.", stop.why, due.UTC().Format(time.TimeOnly))}, due
+		"The ranks are asked to save a checkpoint, as %s; they are stopped when they have, and at %s UTC at the latest.%s",
+		stop.why, due.UTC().Format(time.TimeOnly), bounded(s))}, due
+}
+
+// checkpointWait returns how long the ranks have to save a checkpoint: what the job gives them, as far as the operator allows it.
+func checkpointWait(s *state.Snapshot) time.Duration { return min(askedFor(s), s.MaxCheckpointWait) }
+
+// askedFor returns how long the job gives its ranks to save a checkpoint.
+func askedFor(s *state.Snapshot) time.Duration {
+	if s.Job.Spec.Progress == nil {
+		return 0
+	}
+	return time.Duration(s.Job.Spec.Progress.AskSeconds) * time.Second
+}
+
+// bounded returns a sentence if the operator gives the ranks less time than the job does; else it is empty.
+func bounded(s *state.Snapshot) string {
+	if askedFor(s) <= s.MaxCheckpointWait {
+		return ""
+	}
+	return fmt.Sprintf(" The operator bounds progress.askSeconds to %v.", s.MaxCheckpointWait)
 }
 
 // stopBy returns the deadline of a request that is made now, in whole seconds.
 func stopBy(s *state.Snapshot, by time.Time) time.Time {
-	own := s.Now.Add(time.Duration(s.Job.Spec.Progress.AskSeconds)*time.Second + time.Second - 1)
+	own := s.Now.Add(checkpointWait(s) + time.Second - 1)
 	return state.Earliest(own, by).Truncate(time.Second)
 }
 

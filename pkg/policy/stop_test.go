@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -111,5 +112,32 @@ func TestRanksAreAskedBeforeSomeAreTakenAway(t *testing.T) {
 	v = policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3), builder.StopAsked(15*second)), append(three, builder.SavedFor("0-1"))...))
 	if v.Ruling != policy.Continue || v.Asked != nil {
 		t.Errorf("ruling %d (%s), asked %+v, want nothing more to be asked", v.Ruling, v.Message, v.Asked)
+	}
+}
+
+// The operator bounds how long ranks may hold up what stops them: who preempts a job gets its nodes.
+func TestTheOperatorBoundsHowLongRanksMaySave(t *testing.T) {
+	const bound = " The operator bounds progress.askSeconds to 30s."
+	for name, c := range map[string]struct {
+		asks      int32
+		most      time.Duration
+		want      policy.Ruling
+		wake      time.Duration
+		isBounded bool
+	}{
+		"a job that asks for less": {20, 30 * second, policy.Continue, 40 * second, false},
+		"for as long":              {30, 30 * second, policy.Continue, 50 * second, false},
+		"for an hour":              {3600, 30 * second, policy.Continue, 50 * second, true},
+		"where nobody is asked":    {3600, 0, policy.Suspend, 0, false},
+	} {
+		job := training(builder.Suspended(), builder.Asking(c.asks))
+		most := func(o *state.Observed) { o.MaxCheckpointWait = c.most }
+		v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Running("worker", 0), builder.Running("worker", 1), most))
+		if v.Ruling != c.want || strings.Contains(v.Message, bound) != c.isBounded {
+			t.Errorf("%s: ruling %d (%s), want %d, bounded %t", name, v.Ruling, v.Message, c.want, c.isBounded)
+		}
+		if at := builder.Time(c.wake); c.wake > 0 && (!v.Wake.Equal(at.Time) || !v.Asked.DeadlineTime.Equal(&at)) {
+			t.Errorf("%s: wakes at %v, asks %+v, want both at %v", name, v.Wake, v.Asked, at)
+		}
 	}
 }
