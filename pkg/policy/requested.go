@@ -15,7 +15,7 @@ import (
 // server allows.
 func requested(s *state.Snapshot) (*Verdict, time.Time) {
 	words := s.RestartRequest()
-	if words == "" || isBroken(s) {
+	if words == "" {
 		return nil, time.Time{}
 	}
 	if held, until := askFirst(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a restart was asked for"}); held != nil {
