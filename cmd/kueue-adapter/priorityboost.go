@@ -82,14 +82,17 @@ func (p *priorityBoosts) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// unsavedFor returns for how long the job has run since its newest checkpoint; 0 if it does not run.
+// unsavedFor returns for how long the job has run since its newest checkpoint; 0 if it does not run. A job that has never saved gets no
+// boost either: otherwise a user could raise the priority of any job by spec.progress alone.
 func unsavedFor(job *v1alpha1.TrainingJob, now time.Time) time.Duration {
 	running := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionRunning)
-	if running == nil || running.Status != metav1.ConditionTrue || job.Spec.IsSuspended() {
+	progress := job.Status.Progress
+	hasSaved := progress != nil && progress.CheckpointTime != nil
+	if !hasSaved || running == nil || running.Status != metav1.ConditionTrue || job.Spec.IsSuspended() {
 		return 0
 	}
 	since := running.LastTransitionTime.Time
-	if progress := job.Status.Progress; progress != nil && progress.CheckpointTime != nil && progress.CheckpointTime.After(since) {
+	if progress.CheckpointTime.After(since) {
 		since = progress.CheckpointTime.Time
 	}
 	return max(0, now.Sub(since))

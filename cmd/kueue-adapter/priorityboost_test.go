@@ -26,10 +26,10 @@ func TestTheBoostGrowsWithWhatAPreemptionWouldLose(t *testing.T) {
 		had, want           string
 		again               time.Duration
 	}{
-		"it has just begun":              {running: ago(30 * time.Second), again: 90 * time.Second},
+		"it has just begun":              {running: ago(30 * time.Second), checkpoint: ago(time.Hour), again: 90 * time.Second},
 		"it has just saved":              {running: ago(time.Hour), checkpoint: ago(time.Second), had: "5", want: "0", again: 119 * time.Second},
 		"it saved three minutes ago":     {running: ago(time.Hour), checkpoint: ago(3 * time.Minute), want: "1", again: time.Minute},
-		"it never saved":                 {running: ago(time.Hour), want: "5", again: 4 * time.Minute},
+		"it never saved":                 {running: ago(time.Hour), had: "5", want: "0"},
 		"it saved before it was stopped": {running: ago(9 * time.Minute), checkpoint: ago(time.Hour), want: "3", again: 7 * time.Minute},
 		"it has not for a day":           {running: ago(48 * time.Hour), checkpoint: ago(24 * time.Hour), had: "7", want: "8"},
 		"it does not run":                {checkpoint: ago(time.Hour), had: "5", want: "0"},

@@ -106,10 +106,10 @@ func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
 		args []string
 		want cluster.Options
 	}{
-		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: 15 * time.Second, Gang: "None", Signals: state.DefaultSignals()}},
-		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, LostAfter: 15 * time.Second, Gang: "None", Signals: state.DefaultSignals()}},
-		{"all of them", []string{"--node-lost-after=1h", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--spare-priority-class=low", "--gang=Volcano"},
-			cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: time.Hour, Signals: state.Signals{
+		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
+		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
+		{"all of them", []string{"--node-lost-after=1h", "--max-checkpoint-wait=30s", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--spare-priority-class=low", "--gang=Volcano"},
+			cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: time.Hour, MaxCheckpointWait: 30 * time.Second, Signals: state.Signals{
 				{Kind: "taint", Name: "a"}: state.LoseNode, {Kind: "taint", Name: "b"}: state.LoseNode, {Kind: "taint", Name: "c"}: state.LoseNode,
 				{Kind: "cordon"}: state.MoveFromNode, {Kind: "condition", Name: "Bad"}: state.LoseNode,
 			}, SparePriorityClass: "low", Gang: "Volcano"}},

@@ -40,6 +40,7 @@ type options struct {
 	concurrentJobs          int
 	watchNodes              bool
 	nodeLostAfter           time.Duration
+	maxCheckpointWait       time.Duration
 	lostNodeTaints          []string
 	nodeSignals             []string
 	sparePriorityClass      string
@@ -53,7 +54,7 @@ func defaults() *options {
 	return &options{
 		metricsAddress: ":8443", metricsSecure: true, healthAddress: ":8081",
 		leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second,
-		concurrentJobs: 64, watchNodes: true, nodeLostAfter: 15 * time.Second, gang: string(v1alpha1.GangNone), logLevel: "info", logFormat: "json",
+		concurrentJobs: 64, watchNodes: true, nodeLostAfter: 15 * time.Second, maxCheckpointWait: 5 * time.Minute, gang: string(v1alpha1.GangNone), logLevel: "info", logFormat: "json",
 	}
 }
 
@@ -74,6 +75,8 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256; one namespace holds at most half of them")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
 	f.DurationVar(&o.nodeLostAfter, "node-lost-after", o.nodeLostAfter, "how long a node may be not ready before its pods count as lost, 1s to 1h")
+	f.DurationVar(&o.maxCheckpointWait, "max-checkpoint-wait", o.maxCheckpointWait,
+		"how long a job may save a checkpoint before it is suspended, restarted or drained, 0s to 1h: the bound of progress.askSeconds; 0s waits for no checkpoint")
 	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)
 	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "what jobs do about nodes that are said to be ill, beside and instead of the defaults, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Move (jobs leave for other nodes), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log tells")
 	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means that of the replicas")
@@ -99,6 +102,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("--leader-elect-retry-period %s: write a time above 0 and at most two thirds of --leader-elect-renew-deadline, %s", o.retryPeriod, o.renewDeadline)
 	case o.nodeLostAfter < time.Second || o.nodeLostAfter > time.Hour:
 		return fmt.Errorf("--node-lost-after %v: write a time from 1s to 1h", o.nodeLostAfter)
+	case o.maxCheckpointWait < 0 || o.maxCheckpointWait > time.Hour:
+		return fmt.Errorf("--max-checkpoint-wait %v: write a time from 0s to 1h", o.maxCheckpointWait)
 	case o.gang != string(v1alpha1.GangNone) && gang.For(v1alpha1.Gang(o.gang)) == nil:
 		return fmt.Errorf("--gang %q: write None, Native, Volcano or Coscheduling", o.gang)
 	case o.qps < 0:
@@ -161,7 +166,7 @@ func (o *options) clusterOptions() cluster.Options {
 	signals, _ := o.signals() // validated
 	return cluster.Options{
 		Parallel: cluster.Parallelism, Namespace: o.namespace, WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
-		Signals: signals, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
+		MaxCheckpointWait: o.maxCheckpointWait, Signals: signals, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
 	}
 }
 

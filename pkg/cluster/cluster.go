@@ -80,6 +80,8 @@ type Options struct {
 	WatchNodes bool
 	// LostAfter is how long a node may be not ready before its pods count as lost.
 	LostAfter time.Duration
+	// MaxCheckpointWait is how long ranks may save a checkpoint before they are stopped, whatever progress.askSeconds is.
+	MaxCheckpointWait time.Duration
 	// Signals say what is done about nodes that say, or of which somebody says, that they are ill.
 	Signals state.Signals
 	// Gang schedules the pods of jobs that do not say who does; empty is GangNone.

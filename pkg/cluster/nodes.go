@@ -84,6 +84,26 @@ func (c *Cluster) nodeOf(node *corev1.Node) state.Node {
 	return state.NodeOf(node, c.options.LostAfter, c.options.Signals)
 }
 
+// BrokenNodes returns the nodes that are broken by their own status, each with the reason, as the cache has them. It returns none if the
+// operator may not read nodes, and an error if the cache cannot be read.
+func (c *Cluster) BrokenNodes(ctx context.Context) (map[string]string, error) {
+	if !c.options.WatchNodes {
+		return nil, nil
+	}
+	var all corev1.NodeList
+	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	broken := map[string]string{}
+	for i := range all.Items {
+		node := &all.Items[i]
+		if why := state.BrokenBecause(node, c.clock.Now(), c.options.LostAfter, c.options.Signals); why != "" {
+			broken[node.Name] = why
+		}
+	}
+	return broken, nil
+}
+
 // nodesOfGone returns the nodes from which a pod has gone: what came before that, as a taint, the API server knows, and the cache may
 // not yet.
 func nodesOfGone(o *state.Observed) map[string]bool {

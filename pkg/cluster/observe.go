@@ -33,7 +33,10 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if err := c.verify(ctx, job, pods); err != nil {
 		return nil, err
 	}
-	o := &state.Observed{Now: c.clock.Now(), Job: job, LostAfter: c.options.LostAfter, SparePriorityClass: c.options.SparePriorityClass}
+	o := &state.Observed{
+		Now: c.clock.Now(), Job: job, LostAfter: c.options.LostAfter, MaxCheckpointWait: c.options.MaxCheckpointWait,
+		SparePriorityClass: c.options.SparePriorityClass,
+	}
 	addPods(o, pods)
 	for _, add := range []func(context.Context, *state.Observed) error{c.addService, c.addProgress, c.addGang, c.addNodes} {
 		if err := add(ctx, o); err != nil {

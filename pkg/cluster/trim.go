@@ -161,7 +161,7 @@ func trimNode(signals state.Signals) func(any) (any, error) {
 		trimmed := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
 			Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
-			Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable},
+			Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable, Capacity: devices(node.Status.Capacity)},
 		}
 		for i := range node.Status.Conditions {
 			c := &node.Status.Conditions[i]
@@ -176,6 +176,20 @@ func trimNode(signals state.Signals) func(any) (any, error) {
 		}
 		return trimmed, nil
 	}
+}
+
+// devices returns the part of a capacity that device plugins report; nil if there is none.
+func devices(capacity corev1.ResourceList) corev1.ResourceList {
+	var kept corev1.ResourceList
+	for name, quantity := range capacity {
+		if state.IsDevice(name) {
+			if kept == nil {
+				kept = corev1.ResourceList{}
+			}
+			kept[name] = quantity
+		}
+	}
+	return kept
 }
 
 // states returns how the containers are, and which processes of which images they are if that matters.

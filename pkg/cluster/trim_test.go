@@ -84,11 +84,11 @@ func TestATrimmedNodeIsSmall(t *testing.T) {
 	full := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu"}}, PodCIDR: "10.0.0.0/24"},
-		Status:     corev1.NodeStatus{Allocatable: gpus, Capacity: gpus, Conditions: []corev1.NodeCondition{ready, {Type: corev1.NodeDiskPressure}, gpu(corev1.ConditionTrue), {Type: "NVSwitchDown", Status: corev1.ConditionTrue}}, Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
+		Status:     corev1.NodeStatus{Allocatable: gpus, Capacity: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "memory": resource.MustParse("1Ti")}, Conditions: []corev1.NodeCondition{ready, {Type: corev1.NodeDiskPressure}, gpu(corev1.ConditionTrue), {Type: "NVSwitchDown", Status: corev1.ConditionTrue}}, Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
 	}
 	want := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu"}}},
-		Status: corev1.NodeStatus{Allocatable: gpus, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(0)}, told}},
+		Status: corev1.NodeStatus{Allocatable: gpus, Capacity: gpus, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(0)}, told}},
 	}
 	if diff := cmp.Diff(want, trimmedNode(t, full)); diff != "" {
 		t.Errorf("trimmed node (-want +got):\n%s", diff)

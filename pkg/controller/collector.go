@@ -19,6 +19,8 @@ const collectWithin = 5 * time.Second
 // collector tells what jobs are like when it is asked, from the cache: one walk over the jobs, none over their pods.
 type collector struct {
 	jobs client.Reader
+	// broken returns the nodes that are broken by their own status, with the reason.
+	broken func(context.Context) (map[string]string, error)
 	// leads is closed once this process acts. Before, it tells nothing: with two replicas each job would be there twice.
 	leads   <-chan struct{}
 	clock   clock.PassiveClock
@@ -28,7 +30,7 @@ type collector struct {
 	// reconciles and writes are how many wait for their namespace's share.
 	reconciles atomic.Int64
 	writes     func() int
-	descs  map[*metrics.Family]*prometheus.Desc
+	descs      map[*metrics.Family]*prometheus.Desc
 }
 
 func (c *collector) describe() *collector {
@@ -55,16 +57,22 @@ func (c *collector) Collect(found chan<- prometheus.Metric) {
 	default:
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
+	defer cancel()
 	var jobs v1alpha1.TrainingJobList
-	if err := listJobs(c.jobs, &jobs); err != nil {
+	if err := listJobs(ctx, c.jobs, &jobs); err != nil {
 		found <- prometheus.NewInvalidMetric(c.descs[metrics.Jobs], err)
 		return
+	}
+	broken, err := c.broken(ctx)
+	if err != nil {
+		found <- prometheus.NewInvalidMetric(c.descs[metrics.BrokenNodes], err)
 	}
 	now := c.clock.Now()
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.Leads], prometheus.GaugeValue, 1, c.version)
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingReconciles], prometheus.GaugeValue, float64(c.reconciles.Load()))
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingWrites], prometheus.GaugeValue, float64(c.writes()))
-	c.tell(found, metrics.Fleet(jobs.Items, now))
+	c.tell(found, metrics.Fleet(jobs.Items, broken, now))
 	for i := range jobs.Items {
 		if c.perJob {
 			c.tell(found, metrics.OfJob(&jobs.Items[i], now))
@@ -86,10 +94,7 @@ func (c *collector) tell(found chan<- prometheus.Metric, list []metrics.Observat
 	}
 }
 
-// listJobs lists all jobs as the cache has them. It does not wait for own writes, which may hang, and returns an error after
-// collectWithin.
-func listJobs(reader client.Reader, jobs *v1alpha1.TrainingJobList) error {
-	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
-	defer cancel()
+// listJobs lists all jobs as the cache has them. It does not wait for own writes, which may hang.
+func listJobs(ctx context.Context, reader client.Reader, jobs *v1alpha1.TrainingJobList) error {
 	return reader.List(ctx, jobs, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
 }

@@ -40,7 +40,8 @@ func (c *cached) List(ctx context.Context, list client.ObjectList, options ...cl
 func over(jobs *cached, perJob bool) *collector {
 	leads := make(chan struct{})
 	close(leads)
-	return (&collector{jobs: jobs, leads: leads, clock: clocktesting.NewFakePassiveClock(builder.Epoch.Add(time.Hour)), version: "v1", perJob: perJob, writes: func() int { return 0 }}).describe()
+	broken := func(context.Context) (map[string]string, error) { return map[string]string{"gpu-1": "NodeLost"}, nil }
+	return (&collector{jobs: jobs, broken: broken, leads: leads, clock: clocktesting.NewFakePassiveClock(builder.Epoch.Add(time.Hour)), version: "v1", perJob: perJob, writes: func() int { return 0 }}).describe()
 }
 
 // served returns the labels of the first series of each family that a registry with the collector serves.

@@ -65,7 +65,9 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		log:     mgr.GetLogger(),
 		traces:  o.Traces,
 	}
-	all := &collector{jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, writes: r.cluster.WaitingWrites}
+	all := &collector{jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics,
+		broken: r.cluster.BrokenNodes, writes: r.cluster.WaitingWrites,
+	}
 	if err := crmetrics.Registry.Register(all.describe()); err != nil {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
 	}

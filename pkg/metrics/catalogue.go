@@ -133,6 +133,12 @@ var (
 		Help:   "Namespaces whose jobs avoid a node, by node and kind: fault if the node itself broke, crash if the job's own pods failed on it.",
 		Labels: []string{"kind", "node"},
 	}
+	BrokenNodes = &Family{
+		Name: "trainingjob_broken_nodes", Kind: Gauge, Group: GroupFleet, Unit: "nodes",
+		Help: "1 for each node that a job avoids and that its own status shows to be broken, by reason: NodeLost, NodeTainted (out of service), NodeIll " +
+			"(a condition of --node-signals), DeviceUnhealthy (it offers fewer devices than it has). Pods cannot bring it about.",
+		Labels: []string{"node", "reason"},
+	}
 )
 
 // What pkg/intake exports. It has the same words, which a test compares: the adapter of Kueue needs it without this package.
@@ -180,7 +186,7 @@ func ofJob(name string, kind Kind, unit, help string, labels ...string) *Family 
 // All are the families in the order of the catalogue.
 var All = []*Family{
 	Restarts, RecoveryTime, RecoveryPart, Decision, Lost, NodeFaults, TakenUp, Startup, QueueWait, GangWait, Finished, RatioAtEnd,
-	Leads, WaitingReconciles, WaitingWrites, Jobs, Replicas, ReadyReplicas, Waiting, Stalled, NotProgressing, OldestProgress, WithoutBudget, AvoidedNodes,
+	Leads, WaitingReconciles, WaitingWrites, Jobs, Replicas, ReadyReplicas, Waiting, Stalled, NotProgressing, OldestProgress, WithoutBudget, AvoidedNodes, BrokenNodes,
 	WatchErrors, WatchAge, Undecodable,
 	JobInfo, JobPhase, JobReplicas, JobReadyReplicas, JobAttempt, JobRestarts, JobChargedRestarts, JobRunning, JobLost, JobRatio, JobStep,
 	JobProgressAge, JobCheckpointAge, JobBudgetLeft,

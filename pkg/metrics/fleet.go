@@ -50,8 +50,9 @@ func (c *counts) observations() []Observation {
 	return list
 }
 
-// Fleet returns what all jobs together are like now, in one walk over them.
-func Fleet(jobs []v1alpha1.TrainingJob, now time.Time) []Observation {
+// Fleet returns what all jobs together are like now, in one walk over them. broken are the nodes that are broken by their own status, with
+// the reason.
+func Fleet(jobs []v1alpha1.TrainingJob, broken map[string]string, now time.Time) []Observation {
 	c := &counts{of: map[key]float64{}}
 	avoiding := map[key]map[string]bool{}
 	for i := range jobs {
@@ -67,6 +68,9 @@ func Fleet(jobs []v1alpha1.TrainingJob, now time.Time) []Observation {
 				avoiding[k] = map[string]bool{}
 			}
 			avoiding[k][job.Namespace] = true
+			if why := broken[node.Name]; why != "" {
+				c.atLeast(BrokenNodes, 1, node.Name, why)
+			}
 		}
 	}
 	for k, namespaces := range avoiding {

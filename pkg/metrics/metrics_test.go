@@ -265,13 +265,15 @@ func TestFleet(t *testing.T) {
 	}
 	jobs = append(jobs, job("a", "Queued", "", avoids("gpu-1", "NodeLost")), job("b", "Queued", "", avoids("gpu-1", "NodeLost")), job("b", "Queued", "", avoids("gpu-1", "OutOfcpu")))
 	want := []string{
-		"avoided_nodes{kind=crash,node=gpu-0} 1", "avoided_nodes{kind=crash,node=gpu-1} 1", "avoided_nodes{kind=fault,node=gpu-1} 2", "hanging_jobs{framework=JAX} 1",
+		"avoided_nodes{kind=crash,node=gpu-0} 1", "avoided_nodes{kind=crash,node=gpu-1} 1", "avoided_nodes{kind=fault,node=gpu-1} 2",
+		"broken_nodes{node=gpu-1,reason=NodeLost} 1", "hanging_jobs{framework=JAX} 1",
 		"jobs_without_budget{budget=maxRestarts} 1", "jobs{framework=JAX,phase=Failed} 1", "jobs{framework=JAX,phase=Pending} 2",
 		"jobs{framework=JAX,phase=Queued} 6", "jobs{framework=JAX,phase=Running} 2", "jobs{framework=JAX,phase=} 1",
 		"oldest_progress_seconds{framework=JAX} 60", "ready_replicas{framework=JAX} 4", "replicas{framework=JAX} 8", "stalled_jobs{reason=QuotaExceeded} 1",
 		"waiting_jobs{framework=JAX,reason=Other} 1", "waiting_jobs{framework=JAX,reason=Unschedulable} 1",
 	}
-	if diff := cmp.Diff(want, told(metrics.Fleet(jobs, builder.Epoch.Add(time.Minute)))); diff != "" {
+	broken := map[string]string{"gpu-1": "NodeLost", "gpu-2": "NodeLost"} // no job avoids gpu-2
+	if diff := cmp.Diff(want, told(metrics.Fleet(jobs, broken, builder.Epoch.Add(time.Minute)))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

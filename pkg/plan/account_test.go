@@ -125,21 +125,39 @@ func TestANodeThatWasForgivenIsToldWhenItIsAvoidedAgain(t *testing.T) {
 	}
 }
 
-// A template that names a node, and a sysctl that its kubelet forbids, gets a rejection from any node: the others need not know.
+// A template that names a node gets a rejection from a healthy one: by a sysctl that the kubelet forbids, by GPUs that another pod has, or by a
+// short toleration of the taint that keeps the node for another team. The node's other users are not warned of it.
 func TestANodeIsToldOfWhatNoPodBringsAbout(t *testing.T) {
-	for reason, want := range map[string]bool{
-		"UnexpectedAdmissionError": true, "NodeShutdown": true,
-		"SysctlForbidden": false, "OutOfcpu": false, "NodeAffinity": false, "NodePorts": false, "TopologyAffinityError": false, "AppArmor": false,
+	failed := func(options ...builder.PodOption) builder.SnapshotOption {
+		return builder.Failed("worker", 0, options...)
+	}
+	rejected := func(reason string) builder.SnapshotOption { return failed(builder.Rejected(reason, "")) }
+	for reason, c := range map[string]struct {
+		seen []builder.SnapshotOption
+		want bool
+	}{
+		"NodeLost":                 {[]builder.SnapshotOption{builder.Running("worker", 0), builder.NodeLost("node-worker-0", 0)}, true},
+		"NodeTainted":              {[]builder.SnapshotOption{builder.Running("worker", 0), builder.NodeTainted("node-worker-0", "broken", 0)}, true},
+		"DeviceUnhealthy":          {[]builder.SnapshotOption{failed(builder.Unhealthy("nvidia.com/gpu", "7"))}, true},
+		"DeletionByTaintManager":   {[]builder.SnapshotOption{builder.Deleted("worker", 0, builder.Disrupted("DeletionByTaintManager", 0))}, false},
+		"UnexpectedAdmissionError": {[]builder.SnapshotOption{rejected("UnexpectedAdmissionError")}, false},
+		"NodeShutdown":             {[]builder.SnapshotOption{rejected("NodeShutdown")}, false},
+		"SysctlForbidden":          {[]builder.SnapshotOption{rejected("SysctlForbidden")}, false},
+		"OutOfcpu":                 {[]builder.SnapshotOption{rejected("OutOfcpu")}, false},
+		"NodeAffinity":             {[]builder.SnapshotOption{rejected("NodeAffinity")}, false},
+		"NodePorts":                {[]builder.SnapshotOption{rejected("NodePorts")}, false},
+		"TopologyAffinityError":    {[]builder.SnapshotOption{rejected("TopologyAffinityError")}, false},
+		"AppArmor":                 {[]builder.SnapshotOption{rejected("AppArmor")}, false},
 	} {
 		job := builder.Job("j", builder.Workers(1), builder.StartedAt(0))
 		var onJob, onNode bool
-		for _, e := range plan.Make(builder.Snapshot(job, builder.Failed("worker", 0, builder.Rejected(reason, "")))).Events {
+		for _, e := range plan.Make(builder.Snapshot(job, c.seen...)).Events {
 			if e.Reason == v1alpha1.EventNodeAvoided {
 				onJob, onNode = onJob || e.Node == "", onNode || e.Node != ""
 			}
 		}
-		if !onJob || onNode != want {
-			t.Errorf("%s: told on the job %v, want true; on the node %v, want %v", reason, onJob, onNode, want)
+		if !onJob || onNode != c.want {
+			t.Errorf("%s: told on the job %v, want true; on the node %v, want %v", reason, onJob, onNode, c.want)
 		}
 	}
 }

@@ -80,9 +80,9 @@ func (c conditions) setStalled(v *policy.Verdict) {
 	switch {
 	case v.Ruling == policy.Fail:
 		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
-	case refusal != nil && refusal.Reason != "" && v.Ruling == policy.Continue && isIncomplete(c.s):
+	case refusal != nil && refusal.Reason != "" && v.GoesOn() && isIncomplete(c.s):
 		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, clip(refusal.Message))
-	case (v.Ruling == policy.Continue || v.Ruling == policy.Suspend) && whoIsStuck(c.s) != "":
+	case (v.GoesOn() || v.Ruling == policy.Suspend) && whoIsStuck(c.s) != "":
 		c.set(v1alpha1.ConditionStalled, true, v1alpha1.ReasonPodNotEnding, whoIsStuck(c.s))
 	default:
 		c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")

@@ -33,7 +33,7 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 		return append(steps, deleteSpares(s, s.Spares)...), wake
-	case policy.Continue:
+	case policy.Continue, policy.Hold:
 		inPlace := restartInPlace(s)
 		steps, forced := deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife)
 		steps = append(steps, inPlace.steps...)

@@ -21,11 +21,10 @@ func explained(amendments []policy.Amendment) []Event {
 	return list
 }
 
-// nodesOwn are the reasons of failures that nothing in a pod brings about. Others, as OutOfcpu or SysctlForbidden, whoever may write
-// a template can have from any node that it names.
-var nodesOwn = []string{
-	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager", "NodeShutdown", "UnexpectedAdmissionError",
-}
+// nodesOwn are the reasons that the Node itself or the health of its devices shows. A template that names a node can get every other
+// reason from a healthy one: UnexpectedAdmissionError if its GPUs are taken, DeletionByTaintManager if an administrator keeps it for another
+// team, NodeShutdown while it restarts, and OutOfcpu or SysctlForbidden at any time.
+var nodesOwn = []string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}
 
 // IsNodesOwn reports whether a failure of that reason is the node's own, so that it matters to others than the job's owner.
 func IsNodesOwn(reason string) bool { return slices.Contains(nodesOwn, reason) }

@@ -90,7 +90,7 @@ func Make(s *state.Snapshot) Plan {
 		p.Status, p.Events = s.Job.Status, nil
 		p.Wake = state.Earliest(p.Wake, due)
 	}
-	if v.Ruling == policy.Continue {
+	if v.GoesOn() {
 		p.Events = append(append(p.Events, sparesUsed(s, p.Steps)...), sparesRefused(s)...)
 	}
 	return p

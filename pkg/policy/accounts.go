@@ -47,7 +47,7 @@ func (a *Accounts) keep(s *state.Snapshot, v *Verdict) {
 	if !s.Progress.Renewed.IsZero() {
 		a.RestartsWithoutProgress = restartsWithoutProgress(s)
 	}
-	if v.Ruling == Continue {
+	if v.GoesOn() {
 		a.AvoidedNodes = stayOn(s, a.AvoidedNodes)
 	}
 	if len(v.Amendments) == 0 && len(v.Restarts) == 0 {

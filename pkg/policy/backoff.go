@@ -14,19 +14,19 @@ const (
 	// calmAfter is how long after its start a life must end for its restart to be the first in a row.
 	calmAfter = 10 * time.Minute
 	// leastWait is the shortest wait before the second restart in a row: without it a job could restart as fast as the API
-	// server allows.
+	// server allows. A restart that a user requests begins to double from it, whatever backoffSeconds is: the user waits for it.
 	leastWait = time.Second
 )
 
 // backOff returns how many restarts in a row the incident makes, and the time, in whole seconds, before which the lives that it
 // begins may not begin: now for the first one.
 func backOff(s *state.Snapshot, i *Incident) (inRow int32, next time.Time) {
-	inRow = restartsInRow(s, i)
+	inRow = restartsInRow(s, i) + 1
+	recovery := s.Job.Spec.Recovery
 	if i.Cause == v1alpha1.CauseRequested {
-		return inRow, s.Now.Truncate(time.Second)
+		recovery.BackoffSeconds = ptr.To[int32](0)
 	}
-	inRow++
-	next = s.Now.Add(waitBefore(&s.Job.Spec.Recovery, inRow))
+	next = s.Now.Add(waitBefore(&recovery, inRow))
 	whole := next.Truncate(time.Second)
 	if inRow > 1 && whole.Before(next) {
 		whole = whole.Add(time.Second)

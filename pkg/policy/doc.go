@@ -1,5 +1,7 @@
 // Package policy judges: it says what the facts of a Snapshot mean. Judge asks the rules in one order and the first
-// that has something to say wins, so a rule may rely on all rules above it having had nothing to say:
+// that has something to say wins, so a rule may rely on all rules above it having had nothing to say. A rule that waits, for a
+// checkpoint or for the words of other ranks, has said so: it rules Hold, and only the rules in breakers (success, and the deadlines of the
+// whole job) are asked besides:
 //
 //	finished    the job has its verdict: nothing changes it any more
 //	suspended   the user wants it to rest, or its pods have yet to go before it can resume

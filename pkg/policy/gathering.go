@@ -29,7 +29,7 @@ func gathering(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 	if !s.Now.Before(until) || f.Time.After(s.Now.Add(clocksDiffer)) {
 		return nil, time.Time{}
 	}
-	return &Verdict{Ruling: Continue, Reason: v1alpha1.ReasonRestartHeld, Message: withItsWords(f, fmt.Sprintf(
+	return &Verdict{Ruling: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: withItsWords(f, fmt.Sprintf(
 		"%s; before anything is done about it the other ranks have a moment to say how they ended.", describe(f)))}, until
 }
 

@@ -19,7 +19,9 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 	now := func(d time.Duration, more ...builder.SnapshotOption) []builder.SnapshotOption {
 		return append(append(more, builder.Now(d)), two...)
 	}
-	held := func(wake time.Duration) judged { return judged{Reason: v1alpha1.ReasonRestartHeld, Wake: wake} }
+	held := func(wake time.Duration) judged {
+		return judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonRestartHeld, Wake: wake}
+	}
 	goes := restart(0, "worker-1 Retryable Job charged")
 	check(t, []judgeCase{
 		{"it waits", job, now(60*second+300*time.Millisecond, early()), held(62*second + 500*time.Millisecond)},

@@ -15,7 +15,7 @@ import (
 // ill rules because pods of the job are on nodes that they are to leave: sooner or later what runs there breaks, or is stopped. What is
 // broken comes first, and new pods stay off the node then as well. It costs no budget, and no rule of recovery.rules is asked about it.
 func ill(s *state.Snapshot) (*Verdict, time.Time) {
-	if isResting(s) || isBroken(s) {
+	if isResting(s) {
 		return nil, time.Time{}
 	}
 	leaving, _ := departures(s)

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -15,6 +14,9 @@ type Ruling int
 const (
 	// Continue: nothing changes the job's life; its pods converge to what its status says.
 	Continue Ruling = iota
+	// Hold: a rule waits for something, such as a checkpoint. The job goes on until then, and no later rule judges it but those that break
+	// a hold.
+	Hold
 	// Final: the job has ended before; it stays as it is.
 	Final
 	// Suspend: the job rests, or is to.
@@ -66,6 +68,9 @@ type Verdict struct {
 	Wake time.Time
 }
 
+// GoesOn reports whether the pods of the job converge to what its status says: nothing changes its life, at least for now.
+func (v *Verdict) GoesOn() bool { return v.Ruling == Continue || v.Ruling == Hold }
+
 // rule answers one question about a snapshot. It returns a verdict if it has one, and the time (zero: none)
 // at which it may have one although nothing else happens.
 type rule func(*state.Snapshot) (verdict *Verdict, wake time.Time)
@@ -87,7 +92,7 @@ func Judge(s *state.Snapshot) Verdict {
 	v.Calm, v.Settled = calmSlots(s)
 	v.Amendments = explain(s, v.Restarts)
 	v.Accounts.keep(s, &v)
-	if v.Ruling == Continue {
+	if v.GoesOn() {
 		var fits, yields time.Time
 		var nodes []string
 		v.Park, v.Unpark, fits = fit(s)
@@ -99,25 +104,33 @@ func Judge(s *state.Snapshot) Verdict {
 	return v
 }
 
-// firstVerdict asks the rules in their order.
+// breakers are the rules that end a hold: the job's success, and the deadlines that its user sets for the whole of it.
+var breakers = []rule{succeeded, expired, unplaced}
+
+// firstVerdict asks the rules in their order, until one has a verdict.
 func firstVerdict(s *state.Snapshot) Verdict {
-	wake := nextLoss(s)
-	var waiting Verdict
+	first, wake := firstOf(s, rules)
+	if first.Ruling == Hold {
+		breaks, at := firstOf(s, breakers)
+		wake = state.Earliest(wake, at)
+		if breaks.Ruling != Continue {
+			first = breaks
+		}
+	}
+	first.Wake = state.Earliest(wake, nextLoss(s))
+	return first
+}
+
+// firstOf returns the first verdict that one of the rules has, and when one of those asked may have another; Continue if none has any.
+func firstOf(s *state.Snapshot, rules []rule) (first Verdict, wake time.Time) {
 	for _, ask := range rules {
 		verdict, at := ask(s)
 		wake = state.Earliest(wake, at)
-		switch {
-		case verdict == nil:
-		case verdict.Ruling == Continue: // it says what it waits for; a later rule may not want to
-			verdict.Asked = cmp.Or(verdict.Asked, waiting.Asked)
-			waiting = *verdict
-		default:
-			verdict.Wake = wake
-			return *verdict
+		if verdict != nil {
+			return *verdict, wake
 		}
 	}
-	waiting.Wake = wake
-	return waiting
+	return Verdict{}, wake
 }
 
 // nextLoss returns the next time at which a node in trouble comes to count as lost; zero if there is none. A job that rests or has

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -16,12 +17,18 @@ import (
 )
 
 // arbitrary draws a snapshot of a job with a past: budgets, incidents and conditions that may or may not fit together.
-var arbitrary = rapid.Custom(func(t *rapid.T) *state.Snapshot {
+var arbitrary = rapid.Custom(arbitraryPast)
+
+func arbitraryPast(t *rapid.T) *state.Snapshot { return arbitraryWith(t) }
+
+// arbitraryWith draws such a snapshot of a job with these options.
+func arbitraryWith(t *rapid.T, options ...builder.JobOption) *state.Snapshot {
 	job := builder.ArbitraryJob().Draw(t, "job")
 	job.Status.Attempt = rapid.Int32Range(0, 2).Draw(t, "attempt")
 	for _, some := range []builder.JobOption{
 		builder.RunsSince(50 * second), builder.StartedAt(0), builder.Charged(v1alpha1.BudgetRestarts, 0, 90*second), builder.Charged(v1alpha1.BudgetOOMRestarts, 100*second),
 		builder.Incidents(incident(), incident(ofScope(v1alpha1.ScopeReplica))), builder.Avoided("n1", 200*second), reported(2, 2), inARow(2),
+		builder.StopAsked(145 * second),
 		builder.Condition(v1alpha1.ConditionSuspended, true, "", 60*second), builder.Condition(v1alpha1.ConditionFinished, true, "", 60*second),
 		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-2", Replacements: "1:1"}),
 		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1", Parked: "2-3", ParkedTime: builder.TimePtr(0)}),
@@ -30,8 +37,11 @@ var arbitrary = rapid.Custom(func(t *rapid.T) *state.Snapshot {
 			some(job)
 		}
 	}
+	for _, option := range options {
+		option(job)
+	}
 	return builder.Snapshot(job, builder.ArbitraryPods(job, 150*second).Draw(t, "pods")...)
-})
+}
 
 func TestJudgeObeysItsLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -45,8 +55,11 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 		if diff := cmp.Diff(job, s.Job); diff != "" {
 			t.Fatalf("Judge changes the job:\n%s", diff)
 		}
-		if (s.IsFinished() || job.Spec.IsSuspended()) && v.Ruling != policy.Final && v.Ruling != policy.Suspend {
-			t.Fatalf("a finished or suspended job is judged anew: %+v", v)
+		if s.IsFinished() && v.Ruling != policy.Final {
+			t.Fatalf("a finished job is judged anew: %+v", v)
+		}
+		if !s.IsFinished() && job.Spec.IsSuspended() && v.Ruling != policy.Suspend {
+			checkHeldSuspension(t, v)
 		}
 		if (v.Ruling == policy.Restart) != (len(v.Restarts) > 0) {
 			t.Fatalf("ruling %d with %d orders", v.Ruling, len(v.Restarts))
@@ -58,6 +71,28 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 			t.Fatalf("wakes at %v, now is %v", wake, s.Now)
 		}
 		checkOrders(t, s, v)
+	})
+}
+
+// checkHeldSuspension: the suspension of a job waits for a checkpoint alone. Only success and the deadlines of the whole job come first.
+func checkHeldSuspension(t *rapid.T, v policy.Verdict) {
+	isDeadline := v.Ruling == policy.Fail && (v.Reason == v1alpha1.ReasonDeadlineExceeded || v.Reason == v1alpha1.ReasonSchedulingTimeout)
+	isHeld := v.Ruling == policy.Hold && v.Reason == v1alpha1.ReasonStopAsked && v.Asked != nil && !v.Wake.IsZero()
+	if !isDeadline && !isHeld && v.Ruling != policy.Succeed {
+		t.Fatalf("a suspended job is judged anew: %+v", v)
+	}
+}
+
+// Whatever a job is, and whatever is seen of it: once it is to be suspended it is never restarted, though it hangs, is drained or starts late.
+func TestASuspensionEndsInNoRestart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := arbitraryWith(t, builder.Progress(60, v1alpha1.StallRestart), builder.Asking(100), builder.Suspended(), builder.StartedAt(0),
+			builder.RunsSince(0), func(job *v1alpha1.TrainingJob) {
+				meta.RemoveStatusCondition(&job.Status.Conditions, v1alpha1.ConditionFinished)
+			})
+		if v := policy.Judge(s); v.Ruling != policy.Suspend {
+			checkHeldSuspension(t, v)
+		}
 	})
 }
 
@@ -111,7 +146,7 @@ func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 		s := arbitrary.Draw(t, "snapshot")
 		v := policy.Judge(s)
 		wake := v.Wake
-		if v.Ruling != policy.Continue && v.Ruling != policy.Suspend {
+		if !v.GoesOn() && v.Ruling != policy.Suspend {
 			return
 		}
 		later := s.Now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * second)

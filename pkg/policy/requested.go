@@ -10,11 +10,12 @@ import (
 )
 
 // requested rules because somebody asks for a restart of the whole job. What is broken comes first: the restart that it brings may be
-// what was asked for, and nobody's failure is hidden behind a request. It costs no budget, waits for no back-off and says nothing of
-// the training, and no rule of recovery.rules is asked about it.
+// what was asked for, and nobody's failure is hidden behind a request. It costs no budget, says nothing of the training, and
+// no rule of recovery.rules is asked about it. Its back-off begins with a second, so that a user cannot restart a job as fast as the API
+// server allows.
 func requested(s *state.Snapshot) (*Verdict, time.Time) {
 	words := s.RestartRequest()
-	if words == "" || isBroken(s) {
+	if words == "" {
 		return nil, time.Time{}
 	}
 	if held, until := askFirst(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a restart was asked for"}); held != nil {

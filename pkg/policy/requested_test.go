@@ -3,6 +3,7 @@ package policy_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
@@ -53,8 +54,19 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 			continue
 		}
 		i := v.Restarts[0]
-		if i.Charged || i.Scope != v1alpha1.ScopeJob || !i.NextStart.Equal(s.Now) || i.InRow != 3 || i.Pod+i.Node != "" {
-			t.Errorf("%s: the incident %+v: want the whole job, at once, for free, and nobody's pod", name, i)
+		if i.Charged || i.Scope != v1alpha1.ScopeJob || !i.NextStart.Equal(s.Now.Add(4*second)) || i.InRow != 4 || i.Pod+i.Node != "" {
+			t.Errorf("%s: the incident %+v: want the whole job, after 4 s as it is the fourth in a row, for free, and nobody's pod", name, i)
+		}
+	}
+}
+
+// A user who restarts a job once does not wait. Further restarts in a row wait 1 s, doubling, whatever backoffSeconds is.
+func TestRestartsThatAreAskedForAgainAndAgainBackOff(t *testing.T) {
+	for row, want := range []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60} {
+		job := asked("again", "", inARow(int32(row)), builder.BackOff(30, 60))
+		got := judge(builder.Snapshot(job, builder.Now(20*second), builder.Running("worker", 0), builder.Running("worker", 1)))
+		if got.Ruling != policy.Restart || got.Wait != want*second {
+			t.Errorf("after %d restarts in a row: ruling %d, waits %v, want a restart after %v", row, got.Ruling, got.Wait, want*second)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func heldBack(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 			continue
 		}
 		if deadline := startupDeadline(s, r.Slot); deadline.IsZero() || s.Now.Before(deadline) {
-			return &Verdict{Ruling: Continue, Reason: v1alpha1.ReasonRestartHeld, Message: withItsWords(&v.Restarts[n].Failure, fmt.Sprintf(
+			return &Verdict{Ruling: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: withItsWords(&v.Restarts[n].Failure, fmt.Sprintf(
 				"%s; the restart waits for %s, which is still starting (%s).", describe(&v.Restarts[n].Failure), r.Slot, r.Pod.Waiting.Reason))}, deadline
 		}
 	}

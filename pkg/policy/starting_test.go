@@ -15,7 +15,7 @@ func TestARestartWaitsForAMemberThatIsStillStarting(t *testing.T) {
 	}
 	failed, pulling := builder.Failed("worker", 1, builder.Exit(1)), builder.Pending("worker", 2, builder.Waiting("ContainerCreating", ""))
 	held := func(wake int) judged {
-		return judged{Reason: v1alpha1.ReasonRestartHeld, Wake: timesSecond(wake)}
+		return judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonRestartHeld, Wake: timesSecond(wake)}
 	}
 	goes := restart(0, "worker-1 Retryable Job charged")
 	custom := builder.Framework(v1alpha1.Custom)

@@ -14,34 +14,63 @@ import (
 type stop struct {
 	// reason is that of the request, why a clause: "the job is to be suspended".
 	reason, why string
-	// by is when they can save nothing any more, whatever the job gives them; zero if that is up to the job.
-	by time.Time
 }
 
 // askFirst returns the verdict that waits until the ranks have saved a checkpoint, and the time of its deadline; nil once they are to be
 // stopped: they have answered or let the deadline pass, the job gives them no time, or they do not train. One request is enough for
 // all that stops them.
 func askFirst(s *state.Snapshot, stop stop) (*Verdict, time.Time) {
-	r := s.Job.Status.StopRequest
+	r, by := s.Job.Status.StopRequest, firstEnd(s)
 	switch {
-	case s.Job.Spec.Progress == nil || s.Job.Spec.Progress.AskSeconds == 0 || !canSave(s):
+	case checkpointWait(s) == 0 || !canSave(s):
 		return nil, time.Time{}
 	case r == nil:
-		r = s.NewStopRequest(stop.reason, stopBy(s, stop.by))
+		r = s.NewStopRequest(stop.reason, stopBy(s, by))
 	case s.HasAnswered(r):
 		return nil, time.Time{}
 	}
-	due := state.Earliest(r.DeadlineTime.Time, stop.by)
+	due := state.Earliest(r.DeadlineTime.Time, by)
 	if !s.Now.Before(due) {
 		return nil, time.Time{}
 	}
-	return &Verdict{Ruling: Continue, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
-		"The ranks are asked to save a checkpoint, as %s; they are stopped when they have, and at %s UTC at the latest.", stop.why, due.UTC().Format(time.TimeOnly))}, due
+	return &Verdict{Ruling: Hold, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
+		"The ranks are asked to save a checkpoint, as %s; they are stopped when they have, and at %s UTC at the latest.%s",
+		stop.why, due.UTC().Format(time.TimeOnly), bounded(s))}, due
+}
+
+// checkpointWait returns how long the ranks have to save a checkpoint: what the job gives them, as far as the operator allows it.
+func checkpointWait(s *state.Snapshot) time.Duration { return min(askedFor(s), s.MaxCheckpointWait) }
+
+// askedFor returns how long the job gives its ranks to save a checkpoint.
+func askedFor(s *state.Snapshot) time.Duration {
+	if s.Job.Spec.Progress == nil {
+		return 0
+	}
+	return time.Duration(s.Job.Spec.Progress.AskSeconds) * time.Second
+}
+
+// bounded returns a sentence if the operator gives the ranks less time than the job does; else it is empty.
+func bounded(s *state.Snapshot) string {
+	if askedFor(s) <= s.MaxCheckpointWait {
+		return ""
+	}
+	return fmt.Sprintf(" The operator bounds progress.askSeconds to %v.", s.MaxCheckpointWait)
+}
+
+// firstEnd returns when the first of the ranks whose pods were told to end is killed, and with it the checkpoint; zero if none was told to.
+func firstEnd(s *state.Snapshot) time.Time {
+	var by time.Time
+	for r := range s.Replicas() {
+		if isTrainingOn(r) {
+			by = state.Earliest(by, r.Pod.EndsBy)
+		}
+	}
+	return by
 }
 
 // stopBy returns the deadline of a request that is made now, in whole seconds.
 func stopBy(s *state.Snapshot, by time.Time) time.Time {
-	own := s.Now.Add(time.Duration(s.Job.Spec.Progress.AskSeconds)*time.Second + time.Second - 1)
+	own := s.Now.Add(checkpointWait(s) + time.Second - 1)
 	return state.Earliest(own, by).Truncate(time.Second)
 }
 
@@ -78,11 +107,5 @@ func savingFirst(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time)
 	if v.Ruling != Restart || v.Restarts[0].Scope != v1alpha1.ScopeJob {
 		return nil, time.Time{}
 	}
-	var by time.Time
-	for r := range s.Replicas() {
-		if isTrainingOn(r) {
-			by = state.Earliest(by, r.Pod.EndsBy)
-		}
-	}
-	return askFirst(s, stop{reason: v.Failure.Reason, why: describe(v.Failure), by: by})
+	return askFirst(s, stop{reason: v.Failure.Reason, why: describe(v.Failure)})
 }

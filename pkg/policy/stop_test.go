@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -34,18 +35,18 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 		asks bool
 		wake time.Duration
 	}{
-		"a suspension":                          {training(builder.Suspended()), running, "", policy.Continue, true, 30 * second},
-		"a suspension, asked for a while":       {training(builder.Suspended(), builder.StopAsked(15*second)), running, "", policy.Continue, true, 25 * second},
+		"a suspension":                          {training(builder.Suspended()), running, "", policy.Hold, true, 30 * second},
+		"a suspension, asked for a while":       {training(builder.Suspended(), builder.StopAsked(15*second)), running, "", policy.Hold, true, 25 * second},
 		"a suspension, answered":                {training(builder.Suspended(), builder.StopAsked(15*second)), running, "0-1", policy.Suspend, false, 0},
-		"a suspension, another's answer":        {training(builder.Suspended(), builder.StopAsked(15*second)), running, "0-0", policy.Continue, true, 25 * second},
+		"a suspension, another's answer":        {training(builder.Suspended(), builder.StopAsked(15*second)), running, "0-0", policy.Hold, true, 25 * second},
 		"a suspension, no answer":               {training(builder.Suspended(), builder.StopAsked(10*second)), running, "", policy.Suspend, false, 0},
 		"a suspension of a job that is silent":  {training(builder.Suspended(), silent), running, "", policy.Suspend, false, 0},
 		"a suspension of a job that starts":     {starting, builder.Pending("worker", 1), "", policy.Suspend, false, 0},
 		"a suspension after a failure":          {training(builder.Suspended(), builder.StopAsked(15*second)), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Suspend, false, 0},
 		"a suspension that is taken back":       {training(builder.StopAsked(15 * second)), running, "", policy.Continue, false, 0},
-		"a restart that is asked for":           {training(wantsRestart), running, "", policy.Continue, true, 30 * second},
+		"a restart that is asked for":           {training(wantsRestart), running, "", policy.Hold, true, 30 * second},
 		"a restart that is asked for, answered": {training(wantsRestart, builder.StopAsked(15*second)), running, "0-1", policy.Restart, false, 0},
-		"a drain":                               {training(), drained(), "", policy.Continue, true, 30 * second},
+		"a drain":                               {training(), drained(), "", policy.Hold, true, 30 * second},
 		"a drain, answered":                     {training(builder.StopAsked(19 * second)), drained(), "0-1", policy.Restart, false, 0},
 		"a drain that gives no time":            {training(builder.StopAsked(19 * second)), drained(builder.DeletedAt(-15 * second)), "", policy.Restart, false, 0},
 		"a drain whose rank has ended":          {training(builder.StopAsked(19 * second)), drained(builder.Exit(143)), "", policy.Restart, false, 0},
@@ -72,7 +73,7 @@ func TestRanksAreAskedBeforeTheyLeaveAnIllNode(t *testing.T) {
 		want policy.Ruling
 		asks bool
 	}{
-		"which has just said so":     {training(), []builder.SnapshotOption{says(node1)}, policy.Continue, true},
+		"which has just said so":     {training(), []builder.SnapshotOption{says(node1)}, policy.Hold, true},
 		"once they have answered":    {training(builder.StopAsked(35 * second)), []builder.SnapshotOption{says(node1), builder.SavedFor("0-1")}, policy.Restart, false},
 		"or their time is over":      {training(builder.StopAsked(25 * second)), []builder.SnapshotOption{says(node1)}, policy.Restart, false},
 		"that says so no more":       {training(builder.StopAsked(35 * second)), nil, policy.Continue, false},
@@ -105,11 +106,38 @@ func TestOneRequestIsEnoughForAllThatStopsTheRanks(t *testing.T) {
 func TestRanksAreAskedBeforeSomeAreTakenAway(t *testing.T) {
 	three := []builder.SnapshotOption{builder.Now(20 * second), builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2)}
 	v := policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3)), three...))
-	if v.Ruling != policy.Continue || v.Asked == nil || v.Asked.Reason != v1alpha1.ReasonScaledIn {
+	if v.Ruling != policy.Hold || v.Asked == nil || v.Asked.Reason != v1alpha1.ReasonScaledIn {
 		t.Errorf("ruling %d (%s), asked %+v, want to be asked as the job has fewer replicas", v.Ruling, v.Message, v.Asked)
 	}
 	v = policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3), builder.StopAsked(15*second)), append(three, builder.SavedFor("0-1"))...))
 	if v.Ruling != policy.Continue || v.Asked != nil {
 		t.Errorf("ruling %d (%s), asked %+v, want nothing more to be asked", v.Ruling, v.Message, v.Asked)
+	}
+}
+
+// The operator bounds how long ranks may hold up what stops them: who preempts a job gets its nodes.
+func TestTheOperatorBoundsHowLongRanksMaySave(t *testing.T) {
+	const bound = " The operator bounds progress.askSeconds to 30s."
+	for name, c := range map[string]struct {
+		asks      int32
+		most      time.Duration
+		want      policy.Ruling
+		wake      time.Duration
+		isBounded bool
+	}{
+		"a job that asks for less": {20, 30 * second, policy.Hold, 40 * second, false},
+		"for as long":              {30, 30 * second, policy.Hold, 50 * second, false},
+		"for an hour":              {3600, 30 * second, policy.Hold, 50 * second, true},
+		"where nobody is asked":    {3600, 0, policy.Suspend, 0, false},
+	} {
+		job := training(builder.Suspended(), builder.Asking(c.asks))
+		most := func(o *state.Observed) { o.MaxCheckpointWait = c.most }
+		v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Running("worker", 0), builder.Running("worker", 1), most))
+		if v.Ruling != c.want || strings.Contains(v.Message, bound) != c.isBounded {
+			t.Errorf("%s: ruling %d (%s), want %d, bounded %t", name, v.Ruling, v.Message, c.want, c.isBounded)
+		}
+		if at := builder.Time(c.wake); c.wake > 0 && (!v.Wake.Equal(at.Time) || !v.Asked.DeadlineTime.Equal(&at)) {
+			t.Errorf("%s: wakes at %v, asks %+v, want both at %v", name, v.Wake, v.Asked, at)
+		}
 	}
 }

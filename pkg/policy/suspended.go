@@ -13,7 +13,7 @@ import (
 // suspended rules because a suspended job has no pods: it ends only when those of before the suspension are gone or can no
 // longer act, and gives every replica its next life, so that none of them is ever taken for a failure.
 func suspended(s *state.Snapshot) (*Verdict, time.Time) {
-	if s.Job.Spec.IsSuspended() && !isResting(s) && !isBroken(s) {
+	if s.Job.Spec.IsSuspended() && !isResting(s) {
 		if held, until := askFirst(s, stop{reason: whySuspended(s.Job), why: "the job is to be suspended"}); held != nil {
 			return held, until
 		}

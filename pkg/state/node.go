@@ -54,6 +54,38 @@ func NodeOf(node *corev1.Node, lostAfter time.Duration, signals Signals) Node {
 	return n
 }
 
+// BrokenBecause returns why the node is broken by its own status, whatever happened to pods on it; empty if it is not. Cordons and taints
+// show an intention of an administrator, so of these only out-of-service counts, and those that make a node lost.
+func BrokenBecause(node *corev1.Node, now time.Time, lostAfter time.Duration, signals Signals) string {
+	isHeeded := func(c corev1.NodeCondition) bool { return signals.Heeds(&c) }
+	switch n := NodeOf(node, lostAfter, signals); {
+	case n.Lost.Reason != "" && !now.Before(n.Lost.Time):
+		return n.Lost.Reason
+	case slices.ContainsFunc(node.Status.Conditions, isHeeded):
+		return v1alpha1.ReasonNodeIll
+	case lacksDevices(node):
+		return v1alpha1.ReasonDeviceUnhealthy
+	default:
+		return ""
+	}
+}
+
+// lacksDevices reports whether the node offers fewer devices than it has: the kubelet takes unhealthy ones off what is allocatable.
+// Source: k8s.io/kubernetes/pkg/kubelet/cm/devicemanager/manager.go, GetCapacity.
+func lacksDevices(node *corev1.Node) bool {
+	for name, capacity := range node.Status.Capacity {
+		if allocatable, offered := node.Status.Allocatable[name]; IsDevice(name) && offered && allocatable.Cmp(capacity) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// IsDevice reports whether the resource is one of a device plugin, such as nvidia.com/gpu.
+func IsDevice(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.HasPrefix(string(name), corev1.ResourceDefaultNamespacePrefix)
+}
+
 // ill returns the trouble of a node of which somebody says so.
 func ill(words string) Trouble { return trouble(v1alpha1.ReasonNodeIll, clipWords(words), time.Time{}) }
 

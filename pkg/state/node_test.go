@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -59,6 +60,44 @@ func TestNodeOf(t *testing.T) {
 				t.Errorf("node (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A node is broken by its own status alone: no taint or cordon by which an administrator empties it makes it so, nor any pod.
+func TestBrokenBecause(t *testing.T) {
+	condition := func(name string, status corev1.ConditionStatus) corev1.NodeStatus {
+		return corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeConditionType(name), Status: status, LastTransitionTime: builder.Time(0)}}}
+	}
+	offers := func(name corev1.ResourceName, capacity, allocatable string) corev1.NodeStatus {
+		return corev1.NodeStatus{
+			Capacity:    corev1.ResourceList{name: resource.MustParse(capacity)},
+			Allocatable: corev1.ResourceList{name: resource.MustParse(allocatable)},
+		}
+	}
+	tainted := func(key string) corev1.NodeSpec { return corev1.NodeSpec{Taints: []corev1.Taint{{Key: key}}} }
+	for name, c := range map[string]struct {
+		spec   corev1.NodeSpec
+		status corev1.NodeStatus
+		at     time.Duration
+		want   string
+	}{
+		"it is ready": {status: condition("Ready", corev1.ConditionTrue)},
+		"it was not ready for less than it takes":      {status: condition("Ready", corev1.ConditionUnknown), at: 10 * second},
+		"it is not ready":                              {status: condition("Ready", corev1.ConditionUnknown), at: 15 * second, want: "NodeLost"},
+		"it is out of service":                         {spec: tainted(corev1.TaintNodeOutOfService), want: "NodeTainted"},
+		"it is kept for another team":                  {spec: tainted("team")},
+		"it is cordoned":                               {spec: corev1.NodeSpec{Unschedulable: true}},
+		"a condition that jobs avoid":                  {status: condition("KernelDeadlock", corev1.ConditionTrue), want: "NodeIll"},
+		"a condition that jobs leave":                  {status: condition("GpuMemWatch", corev1.ConditionTrue), want: "NodeIll"},
+		"a condition that jobs ignore":                 {status: condition("NVSwitchDown", corev1.ConditionTrue)},
+		"it offers all its GPUs":                       {status: offers("nvidia.com/gpu", "8", "8")},
+		"it offers seven of eight GPUs":                {status: offers("nvidia.com/gpu", "8", "7"), want: "DeviceUnhealthy"},
+		"it keeps memory for the system":               {status: offers("memory", "64Gi", "60Gi")},
+		"it keeps a resource of Kubernetes for itself": {status: offers("kubernetes.io/batch-cpu", "8", "7")},
+	} {
+		if got := state.BrokenBecause(&corev1.Node{Spec: c.spec, Status: c.status}, at(c.at), 15*second, signals); got != c.want {
+			t.Errorf("%s: broken because of %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -40,6 +40,8 @@ type Observed struct {
 	AllNodes int
 	// LostAfter is how long a node must have been not ready for its pods to count as lost.
 	LostAfter time.Duration
+	// MaxCheckpointWait bounds progress.askSeconds: an administrator wants preempted nodes back.
+	MaxCheckpointWait time.Duration
 	// Usable are the nodes that new pods could take; nil if the operator may not read nodes, or none is to be avoided.
 	Usable *Usable
 	// Ill are nodes that pods created now are to avoid, whether or not the job has met trouble there, sorted: 16 at most. They are read only if pods

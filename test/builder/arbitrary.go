@@ -35,6 +35,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 		if elastic := job.Spec.Elastic; elastic != nil {
 			elastic.ShrinkAfterSeconds, elastic.GrowAfterSeconds = ptr.To[int32](20), ptr.To[int32](60)
 		}
+		arbitraryWaits(t, &job.Spec)
 		for role := range job.Spec.ReplicaSpecs {
 			policy := Policy(rapid.SampledFrom([]v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode}).Draw(t, "policy"))
 			scope := Scope(rapid.SampledFrom([]v1alpha1.RestartScope{"", "", v1alpha1.ScopeReplica, v1alpha1.ScopeRole, v1alpha1.ScopeJob}).Draw(t, "scope"))
@@ -44,18 +45,39 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 	})
 }
 
+// arbitraryWaits draws how long a job waits for what ends by itself, and who says when it runs.
+func arbitraryWaits(t *rapid.T, spec *v1alpha1.TrainingJobSpec) {
+	if spec.Progress != nil {
+		spec.Progress.AskSeconds = rapid.SampledFrom([]int32{0, 0, 30, 100, 3600}).Draw(t, "askSeconds")
+	}
+	spec.RunPolicy.FinishGraceSeconds = ptr.To(rapid.SampledFrom([]int32{0, 30, 200}).Draw(t, "finishGrace"))
+	if spec.Scheduling != nil && spec.Scheduling.Gang == "" && rapid.Bool().Draw(t, "queued") {
+		spec.Scheduling.Queue = "q"
+	}
+}
+
 func arbitraryRecovery(t *rapid.T) func(*v1alpha1.Recovery) {
 	return func(r *v1alpha1.Recovery) {
+		r.MaxOOMRestarts, r.MaxHangRestarts = ptr.To(rapid.Int32Range(0, 2).Draw(t, "maxOOMRestarts")), ptr.To(rapid.Int32Range(0, 2).Draw(t, "maxHangRestarts"))
+		r.Restart = rapid.SampledFrom([]v1alpha1.RestartMethod{v1alpha1.RestartRecreate, v1alpha1.RestartInPlace}).Draw(t, "restart")
+		r.TerminationGraceSeconds = ptr.To(rapid.SampledFrom([]int32{0, 5, 60}).Draw(t, "terminationGrace"))
+		if rapid.IntRange(0, 3).Draw(t, "is forced") == 0 {
+			r.ForceAfterSeconds = ptr.To[int32](60)
+		}
 		r.NoProgressLimit = ptr.To(rapid.Int32Range(0, 3).Draw(t, "noProgressLimit"))
 		r.IncidentWindowSeconds = ptr.To(rapid.Int32Range(0, 90).Draw(t, "incidentWindow"))
 		r.AvoidNodesSeconds = ptr.To(rapid.SampledFrom([]int32{0, 60, 86400}).Draw(t, "avoidNodes"))
 		r.WindowSeconds = ptr.To(rapid.SampledFrom([]int32{60, 86400}).Draw(t, "window"))
 		for range rapid.IntRange(0, 2).Draw(t, "rules") {
 			rule := v1alpha1.RecoveryRule{
-				ExitCodes: rapid.SliceOfN(rapid.SampledFrom([]int32{1, 127, 137}), 0, 2).Draw(t, "exit codes"),
-				Reasons:   rapid.SliceOfN(rapid.SampledFrom([]string{"OOMKilled", "NodeLost", "ProgressStalled", "StartupDeadline", "Vanished"}), 0, 1).Draw(t, "reasons"),
-				Cause:     rapid.SampledFrom([]v1alpha1.Cause{"", v1alpha1.CauseRetryable, v1alpha1.CauseInfrastructure, v1alpha1.CauseFatal, v1alpha1.CauseOOM}).Draw(t, "cause"),
-				Scope:     rapid.SampledFrom([]v1alpha1.RestartScope{"", v1alpha1.ScopeReplica, v1alpha1.ScopeJob}).Draw(t, "scope"),
+				ExitCodes:     rapid.SliceOfN(rapid.SampledFrom([]int32{1, 127, 137}), 0, 2).Draw(t, "exit codes"),
+				Reasons:       rapid.SliceOfN(rapid.SampledFrom([]string{"OOMKilled", "NodeLost", "ProgressStalled", "StartupDeadline", "Vanished"}), 0, 1).Draw(t, "reasons"),
+				Roles:         rapid.SliceOfN(rapid.SampledFrom([]v1alpha1.Role{v1alpha1.Worker, v1alpha1.PS}), 0, 1).Draw(t, "roles"),
+				Signals:       rapid.SliceOfN(rapid.SampledFrom([]int32{9, 15}), 0, 1).Draw(t, "signals"),
+				Conditions:    rapid.SliceOfN(rapid.SampledFrom([]string{"DisruptionTarget", "Throttled"}), 0, 1).Draw(t, "conditions"),
+				ContainerName: rapid.SampledFrom([]string{"", "", "", "main", "side"}).Draw(t, "container"),
+				Cause:         rapid.SampledFrom([]v1alpha1.Cause{"", v1alpha1.CauseRetryable, v1alpha1.CauseInfrastructure, v1alpha1.CauseFatal, v1alpha1.CauseOOM}).Draw(t, "cause"),
+				Scope:         rapid.SampledFrom([]v1alpha1.RestartScope{"", v1alpha1.ScopeReplica, v1alpha1.ScopeJob}).Draw(t, "scope"),
 			}
 			if rapid.IntRange(0, 4).Draw(t, "fails the job") == 0 {
 				rule.Cause, rule.Scope, rule.Action = "", "", v1alpha1.ActionFailJob

@@ -18,7 +18,7 @@ type SnapshotOption func(*state.Observed)
 // Snapshot returns the complete snapshot of a copy of the job, with its Service there. A job that has pods has started, at
 // Epoch if it does not say when. It panics if the job's status cannot be decoded.
 func Snapshot(job *v1alpha1.TrainingJob, options ...SnapshotOption) *state.Snapshot {
-	o := &state.Observed{Now: Epoch.Add(time.Minute), Job: job.DeepCopy(), HasService: true, LostAfter: 15 * time.Second}
+	o := &state.Observed{Now: Epoch.Add(time.Minute), Job: job.DeepCopy(), HasService: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute}
 	for _, apply := range options {
 		apply(o)
 	}

@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"slices"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -65,10 +67,11 @@ var _ = Describe("A pod that is taken away", Serial, func() {
 func avoids(j *submitted, v *view, nodes ...string) {
 	GinkgoHelper()
 	var avoided []string
-	witnesses := map[string]int{} // by node: it is told what it did itself, and not that the job's program failed on it
+	witnesses := map[string]int{} // by node: only what the Node itself shows is on it, not what pods met there
+	ofNodes := []string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}
 	for _, n := range v.job.Status.AvoidedNodes {
 		avoided = append(avoided, n.Name)
-		if n.Reason != "Error" {
+		if slices.Contains(ofNodes, n.Reason) {
 			witnesses[n.Name] = 1
 		}
 	}

@@ -21,7 +21,8 @@ type Progress struct {
 	// askSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped although they are well: for
 	// a suspension, a queue's or the scheduler's preemption, a drain, a restart that was asked for, or as their number goes down. They
 	// find the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation trainingjob.dev/saved-for;
-	// then they are stopped at once, and without an answer after this time. Default 0: nobody is asked.
+	// then they are stopped at once, and without an answer after this time. The operator's --max-checkpoint-wait bounds it.
+	// Default 0: nobody is asked.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	// +optional

@@ -102,7 +102,7 @@ class Progress(TypedDict, total=False):
     although they are well: for a suspension, a queue's or the scheduler's preemption, a drain, a restart that was
     asked for, or as their number goes down. They find the request in the file TRAININGJOB_STOP_FILE and answer it
     in the Lease, by the annotation trainingjob.dev/saved-for; then they are stopped at once, and without an answer
-    after this time. Default 0: nobody is asked."""
+    after this time. The operator's --max-checkpoint-wait bounds it. Default 0: nobody is asked."""
 
     stallAfterSeconds: int
     """stallAfterSeconds is how long a running job may leave its Lease without renewal. It counts from the moment

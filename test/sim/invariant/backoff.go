@@ -64,18 +64,17 @@ func (b *backOffs) promise(job *v1alpha1.TrainingJob, i *v1alpha1.Incident, rows
 		}
 	}
 	for _, slot := range slots {
-		rows[slot] = row{most + 1, i.RestartTime.Add(promisedWait(job, most+1))}
+		rows[slot] = row{most + 1, i.RestartTime.Add(promisedWait(*job.Spec.Recovery.BackoffSeconds, *job.Spec.Recovery.MaxBackoffSeconds, most+1))}
 	}
 }
 
-// promisedWait is the wait before the n-th restart in a row, as docs/recovery.md promises it.
-func promisedWait(job *v1alpha1.TrainingJob, n int) time.Duration {
+// promisedWait is the wait before the n-th restart in a row, as docs/recovery.md promises it, from the first to the most.
+func promisedWait(first, most int32, n int) time.Duration {
 	if n == 1 {
 		return 0
 	}
-	first, most := max(*job.Spec.Recovery.BackoffSeconds, 1), max(*job.Spec.Recovery.MaxBackoffSeconds, 1)
-	wait := float64(first) * float64(uint64(1)<<min(n-2, 40))
-	return time.Duration(min(wait, float64(most))) * time.Second
+	wait := float64(max(first, 1)) * float64(uint64(1)<<min(n-2, 40))
+	return time.Duration(min(wait, float64(max(most, 1)))) * time.Second
 }
 
 // checkOwnBackOffs compares what the status says of the slots' own back-off with the rows of those that were restarted now; of
@@ -116,10 +115,12 @@ func (c *Checker) checkWholeBackOff(h *history, before, after *v1alpha1.Training
 	if running != nil && running.Status == "True" && i.RestartTime.Sub(running.LastTransitionTime.Time) >= calm && i.RestartTime.Sub(b.whole.until) >= calm {
 		n = 1
 	}
-	promised := row{n, i.RestartTime.Add(promisedWait(after, n))}
-	if i.Cause == v1alpha1.CauseRequested { // it begins at once, and says nothing of those before and after it
-		promised = row{n - 1, i.RestartTime.Time}
+	recovery := &after.Spec.Recovery
+	first := *recovery.BackoffSeconds
+	if i.Cause == v1alpha1.CauseRequested { // the user waits for it: it doubles from a second on
+		first = 1
 	}
+	promised := row{n, i.RestartTime.Add(promisedWait(first, *recovery.MaxBackoffSeconds, n))}
 	said := row{restarts: int(after.Status.ConsecutiveRestarts)}
 	if next := after.Status.NextStartTime; next != nil {
 		said.until = next.Time

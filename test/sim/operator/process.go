@@ -23,7 +23,7 @@ import (
 const User = "operator"
 
 // options are the operator's defaults, with one request at a time.
-var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfter, Signals: state.Signals{
+var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfter, MaxCheckpointWait: time.Hour, Signals: state.Signals{
 	{Kind: state.ConditionSignal, Name: MovesFrom}: state.MoveFromNode,
 	{Kind: state.ConditionSignal, Name: StaysOff}:  state.AvoidNode,
 	{Kind: state.ConditionSignal, Name: Loses}:     state.LoseNode,
