@@ -42,7 +42,7 @@ spec:
                   type: object
                   required: [template]
                   properties:
-                    replicas: {type: integer, minimum: 0, description: replicas is ours.}
+                    replicas: {type: integer, format: int32, minimum: 0, description: replicas is ours.}
                     template:
                       type: object
                       description: template is ours.

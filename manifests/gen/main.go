@@ -3,6 +3,8 @@
 //
 //	gen CONTROLLER_GEN_OUTPUT MANIFESTS
 //
+// Both have bounds beyond those of controller-gen: what they accept, Go decodes.
+//
 // In the CRD, descriptions below the pod template go, so that plain kubectl apply can store all of it in an
 // annotation; template.spec.containers is no longer required, so that our CEL rule's sentence is what a user
 // reads instead of the server's, and has a bound, so that the rule fits the server's cost budget; and fields of the
@@ -38,6 +40,9 @@ func generate(source, manifests string) error {
 		return err
 	}
 	version := crd.Spec.Versions[0]
+	if err := visit(version.Schema.OpenAPIV3Schema, "", bound); err != nil {
+		return fmt.Errorf("bounding %s: %w", source, err)
+	}
 	editors := fmt.Sprintf("%s_%s_%s.json", crd.Spec.Group, version.Name, crd.Spec.Names.Singular)
 	if err := writeJSON(filepath.Join(manifests, "schema", editors), editorSchema(crd)); err != nil {
 		return err

@@ -29,7 +29,13 @@ func trim(root *apiextensions.JSONSchemaProps) error {
 		return err
 	}
 	description := template.Description
-	withoutDescriptions(template)
+	err = visit(template, ".template", func(_ string, schema *apiextensions.JSONSchemaProps) error {
+		schema.Description = ""
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	template.Description = description
 	boundContainers(template)
 	metadata := template.Properties["metadata"]
@@ -61,19 +67,4 @@ func boundContainers(template *apiextensions.JSONSchemaProps) {
 	containers.MaxItems = new(maxContainers)
 	spec.Properties["containers"] = containers
 	template.Properties["spec"] = spec
-}
-
-// withoutDescriptions strips schema and everything below it.
-func withoutDescriptions(schema *apiextensions.JSONSchemaProps) {
-	schema.Description = ""
-	for name, below := range schema.Properties {
-		withoutDescriptions(&below)
-		schema.Properties[name] = below
-	}
-	if schema.Items != nil && schema.Items.Schema != nil {
-		withoutDescriptions(schema.Items.Schema)
-	}
-	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
-		withoutDescriptions(schema.AdditionalProperties.Schema)
-	}
 }
