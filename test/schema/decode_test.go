@@ -98,8 +98,8 @@ func withoutIntegerFormats(props *schema.Props) {
 // document returns a job with a value at the leaf.
 func document(t *testing.T, root *schema.Props, leaf schema.Leaf, value string) []byte {
 	t.Helper()
-	job := leaf.Job(root, value)
-	job["apiVersion"], job["kind"] = "trainingjob.dev/v1alpha1", "TrainingJob"
+	job := map[string]any{"apiVersion": "trainingjob.dev/v1alpha1", "kind": "TrainingJob"}
+	leaf.Set(root, job, value)
 	text, err := json.Marshal(job)
 	if err != nil {
 		t.Fatal(err)

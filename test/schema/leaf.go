@@ -84,24 +84,36 @@ func Leaves(schema *Props, path ...string) ([]Leaf, error) {
 	return leaves, nil
 }
 
-// Job returns the smallest job with a value at the leaf. What root requires beside it has a plain value.
-func (l Leaf) Job(root *Props, value string) map[string]any {
-	return along(root, l.Path, json.RawMessage(value)).(map[string]any)
+// Set writes a value, in JSON, to the leaf of a job. What root requires on the way has a plain value unless the job has one.
+func (l Leaf) Set(root *Props, job map[string]any, value string) {
+	along(root, l.Path, json.RawMessage(value), job)
 }
 
-func along(schema *Props, path []string, value any) any {
+// along returns what is at a path's beginning once the value is at its end.
+func along(schema *Props, path []string, value, there any) any {
 	if len(path) == 0 {
 		return value
 	}
-	switch path[0] {
-	case "[]":
-		return []any{along(schema.Items.Schema, path[1:], value)}
-	case "{}":
-		return map[string]any{"Worker": along(schema.AdditionalProperties.Schema, path[1:], value)}
+	if path[0] == "[]" {
+		list, isList := there.([]any)
+		if !isList {
+			list = []any{nil}
+		}
+		return []any{along(schema.Items.Schema, path[1:], value, list[0])}
 	}
-	object := Plain(schema).(map[string]any)
+	object, isObject := there.(map[string]any)
+	if !isObject {
+		object = map[string]any{}
+	}
+	if path[0] == "{}" {
+		object["Worker"] = along(schema.AdditionalProperties.Schema, path[1:], value, object["Worker"])
+		return object
+	}
+	required := Plain(schema).(map[string]any)
+	maps.Copy(required, object)
+	maps.Copy(object, required)
 	below := schema.Properties[path[0]]
-	object[path[0]] = along(&below, path[1:], value)
+	object[path[0]] = along(&below, path[1:], value, object[path[0]])
 	return object
 }
 
