@@ -126,7 +126,9 @@ func (s *submitter) send(t *testing.T, value string, leaves []schema.Leaf) ([]by
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := request.Prefix("apis/trainingjob.dev/v1alpha1").Namespace(s.namespace).Resource("trainingjobs").Param("dryRun", "All").Body(text).Do(t.Context())
+	answer := request.Prefix("apis/trainingjob.dev/v1alpha1").Namespace(s.namespace).Resource("trainingjobs").
+		Param("dryRun", "All").Param("fieldValidation", "Ignore").Body(text).
+		Do(t.Context())
 	stored, _ := answer.Raw()
 	return stored, answer.Error()
 }

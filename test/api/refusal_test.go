@@ -230,7 +230,7 @@ var newJobs = []struct{ name, change, refusal string }{
 	},
 	{
 		"a priority beyond 32 bits", `spec: {replicaSpecs: {Worker: {template: {spec: {priority: 3000000000, containers: [{name: main, image: busybox}]}}}}}`,
-		`spec.replicaSpecs.Worker.template.spec.priority in body should be less than or equal to 2.147483647e+09`,
+		`spec.replicaSpecs.Worker.template.spec.priority in body should be less than or equal to 2147483647`,
 	},
 	{
 		"33 containers", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [` + strings.Repeat("{name: main, image: busybox},", 33) + `]}}}}}`,
