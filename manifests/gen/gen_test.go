@@ -42,7 +42,7 @@ spec:
                   type: object
                   required: [template]
                   properties:
-                    replicas: {type: integer, minimum: 0, description: replicas is ours.}
+                    replicas: {type: integer, format: int32, minimum: 0, description: replicas is ours.}
                     template:
                       type: object
                       description: template is ours.
@@ -112,8 +112,8 @@ func TestTheCRDIsTrimmedBelowThePodTemplateOnly(t *testing.T) {
 	if len(pod.Required) != 0 {
 		t.Errorf("template.spec still requires %v", pod.Required)
 	}
-	if most := pod.Properties["containers"].MaxItems; most == nil || *most != maxContainers {
-		t.Errorf("containers has maxItems %v, want %d", most, maxContainers)
+	if most := pod.Properties["containers"].MaxItems; most == nil || *most != limits["containers"] {
+		t.Errorf("containers has maxItems %v, want %d", most, limits["containers"])
 	}
 	if diff := cmp.Diff([]string{"name"}, pod.Properties["containers"].Items.Schema.Required); diff != "" {
 		t.Errorf("a container's required fields (-want +got):\n%s", diff)

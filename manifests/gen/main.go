@@ -3,10 +3,11 @@
 //
 //	gen CONTROLLER_GEN_OUTPUT MANIFESTS
 //
+// Both have bounds that controller-gen does not write: Go can decode what they accept, and lists of a pod template have limits.
+//
 // In the CRD, descriptions below the pod template go, so that plain kubectl apply can store all of it in an
 // annotation; template.spec.containers is no longer required, so that our CEL rule's sentence is what a user
-// reads instead of the server's, and has a bound, so that the rule fits the server's cost budget; and fields of the
-// template's metadata that the operator ignores go, so that kubectl calls them unknown. The schema for editors keeps all descriptions, as nothing limits its size.
+// reads instead of the server's; and fields that no pod of a job can have go, so that kubectl calls them unknown. The schema for editors keeps all descriptions, as nothing limits its size.
 package main
 
 import (
@@ -38,6 +39,11 @@ func generate(source, manifests string) error {
 		return err
 	}
 	version := crd.Spec.Versions[0]
+	for _, change := range []func(string, *apiextensions.JSONSchemaProps) error{bound, limit} {
+		if err := visit(version.Schema.OpenAPIV3Schema, "", change); err != nil {
+			return fmt.Errorf("bounding %s: %w", source, err)
+		}
+	}
 	editors := fmt.Sprintf("%s_%s_%s.json", crd.Spec.Group, version.Name, crd.Spec.Names.Singular)
 	if err := writeJSON(filepath.Join(manifests, "schema", editors), editorSchema(crd)); err != nil {
 		return err

@@ -11,9 +11,6 @@ import (
 // and the operator knows no finalizers.
 var ignored = []string{"namespace", "finalizers"}
 
-// maxContainers is more than a pod of any training run has.
-const maxContainers int64 = 64
-
 // trim changes the pod template below root as the package comment says. It returns an error if there is none.
 func trim(root *apiextensions.JSONSchemaProps) error {
 	roles, err := property(root, "spec", "replicaSpecs")
@@ -29,9 +26,18 @@ func trim(root *apiextensions.JSONSchemaProps) error {
 		return err
 	}
 	description := template.Description
-	withoutDescriptions(template)
+	err = visit(template, ".template", func(_ string, schema *apiextensions.JSONSchemaProps) error {
+		schema.Description = ""
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	template.Description = description
-	boundContainers(template)
+	spec := template.Properties["spec"]
+	spec.Required = slices.DeleteFunc(spec.Required, func(name string) bool { return name == "containers" }) // our CEL rules ask for them
+	delete(spec.Properties, "ephemeralContainers")                                                           // Kubernetes does not create a pod that has some
+	template.Properties["spec"] = spec
 	metadata := template.Properties["metadata"]
 	for _, field := range ignored {
 		delete(metadata.Properties, field)
@@ -50,30 +56,4 @@ func property(schema *apiextensions.JSONSchemaProps, path ...string) (*apiextens
 		schema = &next
 	}
 	return schema, nil
-}
-
-// boundContainers leaves it to our CEL rules to ask for containers, and bounds their number, because the server
-// reckons beforehand what a rule over all of them may cost.
-func boundContainers(template *apiextensions.JSONSchemaProps) {
-	spec := template.Properties["spec"]
-	spec.Required = slices.DeleteFunc(spec.Required, func(name string) bool { return name == "containers" })
-	containers := spec.Properties["containers"]
-	containers.MaxItems = new(maxContainers)
-	spec.Properties["containers"] = containers
-	template.Properties["spec"] = spec
-}
-
-// withoutDescriptions strips schema and everything below it.
-func withoutDescriptions(schema *apiextensions.JSONSchemaProps) {
-	schema.Description = ""
-	for name, below := range schema.Properties {
-		withoutDescriptions(&below)
-		schema.Properties[name] = below
-	}
-	if schema.Items != nil && schema.Items.Schema != nil {
-		withoutDescriptions(schema.Items.Schema)
-	}
-	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
-		withoutDescriptions(schema.AdditionalProperties.Schema)
-	}
 }

@@ -200,6 +200,46 @@ var newJobs = []struct{ name, change, refusal string }{
 		"recovery.backoffSeconds must not be above recovery.maxBackoffSeconds",
 	},
 	{"an unknown restart policy", `spec: {replicaSpecs: {Worker: {restartPolicy: Sometimes}}}`, `supported values: "Never", "OnFailure", "Always", "ExitCode"`},
+	{
+		"a port that is none", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: busybox, livenessProbe: {httpGet: {port: 99999999999}}}]}}}}}`,
+		`spec.replicaSpecs.Worker.template.spec.containers[0].livenessProbe.httpGet.port in body should be less than or equal to 65535`,
+	},
+	{
+		"a port of 0", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: busybox, livenessProbe: {tcpSocket: {port: 0}}}]}}}}}`,
+		`spec.replicaSpecs.Worker.template.spec.containers[0].livenessProbe.tcpSocket.port in body should be greater than or equal to 1`,
+	},
+	{
+		"a port with a name", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: busybox, livenessProbe: {httpGet: {port: http}}}]}}}}}`,
+		``,
+	},
+	{
+		"a quantity with a fraction in its exponent", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: busybox, resources: {limits: {cpu: "1E1.5"}}}]}}}}}`,
+		`spec.replicaSpecs.Worker.template.spec.containers[0].resources.limits.cpu: Invalid value: "1E1.5": spec.replicaSpecs.Worker.template.spec.containers[0].resources.limits.cpu in body should match`,
+	},
+	{
+		"a quantity with a giant exponent", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: busybox}], volumes: [{name: v, emptyDir: {sizeLimit: "1e99999999999999999999"}}]}}}}}`,
+		`spec.replicaSpecs.Worker.template.spec.volumes[0].emptyDir.sizeLimit in body should match`,
+	},
+	{
+		"a quantity of 65 digits", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: busybox, resources: {limits: {cpu: "` + strings.Repeat("1", 65) + `"}}}]}}}}}`,
+		`spec.replicaSpecs.Worker.template.spec.containers[0].resources.limits.cpu: Too long: may not be more than 64 bytes`,
+	},
+	{
+		"quantities that people write", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: busybox, resources: {limits: {cpu: 0.5e1, memory: 1.5Gi, nvidia.com/gpu: 8}, requests: {cpu: 500m, memory: "1e9"}}}]}}}}}`,
+		``,
+	},
+	{
+		"a priority beyond 32 bits", `spec: {replicaSpecs: {Worker: {template: {spec: {priority: 3000000000, containers: [{name: main, image: busybox}]}}}}}`,
+		`spec.replicaSpecs.Worker.template.spec.priority in body should be less than or equal to 2147483647`,
+	},
+	{
+		"33 containers", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [` + strings.Repeat("{name: main, image: busybox},", 33) + `]}}}}}`,
+		`spec.replicaSpecs.Worker.template.spec.containers: Too many: 33: must have at most 32 items`,
+	},
+	{
+		"containers for debugging", `spec: {replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: busybox}], ephemeralContainers: [{name: debug, image: busybox}]}}}}}`,
+		`unknown field "spec.replicaSpecs.Worker.template.spec.ephemeralContainers"`,
+	},
 	{"an unknown field", `spec: {replicas: 3}`, `unknown field "spec.replicas"`},
 	{"an unknown field of a pod", `spec: {replicaSpecs: {Worker: {template: {spec: {contaners: []}}}}}`, `unknown field "spec.replicaSpecs.Worker.template.spec.contaners"`},
 	{

@@ -55,10 +55,23 @@ func (a *attack) pod(value any, path ...string) {
 	a.worker(value, append([]string{"template", "spec"}, path...)...)
 }
 
-func (a *attack) container(value any, field string) {
+func (a *attack) container(value any, path ...string) {
 	container := map[string]any{"name": "main", "image": "example.test/train:1"}
-	container[field] = value
+	container[path[0]] = nested(value, path[1:])
 	a.pod([]any{container}, "containers")
+}
+
+// nested returns the value below a path, in which [] is a list of one named item.
+func nested(value any, path []string) any {
+	switch {
+	case len(path) == 0:
+		return value
+	case path[0] == "[]":
+		item := nested(value, path[1:]).(map[string]any)
+		item["name"] = "one"
+		return []any{item}
+	}
+	return map[string]any{path[0]: nested(value, path[1:])}
 }
 
 // newAttack returns the manifest with that number: a good one in which one thing is changed.
@@ -94,11 +107,11 @@ func ofWorker(path ...string) func(*attack, any) {
 }
 
 func ofPod(path ...string) func(*attack, any) {
-	return func(a *attack, value any) { a.pod(value, path...) }
+	return func(a *attack, value any) { a.pod(nested(value, path[1:]), path[0]) }
 }
 
-func ofContainer(field string) func(*attack, any) {
-	return func(a *attack, value any) { a.container(value, field) }
+func ofContainer(path ...string) func(*attack, any) {
+	return func(a *attack, value any) { a.container(value, path...) }
 }
 
 // oneMoreRole gives the job one more role, which no framework of its own has.

@@ -3,7 +3,9 @@
 package chaos
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -32,6 +34,15 @@ var weapons = []weapon{
 	{"suspend", isRefused, []any{"no", int64(0), []any{}}, at("spec", "suspend")},
 	{"annotation of 300 kB", isRefused, []any{huge}, at("metadata", "annotations", "a")},
 	{"label", isRefused, []any{strings.Repeat("v", 64), "a b", "-", "ä", "\x00"}, at("metadata", "labels", "l")},
+	{"a port of a probe", isRefused, []any{int64(99999999999), int64(0), int64(65536), int64(-1), int64(math.MaxInt64), 1.5, true, nil}, ofContainer("livenessProbe", "httpGet", "port")},
+	{"a port of a container", isRefused, []any{int64(99999999999), int64(math.MinInt64), "http"}, ofContainer("ports", "[]", "containerPort")},
+	{"a quantity", isRefused, unreadable, ofContainer("resources", "limits", "cpu")},
+	{"a size limit", isRefused, unreadable, ofPod("volumes", "[]", "emptyDir", "sizeLimit")},
+	{"overhead", isRefused, unreadable, ofPod("overhead", "cpu")},
+	{"a number beyond its type", isRefused, []any{int64(math.MaxInt32) + 1, int64(math.MinInt32) - 1, 1e300}, ofPod("priority")},
+	{"6,000 terms of affinity", isRefused, []any{slices.Repeat([]any{map[string]any{"matchFields": []any{}}}, 6000)},
+		ofPod("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")},
+	{"12,000 variables", isRefused, []any{variables(12_000)}, ofContainer("env")},
 	{"message of 4 MB", isRefused, []any{strings.Repeat(huge, 14)}, ofContainer("workingDir")},
 
 	{"a container's name", isStalled, []any{"BAD", "a b", strings.Repeat("n", 64), "ä"}, ofContainer("name")},
@@ -57,4 +68,16 @@ var weapons = []weapon{
 	{"many finalizers", isTaken, []any{[]any{"chaos.example/a", "chaos.example/b"}}, at("metadata", "finalizers")},
 	{"a tolerance for everything", isTaken, []any{[]any{map[string]any{"operator": "Exists"}}}, ofPod("tolerations")},
 	{"no time at all", isTaken, []any{int64(1)}, at("spec", "runPolicy", "activeDeadlineSeconds")},
+}
+
+// unreadable are quantities that Go cannot decode, and one that would take it minutes.
+var unreadable = []any{"1E1.5", "1e99999999999999999999", "1e-999999999", "", ".", "1Zi", strings.Repeat("9", 65), 0.5, true}
+
+// variables returns so many.
+func variables(n int) []any {
+	var env []any
+	for i := range n {
+		env = append(env, map[string]any{"name": fmt.Sprintf("V%d", i)})
+	}
+	return env
 }

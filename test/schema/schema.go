@@ -1,6 +1,8 @@
 // Package schema holds statuses against the schema of the CRD, as the API server does with each that is written. Whole jobs are held
 // against it by pkg/cli/schema; that of the status alone is quick enough for a simulator that writes millions.
 //
+// It also has the extremes of every leaf of the schema, for tests that Go can decode whatever the API server accepts.
+//
 // Decisions, newest first:
 //   - The schema is read from manifests/crd, not built from the Go types: what users install decides.
 package schema
