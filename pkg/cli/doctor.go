@@ -177,7 +177,7 @@ func (t *tool) checkDecodable(ctx context.Context, c *connection) []finding {
 	}
 	var findings []finding
 	for _, s := range c.skipped() {
-		findings = append(findings, bad("The operator ignores %s. Mend the field with kubectl edit, or delete the object.", state.Printable(s.String())))
+		findings = append(findings, bad("The operator ignores %s. Suspend the job and mend the field with kubectl edit, or delete it.", state.Printable(s.String())))
 	}
 	return findings
 }

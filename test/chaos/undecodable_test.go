@@ -44,8 +44,9 @@ var _ = Describe("A job that Go cannot decode", func() {
 		victim.succeeds("after")
 		Expect(page(health, "/readyz")).To(Equal("ok"))
 
-		patch := strings.Replace(atPort, "VALUE", "8080", 1)
-		Expect(kube.Patch(context.Background(), odd, client.RawPatch(types.JSONPatchType, []byte(patch)))).To(Succeed())
+		for _, patch := range []string{`[{"op":"replace","path":"/spec/suspend","value":true}]`, mendPort} { // templates change only while a job is suspended
+			Expect(kube.Patch(context.Background(), odd, client.RawPatch(types.JSONPatchType, []byte(patch)))).To(Succeed())
+		}
 		Eventually(func() (phase string) {
 			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(odd), odd)).To(Succeed())
 			phase, _, _ = unstructured.NestedString(odd.Object, "status", "phase")
@@ -68,9 +69,9 @@ func (p *place) succeeds(name string) {
 	}).WithTimeout(30 * time.Second).Should(Equal(v1alpha1.PhaseSucceeded))
 }
 
-// atPort is a patch of a job's probe, and schemaOfPort where the CRD says what its port may be.
+// mendPort is a patch of a job's probe, and schemaOfPort where the CRD says what its port may be.
 const (
-	atPort       = `[{"op":"replace","path":"/spec/replicaSpecs/Worker/template/spec/containers/0/livenessProbe","value":{"httpGet":{"port":VALUE}}}]`
+	mendPort     = `[{"op":"replace","path":"/spec/replicaSpecs/Worker/template/spec/containers/0/livenessProbe","value":{"httpGet":{"port":8080}}}]`
 	schemaOfPort = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicaSpecs/additionalProperties/properties/template/properties/spec" +
 		"/properties/containers/items/properties/livenessProbe/properties/httpGet/properties/port"
 )
