@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +25,9 @@ type collector struct {
 	version string
 	// perJob is whether each job has series of its own.
 	perJob bool
-	descs  map[*metrics.Family]*prometheus.Desc
+	// excluded are the namespaces in which the operator runs no job, so jobs there do not count.
+	excluded []string
+	descs    map[*metrics.Family]*prometheus.Desc
 }
 
 func (c *collector) describe() *collector {
@@ -56,6 +59,8 @@ func (c *collector) Collect(found chan<- prometheus.Metric) {
 		found <- prometheus.NewInvalidMetric(c.descs[metrics.Jobs], err)
 		return
 	}
+	isExcluded := func(job v1alpha1.TrainingJob) bool { return slices.Contains(c.excluded, job.Namespace) }
+	jobs.Items = slices.DeleteFunc(jobs.Items, isExcluded)
 	now := c.clock.Now()
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.Leads], prometheus.GaugeValue, 1, c.version)
 	c.tell(found, metrics.Fleet(jobs.Items, now))

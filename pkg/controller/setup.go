@@ -58,7 +58,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
-	all := (&collector{jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics}).describe()
+	all := (&collector{jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, excluded: o.Cluster.Excluded}).describe()
 	if err := crmetrics.Registry.Register(all); err != nil {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
 	}
@@ -68,11 +68,11 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		log:     mgr.GetLogger(),
 		traces:  o.Traces,
 	}
-	return watch(mgr, r, o)
+	return watch(ctx, mgr, r, o)
 }
 
 // watch has the manager reconcile jobs when they or their children change.
-func watch(mgr manager.Manager, r *Reconciler, o Options) error {
+func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
@@ -87,7 +87,7 @@ func watch(mgr manager.Manager, r *Reconciler, o Options) error {
 	if err != nil {
 		return err
 	}
-	groups, err := watchGroups(mgr, built, r.cluster)
+	groups, err := watchGroups(ctx, mgr, built, r.cluster)
 	if err != nil {
 		return err
 	}

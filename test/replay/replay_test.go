@@ -45,7 +45,7 @@ func newWatcher(tb testing.TB, pods int) *watcher {
 	known := apiruntime.NewScheme()
 	must(tb, scheme.AddToScheme(known))
 	must(tb, v1alpha1.AddToScheme(known))
-	options, err := cluster.CacheOptions("", nil)
+	options, err := cluster.CacheOptions(nil, nil)
 	must(tb, err)
 	options.Scheme, options.HTTPClient = known, &http.Client{Transport: w.server}
 	options.Mapper = mapper()

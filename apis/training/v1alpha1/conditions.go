@@ -195,4 +195,6 @@ const (
 	EventSpareRefused = "SpareRefused"
 	// EventEnvConflict: a template sets a variable that the operator would set; the template's value is used.
 	EventEnvConflict = "EnvConflict"
+	// EventNamespaceExcluded: the operator runs no jobs in this namespace, see --exclude-namespaces.
+	EventNamespaceExcluded = "NamespaceExcluded"
 )
