@@ -107,13 +107,13 @@ func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost tim
 	return nil
 }
 
-// sparesTold remembers that an Event was written about the refusal of spares.
-func (c *Cluster) sparesTold(job *v1alpha1.TrainingJob) {
+// refusalTold remembers that an Event was written about the refusal that of selects.
+func (c *Cluster) refusalTold(job *v1alpha1.TrainingJob, of func(*jobMemo) *refused) {
 	c.memo(job, func(m *jobMemo) {
-		if m.spares.refusal != nil {
-			told := *m.spares.refusal // a snapshot may hold the present one
+		if r := of(m); r.refusal != nil {
+			told := *r.refusal // a snapshot may hold the present one
 			told.Told = true
-			m.spares.refusal = &told
+			r.refusal = &told
 		}
 	})
 }

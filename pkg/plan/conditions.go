@@ -89,13 +89,6 @@ func (c conditions) setStalled(v *policy.Verdict) {
 	}
 }
 
-// setUndeletable says why a job whose time to live is over is still there.
-func (c conditions) setUndeletable() {
-	if refusal := c.s.Refusal; refusal != nil && refusal.Reason != "" {
-		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, clip(refusal.Message))
-	}
-}
-
 func (c conditions) finish(kind string, v *policy.Verdict) {
 	c.rest(v)
 	c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job has finished.")

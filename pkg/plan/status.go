@@ -34,8 +34,6 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		setConditions(s, &next, v)
 		keepRunningTime(s, &next, v)
 		keepRedoStep(s, &next)
-	} else if v.Expired {
-		conditions{s, &next}.setUndeletable()
 	}
 	writeMemory(&next, memory)
 	next.Phase = PhaseOf(next.Conditions)
