@@ -201,11 +201,13 @@ func TestThePolicyAsksAScalerForTheRightToCreatePods(t *testing.T) {
 	eventually(t, "a scaler without the right to create pods", scale(dave), "dave may not create pods in namespace "+ns+", so it may not scale a TrainingJob")
 	allow(t, ns, user, "pods", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}})
 	eventually(t, "a scaler with the right to create pods", scale(dave), "")
-	autoscaler, err := connectAs("system:serviceaccount:kube-system:horizontal-pod-autoscaler")
+	const controller = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
+	autoscaler, err := connectAs(controller)
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectRefusal(t, scale(autoscaler)(), "")
+	allow(t, ns, controller, "autoscaler", rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev"}, Resources: []string{"trainingjobs/scale"}, Verbs: []string{"patch"}})
+	eventually(t, "a HorizontalPodAutoscaler", scale(autoscaler), "")
 }
 
 func TestThePolicyLetsControllersChangeWhatMakesNoPods(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -132,7 +132,7 @@ func (s *thief) deletes(t *testing.T, name string, object client.Object, want st
 func (s *thief) patches(t *testing.T, name string, object client.Object, patch, want string) attempt {
 	return attempt{name, func() error {
 		copied, _ := object.DeepCopyObject().(client.Object)
-		return s.Patch(t.Context(), copied, client.RawPatch("application/strategic-merge-patch+json", []byte(patch)), client.DryRunAll)
+		return s.Patch(t.Context(), copied, client.RawPatch(types.StrategicMergePatchType, []byte(patch)), client.DryRunAll)
 	}, want}
 }
 
@@ -142,9 +142,11 @@ func TestAStolenTokenReachesNoPodButThoseOfJobs(t *testing.T) {
 	s := steal(t)
 	foreign := s.pod("foreign", nil)
 	create(t, foreign)
-	replica := s.pod("replica", nil)
-	replica.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "replica", UID: "u", Controller: ptr.To(true)}}
-	create(t, replica)
+	owner := &corev1.ConfigMap{ObjectMeta: s.meta("owner", nil)} // the garbage collector leaves what it owns
+	create(t, owner)
+	controlled := s.pod("owner-0", nil)
+	controlled.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+	create(t, controlled)
 	uncontrolled := s.pod("mine-uncontrolled", s.running)
 	uncontrolled.OwnerReferences[0].Controller = nil
 	s.try(t, []attempt{
@@ -154,7 +156,7 @@ func TestAStolenTokenReachesNoPodButThoseOfJobs(t *testing.T) {
 		s.creates(t, "a pod in kube-system", in("kube-system", s.pod("mine-worker-0", s.running)), "writes nothing in namespace kube-system"),
 		s.creates(t, "a pod in the operator's own namespace", in(s.home, s.pod("mine-worker-0", s.running)), "writes nothing in namespace "+s.home),
 		s.deletes(t, "a foreign pod", foreign, notOfAJob),
-		s.deletes(t, "a Deployment's pod", replica, notOfAJob),
+		s.deletes(t, "a pod that something else controls", controlled, notOfAJob),
 		s.patches(t, "the labels of a foreign pod", foreign, `{"metadata": {"labels": {"trainingjob.dev/life": "1-0"}}}`, notOfAJob),
 		s.patches(t, "the image of a foreign pod", foreign, `{"spec": {"containers": [{"name": "main", "image": "docker.io/library/busybox@sha256:`+digest+`"}]}}`, notOfAJob),
 		s.patches(t, "an owner for a foreign pod", foreign, `{"metadata": {"ownerReferences": [{"apiVersion": "trainingjob.dev/v1alpha1", "kind": "TrainingJob", "name": "mine", "uid": "u", "controller": true}]}}`, notOfAJob),
@@ -190,7 +192,10 @@ func TestAStolenTokenChangesOfAPodOnlyWhatTheOperatorChanges(t *testing.T) {
 		s.patches(t, "an annotation of others", mine, `{"metadata": {"annotations": {"note": "y"}}}`, "only annotations of its own"),
 		s.patches(t, "an annotation of others away", mine, `{"metadata": {"annotations": {"note": null}}}`, "only annotations of its own"),
 		s.patches(t, "a finalizer", mine, `{"metadata": {"finalizers": ["example.com/stay"]}}`, "neither owners nor finalizers"),
-		s.patches(t, "a toleration", mine, `{"spec": {"tolerations": [{"operator": "Exists"}]}}`, "nothing else in the spec of a pod"),
+		{"a toleration", func() error {
+			patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}]`))
+			return s.Patch(t.Context(), mine.DeepCopy(), patch, client.DryRunAll)
+		}, "nothing else in the spec of a pod"},
 		s.patches(t, "a deadline", mine, `{"spec": {"activeDeadlineSeconds": 1}}`, "nothing else in the spec of a pod"),
 		{"an eviction", func() error {
 			return s.SubResource("eviction").Create(t.Context(), mine, eviction(mine), client.DryRunAll)
@@ -200,12 +205,13 @@ func TestAStolenTokenChangesOfAPodOnlyWhatTheOperatorChanges(t *testing.T) {
 		}, "does not write pods/binding"},
 		{"an ephemeral container", func() error {
 			changed := mine.DeepCopy()
+			changed.ResourceVersion = "" // the scheduler may have written meanwhile
 			changed.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e", Image: "evil", TerminationMessagePolicy: "File", ImagePullPolicy: "Always"}}}
 			return s.SubResource("ephemeralcontainers").Update(t.Context(), changed, client.DryRunAll)
 		}, "does not write pods/ephemeralcontainers"},
 		{"a status", func() error {
 			changed := mine.DeepCopy()
-			changed.Status.Phase = corev1.PodFailed
+			changed.ResourceVersion, changed.Status.Phase = "", corev1.PodFailed
 			return s.Status().Update(t.Context(), changed, client.DryRunAll)
 		}, "does not write pods/status"},
 	})
@@ -234,7 +240,7 @@ func TestAStolenTokenMakesOnlyTheChildrenOfJobs(t *testing.T) {
 		s.creates(t, "a Lease of another name", lease("mine-other", s.running), "named after their TrainingJob"),
 		s.creates(t, "a Lease of nobody", lease("mine-progress", nil), notOfAJob),
 		s.creates(t, "a leader's Lease elsewhere", lease(operatorName, nil), notOfAJob),
-		s.deletes(t, "the Lease of another leader", in("kube-system", lease("kube-scheduler", nil)), "writes nothing in namespace kube-system"),
+		s.creates(t, "a Lease in kube-system", in("kube-system", lease("mine-progress", s.running)), "writes nothing in namespace kube-system"),
 		s.patches(t, "the own election", election, `{"spec": {"holderIdentity": "me"}}`, ""),
 		s.creates(t, "a key", s.secret("mine-12345678-ssh", corev1.SecretTypeSSHAuth, s.running), ""),
 		s.creates(t, "a key of nobody", s.secret("mine-12345678-ssh", corev1.SecretTypeSSHAuth, nil), notOfAJob),
@@ -249,6 +255,7 @@ func TestAStolenTokenDeletesOnlyJobsWhoseTimeToLiveIsOver(t *testing.T) {
 	const nothing = "changes nothing of a TrainingJob but its status"
 	status := s.running.DeepCopy()
 	status.Status.Message = "x"
+	suspended := s.job(t, "still", suspendedJob)
 	s.try(t, []attempt{
 		{"a status", func() error { return s.Status().Update(t.Context(), status.DeepCopy(), client.DryRunAll) }, ""},
 		s.deletes(t, "a job that has finished and has a time to live", s.expiring, ""),
@@ -258,12 +265,12 @@ func TestAStolenTokenDeletesOnlyJobsWhoseTimeToLiveIsOver(t *testing.T) {
 			return s.DeleteAllOf(t.Context(), &v1alpha1.TrainingJob{}, client.InNamespace(s.tenant), client.DryRunAll)
 		}, "deletes only a TrainingJob that has finished and has"},
 		{"a spec", func() error {
-			patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"suspend": true}}`))
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"suspend": true}}`))
 			return s.Patch(t.Context(), s.running.DeepCopy(), patch, client.DryRunAll)
 		}, nothing},
 		{"replicas", func() error {
-			patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"replicas": 9}}`))
-			return s.SubResource("scale").Patch(t.Context(), s.running.DeepCopy(), patch, client.DryRunAll)
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"replicas": 9}}`))
+			return s.SubResource("scale").Patch(t.Context(), suspended.DeepCopy(), patch, client.DryRunAll)
 		}, nothing},
 	})
 }
