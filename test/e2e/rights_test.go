@@ -31,7 +31,8 @@ func grantedVerbs() []string {
 	for _, component := range []string{"mpi", "ttl", "native-gang", "volcano", "coscheduling"} {
 		granted = append(granted, verbsIn("../../manifests/components/"+component+"/role.yaml")...)
 	}
-	return granted
+	slices.Sort(granted)
+	return slices.Compact(granted) // the pod groups of three schedulers have one name
 }
 
 // verbsIn returns what the ClusterRoles in the file grant. A Role is for the election of a leader, which no lab has.
