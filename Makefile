@@ -249,7 +249,7 @@ bin/images/hello-ps.tar: $(wildcard examples/hello-ps/*) | bin/lab
 .PHONY: lab
 lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
 	bin/lab up --dir $(LAB_DIR) --nodes $(NODES) --gpus $(GPUS) --real $(REAL) --crds manifests/crd \
-	  $(if $(filter off,$(OPERATOR)),,--operator bin/operator --operator-manifests manifests/base)
+	  $(if $(filter off,$(OPERATOR)),,--operator bin/operator --operator-manifests test/lab/installation)
 
 .PHONY: lab-down
 lab-down: bin/lab ## end the lab in LAB_DIR and leave nothing of it

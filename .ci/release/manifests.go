@@ -20,7 +20,12 @@ func (r *release) manifests(digests map[string]string) error {
 		"install.yaml":       {resource: "manifests/base", image: "operator"},
 		"kueue-adapter.yaml": {component: "manifests/components/kueue", image: "kueue-adapter"},
 		"admission.yaml":     {component: "manifests/components/admission"},
+		"confine.yaml":       {component: "manifests/components/confine"},
 		"mpi.yaml":           {component: "manifests/components/mpi"},
+		"ttl.yaml":           {component: "manifests/components/ttl"},
+		"native-gang.yaml":   {component: "manifests/components/native-gang"},
+		"volcano.yaml":       {component: "manifests/components/volcano"},
+		"coscheduling.yaml":  {component: "manifests/components/coscheduling"},
 		"crd.yaml":           {resource: "manifests/crd"},
 	} {
 		rendered, err := r.render(from.resource, from.component, reference{digest: digests[from.image]})

@@ -61,7 +61,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	log.Info("starting", "version", version, "namespace", o.namespace, "leaderElection", o.leaderElect, "nodeSignals", o.clusterOptions().Signals.String())
+	log.Info("starting", "version", version, "namespaces", o.namespaces, "leaderElection", o.leaderElect, "nodeSignals", o.clusterOptions().Signals.String())
 	client, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)

@@ -102,7 +102,7 @@ func (o *options) managerOptions() (manager.Options, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), volcanov1beta1.AddToScheme(scheme), coschedulingv1alpha1.AddToScheme(scheme)); err != nil {
 		return manager.Options{}, fmt.Errorf("registering types: %w", err)
 	}
-	cacheOptions, err := cluster.CacheOptions(o.namespace, o.clusterOptions().Signals)
+	cacheOptions, err := cluster.CacheOptions(o.namespaces, o.clusterOptions().Signals)
 	if err != nil {
 		return manager.Options{}, fmt.Errorf("configuring the cache: %w", err)
 	}

@@ -42,6 +42,9 @@ func TestWrongOptionsAreToldWhatToWriteInstead(t *testing.T) {
 			`--leader-elect-lease-duration 10s: write more than --leader-elect-renew-deadline, 10s`},
 		{"no second try to renew", []string{"--leader-elect-retry-period=7s"},
 			`--leader-elect-retry-period 7s: write a time above 0 and at most two thirds of --leader-elect-renew-deadline, 10s`},
+		{"a namespace that cannot be", []string{"--namespaces=a b"}, `--namespaces and --exclude-namespaces: "a b" is no name of a namespace`},
+		{"a namespace on both lists", []string{"--namespaces=a,kube-system"},
+			`--namespaces kube-system: this namespace is the operator's own or one of --exclude-namespaces`},
 		{"requests below none", []string{"--kube-api-qps=-1"}, `--kube-api-qps -1: write 0 for no limit, or a number above it`},
 		{"nodes that are lost at once", []string{"--node-lost-after=999ms"}, `--node-lost-after 999ms: write a time from 1s to 1h`},
 		{"nodes that are never lost", []string{"--node-lost-after=1h0m1s"}, `--node-lost-after 1h0m1s: write a time from 1s to 1h`},
@@ -106,10 +109,12 @@ func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
 		args []string
 		want cluster.Options
 	}{
-		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
-		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
+		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
+		{"some namespaces", []string{"--namespaces=a,b", "--exclude-namespaces=c"}, cluster.Options{Parallel: cluster.Parallelism, Namespaces: []string{"a", "b"},
+			Excluded: []string{"c"}, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
+		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
 		{"all of them", []string{"--node-lost-after=1h", "--max-checkpoint-wait=30s", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--spare-priority-class=low", "--gang=Volcano"},
-			cluster.Options{Parallel: cluster.Parallelism, WatchNodes: true, LostAfter: time.Hour, MaxCheckpointWait: 30 * time.Second, Signals: state.Signals{
+			cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, WatchNodes: true, LostAfter: time.Hour, MaxCheckpointWait: 30 * time.Second, Signals: state.Signals{
 				{Kind: "taint", Name: "a"}: state.LoseNode, {Kind: "taint", Name: "b"}: state.LoseNode, {Kind: "taint", Name: "c"}: state.LoseNode,
 				{Kind: "cordon"}: state.MoveFromNode, {Kind: "condition", Name: "Bad"}: state.LoseNode,
 			}, SparePriorityClass: "low", Gang: "Volcano"}},

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
@@ -25,7 +26,8 @@ import (
 // options are the operator's flags.
 type options struct {
 	kubeconfig              string
-	namespace               string
+	namespaces              []string
+	excludedNamespaces      []string
 	leaderElect             bool
 	leaderElectionNamespace string
 	leaseDuration           time.Duration
@@ -52,7 +54,8 @@ type options struct {
 
 func defaults() *options {
 	return &options{
-		metricsAddress: ":8443", metricsSecure: true, healthAddress: ":8081",
+		excludedNamespaces: []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease},
+		metricsAddress:     ":8443", metricsSecure: true, healthAddress: ":8081",
 		leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second,
 		concurrentJobs: 64, watchNodes: true, nodeLostAfter: 15 * time.Second, maxCheckpointWait: 5 * time.Minute, gang: string(v1alpha1.GangNone), logLevel: "info", logFormat: "json",
 	}
@@ -60,7 +63,8 @@ func defaults() *options {
 
 func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "path of a kubeconfig file; empty uses KUBECONFIG or the pod's service account")
-	f.StringVar(&o.namespace, "namespace", o.namespace, "run the jobs of this namespace only; a Role there then suffices. Empty means all namespaces")
+	f.StringSliceVar(&o.namespaces, "namespaces", o.namespaces, "run the jobs of these namespaces only, comma-separated; a RoleBinding in each then suffices. Empty means all namespaces")
+	f.StringSliceVar(&o.excludedNamespaces, "exclude-namespaces", o.excludedNamespaces, "run no jobs in these namespaces, comma-separated, nor in the operator's own; a job there gets an Event")
 	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "take turns with other replicas of the operator: only the leader acts")
 	f.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", o.leaderElectionNamespace, "namespace of the leader's Lease; empty means the pod's own, needed outside a cluster")
 	f.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", o.leaseDuration, "how long the others wait for a leader that does not renew its lease before one of them takes over")
@@ -110,7 +114,7 @@ func (o *options) validate() error {
 		return fmt.Errorf("--kube-api-qps %v: write 0 for no limit, or a number above it", o.qps)
 	}
 	_, err := o.signals()
-	return errors.Join(err, o.validateTraces(), o.validateCertificate())
+	return errors.Join(err, o.validateNamespaces(), o.validateTraces(), o.validateCertificate())
 }
 
 // signals returns what is done about which signals of nodes: the defaults, what --node-signals says, and the taints of --lost-node-taints.
@@ -165,7 +169,7 @@ func (o *options) controllerOptions() controller.Options {
 func (o *options) clusterOptions() cluster.Options {
 	signals, _ := o.signals() // validated
 	return cluster.Options{
-		Parallel: cluster.Parallelism, Namespace: o.namespace, WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
+		Parallel: cluster.Parallelism, Namespaces: o.namespaces, Excluded: o.excluded(), WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
 		MaxCheckpointWait: o.maxCheckpointWait, Signals: signals, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
 	}
 }

@@ -135,7 +135,8 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	case plan.DeletePod:
 		return c.deletePod(ctx, job, step)
 	case plan.DeleteJob:
-		return c.delete(ctx, job.DeepCopy(), client.Preconditions{UID: &step.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		return orMissingRight(adviceOnTTL,
+			c.delete(ctx, job.DeepCopy(), client.Preconditions{UID: &step.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	default:
 		return fmt.Errorf("no way to take a step of type %T", step)
 	}

@@ -47,6 +47,8 @@ type jobMemo struct {
 	uid types.UID
 	// recorded is when the job's status was last written.
 	recorded time.Time
+	// excluded says that an Event about the job's namespace was written.
+	excluded bool
 	// verified says that the job was once compared with the API server.
 	verified bool
 	// replicas and spares are what the API server refuses of the job; everything but spares counts with the replicas.
@@ -74,8 +76,10 @@ type jobMemo struct {
 type Options struct {
 	// Parallel is how many requests for children are under way at most; with 1 they are made in the order of the steps.
 	Parallel int
-	// Namespace is the only one whose jobs this operator runs; empty means all.
-	Namespace string
+	// Namespaces are those whose jobs this operator runs; empty means all.
+	Namespaces []string
+	// Excluded are the namespaces in which it runs no job.
+	Excluded []string
 	// WatchNodes says that the operator may read nodes; without, no pod counts as lost with its node.
 	WatchNodes bool
 	// LostAfter is how long a node may be not ready before its pods count as lost.

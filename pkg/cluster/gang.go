@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,15 +25,21 @@ func (c *Cluster) addGang(ctx context.Context, o *state.Observed) error {
 		o.Gang.Scheduler = cmp.Or(scheduling.Gang, o.Gang.Scheduler)
 	}
 	for _, provider := range gang.Providers {
-		asked := provider.Name() == o.Gang.Scheduler
-		if !asked && !c.serves(provider.Name()) {
+		asked, served := provider.Name() == o.Gang.Scheduler, c.serves(provider.Name())
+		if !asked && !served {
 			continue
 		}
-		err := c.addGroups(ctx, o, provider)
+		var err error
+		if !served { // a cached list would wait for a watch that the API server refuses
+			err = c.MayList(ctx, provider)
+		}
+		if err == nil {
+			err = c.addGroups(ctx, o, provider)
+		}
 		switch {
-		case meta.IsNoMatchError(err) && asked:
-			o.Gang.Unavailable = c.unavailable(provider)
-		case err != nil && !meta.IsNoMatchError(err):
+		case IsUnavailable(err) && asked:
+			o.Gang.Unavailable = c.unavailable(provider, err)
+		case err != nil && !IsUnavailable(err):
 			return fmt.Errorf("listing the pod groups of %s: %w", provider.Name(), err)
 		}
 	}
@@ -73,12 +80,38 @@ func (c *Cluster) serves(scheduler v1alpha1.Gang) bool {
 	return slices.Contains(c.served, scheduler)
 }
 
-// unavailable says what the cluster lacks.
-func (c *Cluster) unavailable(provider gang.Provider) string {
+// MayList asks the API server for a pod group in each namespace. It returns an error for which IsUnavailable is true if the cluster does
+// not serve such groups or the operator has no right to them.
+func (c *Cluster) MayList(ctx context.Context, provider gang.Provider) error {
+	for _, namespace := range c.namespaces() {
+		_, list := provider.Empty()
+		if err := c.live.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// IsUnavailable reports whether the error of MayList lasts until an administrator changes the cluster.
+func IsUnavailable(err error) bool {
+	return meta.IsNoMatchError(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+}
+
+// components has the component of manifests with the right to each scheduler's pod groups.
+var components = map[v1alpha1.Gang]string{
+	v1alpha1.GangNative: "native-gang", v1alpha1.GangVolcano: "volcano", v1alpha1.GangCoscheduling: "coscheduling",
+}
+
+// unavailable says what the cluster or the operator lacks.
+func (c *Cluster) unavailable(provider gang.Provider, reason error) string {
 	empty, _ := provider.Empty()
 	kind, err := apiutil.GVKForObject(empty, c.client.Scheme())
 	if err != nil {
 		return err.Error()
+	}
+	if apierrors.IsForbidden(reason) {
+		return fmt.Sprintf("The operator has no right to %s of %s, which scheduling.gang: %s needs: apply manifests/components/%s, or write another gang.",
+			kind.Kind, kind.GroupVersion(), provider.Name(), components[provider.Name()])
 	}
 	return fmt.Sprintf("The cluster does not serve %s of %s, which scheduling.gang: %s needs: install or enable it, or write another gang.",
 		kind.Kind, kind.GroupVersion(), provider.Name())

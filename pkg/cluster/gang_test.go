@@ -8,9 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
@@ -27,6 +30,18 @@ type groupReader struct {
 	native  []schedulingv1beta1.PodGroup
 	volcano []volcanov1beta1.PodGroup
 	lists   int
+	denied  bool
+}
+
+// liveGroups is the API server behind the cache of a groupReader.
+type liveGroups struct{ *groupReader }
+
+func (l liveGroups) List(ctx context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if l.denied {
+		l.lists++
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, "", errors.New(`User "operator" cannot list resource "podgroups"`))
+	}
+	return l.groupReader.List(ctx, list, client.DisableReadYourWritesConsistency)
 }
 
 func (c *groupReader) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -45,10 +60,14 @@ func (c *groupReader) List(_ context.Context, list client.ObjectList, options ..
 	return nil
 }
 
-func (c *groupReader) Scheme() *runtime.Scheme { return runtime.NewScheme() }
+func (c *groupReader) Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(volcanov1beta1.AddToScheme(scheme))
+	return scheme
+}
 
 func (c *groupReader) cluster(gang v1alpha1.Gang, served ...v1alpha1.Gang) *Cluster {
-	all := New(c, nil, nil, testclock.NewFakePassiveClock(time.Time{}), Options{Parallel: 1, Gang: gang})
+	all := New(c, liveGroups{c}, nil, testclock.NewFakePassiveClock(time.Time{}), Options{Parallel: 1, Gang: gang})
 	for _, scheduler := range served {
 		all.Serve(scheduler)
 	}
@@ -83,9 +102,10 @@ func TestWhichGroupsASnapshotHolds(t *testing.T) {
 		inForce   v1alpha1.Gang
 		lists     int
 	}{
-		"the job's own":                          {&groupReader{native: []schedulingv1beta1.PodGroup{native, foreign}}, "Native", nil, []string{"Native j-0"}, "Native", 1},
-		"what another scheduler has left":        {&groupReader{native: []schedulingv1beta1.PodGroup{native}, volcano: []volcanov1beta1.PodGroup{left}}, "Native", []v1alpha1.Gang{"Volcano"}, []string{"Native j-0", "Volcano j-0"}, "Native", 2},
+		"the job's own":                          {&groupReader{native: []schedulingv1beta1.PodGroup{native, foreign}}, "Native", []v1alpha1.Gang{"Native"}, []string{"Native j-0"}, "Native", 1},
+		"what another scheduler has left":        {&groupReader{native: []schedulingv1beta1.PodGroup{native}, volcano: []volcanov1beta1.PodGroup{left}}, "Native", []v1alpha1.Gang{"Native", "Volcano"}, []string{"Native j-0", "Volcano j-0"}, "Native", 2},
 		"that of the attempt, before --gang":     {&groupReader{volcano: []volcanov1beta1.PodGroup{left}}, "Native", []v1alpha1.Gang{"Native", "Volcano"}, []string{"Volcano j-0"}, "Volcano", 2},
+		"the job's own, before they are watched": {&groupReader{native: []schedulingv1beta1.PodGroup{native}}, "Native", nil, []string{"Native j-0"}, "Native", 2},
 		"none, and nobody is asked":              {&groupReader{}, "None", nil, nil, "None", 0},
 		"none of a scheduler that has no groups": {&groupReader{}, "Coscheduling", nil, nil, "Coscheduling", 1},
 	} {
@@ -107,5 +127,18 @@ func TestWhichGroupsASnapshotHolds(t *testing.T) {
 				t.Errorf("%s in force after %d lists, groups (-want +got):\n%s", s.Gang.Scheduler, kube.lists, diff)
 			}
 		})
+	}
+}
+
+// A cached list would start a watch that the API server refuses, and wait for it.
+func TestWithoutTheRightToGroupsAJobNamesTheComponent(t *testing.T) {
+	kube, o := &groupReader{denied: true}, &state.Observed{Job: builder.Job("j", builder.Workers(2))}
+	if err := kube.cluster("Volcano").addGang(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	want := "The operator has no right to PodGroup of scheduling.volcano.sh/v1beta1, which scheduling.gang: Volcano needs: " +
+		"apply manifests/components/volcano, or write another gang."
+	if o.Gang.Unavailable != want || kube.lists != 1 {
+		t.Errorf("after %d lists got %q, want %q", kube.lists, o.Gang.Unavailable, want)
 	}
 }

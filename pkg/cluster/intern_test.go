@@ -29,7 +29,7 @@ func withScript(name, script string) *v1alpha1.TrainingJob {
 // transform returns what the operator's cache makes of jobs.
 func transform(t testing.TB) cache.TransformFunc {
 	t.Helper()
-	options, err := CacheOptions("", nil)
+	options, err := CacheOptions(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

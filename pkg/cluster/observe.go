@@ -15,8 +15,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Observe returns the snapshot of a job: every read of one reconcile. It returns nil if the job is gone, and forgets it, and a
-// conflict error if the cache is older than the API server.
+// Observe returns the snapshot of a job: every read of one reconcile. It returns nil if the job is gone, and forgets it, or if its
+// namespace is excluded, and a conflict error if the cache is older than the API server.
 func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Snapshot, error) {
 	job := &v1alpha1.TrainingJob{}
 	if err := c.client.Get(ctx, key, job); err != nil {
@@ -24,6 +24,10 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 			c.forget(key)
 		}
 		return nil, client.IgnoreNotFound(err)
+	}
+	if slices.Contains(c.options.Excluded, key.Namespace) {
+		c.exclude(job)
+		return nil, nil
 	}
 	c.memo(job, (*jobMemo).beginLook)
 	pods, err := c.listPods(ctx, job)

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -143,11 +143,13 @@ func (c *Cluster) refuseRestart(job *v1alpha1.TrainingJob, pod types.UID) {
 	})
 }
 
-// isDenied reports whether the operator lacks the right, which says nothing of the pod: an API server that has just started denies
+var deniedVerb = regexp.MustCompile(`cannot [a-z]+ resource`)
+
+// isDenied reports whether the operator lacks the right, which says nothing of the object: an API server that has just started denies
 // everything until it has read the roles.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
 func isDenied(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch resource")
+	return apierrors.IsForbidden(err) && deniedVerb.MatchString(err.Error())
 }
 
 // askPod writes what the ranks are asked to the pod; one that is gone or another is nothing to do.

@@ -33,8 +33,11 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 	}
 	for _, e := range p.Events {
 		c.tell(job, p, &e)
-		if e.Reason == v1alpha1.EventSpareRefused {
-			c.sparesTold(job)
+		switch e.Reason {
+		case v1alpha1.EventSpareRefused:
+			c.refusalTold(job, func(m *jobMemo) *refused { return &m.spares })
+		case v1alpha1.EventDeletionRefused:
+			c.refusalTold(job, func(m *jobMemo) *refused { return &m.replicas })
 		}
 	}
 	return nil

@@ -32,15 +32,32 @@ func (e *nameConflict) Error() string {
 		e.kind[strings.LastIndex(e.kind, ".")+1:], e.name)
 }
 
-// noSSHKey says that the operator may not create the Secret of an MPI job.
-type noSSHKey struct{ refusal error }
-
-func (e *noSSHKey) Error() string {
-	return "the key of an MPI job is a Secret, which the operator may not create: apply manifests/components/mpi, or write " +
-		"mpi.launchAgent: None if the images do without SSH; the API server says: " + apiMessage(e.refusal)
+// missingRight says what the administrator can do about a right that the operator lacks.
+type missingRight struct {
+	advice  string
+	refusal error
 }
 
-func (e *noSSHKey) Unwrap() error { return e.refusal }
+// What jobs need that manifests/base does not grant.
+const (
+	adviceOnKeys = "the key of an MPI job is a Secret, which the operator may not create: apply manifests/components/mpi, or write " +
+		"mpi.launchAgent: None if the images do without SSH"
+	adviceOnTTL = "the operator may not delete the job when runPolicy.ttlSecondsAfterFinished has passed: apply manifests/components/ttl, or delete the job"
+)
+
+func (e *missingRight) Error() string {
+	return e.advice + "; the API server says: " + apiMessage(e.refusal)
+}
+
+func (e *missingRight) Unwrap() error { return e.refusal }
+
+// orMissingRight returns the error with the advice if the API server refuses the request for want of a right.
+func orMissingRight(advice string, err error) error {
+	if isDenied(err) {
+		return &missingRight{advice, err}
+	}
+	return err
+}
 
 // nameHeld says that the name of a child is not free yet: the object that has it is being deleted, or its owner is gone.
 type nameHeld struct{ name string }
@@ -90,13 +107,13 @@ func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost tim
 	return nil
 }
 
-// sparesTold remembers that an Event was written about the refusal of spares.
-func (c *Cluster) sparesTold(job *v1alpha1.TrainingJob) {
+// refusalTold remembers that an Event was written about the refusal that of selects.
+func (c *Cluster) refusalTold(job *v1alpha1.TrainingJob, of func(*jobMemo) *refused) {
 	c.memo(job, func(m *jobMemo) {
-		if m.spares.refusal != nil {
-			told := *m.spares.refusal // a snapshot may hold the present one
+		if r := of(m); r.refusal != nil {
+			told := *r.refusal // a snapshot may hold the present one
 			told.Told = true
-			m.spares.refusal = &told
+			r.refusal = &told
 		}
 	})
 }
@@ -139,9 +156,9 @@ func refusalReason(err error) string {
 
 // refusalMessage says what was refused and why, where it can in the API server's own sentence.
 func refusalMessage(err error) string {
-	var noKey *noSSHKey
-	if errors.As(err, &noKey) {
-		return state.Printable(noKey.Error())
+	var missing *missingRight
+	if errors.As(err, &missing) {
+		return state.Printable(missing.Error())
 	}
 	return state.Printable(apiMessage(err))
 }

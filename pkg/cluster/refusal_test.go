@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -205,6 +206,22 @@ func TestWhoControlsAnObject(t *testing.T) {
 		c.change(pod)
 		if got := isControlledBy(pod, job); got != c.want {
 			t.Errorf("controlled by %s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+func TestWithoutTheRightToDeleteJobsAnExpiredOneNamesTheComponent(t *testing.T) {
+	denied := apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), "j",
+		errors.New(`User "operator" cannot delete resource "trainingjobs"`))
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"the right is missing": {denied, true},
+		"a policy forbids it":  {apierrors.NewForbidden(schema.GroupResource{}, "j", errors.New("denied by a policy")), false},
+	} {
+		if got := strings.Contains(refusalMessage(orMissingRight(adviceOnTTL, c.err)), "apply manifests/components/ttl"); got != c.want {
+			t.Errorf("%s: the message names the component: %v", name, got)
 		}
 	}
 }

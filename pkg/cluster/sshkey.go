@@ -23,14 +23,10 @@ func (c *Cluster) createSSHKey(ctx context.Context, job *v1alpha1.TrainingJob) e
 	}
 	secret := build.SSHSecret(job, key)
 	err = c.client.Create(ctx, secret, client.DisableReadYourWritesConsistency)
-	switch {
-	case err == nil || apierrors.IsAlreadyExists(err):
+	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
-	case refusalReason(err) == v1alpha1.ReasonForbidden:
-		return &noSSHKey{err}
-	default:
-		return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
 	}
+	return orMissingRight(adviceOnKeys, fmt.Errorf("creating Secret %s: %w", secret.Name, err))
 }
 
 // newSSHKey returns a new pair of keys.

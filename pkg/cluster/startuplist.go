@@ -68,7 +68,7 @@ func (c *Cluster) listAll(ctx context.Context) (map[types.UID]*listedJob, error)
 	err := c.eachLive(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind+"List"), func(job *metav1.PartialObjectMetadata) {
 		entry := &listedJob{version: job.ResourceVersion}
 		all[job.UID], names[client.ObjectKeyFromObject(job)] = entry, entry
-	}, client.InNamespace(c.options.Namespace))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing all jobs from the API server: %w", err)
 	}
@@ -78,15 +78,33 @@ func (c *Cluster) listAll(ctx context.Context) (map[types.UID]*listedJob, error)
 				entry.pods = append(entry.pods, pod.UID)
 			}
 		}
-	}, client.InNamespace(c.options.Namespace), client.HasLabels{v1alpha1.LabelJobUID})
+	}, client.HasLabels{v1alpha1.LabelJobUID})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of all jobs from the API server: %w", err)
 	}
 	return all, nil
 }
 
-// eachLive calls see with the metadata of each object of the kind, as the API server has it. see must keep no part of it.
+// eachLive calls see with the metadata of each object of the kind, as the API server has it, in the namespaces whose jobs the operator runs.
+// see must keep no part of it.
 func (c *Cluster) eachLive(ctx context.Context, kind schema.GroupVersionKind, see func(*metav1.PartialObjectMetadata), options ...client.ListOption) error {
+	for _, namespace := range c.namespaces() {
+		if err := c.eachLiveIn(ctx, kind, see, append(slices.Clone(options), client.InNamespace(namespace))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namespaces returns the namespaces to list from one by one; the only one is "" if the operator runs the jobs of all.
+func (c *Cluster) namespaces() []string {
+	if len(c.options.Namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return c.options.Namespaces
+}
+
+func (c *Cluster) eachLiveIn(ctx context.Context, kind schema.GroupVersionKind, see func(*metav1.PartialObjectMetadata), options []client.ListOption) error {
 	next := ""
 	for {
 		list := &metav1.PartialObjectMetadataList{}

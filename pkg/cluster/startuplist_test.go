@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -25,6 +26,7 @@ type registry struct {
 	pods        []*corev1.Pod
 	gets, lists int
 	largest     int // number of objects in one answer
+	namespaces  []string
 }
 
 func (r *registry) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -42,6 +44,7 @@ func (r *registry) List(_ context.Context, l client.ObjectList, options ...clien
 	r.lists++
 	list := l.(*metav1.PartialObjectMetadataList)
 	chosen := (&client.ListOptions{}).ApplyOptions(options)
+	r.namespaces = append(r.namespaces, chosen.Namespace)
 	if list.Kind == "PodList" {
 		for _, pod := range r.pods {
 			if chosen.LabelSelector.Matches(labels.Set(pod.Labels)) {
@@ -92,6 +95,21 @@ func TestAllJobsOfAStartAreComparedByOneList(t *testing.T) {
 	}
 	if server.gets != 0 || server.lists != 2 {
 		t.Errorf("%d objects read, %d lists: want none and 2, of jobs and of pods", server.gets, server.lists)
+	}
+}
+
+func TestTheStartupListIsOfTheNamespacesOfTheOperator(t *testing.T) {
+	job := running("a", "100")
+	for _, want := range [][]string{{"", ""}, {"red", "blue", "red", "blue"}} {
+		server := &registry{jobs: []*v1alpha1.TrainingJob{job}, pods: []*corev1.Pod{podWith(job, "a-0")}}
+		c, _ := refusing()
+		c.live = server
+		if c.options.Namespaces = want[:len(want)/2]; want[0] == "" {
+			c.options.Namespaces = nil
+		}
+		if err := c.verify(t.Context(), job, []corev1.Pod{*podWith(job, "a-0")}); err != nil || !slices.Equal(server.namespaces, want) {
+			t.Errorf("error %v, listed in namespaces %q, want %q", err, server.namespaces, want)
+		}
 	}
 }
 

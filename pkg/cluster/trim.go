@@ -15,8 +15,8 @@ import (
 )
 
 // CacheOptions returns the options of a cache that holds jobs and their own children only, trimmed to what decisions
-// need, in one namespace, or in all if it is empty. Of nodes it holds the conditions that are signals.
-func CacheOptions(namespace string, signals state.Signals) (cache.Options, error) {
+// need, in these namespaces, or in all if there are none. Of nodes it holds the conditions that are signals.
+func CacheOptions(namespaces []string, signals state.Signals) (cache.Options, error) {
 	ours, err := labels.NewRequirement(v1alpha1.LabelJobUID, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
@@ -32,8 +32,11 @@ func CacheOptions(namespace string, signals state.Signals) (cache.Options, error
 			&corev1.Node{}:          {Label: labels.Everything(), Transform: trimNode(signals)},
 		},
 	}
-	if namespace != "" {
-		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	for _, namespace := range namespaces {
+		if options.DefaultNamespaces == nil {
+			options.DefaultNamespaces = map[string]cache.Config{}
+		}
+		options.DefaultNamespaces[namespace] = cache.Config{}
 	}
 	return options, nil
 }

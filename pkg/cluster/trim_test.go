@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,8 +104,8 @@ func TestATrimmedNodeIsSmall(t *testing.T) {
 
 // Of jobs and nodes the cache holds all; of everything else, whatever it is, the jobs' own children only.
 func TestTheCacheHoldsOnlyTheJobsOwnChildren(t *testing.T) {
-	for _, namespace := range []string{"", "team-a"} {
-		options, err := CacheOptions(namespace, nil)
+	for _, namespaces := range [][]string{nil, {"team-a"}, {"team-a", "team-b"}} {
+		options, err := CacheOptions(namespaces, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,8 +127,8 @@ func TestTheCacheHoldsOnlyTheJobsOwnChildren(t *testing.T) {
 				t.Errorf("%T: the cache has an exception for it", o)
 			}
 		}
-		if _, restricted := options.DefaultNamespaces[namespace]; restricted != (namespace != "") || len(options.DefaultNamespaces) > 1 {
-			t.Errorf("namespace %q: the cache watches %v", namespace, options.DefaultNamespaces)
+		if watched := slices.Sorted(maps.Keys(options.DefaultNamespaces)); !slices.Equal(watched, namespaces) {
+			t.Errorf("namespaces %q: the cache watches %q", namespaces, watched)
 		}
 	}
 }

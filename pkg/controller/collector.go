@@ -2,7 +2,7 @@ package controller
 
 import (
 	"context"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,10 +27,11 @@ type collector struct {
 	version string
 	// perJob is whether each job has series of its own.
 	perJob bool
-	// reconciles and writes are how many wait for their namespace's share.
-	reconciles atomic.Int64
-	writes     func() int
-	descs      map[*metrics.Family]*prometheus.Desc
+	// reconciles and writes return how many wait for their namespace's share.
+	reconciles, writes func() int
+	// excluded are the namespaces in which the operator runs no job, so jobs there do not count.
+	excluded []string
+	descs    map[*metrics.Family]*prometheus.Desc
 }
 
 func (c *collector) describe() *collector {
@@ -68,9 +69,11 @@ func (c *collector) Collect(found chan<- prometheus.Metric) {
 	if err != nil {
 		found <- prometheus.NewInvalidMetric(c.descs[metrics.BrokenNodes], err)
 	}
+	isExcluded := func(job v1alpha1.TrainingJob) bool { return slices.Contains(c.excluded, job.Namespace) }
+	jobs.Items = slices.DeleteFunc(jobs.Items, isExcluded)
 	now := c.clock.Now()
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.Leads], prometheus.GaugeValue, 1, c.version)
-	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingReconciles], prometheus.GaugeValue, float64(c.reconciles.Load()))
+	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingReconciles], prometheus.GaugeValue, float64(c.reconciles()))
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingWrites], prometheus.GaugeValue, float64(c.writes()))
 	c.tell(found, metrics.Fleet(jobs.Items, broken, now))
 	for i := range jobs.Items {

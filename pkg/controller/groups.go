@@ -30,25 +30,26 @@ type groupWatcher struct {
 }
 
 // watchGroups returns a watcher of the pod groups that the cluster has now; it polls for the others once it is started.
-func watchGroups(mgr manager.Manager, controller controller.Controller, cluster *cluster.Cluster) (*groupWatcher, error) {
+func watchGroups(ctx context.Context, mgr manager.Manager, controller controller.Controller, cluster *cluster.Cluster) (*groupWatcher, error) {
 	w := &groupWatcher{mgr: mgr, controller: controller, cluster: cluster, missing: gang.Providers}
-	return w, w.watchServed()
+	return w, w.watchServed(ctx)
 }
 
 // Start implements manager.Runnable. It returns an error if a watch cannot be added.
 func (w *groupWatcher) Start(ctx context.Context) error {
-	return ignoreEnd(ctx, wait.PollUntilContextCancel(ctx, groupPollPeriod, true, func(context.Context) (bool, error) {
-		err := w.watchServed()
+	return ignoreEnd(ctx, wait.PollUntilContextCancel(ctx, groupPollPeriod, true, func(ctx context.Context) (bool, error) {
+		err := w.watchServed(ctx)
 		return len(w.missing) == 0, err
 	}))
 }
 
-// watchServed watches the pod groups that the cluster has and had not before.
-func (w *groupWatcher) watchServed() error {
+// watchServed watches the pod groups that the cluster has and had not before, and to which the operator has a right: without it the
+// controller would wait for its cache for ever.
+func (w *groupWatcher) watchServed(ctx context.Context) error {
 	var still []gang.Provider
 	for _, provider := range w.missing {
 		group, _ := provider.Empty()
-		if !w.isServed(group) {
+		if !w.isServed(group) || w.cluster.MayList(ctx, provider) != nil {
 			still = append(still, provider)
 			continue
 		}

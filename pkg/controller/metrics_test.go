@@ -40,8 +40,9 @@ func (c *cached) List(ctx context.Context, list client.ObjectList, options ...cl
 func over(jobs *cached, perJob bool) *collector {
 	leads := make(chan struct{})
 	close(leads)
+	none := func() int { return 0 }
 	broken := func(context.Context) (map[string]string, error) { return map[string]string{"gpu-1": "NodeLost"}, nil }
-	return (&collector{jobs: jobs, broken: broken, leads: leads, clock: clocktesting.NewFakePassiveClock(builder.Epoch.Add(time.Hour)), version: "v1", perJob: perJob, writes: func() int { return 0 }}).describe()
+	return (&collector{jobs: jobs, broken: broken, leads: leads, clock: clocktesting.NewFakePassiveClock(builder.Epoch.Add(time.Hour)), version: "v1", perJob: perJob, reconciles: none, writes: none}).describe()
 }
 
 // served returns the labels of the first series of each family that a registry with the collector serves.

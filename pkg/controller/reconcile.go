@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,7 +30,11 @@ type Reconciler struct {
 	log logr.Logger
 	// traces are told the spans of each job that are over; nil if nobody wants them.
 	traces Traces
+	// waiting is how many jobs wait for their namespace's share of the workers.
+	waiting atomic.Int64
 }
+
+func (r *Reconciler) waitingReconciles() int { return int(r.waiting.Load()) }
 
 // Traces takes spans. It must not wait, and cannot fail.
 type Traces interface{ Tell(spans []trace.Span) }

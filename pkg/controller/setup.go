@@ -5,7 +5,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -65,24 +64,25 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		log:     mgr.GetLogger(),
 		traces:  o.Traces,
 	}
-	all := &collector{jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics,
-		broken: r.cluster.BrokenNodes, writes: r.cluster.WaitingWrites,
+	all := &collector{
+		jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, excluded: o.Cluster.Excluded,
+		broken: r.cluster.BrokenNodes, reconciles: r.waitingReconciles, writes: r.cluster.WaitingWrites,
 	}
 	if err := crmetrics.Registry.Register(all.describe()); err != nil {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
 	}
-	return watch(mgr, r, o, &all.reconciles)
+	return watch(ctx, mgr, r, o)
 }
 
-// watch has the manager reconcile jobs when they or their children change. It keeps in waiting how many jobs wait for their namespace's share.
-func watch(mgr manager.Manager, r *Reconciler, o Options, waiting *atomic.Int64) error {
+// watch has the manager reconcile jobs when they or their children change.
+func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}).
 		Watches(&coordinationv1.Lease{}, leaseEvents()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries(), NewQueue: fairQueues(o.Concurrent, waiting)})
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries(), NewQueue: fairQueues(o.Concurrent, &r.waiting)})
 	if o.Cluster.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}
@@ -90,7 +90,7 @@ func watch(mgr manager.Manager, r *Reconciler, o Options, waiting *atomic.Int64)
 	if err != nil {
 		return err
 	}
-	groups, err := watchGroups(mgr, built, r.cluster)
+	groups, err := watchGroups(ctx, mgr, built, r.cluster)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,10 @@ func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 	if v.Finishing {
 		return nil, time.Time{}
 	}
-	if v.Expired {
+	switch {
+	case v.Expired && s.Refusal.Pends(s.Now):
+		return nil, s.Refusal.Retry
+	case v.Expired:
 		return []Step{DeleteJob{UID: s.Job.UID}}, s.Now.Add(seeDeletionAfter)
 	}
 	steps, wake := deletePods(s, func(p state.Pod) bool {

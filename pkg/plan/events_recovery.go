@@ -156,6 +156,15 @@ func sparesRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
 }
 
+// deletionRefused tells once why a job whose time to live is over is still there. A verdict is final, so no condition of the job says it.
+func deletionRefused(s *state.Snapshot) []Event {
+	refusal := s.Refusal
+	if refusal == nil || refusal.Reason == "" || refusal.Told || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
+		return nil
+	}
+	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, clip(refusal.Message))}
+}
+
 // sparesUsed tells which spares become replicas, which make way, and which have failed as they were to wait.
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	var list []Event

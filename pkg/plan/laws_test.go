@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -92,6 +93,9 @@ func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 // another, a life that ends, a suspension that ends.
 const restless = 6
 
+// toldWithAStep are the reasons of Events that a step or its refusal brings about.
+var toldWithAStep = []string{v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused, v1alpha1.EventDeletionRefused}
+
 // checkAtRest: when nothing changes any more, soon nothing is written or told.
 func checkAtRest(t *rapid.T, s *state.Snapshot) {
 	at := s
@@ -99,7 +103,7 @@ func checkAtRest(t *rapid.T, s *state.Snapshot) {
 		p := plan.Make(at)
 		if equality.Semantic.DeepEqual(at.Job.Status, p.Status) {
 			for _, e := range p.Events {
-				if e.Reason != v1alpha1.EventSpareUsed && e.Reason != v1alpha1.EventSpareRefused { // told with a step
+				if !slices.Contains(toldWithAStep, e.Reason) {
 					t.Fatalf("at rest it is told: %+v", e)
 				}
 			}

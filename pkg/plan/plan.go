@@ -90,6 +90,9 @@ func Make(s *state.Snapshot) Plan {
 		p.Status, p.Events = s.Job.Status, nil
 		p.Wake = state.Earliest(p.Wake, due)
 	}
+	if v.Expired {
+		p.Events = append(p.Events, deletionRefused(s)...)
+	}
 	if v.GoesOn() {
 		p.Events = append(append(p.Events, sparesUsed(s, p.Steps)...), sparesRefused(s)...)
 	}

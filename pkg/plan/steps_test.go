@@ -154,6 +154,8 @@ func TestCleanUp(t *testing.T) {
 		{"before its time to live is over the job stays", job(v1alpha1.CleanRunning, builder.TTL(60)), nil, nil, 90 * second},
 		{"then it is deleted, and its pods by the garbage collector", job(v1alpha1.CleanRunning, builder.TTL(20)), pods,
 			[]string{"delete job uid-j"}, 2 * time.Minute},
+		{"what the API server refuses is tried again at its time only", job(v1alpha1.CleanRunning, builder.TTL(20)),
+			seen(builder.Refused(v1alpha1.ReasonForbidden, "no", 90*second)), nil, 90 * second},
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,22 +18,33 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-const policyName = "trainingjob-creator"
-
-// policed returns a namespace in which the admission policy holds, and only there, under a name of its own.
+// policed returns a namespace in which the admission policies hold, and only there, under names of their own.
 func policed(t *testing.T) string {
 	t.Helper()
 	ns := namespace(t, nil)
-	objects := rendered(t, admission)
-	policy := find[admissionv1.ValidatingAdmissionPolicy](t, objects, "ValidatingAdmissionPolicy", policyName)
-	binding := find[admissionv1.ValidatingAdmissionPolicyBinding](t, objects, "ValidatingAdmissionPolicyBinding", policyName)
-	policy.Name, binding.Name, binding.Spec.PolicyName = ns, ns, ns
-	binding.Spec.MatchResources = &admissionv1.MatchResources{
+	install(t, admission, ns, &admissionv1.MatchResources{
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
-	}
-	create(t, policy)
-	create(t, binding)
+	})
 	return ns
+}
+
+// install installs the validating policies of the folder where the selection says, everywhere for nil. Their names end with suffix, as
+// they may be there already.
+func install(t *testing.T, folder, suffix string, selected *admissionv1.MatchResources) {
+	t.Helper()
+	objects := rendered(t, folder)
+	for _, object := range objects {
+		name := object.GetName()
+		if object.GetKind() != "ValidatingAdmissionPolicy" {
+			continue
+		}
+		policy := find[admissionv1.ValidatingAdmissionPolicy](t, objects, "ValidatingAdmissionPolicy", name)
+		binding := find[admissionv1.ValidatingAdmissionPolicyBinding](t, objects, "ValidatingAdmissionPolicyBinding", name)
+		policy.Name, binding.Name, binding.Spec.PolicyName = name+"."+suffix, name+"."+suffix, name+"."+suffix
+		binding.Spec.MatchResources = selected
+		create(t, policy)
+		create(t, binding)
+	}
 }
 
 // allow gives user a right in namespace.
@@ -168,6 +180,34 @@ Chief: {replicas: 1, spares: {count: 1, priorityClassName: a}, template: POD}
 Worker: {spares: {count: 1, priorityClassName: b}, template: {spec: {priorityClassName: c, containers: [{name: main, image: busybox}]}}}
 PS: {template: {spec: {priorityClassName: d, containers: [{name: main, image: busybox}]}}}`)
 	expectRefusal(t, carol.Create(t.Context(), five, client.DryRunAll), "a TrainingJob may name 4 priority classes: use fewer")
+}
+
+// A job grows by its subresource scale as by its spec.
+func TestThePolicyAsksAScalerForTheRightToCreatePods(t *testing.T) {
+	const user = "dave"
+	ns := policed(t)
+	dave, err := connectAs(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allow(t, ns, user, "jobs", rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev"}, Resources: []string{"trainingjobs/scale"}, Verbs: []string{"get", "update", "patch"}})
+	elastic := typed(t, job(t, ns, suspendedJob))
+	create(t, elastic)
+	scale := func(c client.Client) func() error {
+		return func() error {
+			return c.SubResource("scale").Patch(t.Context(), elastic.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec": {"replicas": 20}}`)), client.DryRunAll)
+		}
+	}
+	eventually(t, "a scaler without the right to create pods", scale(dave), "dave may not create pods in namespace "+ns+", so it may not scale a TrainingJob")
+	allow(t, ns, user, "pods", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}})
+	eventually(t, "a scaler with the right to create pods", scale(dave), "")
+	const controller = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
+	autoscaler, err := connectAs(controller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allow(t, ns, controller, "autoscaler", rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev"}, Resources: []string{"trainingjobs/scale"}, Verbs: []string{"patch"}})
+	eventually(t, "a HorizontalPodAutoscaler", scale(autoscaler), "")
 }
 
 func TestThePolicyLetsControllersChangeWhatMakesNoPods(t *testing.T) {

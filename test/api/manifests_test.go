@@ -18,12 +18,17 @@ import (
 )
 
 const (
-	base            = "../../manifests/base"
-	singleNamespace = "../../manifests/overlays/single-namespace"
-	admission       = "../../manifests/components/admission"
-	kueue           = "../../manifests/components/kueue"
-	mpi             = "../../manifests/components/mpi"
-	tenant          = "../../manifests/tenant"
+	base           = "../../manifests/base"
+	someNamespaces = "../../manifests/overlays/namespaces"
+	admission      = "../../manifests/components/admission"
+	confine        = "../../manifests/components/confine"
+	ttl            = "../../manifests/components/ttl"
+	nativeGang     = "../../manifests/components/native-gang"
+	volcano        = "../../manifests/components/volcano"
+	coscheduling   = "../../manifests/components/coscheduling"
+	kueue          = "../../manifests/components/kueue"
+	mpi            = "../../manifests/components/mpi"
+	tenant         = "../../manifests/tenant"
 )
 
 // operatorName is the name of the operator's Deployment, service account and main role.
@@ -65,7 +70,10 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 }
 
 func TestTheManifestsApplyWithStrictValidation(t *testing.T) {
-	for name, folder := range map[string]string{"base": base, "single namespace": singleNamespace, "admission": admission, "kueue": kueue, "mpi": mpi, "tenant": tenant} {
+	for name, folder := range map[string]string{
+		"base": base, "some namespaces": someNamespaces, "admission": admission, "confine": confine, "kueue": kueue, "mpi": mpi,
+		"ttl": ttl, "native gangs": nativeGang, "Volcano": volcano, "coscheduling": coscheduling, "tenant": tenant,
+	} {
 		t.Run(name, func(t *testing.T) {
 			if folder == kueue {
 				since(t, mutatingPolicies, "the policy of Kueue's adapter")

@@ -21,14 +21,14 @@ import (
 	"github.com/trainingjob/operator/test/testbed"
 )
 
-// It is started with the rights of the overlay for one namespace, among them those to ask who calls, and those alone.
+// It is started with the rights of the overlay for some namespaces, among them those to ask who calls, and those alone.
 func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 	own := namespace(t, nil)
-	objects := rendered(t, singleNamespace)
+	objects := rendered(t, someNamespaces)
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: operatorName, Namespace: own}
-	role := find[rbacv1.Role](t, objects, "Role", operatorName)
+	role := find[rbacv1.ClusterRole](t, objects, "ClusterRole", operatorName+"."+ownNamespace)
 	binding := find[rbacv1.RoleBinding](t, objects, "RoleBinding", operatorName)
-	role.Namespace, binding.Namespace, binding.Subjects = own, own, []rbacv1.Subject{account}
+	role.Name, binding.Namespace, binding.RoleRef.Name, binding.Subjects = own, own, own, []rbacv1.Subject{account}
 	create(t, role)
 	create(t, binding)
 	bindInCluster(t, find[rbacv1.ClusterRole](t, objects, "ClusterRole", "trainingjob-metrics-auth"), own+"-auth", account)

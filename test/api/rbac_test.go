@@ -17,19 +17,19 @@ type grants map[string][]string
 
 // What the operator may do with jobs and their children, where it watches: everywhere, or in one namespace.
 var onJobs = grants{
-	"trainingjob.dev/trainingjobs":            {"delete", "get", "list", "watch"},
+	"trainingjob.dev/trainingjobs":            {"get", "list", "watch"},
 	"trainingjob.dev/trainingjobs/status":     {"update"},
 	"trainingjob.dev/trainingjobs/finalizers": {"update"},
-	"/pods":                           {"create", "delete", "get", "list", "patch", "watch"},
-	"/services":                       {"create", "get", "list", "watch"},
-	"coordination.k8s.io/leases":      {"create", "get", "list", "watch"},
-	"events.k8s.io/events":            {"create", "patch"},
-	"scheduling.k8s.io/podgroups":     {"create", "delete", "get", "list", "patch", "watch"},
-	"scheduling.volcano.sh/podgroups": {"create", "delete", "get", "list", "patch", "watch"},
-	"scheduling.x-k8s.io/podgroups":   {"create", "delete", "get", "list", "patch", "watch"},
+	"/pods":                      {"create", "delete", "get", "list", "patch", "watch"},
+	"/services":                  {"create", "get", "list", "watch"},
+	"coordination.k8s.io/leases": {"create", "get", "list", "watch"},
+	"events.k8s.io/events":       {"create", "patch"},
 }
 
-// What it may know of nodes. They belong to no namespace: an operator for one namespace knows nothing of them.
+// What it may do with the pod groups of a gang scheduler that is there.
+var onGroups = []string{"create", "delete", "get", "list", "patch", "watch"}
+
+// What it may know of nodes. They belong to no namespace: an operator for some namespaces knows nothing of them.
 var onNodes = grants{"/nodes": {"get", "list", "watch"}}
 
 // atHome is what a program may do in its own namespace: lead by the Lease of its name.
@@ -58,12 +58,16 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 			"ClusterRole trainingjob-metrics-auth": onCallers,
 			"Role trainingjob-leader-election":     atHome(operatorName),
 		}},
-		"in one namespace": {singleNamespace, map[string]grants{
-			"Role trainingjob-operator":            onJobs,
-			"ClusterRole trainingjob-metrics-auth": onCallers,
-			"Role trainingjob-leader-election":     atHome(operatorName),
+		"in some namespaces": {someNamespaces, map[string]grants{
+			"ClusterRole trainingjob-operator." + ownNamespace: onJobs,
+			"ClusterRole trainingjob-metrics-auth":             onCallers,
+			"Role trainingjob-leader-election":                 atHome(operatorName),
 		}},
-		"with MPI jobs, beside the others": {mpi, map[string]grants{"ClusterRole trainingjob-mpi": {"/secrets": {"create"}}}},
+		"with MPI jobs, beside the others":     {mpi, map[string]grants{"ClusterRole trainingjob-mpi": {"/secrets": {"create"}}}},
+		"with a time to live, beside":          {ttl, map[string]grants{"ClusterRole trainingjob-ttl": {"trainingjob.dev/trainingjobs": {"delete"}}}},
+		"with Kubernetes' own gangs, beside":   {nativeGang, map[string]grants{"ClusterRole trainingjob-native-gang": {"scheduling.k8s.io/podgroups": onGroups}}},
+		"with Volcano, beside the others":      {volcano, map[string]grants{"ClusterRole trainingjob-volcano": {"scheduling.volcano.sh/podgroups": onGroups}}},
+		"with coscheduling, beside the others": {coscheduling, map[string]grants{"ClusterRole trainingjob-coscheduling": {"scheduling.x-k8s.io/podgroups": onGroups}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, granted(t, operatorName, rendered(t, c.folder))); diff != "" {
@@ -74,7 +78,7 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 }
 
 func TestNoRoleHasAWildcardOrSeesSecretsAndConfigMaps(t *testing.T) {
-	for _, folder := range []string{base, singleNamespace, kueue} {
+	for _, folder := range []string{base, someNamespaces, kueue} {
 		for _, object := range rendered(t, folder) {
 			for _, rule := range rules(t, object) {
 				for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs) {
@@ -87,13 +91,13 @@ func TestNoRoleHasAWildcardOrSeesSecretsAndConfigMaps(t *testing.T) {
 	}
 }
 
-func TestTheOperatorOfOneNamespaceDoesWithoutNodesAndPriorityClasses(t *testing.T) {
+func TestTheOperatorOfSomeNamespacesDoesWithoutNodesAndPriorityClasses(t *testing.T) {
 	for name, c := range map[string]struct {
 		folder, argument string
 		spares           bool
 	}{
 		"in the whole cluster": {base, "--spare-priority-class=trainingjob-spare", true},
-		"in one namespace":     {singleNamespace, "--watch-nodes=false", false},
+		"in some namespaces":   {someNamespaces, "--watch-nodes=false", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := rendered(t, c.folder)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,29 +28,27 @@ import (
 	"github.com/trainingjob/operator/test/testbed"
 )
 
-// The namespaces of overlays/single-namespace: the operator's own and the team's.
-const (
-	ownNamespace  = "trainingjob-training"
-	teamNamespace = "training"
-)
+// ownNamespace is the operator's own namespace in overlays/namespaces.
+const ownNamespace = "trainingjob-training"
 
-func TestTheOperatorOfOneNamespaceRunsInAnotherOne(t *testing.T) {
-	objects := rendered(t, singleNamespace)
+func TestTheOperatorOfSomeNamespacesRunsInAnotherOne(t *testing.T) {
+	objects := rendered(t, someNamespaces)
+	var teams []string
 	for _, object := range objects {
-		isOfTeam := object.GetName() == operatorName && (object.GetKind() == "Role" || object.GetKind() == "RoleBinding")
+		isOfTeam := object.GetName() == operatorName && object.GetKind() == "RoleBinding"
 		switch got := object.GetNamespace(); {
-		case isOfTeam && got != teamNamespace:
-			t.Errorf("%s %s is in namespace %s, want the team's", object.GetKind(), object.GetName(), got)
-		case !isOfTeam && got != "" && got != ownNamespace:
+		case isOfTeam:
+			teams = append(teams, got)
+			binding := find[rbacv1.RoleBinding](t, []*unstructured.Unstructured{object}, "RoleBinding", operatorName)
+			if of := binding.Subjects[0]; of.Name != operatorName || of.Namespace != ownNamespace {
+				t.Errorf("the role in %s is bound to %v", got, of)
+			}
+		case got != "" && got != ownNamespace:
 			t.Errorf("%s %s is in namespace %s, want the operator's", object.GetKind(), object.GetName(), got)
 		}
 	}
-	binding := find[rbacv1.RoleBinding](t, objects, "RoleBinding", operatorName)
-	if got := binding.Subjects[0]; got.Name != operatorName || got.Namespace != ownNamespace {
-		t.Errorf("the team's Role is bound to %v", got)
-	}
 	args := find[appsv1.Deployment](t, objects, "Deployment", operatorName).Spec.Template.Spec.Containers[0].Args
-	if want := "--namespace=" + teamNamespace; !slices.Contains(args, want) {
+	if want := "--namespaces=" + strings.Join(teams, ","); len(teams) < 2 || !slices.Contains(args, want) {
 		t.Errorf("the operator runs with %q, want %s", args, want)
 	}
 	// Two installations must not take a binding from each other: only those of roles for people may have the same name.
@@ -59,22 +60,28 @@ func TestTheOperatorOfOneNamespaceRunsInAnotherOne(t *testing.T) {
 }
 
 // It is started here with the rights of the overlay, in two namespaces that exist for that, and those alone.
-func TestTheOperatorOfOneNamespaceLeadsAndGetsReadyWithTheseRights(t *testing.T) {
-	own, team := namespace(t, nil), namespace(t, nil)
-	objects := rendered(t, singleNamespace)
-	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: operatorName, Namespace: own}
-	for name, in := range map[string]string{operatorName: team, "trainingjob-leader-election": own} {
-		role := find[rbacv1.Role](t, objects, "Role", name)
-		binding := find[rbacv1.RoleBinding](t, objects, "RoleBinding", name)
-		role.Namespace, binding.Namespace, binding.Subjects = in, in, []rbacv1.Subject{account}
-		create(t, role)
-		create(t, binding)
+func TestTheOperatorOfSomeNamespacesLeadsAndGetsReadyWithTheseRights(t *testing.T) {
+	own, red, blue := namespace(t, nil), namespace(t, nil), namespace(t, nil)
+	objects := rendered(t, someNamespaces)
+	elects := find[rbacv1.Role](t, objects, "Role", "trainingjob-leader-election")
+	runs := find[rbacv1.ClusterRole](t, objects, "ClusterRole", operatorName+"."+ownNamespace)
+	runs.Name, elects.Namespace = own, own
+	create(t, elects)
+	create(t, runs)
+	for in, role := range map[string]rbacv1.RoleRef{
+		own: {APIGroup: rbacv1.GroupName, Kind: "Role", Name: elects.Name},
+		red: {APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: runs.Name}, blue: {APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: runs.Name},
+	} {
+		create(t, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: operatorName}, RoleRef: role,
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: operatorName, Namespace: own}},
+		})
 	}
 	user := "system:serviceaccount:" + own + ":" + operatorName
-	expectPodsIn(t, user, map[string]bool{team: true, own: false, "default": false})
+	expectPodsIn(t, user, map[string]bool{red: true, blue: true, own: false, "default": false})
 
 	health := freeAddress(t)
-	operator, err := testbed.StartOperator("../../bin/operator", kubeconfigOf(t, user), team, t.Output(), "--watch-nodes=false",
+	operator, err := testbed.StartOperator("../../bin/operator", kubeconfigOf(t, user), red+","+blue, t.Output(), "--watch-nodes=false",
 		"--leader-elect", "--leader-election-namespace", own, "--health-probe-bind-address", health)
 	if err != nil {
 		t.Fatal(err)

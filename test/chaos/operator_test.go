@@ -23,7 +23,7 @@ import (
 )
 
 // operators is the group that all operators of this suite are in for the API server. An administrator would be exempt from
-// its limits; these have the rights of manifests/base, and each process has a user name of its own in the audit log.
+// its limits; these have the rights of manifests/base and its components, and each process has a user name of its own in the audit log.
 const operators = "chaos:operators"
 
 // operator is one process of the operator.
@@ -39,8 +39,9 @@ var processes atomic.Int32
 // grantOperators gives the suite's operators the rights that an installation gives them, those in its own namespace in all.
 func grantOperators() {
 	GinkgoHelper()
-	for _, file := range []string{"operator-role.yaml", "leader-election-role.yaml"} {
-		text, err := os.ReadFile("../../manifests/base/" + file)
+	for _, file := range []string{"base/operator-role.yaml", "base/leader-election-role.yaml", "components/ttl/role.yaml", "components/mpi/role.yaml",
+		"components/native-gang/role.yaml", "components/volcano/role.yaml", "components/coscheduling/role.yaml"} {
+		text, err := os.ReadFile("../../manifests/" + file)
 		Expect(err).NotTo(HaveOccurred())
 		for document := range strings.SplitSeq(string(text), "\n---\n") {
 			role := &rbacv1.ClusterRole{}

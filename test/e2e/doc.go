@@ -12,8 +12,8 @@
 // they need: there they skip themselves and say what it is. On a lab they fail.
 //
 // Specs labelled lab need LAB_DIR too (the lab's work folder; by default the folder of KUBECONFIG): they read the audit log,
-// or stop and kill the operator's process. A lab runs the operator as the service account of manifests/base; a request of
-// its that is denied fails the suite.
+// or stop and kill the operator's process. A lab runs the operator as the service account of test/lab/installation: manifests/base,
+// confined, with the rights of every component. A request of its that is denied fails the suite.
 //
 // Specs labelled since-1.37 need what older versions of Kubernetes lack: make test-versions leaves them out there.
 //

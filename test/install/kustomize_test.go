@@ -11,7 +11,7 @@ import (
 
 // What docs/install.md recommends to put together is taken by the API server without a warning about a field.
 func TestEveryCombinationIsTaken(t *testing.T) {
-	for _, namespace := range []string{"trainingjob-system", "trainingjob-training", "training"} {
+	for _, namespace := range []string{"trainingjob-system", "trainingjob-training", "team-a", "team-b"} {
 		newNamespace(t, namespace)
 	}
 	kubectl(t, "", "apply", "-k", manifests+"/crd")
@@ -26,9 +26,11 @@ func TestEveryCombinationIsTaken(t *testing.T) {
 		"with the policy of creators":         {"base", []string{"admission"}},
 		"with Kueue's adapter":                {"base", []string{"kueue"}},
 		"with Kueue's adapter and the policy": {"base", []string{"kueue", "admission"}},
-		"everything":                          {"base", []string{"mpi", "admission", "kueue", "kubeflow"}},
-		"one namespace":                       {"overlays/single-namespace", nil},
-		"one namespace, with Kubeflow":        {"overlays/single-namespace", []string{"kubeflow"}},
+		"with the account confined":           {"base", []string{"confine"}},
+		"with gangs and a time to live":       {"base", []string{"native-gang", "volcano", "coscheduling", "ttl"}},
+		"everything":                          {"base", []string{"mpi", "native-gang", "volcano", "coscheduling", "ttl", "confine", "admission", "kueue", "kubeflow"}},
+		"some namespaces":                     {"overlays/namespaces", nil},
+		"some namespaces, with Kubeflow":      {"overlays/namespaces", []string{"kubeflow"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered, objects := kustomized(t, c.resource, c.components...)
@@ -40,19 +42,26 @@ func TestEveryCombinationIsTaken(t *testing.T) {
 	}
 }
 
-// team installs an operator of one namespace by a copy of overlays/single-namespace with two other names.
+// team installs an operator of two namespaces by a copy of overlays/namespaces with other names. The second has no jobs.
 func team(t *testing.T, own, jobs string) {
 	t.Helper()
-	text, err := os.ReadFile(manifests + "/overlays/single-namespace/kustomization.yaml")
-	if err != nil {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "operator"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	copied := strings.NewReplacer("../../base", relative(t, folder, "base"), "trainingjob-training", own, "--namespace=training", "--namespace="+jobs).Replace(string(text))
-	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(copied), 0o600); err != nil {
-		t.Fatal(err)
+	names := strings.NewReplacer("../../../base", relative(t, filepath.Join(folder, "operator"), "base"), "trainingjob-training", own,
+		"team-a", jobs, "team-b", jobs+"-2")
+	for _, file := range []string{"kustomization.yaml", "teams.yaml", "operator/kustomization.yaml"} {
+		text, err := os.ReadFile(manifests + "/overlays/namespaces/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(names.Replace(string(text))), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	newNamespace(t, jobs)
+	newNamespace(t, jobs+"-2")
 	rendered := kubectl(t, "", "kustomize", folder)
 	all := filepath.Join(folder, "all.yaml")
 	if err := os.WriteFile(all, []byte(rendered), 0o600); err != nil {

@@ -45,7 +45,7 @@ func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 }
 
 func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
-	everything := []string{"mpi", "admission", "kueue", "kubeflow"}
+	everything := []string{"mpi", "ttl", "native-gang", "volcano", "coscheduling", "confine", "admission", "kueue", "kubeflow"}
 	for name, c := range map[string]struct {
 		resource, namespace string
 		components, values  []string
@@ -53,8 +53,9 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 	}{
 		"the base, by default": {"base", "trainingjob-system", nil, nil, 18},
 		"with every add-on": {"base", "trainingjob-system", everything,
-			[]string{"mpi.enabled=true", "admission.enabled=true", "kueue.enabled=true", "clusterRoles.kubeflow=true"}, 34},
-		"one namespace": {"overlays/single-namespace", "trainingjob-training", nil, []string{"operator.flags.namespace=training"}, 15},
+			[]string{"mpi.enabled=true", "ttl.enabled=true", "gangs.native=true", "gangs.volcano=true", "gangs.coscheduling=true",
+				"confine.enabled=true", "admission.enabled=true", "kueue.enabled=true", "clusterRoles.kubeflow=true"}, 52},
+		"some namespaces": {"overlays/namespaces", "trainingjob-training", nil, []string{"operator.flags.namespaces={team-a,team-b}"}, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, objects := kustomized(t, c.resource, c.components...)

@@ -67,7 +67,7 @@ fails, everything that was started is ended again.`,
 		"a controller of training jobs by others to install, for lab peer start: "+strings.Join(cluster.PeerNames(), ", ")+" (may be repeated)")
 	flags.StringVar(&options.Operator, "operator", "", "operator binary to run; none if empty")
 	flags.StringVar(&options.OperatorManifests, "operator-manifests", "",
-		"folder with the kustomization whose service account and roles the operator gets; an administrator's rights if empty")
+		"folder with the kustomization whose service account, roles and admission policies the operator gets; an administrator's rights if empty")
 	flags.StringArrayVar(&options.OperatorArgs, "operator-args", nil, "one further argument for the operator (may be repeated)")
 	flags.StringVar(&options.ControlPlane, "control-plane", "",
 		"folder with kube-apiserver, kube-controller-manager and kube-scheduler of another version of Kubernetes; needs --without-native-gangs")

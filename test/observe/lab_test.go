@@ -38,7 +38,7 @@ func start(t *testing.T) *lab {
 	var endpoint string
 	l.receiver, endpoint = receive(t)
 	l.run("bin/lab", "up", "--dir", l.dir, "--nodes", "4", "--gpus", "8", "--crds", "manifests/crd", "--operator", "bin/operator",
-		"--operator-manifests", "manifests/base", "--operator-args=--job-metrics", "--operator-args=--log-level=debug", "--operator-args=--otlp-endpoint="+endpoint)
+		"--operator-manifests", "test/lab/installation", "--operator-args=--job-metrics", "--operator-args=--log-level=debug", "--operator-args=--otlp-endpoint="+endpoint)
 	t.Cleanup(func() { l.run("bin/lab", "down", "--dir", l.dir) })
 	l.scrape()
 	return l

@@ -47,7 +47,7 @@ func newWatcher(tb testing.TB, pods int) *watcher {
 	must(tb, scheme.AddToScheme(known))
 	must(tb, v1alpha1.AddToScheme(known))
 	guard := intake.New(known, logr.Discard())
-	options, err := cluster.CacheOptions("", nil)
+	options, err := cluster.CacheOptions(nil, nil)
 	must(tb, err)
 	options.Scheme, options.HTTPClient = known, &http.Client{Transport: guard.Wrap(w.server)}
 	options.NewInformer = guard.NewInformer

@@ -18,7 +18,7 @@ type Operator struct {
 // arguments say where.
 func StartOperator(binary, kubeconfig, namespace string, log io.Writer, args ...string) (*Operator, error) {
 	command := exec.Command(binary, append([]string{
-		"--kubeconfig", kubeconfig, "--namespace", namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--kubeconfig", kubeconfig, "--namespaces", namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0",
 	}, args...)...)
 	command.Stdout, command.Stderr = log, log
 	if err := command.Start(); err != nil {

@@ -195,4 +195,8 @@ const (
 	EventSpareRefused = "SpareRefused"
 	// EventEnvConflict: a template sets a variable that the operator would set; the template's value is used.
 	EventEnvConflict = "EnvConflict"
+	// EventDeletionRefused: the API server refuses to delete a job after runPolicy.ttlSecondsAfterFinished.
+	EventDeletionRefused = "DeletionRefused"
+	// EventNamespaceExcluded: the operator runs no jobs in this namespace, see --exclude-namespaces.
+	EventNamespaceExcluded = "NamespaceExcluded"
 )

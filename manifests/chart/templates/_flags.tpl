@@ -1,7 +1,7 @@
 {{/* The operator's flags, as YAML: what the manifests give it, and .Values.operator.flags over that. */}}
 {{- define "trainingjob.operatorFlags" -}}
 {{- $flags := dict "health-probe-bind-address" ":8081" "leader-elect" true "metrics-bind-address" ":8443" -}}
-{{- if .Values.operator.flags.namespace -}}
+{{- if .Values.operator.flags.namespaces -}}
 {{- $_ := set $flags "watch-nodes" false -}}
 {{- else if .Values.priorityClass.create -}}
 {{- $_ := set $flags "spare-priority-class" "trainingjob-spare" -}}

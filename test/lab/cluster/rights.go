@@ -21,12 +21,15 @@ type account struct{ namespace, name string }
 // rights is what manifests say of an operator's account and of what it may do; what they say of its pods has no use here.
 type rights struct {
 	account account
-	// objects are the account, its namespace, and the roles and their bindings.
+	// objects are the account, its namespace, its roles and the admission policies, with their bindings.
 	objects []unstructured.Unstructured
 }
 
 // ofAccounts are the kinds of rights.objects.
-var ofAccounts = []string{"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+var ofAccounts = []string{
+	"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
+	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+}
 
 // readRights reads what kubectl kustomize makes of a folder. It is an error if there is not exactly one Deployment, which
 // names the account.

@@ -19,7 +19,7 @@ var (
 )
 
 func cacheViews() map[server.Kind]server.View {
-	options, err := cluster.CacheOptions("", options.Signals)
+	options, err := cluster.CacheOptions(nil, options.Signals)
 	if err != nil {
 		panic(err)
 	}
