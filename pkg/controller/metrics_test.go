@@ -65,7 +65,7 @@ func served(t *testing.T, registry *prometheus.Registry) map[string][]string {
 // A write that hangs must not make the metrics hang.
 func TestTheCollectorWaitsForNoWriteAndNotForEver(t *testing.T) {
 	jobs := &cached{}
-	over(jobs, true).Collect(make(chan prometheus.Metric, 1))
+	over(jobs, true).Collect(make(chan prometheus.Metric, 8))
 	if !jobs.options.DisableReadYourWritesConsistency || jobs.deadline.IsZero() {
 		t.Errorf("waits for writes: %t, until %v", !jobs.options.DisableReadYourWritesConsistency, jobs.deadline)
 	}
