@@ -42,7 +42,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	known := c.memo(job, nil)
 	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
-	o.SparesFrom, o.Withdrawn = c.waitForSpares(o, o.Now), known.withdrawn
+	o.SparesFrom = c.waitForSpares(o, o.Now)
 	c.markRefusedRestarts(o)
 	s, err := state.New(*o)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 				return err
 			}
 			var pod corev1.Pod
-			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: s.PodNameOf(r.Slot)}
+			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: state.PodName(s.Job.Name, r.Slot, r.Life)}
 			if err := c.live.Get(asking, key, &pod); err != nil {
 				return client.IgnoreNotFound(err)
 			}

@@ -157,25 +157,12 @@ func sparesRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
 }
 
-// sparesUsed tells which spares become replicas, which make way, and which have failed as they were to wait.
+// sparesUsed tells which spares make way.
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	var list []Event
 	for _, step := range steps {
-		if p, isPromotion := step.(PromotePod); isPromotion {
-			list = append(list, Event{
-				Type: corev1.EventTypeNormal, Reason: v1alpha1.EventSpareUsed, Action: p.Name,
-				Message: fmt.Sprintf("The warm spare %s becomes %s.", p.Name, p.Slot),
-			})
-			continue
-		}
 		d, isDelete := step.(DeletePod)
 		i := slices.IndexFunc(s.Spares, func(p state.Pod) bool { return isDelete && p.UID == d.UID })
-		if i >= 0 && s.Spares[i].Exit != nil && s.Spares[i].Warm {
-			exit := s.Spares[i].Exit
-			list = append(list, warn(v1alpha1.EventSpareFailed, d.Name, clip(fmt.Sprintf("The container %s of the warm spare %s exited with code %d (%s): %s",
-				exit.Container, d.Name, exit.Code, exit.Reason, exit.Message))))
-			continue
-		}
 		if i < 0 || d.Force || sparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
 			continue
 		}

@@ -48,13 +48,10 @@ func restartInPlace(s *state.Snapshot) inPlace {
 		return plan
 	}
 	for _, p := range toldNow(s, able) {
-		told := state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Time: s.Now.Truncate(time.Second)}
-		if p.Promoted {
-			told.Slot = p.Slot
-		}
 		plan.steps = append(plan.steps, RestartPod{
 			Name: p.Name, UID: p.UID, Version: p.Version, Container: p.Main, Image: state.ImageFor(p.Image, s.Life(p.Slot)),
-			Port: framework.LeaderPort(s.Job, s.Life(p.Slot).Attempt), Told: told,
+			Port: framework.LeaderPort(s.Job, s.Life(p.Slot).Attempt),
+			Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Time: s.Now.Truncate(time.Second)},
 		})
 	}
 	return plan

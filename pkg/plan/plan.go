@@ -114,7 +114,7 @@ func firstWrites(steps []Step) []Step {
 
 func isPodWrite(step Step) bool {
 	switch step := step.(type) {
-	case CreatePod, PromotePod, RestartPod, AskPod, FencePod:
+	case CreatePod, RestartPod, AskPod, FencePod:
 		return true
 	case DeletePod:
 		return !step.Force

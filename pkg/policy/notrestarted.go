@@ -45,7 +45,7 @@ func (a *Accounts) countNotRestarted(s *state.Snapshot) {
 func stillCounted(s *state.Snapshot, pods []v1alpha1.NotRestarted, since time.Time) []v1alpha1.NotRestarted {
 	return slices.DeleteFunc(slices.Clone(pods), func(n v1alpha1.NotRestarted) bool {
 		return !n.Time.After(since) || slices.ContainsFunc(s.Pods, func(p state.Pod) bool {
-			hasRestarted := !p.Restarting && !p.Promoted && p.Name != state.PodName(s.Job.Name, p.Slot, p.Life)
+			hasRestarted := !p.Restarting && p.Name != state.PodName(s.Job.Name, p.Slot, p.Life)
 			return hasRestarted && p.Node == n.Node && p.Created.After(n.Time.Time)
 		})
 	})

@@ -26,10 +26,8 @@ type Observed struct {
 	Refusal *Refusal
 	// SpareRefusal is why it would not take a spare.
 	SpareRefusal *Refusal
-	// Spares are the job's spares: Slot.Index counts them, they have no life but the number in their names.
+	// Spares are the job's placeholder pods: Slot.Index counts them, they have no life.
 	Spares []Pod
-	// Withdrawn are the names of warm spares of which the API server has confirmed that they can become no replica any more.
-	Withdrawn map[string]bool
 	// SparesFrom is when missing spares may be created, after some that have failed; zero for at once.
 	SparesFrom time.Time
 	// Nodes are the nodes in trouble that hold pods of the job: those that are lost, or will be, and those that the pods are to leave.
@@ -52,7 +50,7 @@ type Observed struct {
 	Progress Progress
 	// Gang is what is known of the job's pod groups.
 	Gang Gang
-	// SparePriorityClass is the operator's default for spares that are not warm.
+	// SparePriorityClass is the operator's default for placeholder pods.
 	SparePriorityClass string
 	// Recorded is when this process last wrote the job's status; zero if it has not.
 	Recorded time.Time

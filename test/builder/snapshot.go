@@ -146,7 +146,7 @@ func SavedFor(id string) SnapshotOption {
 func Spare(role string, i int, options ...PodOption) SnapshotOption {
 	return func(s *state.Observed) {
 		full := Pod(s.Job, state.Slot{Role: Role(role), Index: i}, state.Life{}, corev1.PodRunning, options...)
-		full.Name = state.SpareName(s.Job.Name, state.Slot{Role: Role(role), Index: i}, 0)
+		full.Name = state.SpareName(s.Job.Name, Role(role), i)
 		full.UID = types.UID("uid-" + full.Name)
 		p, ok := state.SpareOf(s.Job.Name, full)
 		if !ok {
@@ -154,17 +154,6 @@ func Spare(role string, i int, options ...PodOption) SnapshotOption {
 		}
 		s.Spares = append(s.Spares, p)
 	}
-}
-
-// WarmSpare adds a role's i-th warm spare, made before any was promoted, which waits on a node of its own unless an option says otherwise.
-func WarmSpare(role string, i int, options ...PodOption) SnapshotOption {
-	waits := Edit(func(pod *corev1.Pod) {
-		pod.Status.Phase = corev1.PodPending
-		pod.Spec.InitContainers = []corev1.Container{{Name: v1alpha1.AwaitContainer}}
-		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: v1alpha1.AwaitContainer,
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
-	})
-	return Spare(role, i, append([]PodOption{waits}, options...)...)
 }
 
 // Each adds a pod of that life and phase for each of the role's first n replicas, with the options that of returns for it; nil for none.

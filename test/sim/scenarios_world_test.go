@@ -312,19 +312,6 @@ var worlds = []scenario{
 			r.running()
 			r.succeed("worker-0")
 		}},
-	{name: "warm_spare_becomes_the_rank_that_breaks", job: []builder.JobOption{pytorch, builder.Workers(3, builder.WarmSpares(1)), inPlace},
-		want: leaderSucceeded(2, 2, 1), every: 3, play: func(r *run) {
-			r.running()
-			r.until("a spare waits", func() bool { return r.Job().Status.ReplicaStatuses[v1alpha1.Worker].Spares == 1 })
-			r.exit(1, "worker-2")
-			r.restarted(1)
-			r.running()
-			r.until("the spare is the rank", func() bool { return r.pod("worker-2") != nil && r.pod("worker-2").Name == "j-worker-spare-0" })
-			r.AskForRestart()
-			r.restarted(2)
-			r.running() // in its pod, unless the API server has refused that
-			r.succeed("worker-0")
-		}},
 	{name: "refused_spare_beside_a_loss", job: []builder.JobOption{builder.Workers(2, builder.Spares(1))}, want: leaderSucceeded(0, 1, 0),
 		every: 5, play: func(r *run) {
 			r.Server.Admit = func(q *server.Request) error {

@@ -187,11 +187,9 @@ const (
 	EventWorkersParked = "WorkersParked"
 	// EventWorkersUnparked: workers of an elastic job that were parked are tried again.
 	EventWorkersUnparked = "WorkersUnparked"
-	// EventSpareUsed: a spare makes way for a replica, or becomes it.
+	// EventSpareUsed: a placeholder pod makes way for a replica.
 	EventSpareUsed = "SpareUsed"
-	// EventSpareFailed: a warm spare has failed before it became a replica, as of an image without /bin/sh; the job goes on without.
-	EventSpareFailed = "SpareFailed"
-	// EventSpareRefused: the API server refuses a spare; the job goes on without.
+	// EventSpareRefused: the API server refuses a placeholder pod; the job goes on without.
 	EventSpareRefused = "SpareRefused"
 	// EventEnvConflict: a template sets a variable that the operator would set; the template's value is used.
 	EventEnvConflict = "EnvConflict"

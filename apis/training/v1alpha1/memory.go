@@ -73,12 +73,6 @@ type RoleMemory struct {
 	// it is left out once nothing counts from it any more.
 	// +optional
 	NextStarts string `json:"nextStarts,omitempty"`
-	// promoted says which warm spare is the pod of the present life of each replica that has begun it in one: "1:job-worker-spare-0,4:...".
-	// +optional
-	Promoted string `json:"promoted,omitempty"`
-	// promotions is how many warm spares have become replicas of the role.
-	// +optional
-	Promotions int32 `json:"promotions,omitempty"`
 }
 
 // Charges are the restarts charged to one budget.

@@ -144,7 +144,7 @@ type ReplicaStatus struct {
 	// parked is the number of workers of an elastic job that are parked for lack of room.
 	// +optional
 	Parked int32 `json:"parked,omitempty"`
-	// spares is the number of spares that hold a node.
+	// spares is the number of placeholder pods that hold a node.
 	// +optional
 	Spares int32 `json:"spares,omitempty"`
 }

@@ -214,25 +214,18 @@ class SparesRequired(TypedDict):
     """What every Spares has."""
 
     count: int
-    """count is the number of spares, 0 to 100."""
+    """count is the number of placeholder pods, 0 to 100."""
 
 
 class Spares(SparesRequired, total=False):
     """spares hold nodes ready for this role. Default: none. May change at any time."""
 
     command: List[str]
-    """command is what the containers of a spare that is not warm run instead of the training; it should do nothing,
-    for ever. Default: sleep infinity."""
+    """command is what the containers of a placeholder run instead of the training; it should do nothing, for ever.
+    Default: sleep infinity."""
 
     priorityClassName: str
-    """priorityClassName of the spares; it should be low. Default: the operator's --spare-priority-class; of warm
-    spares the replicas' own, as they keep it when they become such."""
-
-    warm: bool
-    """warm has each spare go as far as a replica can without knowing which it is: it has its node, devices and
-    volumes, its image is there, and its init containers have run. It waits in one more, made of the main
-    container's image, which needs /bin/sh, and becomes a replica that breaks while others stay in their pods. Only
-    for replicas that nobody finds by name (network.names: Leader). Default false."""
+    """priorityClassName of the placeholders; it should be low. Default: the operator's --spare-priority-class."""
 
 
 class ReplicaSpecRequired(TypedDict):
@@ -656,7 +649,7 @@ class ReplicaStatus(TypedDict, total=False):
     """selector selects the pods of this role; the scale subresource shows it."""
 
     spares: int
-    """spares is the number of spares that hold a node."""
+    """spares is the number of placeholder pods that hold a node."""
 
     succeeded: int
     """succeeded is the number of replicas that finished with success."""

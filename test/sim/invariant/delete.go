@@ -32,7 +32,7 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 		return // the garbage collector wants it gone too
 	}
 	c.checkForce(r, pod, job)
-	if _, _, isReplica := placeIn(job.Name, pod); isReplica {
+	if _, isSpare := parseSpareName(job.Name, pod.Name); !isSpare {
 		c.checkReason(r, pod, d, job)
 	}
 }
