@@ -174,7 +174,6 @@ func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 		}
 	}
 	return stopID(was) != stopID(next) || was.ObservedGeneration != next.ObservedGeneration || !equality.Semantic.DeepEqual(was.Incidents, next.Incidents) || reasonToWait(was) != reasonToWait(next) ||
-		!equality.Semantic.DeepEqual(was.Memory.NotRestarted, next.Memory.NotRestarted) || // before the pods are deleted by which it is known
 		startedAmongRunning(was, next) || changesLives(was, next)
 }
 

@@ -93,7 +93,6 @@ func Judge(s *state.Snapshot) Verdict {
 		v.Park, v.Unpark, fits = fit(s)
 		nodes, yields = yield(s)
 		v.Accounts.yield(nodes)
-		v.Accounts.countNotRestarted(s)
 		v.Wake = state.Earliest(v.Wake, fits, yields)
 	}
 	return v

@@ -174,11 +174,11 @@ func isMassLoss(since time.Time, notReady []time.Time, all int) bool {
 // IsNotReady reports whether the node's trouble is that it is not ready.
 func (n *Node) IsNotReady() bool { return n.Lost.Reason == v1alpha1.ReasonNodeLost }
 
-// nodeFaults are the reasons of failures that are the node's own: it broke, its kubelet did not restart pods in place, or turned
-// the pod away before a container ran.
+// nodeFaults are the reasons of failures that are the node's own: it broke, or its kubelet turned the pod away
+// before a container ran.
 // Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, and the kubelet's other admit handlers.
 var nodeFaults = []string{
-	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, v1alpha1.ReasonNotRestarted, "DeletionByTaintManager",
+	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager",
 	"TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "InvalidNodeInfo",
 	"AppArmor", "SysctlForbidden", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "NodeShutdown",
 }

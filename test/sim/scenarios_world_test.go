@@ -3,7 +3,6 @@ package sim_test
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -262,29 +261,6 @@ var worlds = []scenario{
 			r.wait(50 * time.Second)
 			delete(r.Deaf, "j-worker-2")
 			r.running()
-			r.succeed("worker-0")
-		}},
-	{name: "in_place_and_a_node_does_not_restart_two", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(2, 2, 2),
-		every: 7, play: func(r *run) {
-			r.running()
-			node := r.pod("worker-2").Spec.NodeName
-			strikes := true // but if a process has crashed, which then does not know where worker-2 was, or the API server has refused to tell it
-			for attempt, broken := range []string{"worker-1", "worker-0"} {
-				strikes = strikes && r.pod("worker-2").Spec.NodeName == node
-				r.Deaf["j-worker-2"] = true
-				r.exit(1, broken)
-				r.restarted(int32(attempt) + 1)
-				r.wait(time.Minute)
-				strikes = strikes && slices.ContainsFunc(r.Pods(), func(pod *corev1.Pod) bool {
-					return pod.Spec.Hostname == "j-worker-2" && pod.Labels[v1alpha1.LabelAttempt] == strconv.Itoa(attempt+1)
-				})
-				delete(r.Deaf, "j-worker-2")
-				r.running()
-			}
-			avoided := r.Job().Status.AvoidedNodes
-			if strikes && (len(avoided) != 1 || avoided[0].Name != node || avoided[0].Reason != v1alpha1.ReasonNotRestarted || r.pod("worker-2").Spec.NodeName == node) {
-				r.check.Violate("19 in place: two pods on %s did not restart; avoided are %v", node, avoided)
-			}
 			r.succeed("worker-0")
 		}},
 	{name: "in_place_refused", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 1),

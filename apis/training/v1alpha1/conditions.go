@@ -131,8 +131,6 @@ const (
 	ReasonNodeIll = "NodeIll"
 	// ReasonDeviceUnhealthy: a device of the replica's is broken.
 	ReasonDeviceUnhealthy = "DeviceUnhealthy"
-	// ReasonNotRestarted: two pods in a row on the node did not restart in place in time.
-	ReasonNotRestarted = "NotRestarted"
 	// ReasonDeleted: somebody deleted the replica's pod.
 	ReasonDeleted = "Deleted"
 	// ReasonVanished: the replica's pod is gone without a trace.

@@ -28,20 +28,6 @@ type Memory struct {
 	// +listMapKey=name
 	// +optional
 	Charges []Charges `json:"charges,omitempty"`
-	// notRestarted are pods that did not restart in place in time, since one on their node last did: at most two of a node.
-	// +listType=atomic
-	// +optional
-	NotRestarted []NotRestarted `json:"notRestarted,omitempty"`
-}
-
-// NotRestarted is a pod that did not restart in place in time.
-type NotRestarted struct {
-	// pod that did not, by name.
-	Pod string `json:"pod"`
-	// node that it was on.
-	Node string `json:"node"`
-	// time at which it was given up.
-	Time metav1.Time `json:"time"`
 }
 
 // RoleMemory is what is remembered of one role's replicas. Sets of indexes are written as "0-3,5", numbers by index as
