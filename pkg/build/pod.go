@@ -13,8 +13,8 @@ import (
 )
 
 // Pod returns the pod of one life of a slot: the role's template with the injections of the package comment.
-// env is what the job's framework wants its launcher to read, avoided the nodes to avoid.
-func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar, avoided state.Avoided) *corev1.Pod {
+// env is what the job's framework wants its launcher to read, avoided the nodes to which it prefers all others.
+func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar, avoided []string) *corev1.Pod {
 	pod := podOf(job, state.PodName(job.Name, slot, life), slot.Role)
 	maps.Copy(pod.Labels, podLabels(job, slot, life))
 	pod.Spec.Hostname = state.HostName(job.Name, slot)

@@ -13,7 +13,7 @@ import (
 )
 
 // Spare returns a role's i-th placeholder pod: the shape and images of a replica, none of its work, gone at once when told.
-func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided state.Avoided, priorityClass string) *corev1.Pod {
+func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []string, priorityClass string) *corev1.Pod {
 	pod, spares := podOf(job, state.SpareName(job.Name, role, i), role), job.Spec.ReplicaSpecs[role].Spares
 	maps.Copy(pod.Labels, map[string]string{
 		v1alpha1.LabelJobUID: string(job.UID),

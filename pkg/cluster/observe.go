@@ -55,7 +55,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, fmt.Errorf("asking for a newer job than its pods show: %w", err)
 	}
 	s.Homes = c.homes(s)
-	if err := c.addUsable(ctx, s); err != nil {
+	if err := c.addIll(ctx, s); err != nil {
 		return nil, err
 	}
 	c.endLook(s)

@@ -71,9 +71,6 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 		},
 	}
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
-	if rapid.Bool().Draw(t, "avoids") {
-		pod.Annotations[v1alpha1.AnnotationAvoidedNodes] = "n1,n2"
-	}
 	if rapid.Bool().Draw(t, "reachable") {
 		pod.Labels = map[string]string{v1alpha1.LabelJobName: "j"}
 	}

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -95,8 +94,7 @@ func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	}
 	_, inTrouble := s.NodeTrouble(p)
 	_, isToLeave := s.IsToLeave(p)
-	avoided := slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == p.Node && s.Now.Before(n.Until.Time) })
-	return r.Condition != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !avoided
+	return r.Condition != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !s.Avoided().Now(p.Node)
 }
 
 // isAlone reports whether one pod of the slot can act, and no other: one on a node that was lost may have come back with it.

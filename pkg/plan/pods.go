@@ -17,8 +17,8 @@ import (
 
 // Placement is what the pods of one plan have in common beside their job.
 type Placement struct {
-	// Avoided are the nodes to avoid.
-	Avoided state.Avoided
+	// Avoided are the nodes to which the pods prefer all others.
+	Avoided []string
 	// Gang is the scheduler of the job's pod group.
 	Gang v1alpha1.Gang
 	// SparePriorityClass is the operator's default for spares.
@@ -54,13 +54,19 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 	return steps
 }
 
-// home returns the node of the slot's life before, to which its new pod returns if it can; empty if none is known, or it is avoided.
+// home returns the node of the slot's life before, to which its new pod returns if it can. It is empty if none is known, if the node is
+// avoided, or if the job must stay in one domain: preferences for nodes of several domains would contradict that.
 func home(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
 	node := s.Homes[slot]
-	if slices.Contains(v.Avoided.Required, node) || slices.Contains(v.Avoided.Preferred, node) {
+	if slices.Contains(v.Avoided, node) || requiresTopology(&s.Job.Spec) {
 		return ""
 	}
 	return node
+}
+
+// requiresTopology reports whether the job stays pending while no domain has room for all of it.
+func requiresTopology(spec *v1alpha1.TrainingJobSpec) bool {
+	return spec.Scheduling != nil && spec.Scheduling.Topology != nil && spec.Scheduling.Topology.Mode == v1alpha1.TopologyRequired
 }
 
 // Pods returns the function that builds the pods of the job's steps, each when it is asked for. It may be called by several

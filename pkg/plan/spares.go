@@ -26,19 +26,13 @@ func keepSpares(s *state.Snapshot, v *policy.Verdict) []Step {
 			steps = append(steps, makeWay(s, own, inTheWay, int(spares.Count))...)
 		default:
 			isKept := func(p state.Pod) bool {
-				return p.Slot.Index < int(spares.Count) && !s.IsLost(&p) && p.CanRun() && !isMisplaced(&p, &v.Avoided) && !leavesNode(s, v, &p)
+				return p.Slot.Index < int(spares.Count) && !s.IsLost(&p) && p.CanRun()
 			}
 			steps = append(steps, deleteSpares(s, slices.DeleteFunc(slices.Clone(own), isKept))...)
 			steps = append(steps, createSpares(s, v, role, int(spares.Count), own)...)
 		}
 	}
 	return steps
-}
-
-// leavesNode reports whether the spare is on a node that is ill, and another one would not go there: what it holds is no place to go to.
-func leavesNode(s *state.Snapshot, v *policy.Verdict, spare *state.Pod) bool {
-	_, isToLeave := s.IsToLeave(spare)
-	return isToLeave && slices.Contains(v.Avoided.Required, spare.Node)
 }
 
 // makeWay ends as many of the spares that hold a node as are in the way: those that are missing or going make way already. One

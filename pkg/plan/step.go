@@ -17,7 +17,6 @@ const (
 	WhyCleanUp      = "the job has finished"
 	WhyNotRestarted = "it has not restarted in place in time"
 	WhyFormerJob    = "it is of an earlier job of the same name, on a lost node"
-	WhyMisplaced    = "it avoids a node that it need not"
 	WhyGroupGoing   = "its pod group is being deleted"
 	WhySpare        = "a spare is not needed, or makes way"
 )

@@ -80,14 +80,6 @@ func (a *Accounts) amend(amendment *Amendment) {
 	}
 }
 
-// yield lets new pods take nodes that the job avoids, as they fit nowhere else.
-func (a *Accounts) yield(nodes []string) {
-	for i := range a.AvoidedNodes {
-		n := &a.AvoidedNodes[i]
-		n.Preferred = n.Preferred || slices.Contains(nodes, n.Name)
-	}
-}
-
 func one(yes bool) int32 {
 	if yes {
 		return 1

@@ -57,8 +57,6 @@ type Pod struct {
 	Conditions []string
 	// Fenced is whether the pod was taken out of the job's Service.
 	Fenced bool
-	// Avoids are the nodes that the pod's required affinity excludes because the job avoided them when it was created.
-	Avoids []string
 	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
 	// empty of pods that are not made for it.
 	Main, Process, Image string
@@ -163,9 +161,6 @@ func read(pod *corev1.Pod) Pod {
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}
 	p.readExits(pod)
-	if avoids := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]; avoids != "" {
-		p.Avoids = strings.Split(avoids, ",")
-	}
 	_, reachable := pod.Labels[v1alpha1.LabelJobName]
 	p.Fenced = !reachable
 	if pod.DeletionTimestamp != nil {

@@ -120,12 +120,11 @@ func Home(role string, index int, node string) SnapshotOption {
 	}
 }
 
-// Usable says how many nodes there are for every role beside those that the job avoids, and which of those it could take again.
-func Usable(others int, avoided ...string) SnapshotOption {
+// Others says how many other nodes there are for the pods of each node that is in trouble so far.
+func Others(n int) SnapshotOption {
 	return func(s *state.Observed) {
-		s.Usable = &state.Usable{Others: others, Avoided: avoided, ByRole: map[v1alpha1.Role]int{}}
-		for role := range s.Job.Spec.ReplicaSpecs {
-			s.Usable.ByRole[role] = others
+		for i := range s.Nodes {
+			s.Nodes[i].Others = n
 		}
 	}
 }

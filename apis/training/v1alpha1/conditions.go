@@ -177,10 +177,8 @@ const (
 	EventReplicaGivenUp = "ReplicaGivenUp"
 	// EventIncidentExplained: the cause of an incident showed after the restart; what was charged is given back.
 	EventIncidentExplained = "IncidentExplained"
-	// EventNodeAvoided: the job's new pods avoid a node, or several that broke alike; it is on each Node, too, if it broke itself or is ill.
+	// EventNodeAvoided: new pods of the job prefer other nodes than one, or several that broke alike; it is on each Node, too, if it broke itself or is ill.
 	EventNodeAvoided = "NodeAvoided"
-	// EventNodeYielded: new pods may take an avoided node again, as they fit on no other.
-	EventNodeYielded = "NodeYielded"
 	// EventWorkersParked: workers of an elastic job are parked for lack of room.
 	EventWorkersParked = "WorkersParked"
 	// EventWorkersUnparked: workers of an elastic job that were parked are tried again.

@@ -34,9 +34,6 @@ const AnnotationQueueMessage = Group + "/queue-message"
 // as its reason; its first 256 bytes count. A time at its beginning makes it another.
 const AnnotationRestart = Group + "/restart"
 
-// AnnotationAvoidedNodes is on pods: the nodes that their required node affinity excludes, with commas between them.
-const AnnotationAvoidedNodes = Group + "/avoided-nodes"
-
 // AnnotationTold is on pods that can be restarted in place: the life that the pod was last told to begin, and which process it is to
 // leave behind. It is the operator's own.
 const AnnotationTold = Group + "/told"

@@ -65,7 +65,7 @@ type TrainingJobStatus struct {
 	// +listType=atomic
 	// +optional
 	Incidents []Incident `json:"incidents,omitempty"`
-	// avoidedNodes are the nodes that the job's new pods avoid, sorted by name.
+	// avoidedNodes are the nodes to which new pods of the job prefer all others, sorted by name. The scheduler may still choose one.
 	// +listType=map
 	// +listMapKey=name
 	// +optional

@@ -152,8 +152,8 @@ class Recovery(TypedDict, total=False):
     """recovery sets what is restarted, how often and how fast."""
 
     avoidNodesSeconds: int
-    """avoidNodesSeconds is how long the job's new pods avoid a node that caused an incident: at once if the node
-    itself broke, else after two exits on it and none on any other node. 0 avoids none. Default 86400, one day."""
+    """avoidNodesSeconds is how long new pods of the job prefer other nodes than one that caused an incident: at
+    once if the node itself broke, else after two exits on it. 0 avoids none. Default 86400, one day."""
 
     backoffSeconds: int
     """backoffSeconds is the wait before the second restart in a row, at least 1 second. It doubles with each
@@ -404,11 +404,7 @@ class AvoidedNodeRequired(TypedDict):
 
 
 class AvoidedNode(AvoidedNodeRequired, total=False):
-    """AvoidedNode is a node that the job's new pods avoid."""
-
-    preferred: bool
-    """preferred is true once new pods may take the node if they fit nowhere else: the scheduler had no other for
-    one of them, or there is no other that suits."""
+    """AvoidedNode is a node that the job avoids: new pods prefer other nodes."""
 
     reason: str
     """reason of the latest of them."""
@@ -683,7 +679,8 @@ class TrainingJobStatus(TypedDict, total=False):
     """attempt is the number of whole-job restarts so far: 0 in the job's first life."""
 
     avoidedNodes: List[AvoidedNode]
-    """avoidedNodes are the nodes that the job's new pods avoid, sorted by name."""
+    """avoidedNodes are the nodes to which new pods of the job prefer all others, sorted by name. The scheduler may
+    still choose one."""
 
     budgets: List[Budget]
     """budgets say how much of each budget is used up; one that was never charged is left out."""

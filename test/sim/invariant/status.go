@@ -142,10 +142,6 @@ func (h *history) noteAvoided(was, now *v1alpha1.TrainingJobStatus, at time.Time
 		if !slices.ContainsFunc(was.AvoidedNodes, isOld) {
 			h.happened[v1alpha1.EventNodeAvoided]++
 		}
-		isKept := func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name && !o.Preferred }
-		if n.Preferred && slices.ContainsFunc(was.AvoidedNodes, isKept) {
-			h.happened[v1alpha1.EventNodeYielded]++
-		}
 	}
 }
 
