@@ -1,6 +1,7 @@
 package build_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,7 +72,7 @@ func TestAvoidedNodes(t *testing.T) {
 	own := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}, NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: required, PreferredDuringSchedulingIgnoredDuringExecution: preferred}}
 	both := own.DeepCopy()
-	both.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = append(preferred, others("a"))
+	both.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = slices.Concat(preferred, []corev1.PreferredSchedulingTerm{others("a")})
 	cases := []struct {
 		name     string
 		affinity *corev1.Affinity

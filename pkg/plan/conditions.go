@@ -67,7 +67,7 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *polic
 			c.setRestarting(v)
 			break
 		}
-		c.setScheduled(v)
+		c.setScheduled()
 		c.setRunning(v)
 		c.setProgressing(v)
 	}
@@ -109,7 +109,7 @@ func (c conditions) rest(v *policy.Verdict) {
 
 // setScheduled says whether every replica's pod has a node. Only the scheduler's word that a pod fits nowhere makes a
 // scheduled attempt unscheduled again; a pod that is just being replaced does not.
-func (c conditions) setScheduled(v *policy.Verdict) {
+func (c conditions) setScheduled() {
 	if reason, message, waits := whyGangWaits(c.s); waits {
 		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message))
 		return

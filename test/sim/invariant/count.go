@@ -140,11 +140,6 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 	return change
 }
 
-// isParked reports whether the slot is parked from now on.
-func isParked(was, now *state.RoleMemory, index int) bool {
-	return now.Parked.Has(index) && !was.Parked.Has(index)
-}
-
 // checkEnded: no life ends without an incident, a resumption, scaling, or a lack of room for it; and each incident ends one.
 func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
