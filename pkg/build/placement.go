@@ -2,14 +2,10 @@ package build
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // tolerationSeconds is how long a pod stays bound to a node that is not ready, instead of Kubernetes' 300.
@@ -30,22 +26,10 @@ func tolerateBriefly(spec *corev1.PodSpec) {
 	}
 }
 
-// avoid keeps the pod off the nodes, whatever else its affinity asks for. A template that names its nodes itself gets one of them, if
-// need be one that is to be avoided: there is no other for it.
-func avoid(pod *corev1.Pod, nodes state.Avoided) {
-	delete(pod.Annotations, v1alpha1.AnnotationAvoidedNodes) // a template has none to say
-	if named := namedNodes(&pod.Spec); len(named) > 0 && containsAll(nodes.Required, named) {
-		nodes = state.Avoided{Preferred: append(slices.Clone(nodes.Required), nodes.Preferred...)}
-	}
-	if len(nodes.Preferred) > 0 {
-		prefer(pod, off(nodes.Preferred))
-	}
-	if len(nodes.Required) > 0 {
-		exclude(nodeAffinity(pod), nodes.Required)
-		if pod.Annotations == nil {
-			pod.Annotations = map[string]string{}
-		}
-		pod.Annotations[v1alpha1.AnnotationAvoidedNodes] = strings.Join(nodes.Required, ",")
+// avoid has the pod prefer any other node to these, whatever else it prefers. The scheduler may still choose one of them.
+func avoid(pod *corev1.Pod, nodes []string) {
+	if len(nodes) > 0 {
+		prefer(pod, off(nodes))
 	}
 }
 
@@ -72,50 +56,6 @@ func nodeAffinity(pod *corev1.Pod) *corev1.NodeAffinity {
 		pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
 	}
 	return pod.Spec.Affinity.NodeAffinity
-}
-
-// namedNodes returns the nodes that the template names as the only ones it takes; none if it takes others too.
-func namedNodes(spec *corev1.PodSpec) []string {
-	if spec.NodeName != "" {
-		return []string{spec.NodeName}
-	}
-	if host := spec.NodeSelector[corev1.LabelHostname]; host != "" {
-		return []string{host}
-	}
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return nil
-	}
-	var all []string
-	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		isNames := func(r corev1.NodeSelectorRequirement) bool {
-			return r.Operator == corev1.NodeSelectorOpIn && (r.Key == metav1.ObjectNameField || r.Key == corev1.LabelHostname)
-		}
-		requirements := slices.Concat(term.MatchFields, term.MatchExpressions)
-		i := slices.IndexFunc(requirements, isNames)
-		if i < 0 {
-			return nil
-		}
-		all = append(all, requirements[i].Values...)
-	}
-	return all
-}
-
-func containsAll(list, of []string) bool {
-	return !slices.ContainsFunc(of, func(one string) bool { return !slices.Contains(list, one) })
-}
-
-// exclude adds the nodes to each term of the required affinity: the pod fits where one of them does.
-func exclude(affinity *corev1.NodeAffinity, nodes []string) {
-	required := &affinity.RequiredDuringSchedulingIgnoredDuringExecution
-	if *required == nil || len((*required).NodeSelectorTerms) == 0 {
-		*required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: off(nodes)}}}
-		return
-	}
-	for i := range (*required).NodeSelectorTerms {
-		if term := &(*required).NodeSelectorTerms[i]; len(term.MatchExpressions)+len(term.MatchFields) > 0 { // an empty one fits no node
-			term.MatchFields = append(term.MatchFields, off(nodes)...)
-		}
-	}
 }
 
 // off returns the requirement of each other node than these; a requirement on a field takes one value only.

@@ -13,13 +13,25 @@ import (
 )
 
 // Pod returns the pod of one life of a slot: the role's template with the injections of the package comment.
-// env is what the job's framework wants its launcher to read, avoided the nodes to avoid.
-func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar, avoided state.Avoided) *corev1.Pod {
+// env is what the job's framework wants its launcher to read, avoided the nodes to which it prefers all others.
+func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []corev1.EnvVar, avoided []string) *corev1.Pod {
 	pod := podOf(job, state.PodName(job.Name, slot, life), slot.Role)
 	maps.Copy(pod.Labels, podLabels(job, slot, life))
 	pod.Spec.Hostname = state.HostName(job.Name, slot)
+	pod.Spec.Subdomain = job.Name
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	tolerateBriefly(&pod.Spec)
+	avoid(pod, avoided)
 	tellLife(job, pod, life)
-	complete(job, pod, append(identity(job, slot, life), env...), avoided)
+	env = append(identity(job, slot, life), env...)
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			containers[i].Env = mergeEnv(containers[i].Env, env)
+		}
+	}
+	if asks(job) {
+		showRequests(&pod.Spec)
+	}
 	return pod
 }
 
@@ -37,22 +49,6 @@ func podOf(job *v1alpha1.TrainingJob, name string, role v1alpha1.Role) *corev1.P
 		pod.Labels = map[string]string{}
 	}
 	return pod
-}
-
-// complete makes a pod of a role's template one that runs once, with these variables.
-func complete(job *v1alpha1.TrainingJob, pod *corev1.Pod, env []corev1.EnvVar, avoided state.Avoided) {
-	pod.Spec.Subdomain = job.Name
-	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	tolerateBriefly(&pod.Spec)
-	avoid(pod, avoided)
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			containers[i].Env = mergeEnv(containers[i].Env, env)
-		}
-	}
-	if asks(job) {
-		showRequests(&pod.Spec)
-	}
 }
 
 // identity returns the variables that every replica gets, whatever its framework. There are few, as each costs the API

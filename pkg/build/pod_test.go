@@ -44,7 +44,7 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 		job := builder.Job("j", builder.Framework(f), builder.Workers(2, builder.Template(rich)))
 		worker := job.Spec.ReplicaSpecs[v1alpha1.Worker]
 		want := worker.Template.DeepCopy()
-		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.For(f).Environment(job)(worker1), state.Avoided{Required: []string{"bad"}})
+		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.For(f).Environment(job)(worker1), []string{"bad"})
 		got := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: *pod.Spec.DeepCopy()}
 		for name := range got.Labels {
 			if strings.HasPrefix(name, v1alpha1.Group+"/") || strings.HasPrefix(name, "training.kubeflow.org/") {
@@ -54,7 +54,6 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 		}
 		got.Spec.Hostname, got.Spec.Subdomain, got.Spec.RestartPolicy = want.Spec.Hostname, want.Spec.Subdomain, want.Spec.RestartPolicy
 		got.Spec.Affinity = want.Spec.Affinity
-		delete(got.Annotations, v1alpha1.AnnotationAvoidedNodes)
 		got.Spec.Tolerations = slices.DeleteFunc(got.Spec.Tolerations, func(t corev1.Toleration) bool { return t.TolerationSeconds != nil && *t.TolerationSeconds == 30 })
 		for i := range got.Spec.Containers {
 			got.Spec.Containers[i].Env = ownEnv(got.Spec.Containers[i].Env, want.Spec.Containers[i].Env)
@@ -81,7 +80,7 @@ func ownEnv(all, own []corev1.EnvVar) []corev1.EnvVar {
 
 func TestInjections(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2, builder.Template(rich)), builder.PS(1))
-	pod := build.Pod(job, worker1, state.Life{Attempt: 2, Replacement: 3}, nil, state.Avoided{})
+	pod := build.Pod(job, worker1, state.Life{Attempt: 2, Replacement: 3}, nil, nil)
 	yes := true
 	want := metav1.ObjectMeta{
 		Name: "j-worker-1-a2r3", Namespace: "team-a", Annotations: map[string]string{"note": "mine"},
@@ -98,7 +97,7 @@ func TestInjections(t *testing.T) {
 	if pod.Spec.Hostname != "j-worker-1" || pod.Spec.Subdomain != "j" || pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("host name %s, subdomain %s, restartPolicy %s", pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.RestartPolicy)
 	}
-	leader := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{})
+	leader := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, nil)
 	if leader.Labels[v1alpha1.KubeflowLabelJobRole] != "master" {
 		t.Errorf("the leader's labels are %v", leader.Labels)
 	}
@@ -108,13 +107,13 @@ var pytorch = builder.Framework(v1alpha1.PyTorch)
 
 func TestEnvironment(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2, builder.Template(rich)))
-	pod := build.Pod(job, worker1, state.Life{Attempt: 2}, []corev1.EnvVar{{Name: "RANK", Value: "1"}, {Name: "WORLD_SIZE", Value: "2"}}, state.Avoided{})
+	pod := build.Pod(job, worker1, state.Life{Attempt: 2}, []corev1.EnvVar{{Name: "RANK", Value: "1"}, {Name: "WORLD_SIZE", Value: "2"}}, nil)
 	identity := []corev1.EnvVar{
 		{Name: "TRAININGJOB_ATTEMPT", Value: "2"}, {Name: "TRAININGJOB_RANK", Value: "1"},
 	}
 	injected := func(more ...corev1.EnvVar) []corev1.EnvVar { return slices.Concat(identity, more) }
 	worldSize, rank := corev1.EnvVar{Name: "WORLD_SIZE", Value: "2"}, corev1.EnvVar{Name: "RANK", Value: "1"}
-	reports := build.Pod(builder.Job("j", builder.Workers(2), builder.Progress(60, v1alpha1.StallNotify)), worker1, state.Life{Attempt: 2}, nil, state.Avoided{})
+	reports := build.Pod(builder.Job("j", builder.Workers(2), builder.Progress(60, v1alpha1.StallNotify)), worker1, state.Life{Attempt: 2}, nil, nil)
 	cases := []struct {
 		name string
 		got  []corev1.EnvVar
@@ -218,7 +217,7 @@ func FuzzPods(f *testing.F) {
 		environment := framework.For(job.Spec.Framework).Environment(job)
 		for r := range builder.Snapshot(job).Replicas() {
 			slot := r.Slot
-			pod := build.Pod(job, slot, state.Life{Attempt: int(attempt), Replacement: int(replacement)}, environment(slot), state.Avoided{Required: []string{"bad"}})
+			pod := build.Pod(job, slot, state.Life{Attempt: int(attempt), Replacement: int(replacement)}, environment(slot), []string{"bad"})
 			rank := pod.Labels[v1alpha1.LabelRank]
 			if names[pod.Name] || ranks[rank] {
 				t.Errorf("%s of rank %s is there twice", pod.Name, rank)

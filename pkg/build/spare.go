@@ -12,32 +12,26 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Spare returns a placeholder pod of that name: the shape and images of a replica of the role, none of its work, gone at once when told.
-func Spare(job *v1alpha1.TrainingJob, name string, role v1alpha1.Role, avoided state.Avoided, priorityClass string) *corev1.Pod {
-	pod, spares := podOf(job, name, role), job.Spec.ReplicaSpecs[role].Spares
-	maps.Copy(pod.Labels, spareLabels(job, role))
+// Spare returns a role's i-th placeholder pod: the shape and images of a replica, none of its work, gone at once when told.
+func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []string, priorityClass string) *corev1.Pod {
+	pod, spares := podOf(job, state.SpareName(job.Name, role, i), role), job.Spec.ReplicaSpecs[role].Spares
+	maps.Copy(pod.Labels, map[string]string{
+		v1alpha1.LabelJobUID: string(job.UID),
+		v1alpha1.LabelSpare:  strings.ToLower(string(role)),
+	})
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
 	pod.Spec.Containers = append(pod.Spec.Containers, sideCars(&pod.Spec)...)
 	pod.Spec.InitContainers = nil
 	dropClaims(pod.Spec.Volumes)
-	setPriority(&pod.Spec, cmp.Or(spares.PriorityClassName, priorityClass))
+	if class := cmp.Or(spares.PriorityClassName, priorityClass); class != "" {
+		pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = class, nil, nil
+	}
 	for c := range pod.Spec.Containers {
 		idle(&pod.Spec.Containers[c], spares.Command)
 	}
 	avoid(pod, avoided)
 	return pod
-}
-
-func spareLabels(job *v1alpha1.TrainingJob, role v1alpha1.Role) map[string]string {
-	return map[string]string{v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelSpare: strings.ToLower(string(role))}
-}
-
-// setPriority gives the pod that priority class, if there is one.
-func setPriority(pod *corev1.PodSpec, class string) {
-	if class != "" {
-		pod.PriorityClassName, pod.Priority, pod.PreemptionPolicy = class, nil, nil
-	}
 }
 
 // idle makes a container do nothing but be there.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
-	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -43,7 +42,7 @@ func TestASpareHasTheShapeAndNoneOfTheWork(t *testing.T) {
 		own := want.Containers[i]
 		want.Containers[i] = corev1.Container{Name: own.Name, Image: own.Image, Env: own.Env, Resources: own.Resources, Command: []string{"sleep", "infinity"}}
 	}
-	pod := build.Spare(job, "j-worker-spare-1", v1alpha1.Worker, state.Avoided{}, "low")
+	pod := build.Spare(job, v1alpha1.Worker, 1, nil, "low")
 	if diff := cmp.Diff(want, pod.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
@@ -60,7 +59,7 @@ func TestASpareHasTheShapeAndNoneOfTheWork(t *testing.T) {
 // The Service selects by job-name, which spares have not: a peer that looks up the job never meets one.
 func TestTheServiceDoesNotSelectSpares(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
-	labels := build.Spare(job, "j-worker-spare-0", v1alpha1.Worker, state.Avoided{}, "").Labels
+	labels := build.Spare(job, v1alpha1.Worker, 0, nil, "").Labels
 	selected := true
 	for key, value := range build.Service(job).Spec.Selector {
 		selected = selected && labels[key] == value
@@ -92,7 +91,7 @@ func TestWhatASpareRunsAndHowImportantItIs(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			pod := build.Spare(spares(c.spares), "j-worker-spare-0", v1alpha1.Worker, state.Avoided{}, c.class)
+			pod := build.Spare(spares(c.spares), v1alpha1.Worker, 0, nil, c.class)
 			if diff := cmp.Diff(c.want, pod.Spec.PriorityClassName); diff != "" {
 				t.Errorf("priority class (-want +got):\n%s", diff)
 			}
@@ -107,7 +106,7 @@ func TestWhatASpareRunsAndHowImportantItIs(t *testing.T) {
 
 func TestASpareKeepsOffAvoidedNodesToo(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
-	spec := build.Spare(job, "j-worker-spare-0", v1alpha1.Worker, state.Avoided{Required: []string{"bad"}}, "").Spec
+	spec := build.Spare(job, v1alpha1.Worker, 0, []string{"bad"}, "").Spec
 	want := podWith(func(*corev1.PodSpec) {}, "bad").Affinity
 	if diff := cmp.Diff(want, spec.Affinity); diff != "" {
 		t.Errorf("affinity (-replica +spare):\n%s", diff)

@@ -20,7 +20,7 @@ func TestContainersSeeWhatTheirRanksAreAsked(t *testing.T) {
 		pod.InitContainers = []corev1.Container{{Name: "report"}}
 		pod.Containers = append(pod.Containers, corev1.Container{Name: "other", VolumeMounts: []corev1.VolumeMount{own}})
 	})))
-	pod := build.Pod(job, worker1, state.Life{}, nil, state.Avoided{})
+	pod := build.Pod(job, worker1, state.Life{}, nil, nil)
 	wantVolume := []corev1.Volume{{Name: "trainingjob-stop", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 		Items: []corev1.DownwardAPIVolumeFile{{Path: "stop", FieldRef: &corev1.ObjectFieldSelector{
 			APIVersion: "v1", FieldPath: "metadata.annotations['trainingjob.dev/stop-request']"}}}}}}}
@@ -37,7 +37,7 @@ func TestContainersSeeWhatTheirRanksAreAsked(t *testing.T) {
 			t.Errorf("%s is not told the file: %v", c.Name, c.Env)
 		}
 	}
-	silent := build.Pod(builder.Job("j", builder.Asking(0), builder.Workers(2)), worker1, state.Life{}, nil, state.Avoided{})
+	silent := build.Pod(builder.Job("j", builder.Asking(0), builder.Workers(2)), worker1, state.Life{}, nil, nil)
 	isTold := slices.ContainsFunc(silent.Spec.Containers[0].Env, func(v corev1.EnvVar) bool { return v.Name == "TRAININGJOB_STOP_FILE" })
 	if len(silent.Spec.Volumes)+len(silent.Spec.Containers[0].VolumeMounts) > 0 || isTold {
 		t.Errorf("a job that asks nobody has %+v", silent.Spec)

@@ -126,8 +126,6 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 			c.expectWrite(job, uid, false)
 		}
 		return err
-	case plan.PromotePod:
-		return c.promotePod(ctx, job, step)
 	case plan.RestartPod:
 		return c.restartPod(ctx, job, step)
 	case plan.AskPod:

@@ -58,8 +58,6 @@ type jobMemo struct {
 	pendingWrites map[types.UID]pendingWrite
 	// unrestartable are the pods that the API server has refused to have restarted in place.
 	unrestartable map[types.UID]bool
-	// withdrawn are the names of warm spares that can become no replica any more; it is replaced, never changed.
-	withdrawn map[string]bool
 	// gone are the last versions of pods that are gone, by name, until it is known that the job does not miss them.
 	gone map[string]state.Pod
 	// homes are where the job's latest pods are, or were.

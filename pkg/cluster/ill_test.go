@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
 
@@ -30,7 +29,7 @@ func say(node *corev1.Node, kind corev1.NodeConditionType, d time.Duration) {
 	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(d)})
 }
 
-// observed is what a job learns of the nodes, through addNodes and addUsable.
+// observed is what a job learns of the nodes, through addNodes and addIll.
 func observed(t *testing.T, all []corev1.Node, job *v1alpha1.TrainingJob, pods ...builder.SnapshotOption) *state.Snapshot {
 	t.Helper()
 	s := builder.Snapshot(job, pods...)
@@ -38,7 +37,7 @@ func observed(t *testing.T, all []corev1.Node, job *v1alpha1.TrainingJob, pods .
 	if err := cluster.addNodes(context.Background(), &s.Observed); err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.addUsable(context.Background(), s); err != nil {
+	if err := cluster.addIll(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -55,41 +54,27 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 	all[6].Spec.Unschedulable = true
 	all[7].Spec.Taints = []corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectNoSchedule}}
 	all[8].Spec.Taints = []corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectPreferNoSchedule}}
-	for i := range all {
-		all[i].Status.Allocatable = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
-	}
-	all[3].Status.Allocatable = nil
-	tolerant := builder.PodSpec(func(spec *corev1.PodSpec) {
-		spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	})
-	gpus := builder.Limit("nvidia.com/gpu", 8)
 	avoidsNone := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
+	unhealthy := []string{"n0", "n2", "n3", "n5", "n7", "n8"}
 	cases := []struct {
-		name   string
-		job    []builder.JobOption
-		pods   []builder.SnapshotOption
-		ill    []string
-		usable *state.Usable
+		name string
+		job  []builder.JobOption
+		pods []builder.SnapshotOption
+		ill  []string
 	}{
-		{"in a job of which pods are missing", []builder.JobOption{builder.Workers(2)}, nil, []string{"n0", "n2", "n3", "n5", "n8"}, &state.Usable{Others: 3}},
-		{"in one of which a pod has no node", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Pending("worker", 0)}, []string{"n0", "n2", "n3", "n5", "n8"}, &state.Usable{Others: 3}},
-		{"a node that does not suit is not told", []builder.JobOption{builder.Workers(2, gpus)}, nil, []string{"n0", "n2", "n5", "n8"}, &state.Usable{Others: 3}},
-		{"one whose taint the pods tolerate is", []builder.JobOption{builder.Workers(2, tolerant)}, nil, []string{"n0", "n2", "n3", "n5", "n7", "n8"}, &state.Usable{Others: 3}},
-		{"nothing is looked at for one that runs", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n9"))}, nil, nil},
-		{"unless it lacks a spare", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n9"))},
-			[]string{"n0", "n2", "n3", "n5", "n8"}, &state.Usable{Others: 3}},
-		{"which it has", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n9")), builder.Spare("worker", 0)}, nil, nil},
-		{"nor for one that rests", []builder.JobOption{builder.Workers(1), builder.Suspended()}, nil, nil, nil},
-		{"nor for one that avoids none", []builder.JobOption{builder.Workers(2), avoidsNone}, nil, nil, nil},
+		{"in a job of which pods are missing", []builder.JobOption{builder.Workers(2)}, nil, unhealthy},
+		{"in one of which a pod has no node", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Pending("worker", 0)}, unhealthy},
+		{"nothing is looked at for one that runs", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n9"))}, nil},
+		{"unless it lacks a spare", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n9"))}, unhealthy},
+		{"which it has", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n9")), builder.Spare("worker", 0)}, nil},
+		{"nor for one that rests", []builder.JobOption{builder.Workers(1), builder.Suspended()}, nil, nil},
+		{"nor for one that avoids none", []builder.JobOption{builder.Workers(2), avoidsNone}, nil, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := observed(t, all, builder.Job("j", c.job...), c.pods...)
 			if diff := cmp.Diff(c.ill, s.Ill); diff != "" {
 				t.Errorf("ill nodes (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.usable, s.Usable); diff != "" {
-				t.Errorf("usable nodes (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -108,18 +93,15 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 			all := nodes(4, 0)
 			ill(&all[1])
 			s := observed(t, all, builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("n0")), builder.Running("worker", 1, builder.On("n1")))
-			if len(s.Nodes) != 1 || s.Nodes[0].Name != "n1" || s.Nodes[0].Action != state.MoveFromNode {
+			if len(s.Nodes) != 1 || s.Nodes[0].Name != "n1" || s.Nodes[0].Action != state.MoveFromNode || s.Nodes[0].Others != 3 {
 				t.Errorf("nodes %+v", s.Nodes)
-			}
-			if diff := cmp.Diff(&state.Usable{Others: 3, ByRole: map[v1alpha1.Role]int{v1alpha1.Worker: 3}}, s.Usable); diff != "" {
-				t.Errorf("usable nodes (-want +got):\n%s", diff)
 			}
 		})
 	}
 	all := nodes(2, 0)
 	say(&all[0], "KernelDeadlock", 0)
-	if s := observed(t, all, builder.Job("j", builder.Workers(1)), builder.Running("worker", 0, builder.On("n0"))); len(s.Nodes) > 0 || s.Usable != nil {
-		t.Errorf("a job on a node that only new pods avoid learns of %+v, %+v", s.Nodes, s.Usable)
+	if s := observed(t, all, builder.Job("j", builder.Workers(1)), builder.Running("worker", 0, builder.On("n0"))); len(s.Nodes) > 0 || s.Ill != nil {
+		t.Errorf("a job on a node that only new pods avoid learns of %+v, %+v", s.Nodes, s.Ill)
 	}
 }
 
@@ -141,8 +123,8 @@ func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
 		"on a node that is there no more": {on("gone", true, false), 0},
 	} {
 		s := observed(t, all, builder.Job("j", builder.Workers(1), c.failure), builder.Running("worker", 0, builder.On("n1")))
-		if len(s.Nodes) != c.want || s.Usable != nil || s.Ill != nil {
-			t.Errorf("%s: nodes %+v, want %d; usable %v and ill %v, want nil", name, s.Nodes, c.want, s.Usable, s.Ill)
+		if len(s.Nodes) != c.want || s.Ill != nil {
+			t.Errorf("%s: nodes %+v, want %d; ill %v, want nil", name, s.Nodes, c.want, s.Ill)
 		}
 	}
 }
@@ -174,24 +156,14 @@ func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 	}
 }
 
-// A spare on an ill node is a reason to know which nodes are.
-func TestASpareOnAnIllNodeLearnsWhichNodesAreIll(t *testing.T) {
-	all := nodes(2, 0)
-	say(&all[0], "GpuMemWatch", time.Second)
-	s := observed(t, all, builder.Job("j", builder.Workers(1, builder.Spares(1))), builder.Running("worker", 0, builder.On("n1")), builder.Spare("worker", 0, builder.On("n0")))
-	if diff := cmp.Diff([]string{"n0"}, s.Ill); diff != "" {
-		t.Errorf("ill nodes (-want +got):\n%s", diff)
-	}
-}
-
-func TestTheNodesThatHaveBeenIllForLongestAreExcluded(t *testing.T) {
+func TestTheNodesThatHaveBeenIllForLongestAreAvoided(t *testing.T) {
 	all := nodes(40, 0)
 	for i := range 30 {
 		say(&all[i], "KernelDeadlock", -time.Duration(i)*time.Minute)
 	}
 	was := observed(t, all, builder.Job("j", builder.Workers(1))).Ill
 	if len(was) != 16 || was[0] != "n14" || was[15] != "n29" {
-		t.Errorf("excluded are %v", was)
+		t.Errorf("avoided are %v", was)
 	}
 	say(&all[30], "KernelDeadlock", time.Minute)
 	if diff := cmp.Diff(was, observed(t, all, builder.Job("j", builder.Workers(1))).Ill); diff != "" {
@@ -201,20 +173,15 @@ func TestTheNodesThatHaveBeenIllForLongestAreExcluded(t *testing.T) {
 
 func BenchmarkIllNodes(b *testing.B) {
 	all := nodes(5000, 0)
-	for i := range all {
-		all[i].Labels = map[string]string{"gpu": "h100"}
-		all[i].Status.Allocatable = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "cpu": resource.MustParse("192")}
-	}
-	selects := builder.PodSpec(func(spec *corev1.PodSpec) { spec.NodeSelector = map[string]string{"gpu": "h100"} })
 	for _, ill := range []int{0, 20} {
 		for i := range ill {
 			say(&all[i], "GpuMemWatch", 0)
 		}
-		s := builder.Snapshot(builder.Job("j", builder.Workers(1, selects, builder.Limit("nvidia.com/gpu", 8))))
+		s := builder.Snapshot(builder.Job("j", builder.Workers(1)))
 		cluster := New(inventory{nodes: all}, nil, nil, testclock.NewFakePassiveClock(s.Now), Options{Parallel: 1, WatchNodes: true, Signals: health})
 		b.Run(fmt.Sprint(ill, " of 5000 nodes"), func(b *testing.B) {
 			for b.Loop() {
-				if err := cluster.addUsable(context.Background(), s); err != nil {
+				if err := cluster.addIll(context.Background(), s); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,10 +41,12 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 			}
 		}
 	}
-	if err := c.addNodesOfExits(ctx, o); err != nil {
-		return err
+	for _, add := range []func(context.Context, *state.Observed) error{c.addOthers, c.addNodesOfExits, c.addNotReady} {
+		if err := add(ctx, o); err != nil {
+			return err
+		}
 	}
-	return c.addNotReady(ctx, o)
+	return nil
 }
 
 // addNodesOfExits adds ill nodes on which a replica of the job has failed and none runs now: that they are ill may explain the failure, if
@@ -114,72 +116,56 @@ func nodesOfGone(o *state.Observed) map[string]bool {
 	return nodes
 }
 
-// addUsable tells a job that avoids nodes, that is to leave one, or of which pods are to be placed while nodes are ill, which nodes there are
-// for it. It comes last, as only the rows of the snapshot say whether pods are to be placed: in a job that runs nothing is looked at.
-func (c *Cluster) addUsable(ctx context.Context, s *state.Snapshot) error {
-	avoided, leaves := avoidedNow(s), isToLeave(s)
-	heeds := s.HeedsIllNodes() && (leaves || placesPods(s))
-	if !c.options.WatchNodes || len(avoided) == 0 && !heeds {
+// addOthers counts for each node that the job's pods are to leave how many other nodes there are for them.
+func (c *Cluster) addOthers(ctx context.Context, o *state.Observed) error {
+	isToLeave := func(n state.Node) bool { return n.Action == state.MoveFromNode }
+	if !slices.ContainsFunc(o.Nodes, isToLeave) {
 		return nil
 	}
 	var all corev1.NodeList
 	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	var ill []illNode
-	if heeds {
-		ill = c.illNodes(all.Items)
-	}
-	if len(avoided)+len(ill) == 0 && !leaves {
-		return nil
-	}
-	shapes := shapesOf(s.Job)
-	usable := c.usableNodes(all.Items, shapes)
-	others := slices.DeleteFunc(slices.Clone(usable), func(node *corev1.Node) bool {
-		return avoided[node.Name] || heeds && c.nodeOf(node).Action > state.IgnoreNode
-	})
-	s.Ill, s.Usable = firstIll(ill, shapes), &state.Usable{Others: len(others)}
-	if leaves {
-		s.Usable.ByRole = shapes.byRole(others)
-	}
-	for _, node := range usable {
-		if avoided[node.Name] {
-			s.Usable.Avoided = append(s.Usable.Avoided, node.Name)
+	avoided := o.Avoided()
+	for i := range o.Nodes {
+		if at := slices.IndexFunc(all.Items, func(n corev1.Node) bool { return n.Name == o.Nodes[i].Name }); at >= 0 && isToLeave(o.Nodes[i]) {
+			for j := range all.Items {
+				other := &all.Items[j]
+				o.Nodes[i].Others += one(!avoided.Now(other.Name) && c.isWell(other) && hasDevicesOf(other, &all.Items[at]))
+			}
 		}
 	}
-	slices.Sort(s.Usable.Avoided)
 	return nil
 }
 
-// usableNodes returns the nodes that would take pods of the job.
-func (c *Cluster) usableNodes(nodes []corev1.Node, shapes shapes) []*corev1.Node {
-	var usable []*corev1.Node
-	for i := range nodes {
-		if node := &nodes[i]; !node.Spec.Unschedulable && c.nodeOf(node).Lost.Reason == "" && shapes.take(node) {
-			usable = append(usable, node)
-		}
-	}
-	return usable
+// isWell reports whether the node is ready, healthy and open for new pods.
+func (c *Cluster) isWell(node *corev1.Node) bool {
+	n := c.nodeOf(node)
+	return !node.Spec.Unschedulable && n.Lost.Reason == "" && n.Action == state.IgnoreNode
 }
 
-// avoidedNow returns the nodes that the job avoids.
-func avoidedNow(s *state.Snapshot) map[string]bool {
-	avoided := map[string]bool{}
-	for _, n := range s.Job.Status.AvoidedNodes {
-		if s.Now.Before(n.Until.Time) {
-			avoided[n.Name] = true
+// hasDevicesOf reports whether the node has as many devices of each kind as the other one: a CPU node is no place for a job with GPUs.
+func hasDevicesOf(node, other *corev1.Node) bool {
+	for name, quantity := range other.Status.Allocatable {
+		if has := node.Status.Allocatable[name]; strings.Contains(string(name), "/") && has.Cmp(quantity) < 0 {
+			return false
 		}
 	}
-	return avoided
+	return true
 }
 
-// isToLeave reports whether the job has pods, or spares, on a node that they are to leave.
-func isToLeave(s *state.Snapshot) bool {
-	leaves := func(p state.Pod) bool {
-		_, is := s.IsToLeave(&p)
-		return is && p.CanRun()
+// addIll puts the unhealthy nodes into the snapshot of a job of which pods are to be placed. It comes last, as only the rows of the snapshot say
+// whether there are any: in a job that runs nothing is looked at.
+func (c *Cluster) addIll(ctx context.Context, s *state.Snapshot) error {
+	if !c.options.WatchNodes || !s.HeedsIllNodes() || !placesPods(s) {
+		return nil
 	}
-	return len(s.Nodes) > 0 && (slices.ContainsFunc(s.Pods, leaves) || slices.ContainsFunc(s.Spares, leaves))
+	var all corev1.NodeList
+	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	s.Ill = c.illNodes(all.Items)
+	return nil
 }
 
 // placesPods reports whether a pod of the job has no node yet.
@@ -211,51 +197,32 @@ func one(yes bool) int {
 	return 0
 }
 
-// illNode is a node that new pods are to stay off.
-type illNode struct {
-	node  *corev1.Node
-	since time.Time
-	// saysItself is whether a condition says so. The scheduler does not read those, but keeps pods off nodes that are cordoned, or have a taint that they do not tolerate.
-	saysItself, isTainted bool
-}
-
-// illNodes returns the nodes that new pods are to stay off.
-func (c *Cluster) illNodes(nodes []corev1.Node) []illNode {
-	var ill []illNode
-	for i := range nodes {
-		node := &nodes[i]
-		n := c.nodeOf(node)
-		if n.Action == state.IgnoreNode {
-			continue
-		}
-		says := func(condition corev1.NodeCondition) bool { return c.options.Signals.Heeds(&condition) }
-		isSignal := func(t corev1.Taint) bool {
-			return c.options.Signals[state.Signal{Kind: state.TaintSignal, Name: t.Key}] > state.IgnoreNode
-		}
-		ill = append(ill, illNode{node, n.Ill.Time, slices.ContainsFunc(node.Status.Conditions, says), slices.ContainsFunc(node.Spec.Taints, isSignal)})
-	}
-	return ill
-}
-
-// maxIll is how many ill nodes a new pod excludes at most: those that have been ill for longest, so that a node that becomes ill does not change
-// what pods exclude that wait.
+// maxIll is how many unhealthy nodes new pods avoid at most: those that have been unhealthy for longest.
 const maxIll = 16
 
-// firstIll returns the names of the ill nodes that new pods exclude: those that pods of the job could run on. Whether one that says itself that it is ill takes
-// new pods at present is not asked: pods that wait are made anew when what new ones exclude changes.
-func firstIll(ill []illNode, shapes shapes) []string {
-	slices.SortStableFunc(ill, func(a, b illNode) int {
-		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.node.Name, b.node.Name))
-	})
-	var names []string
-	for i := range ill {
-		node := ill[i].node
-		if isListed := ill[i].saysItself || ill[i].isTainted && shapes.tolerate(node); isListed && shapes.suit(node) && len(names) < maxIll {
-			names = append(names, node.Name)
+// illNodes returns the names of the unhealthy nodes, sorted. One that is only cordoned is not among them: the scheduler keeps pods off.
+func (c *Cluster) illNodes(nodes []corev1.Node) []string {
+	var ill []state.Node
+	for i := range nodes {
+		if n := c.nodeOf(&nodes[i]); n.Action > state.IgnoreNode && c.isSignalled(&nodes[i]) {
+			ill = append(ill, n)
 		}
+	}
+	slices.SortFunc(ill, func(a, b state.Node) int { return cmp.Or(a.Ill.Time.Compare(b.Ill.Time), cmp.Compare(a.Name, b.Name)) })
+	var names []string
+	for _, n := range ill[:min(len(ill), maxIll)] {
+		names = append(names, n.Name)
 	}
 	slices.Sort(names)
 	return names
+}
+
+// isSignalled reports whether a condition or a taint of the node says that it is unhealthy.
+func (c *Cluster) isSignalled(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool { return c.options.Signals.Heeds(&condition) }) ||
+		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+			return c.options.Signals[state.Signal{Kind: state.TaintSignal, Name: t.Key}] > state.IgnoreNode
+		})
 }
 
 // addNotReady puts in how many nodes there are and which of them are not ready, if one that holds pods of the job is not.

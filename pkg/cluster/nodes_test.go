@@ -15,7 +15,6 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -54,59 +53,34 @@ func nodes(n, notReady int) []corev1.Node {
 	return list
 }
 
-// A job that avoids nodes learns which others it could use, and which of the avoided ones.
-func TestUsableNodesAreCounted(t *testing.T) {
-	gpu := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
-	all := nodes(8, 2)
-	all[2].Spec.Unschedulable = true
-	all[3].Spec.Taints = []corev1.Taint{{Key: "control-plane", Effect: corev1.TaintEffectNoSchedule}}
-	all[4].Spec.Taints = []corev1.Taint{gpu}
-	all[5].Spec.Taints = []corev1.Taint{{Key: "busy", Effect: corev1.TaintEffectPreferNoSchedule}}
-	tolerates := builder.Of(v1alpha1.Worker, builder.Template(func(template *corev1.PodTemplateSpec) {
-		template.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
-	}))
-	avoids := func(names ...string) []builder.JobOption {
-		list := []builder.JobOption{builder.Workers(2), tolerates}
-		for _, name := range names {
-			list = append(list, builder.Avoided(name, time.Hour))
-		}
-		return list
+// A job that is to leave a node learns how many others there are: ready, open, healthy, not avoided, and with as many devices.
+func TestOtherNodesAreCounted(t *testing.T) {
+	all := nodes(10, 1) // n0 is not ready
+	gpus := func(n string) corev1.ResourceList {
+		return corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(n), "cpu": resource.MustParse("8")}
 	}
-	all[6].Labels = map[string]string{"gpu": "h100"}
-	all[7].Status.Allocatable = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
-	selects := builder.Of(v1alpha1.Worker, builder.Template(func(template *corev1.PodTemplateSpec) {
-		template.Spec.NodeSelector = map[string]string{"gpu": "h100"}
-	}))
-	requests := func(gpus string) builder.JobOption {
-		return builder.Of(v1alpha1.Worker, builder.Template(func(template *corev1.PodTemplateSpec) {
-			template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
-		}))
+	for i := range all {
+		all[i].Status.Allocatable = gpus("8")
 	}
-	cases := []struct {
-		name  string
-		job   []builder.JobOption
-		blind bool
-		want  *state.Usable
+	all[1].Spec.Unschedulable = true
+	say(&all[2], "KernelDeadlock", 0)
+	all[3].Status.Allocatable = gpus("4")
+	all[4].Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("64")}
+	say(&all[9], "GpuMemWatch", 0)
+	all[9].Status.Allocatable["cpu"] = resource.MustParse("192") // how many CPUs there are does not matter
+	on := builder.Running("worker", 0, builder.On("n9"))
+	for name, c := range map[string]struct {
+		job  []builder.JobOption
+		want int
 	}{
-		{"a job that avoids none need not know", avoids(), false, nil},
-		{"one that has forgiven neither", append(avoids(), builder.Avoided("n7", time.Second)), false, nil},
-		{"ready, schedulable, and the taints are tolerated", avoids("n7", "n6", "n0"), false, &state.Usable{Others: 2, Avoided: []string{"n6", "n7"}}},
-		{"the node selector asks for one of them", append(avoids("n6"), selects), false, &state.Usable{Avoided: []string{"n6"}}},
-		{"one of them has GPUs", append(avoids("n4"), requests("8")), false, &state.Usable{Others: 1}},
-		{"none has as many GPUs", append(avoids("n7"), requests("9")), false, &state.Usable{}},
-		{"an operator that may not read nodes", avoids("n7"), true, nil},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			s := builder.Snapshot(builder.Job("j", c.job...))
-			cluster := New(inventory{nodes: all}, nil, nil, testclock.NewFakePassiveClock(s.Now), Options{Parallel: 1, WatchNodes: !c.blind, LostAfter: 15 * time.Second})
-			if err := cluster.addUsable(context.Background(), s); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, s.Usable); diff != "" {
-				t.Errorf("usable nodes (-want +got):\n%s", diff)
-			}
-		})
+		"n5 to n8":                           {nil, 4},
+		"n6 to n8, as n5 is avoided":         {[]builder.JobOption{builder.Avoided("n5", time.Hour)}, 3},
+		"n5 to n8, as n5 is avoided no more": {[]builder.JobOption{builder.Avoided("n5", time.Second)}, 4},
+	} {
+		s := observed(t, all, builder.Job("j", append(c.job, builder.Workers(1))...), on)
+		if len(s.Nodes) != 1 || s.Nodes[0].Others != c.want {
+			t.Errorf("%s: nodes %+v, want %d others", name, s.Nodes, c.want)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	known := c.memo(job, nil)
 	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
-	o.SparesFrom, o.Withdrawn = c.waitForSpares(o, o.Now), known.withdrawn
+	o.SparesFrom = c.waitForSpares(o, o.Now)
 	c.markRefusedRestarts(o)
 	s, err := state.New(*o)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, fmt.Errorf("asking for a newer job than its pods show: %w", err)
 	}
 	s.Homes = c.homes(s)
-	if err := c.addUsable(ctx, s); err != nil {
+	if err := c.addIll(ctx, s); err != nil {
 		return nil, err
 	}
 	c.endLook(s)
@@ -131,7 +131,7 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 				return err
 			}
 			var pod corev1.Pod
-			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: s.PodNameOf(r.Slot)}
+			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: state.PodName(s.Job.Name, r.Slot, r.Life)}
 			if err := c.live.Get(asking, key, &pod); err != nil {
 				return client.IgnoreNotFound(err)
 			}

@@ -20,8 +20,8 @@ func TestWhichPodsASnapshotHolds(t *testing.T) {
 	stray := controlled(job)
 	stray.Name = "j-worker-x"
 	s := &state.Observed{Job: job}
-	addPods(s, []corev1.Pod{*controlled(job), *build.Spare(job, "j-worker-spare-0", v1alpha1.Worker, state.Avoided{}, ""), *controlled(former),
-		*build.Spare(former, "j-worker-spare-0", v1alpha1.Worker, state.Avoided{}, ""), *stray})
+	addPods(s, []corev1.Pod{*controlled(job), *build.Spare(job, v1alpha1.Worker, 0, nil, ""), *controlled(former),
+		*build.Spare(former, v1alpha1.Worker, 0, nil, ""), *stray})
 	var got []string
 	for _, p := range append(s.Pods, s.Spares...) {
 		got = append(got, p.Name)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"strconv"
 
@@ -16,7 +15,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // deletePod deletes the pod if it still has the step's UID and version. That nobody has written to it since it was read keeps a pod
@@ -76,61 +74,6 @@ func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 	default:
 		return fmt.Errorf("restarting pod %s in place: %w", step.Name, err)
 	}
-}
-
-// promotePod has the warm spare become the replica, unless it has. Of one that is gone, or cannot any more, that is remembered, so that the
-// replica gets a pod of its own. The API server is asked, not the cache: the answer gives the replica another life.
-func (c *Cluster) promotePod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.PromotePod) error {
-	var pod corev1.Pod
-	err := c.live.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: step.Name}, &pod)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading the warm spare %s: %w", step.Name, err)
-	}
-	slot, life, isReplica := state.PlaceOf(job.Name, &pod)
-	spare, isSpare := state.SpareOf(job.Name, &pod)
-	switch {
-	case err != nil, !isControlledBy(&pod, job), isReplica && (slot != step.Slot || life != step.Life), isSpare && !canBecomeReplica(&spare):
-		c.withdraw(job, step.Name)
-		return staleCache(job, "the warm spare "+step.Name+" is gone or cannot become a replica any more")
-	case isReplica:
-		return staleCache(job, "it does not show that "+step.Name+" has become "+step.Slot.String())
-	}
-	if err := c.tellSpare(ctx, job, &pod, step); err != nil {
-		return fmt.Errorf("having the warm spare %s become %s: %w", step.Name, step.Slot, err)
-	}
-	return nil
-}
-
-// tellSpare patches the warm spare, which is as it was read, or not at all.
-func (c *Cluster) tellSpare(ctx context.Context, job *v1alpha1.TrainingJob, spare *corev1.Pod, step plan.PromotePod) error {
-	labels, annotations := plan.Promotion(job, step)
-	told := map[string]any{v1alpha1.LabelSpare: nil}
-	for name, value := range labels {
-		told[name] = value
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": spare.UID, "resourceVersion": spare.ResourceVersion, "labels": told, "annotations": annotations}})
-	if err == nil {
-		err = c.client.Patch(ctx, spare, client.RawPatch(types.MergePatchType, patch))
-	}
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isAnother(err) {
-		return staleCache(job, "the warm spare "+step.Name+" has changed")
-	}
-	return err
-}
-
-// withdraw remembers that the warm spare of that name can become no replica any more.
-func (c *Cluster) withdraw(job *v1alpha1.TrainingJob, name string) {
-	c.memo(job, func(m *jobMemo) {
-		known := map[string]bool{name: true}
-		maps.Copy(known, m.withdrawn)
-		m.withdrawn = known
-	})
-}
-
-// canBecomeReplica reports whether the spare still waits to become a replica, and nobody is about to take it away.
-func canBecomeReplica(p *state.Pod) bool {
-	return p.Waits && p.Phase == corev1.PodPending && p.Deleted.IsZero() && p.Disruption.Reason == ""
 }
 
 // refuseRestart remembers that the API server refuses to have the pod restarted in place.

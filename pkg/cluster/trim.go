@@ -54,10 +54,10 @@ func (s *shared) trimPod(o any) (any, error) {
 			Labels:            s.labelsOf(pod),
 			OwnerReferences:   owners(pod.OwnerReferences),
 			CreationTimestamp: pod.CreationTimestamp,
-			Annotations:       only(pod.Annotations, v1alpha1.AnnotationAvoidedNodes, v1alpha1.AnnotationTold, v1alpha1.AnnotationStopRequest, state.AnnotationMain),
+			Annotations:       only(pod.Annotations, v1alpha1.AnnotationTold, v1alpha1.AnnotationStopRequest, state.AnnotationMain),
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod), InitContainers: awaiting(pod)},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod)},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
 			ContainerStatuses:     states(pod.Status.ContainerStatuses, isTold(pod)),
@@ -121,14 +121,6 @@ func telling(pod *corev1.Pod) []corev1.Container {
 		list = append(list, told)
 	}
 	return list
-}
-
-// awaiting keeps of the init containers only the one of which a spare is warm.
-func awaiting(pod *corev1.Pod) []corev1.Container {
-	if !slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AwaitContainer }) {
-		return nil
-	}
-	return []corev1.Container{{Name: v1alpha1.AwaitContainer}}
 }
 
 // ephemeral keeps of an ephemeral volume only that it is one.

@@ -70,16 +70,7 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 			Conditions:            rapid.SliceOfN(condition, 0, 5).Draw(t, "conditions"),
 		},
 	}
-	if rapid.Bool().Draw(t, "warm") {
-		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: v1alpha1.AwaitContainer})
-	}
-	if rapid.Bool().Draw(t, "promoted") {
-		pod.Annotations[v1alpha1.AnnotationTold] = `{"life":"1-0","slot":"worker-2","time":"2026-01-01T00:00:00Z"}`
-	}
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
-	if rapid.Bool().Draw(t, "avoids") {
-		pod.Annotations[v1alpha1.AnnotationAvoidedNodes] = "n1,n2"
-	}
 	if rapid.Bool().Draw(t, "reachable") {
 		pod.Labels = map[string]string{v1alpha1.LabelJobName: "j"}
 	}

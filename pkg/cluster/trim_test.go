@@ -19,7 +19,7 @@ import (
 
 // controlled returns a full pod of the job, as built.
 func controlled(job *v1alpha1.TrainingJob) *corev1.Pod {
-	return build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, []corev1.EnvVar{{Name: "TOKEN", Value: "secret"}}, state.Avoided{})
+	return build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, []corev1.EnvVar{{Name: "TOKEN", Value: "secret"}}, nil)
 }
 
 func trimmed(t interface{ Fatal(...any) }, pod *corev1.Pod) *corev1.Pod {

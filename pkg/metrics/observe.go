@@ -58,7 +58,7 @@ func (t transition) takenUp() []Observation {
 // rung says how the incident goes on: the mildest of what it does.
 func (t transition) rung(i *v1alpha1.Incident) string {
 	isAvoided := func(n v1alpha1.AvoidedNode) bool {
-		return n.Name == i.Node && n.Until.After(i.RestartTime.Time) && !n.Preferred
+		return n.Name == i.Node && n.Until.After(i.RestartTime.Time)
 	}
 	switch {
 	case i.Scope == v1alpha1.ScopeJob && t.is.Memory.GroupAttempt != nil:

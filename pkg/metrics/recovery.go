@@ -137,8 +137,7 @@ func (t transition) runAgain(role v1alpha1.Role, was, is state.IndexSet) []*v1al
 }
 
 // isInNextLife reports whether the replica that failed is in the life that the incident gave it, and not in one that it has got since: by
-// another incident, or when it was parked, suspended or taken away and came back. Of a pod that had vanished nobody knows: its incident names none;
-// nor of one that began as a warm spare: its name says no life.
+// another incident, or when it was parked, suspended or taken away and came back. Of a pod that had vanished nobody knows: its incident names none.
 func (t transition) isInNextLife(i *v1alpha1.Incident) bool {
 	_, failed, isPod := state.ParsePodName(t.job.Name, i.Pod)
 	replacements, err := state.ParseCounts(t.is.Memory.Roles[i.Role].Replacements)

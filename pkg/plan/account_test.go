@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -184,8 +185,12 @@ func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
 	for what, pods := range map[string][]builder.SnapshotOption{"a replica": nil, "a spare": seen(builder.Running("worker", 0))} {
 		var nodes []string
 		for _, step := range plan.Make(builder.Snapshot(job, pods...)).Steps {
-			for _, term := range plan.Pods(job)(step.(plan.CreatePod)).Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-				for _, field := range term.MatchFields {
+			affinity := plan.Pods(job)(step.(plan.CreatePod)).Spec.Affinity.NodeAffinity
+			if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+				t.Errorf("%s excludes nodes: %+v", what, affinity)
+			}
+			for _, term := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
+				for _, field := range term.Preference.MatchFields {
 					nodes = append(nodes, field.Values...)
 				}
 			}
@@ -195,68 +200,53 @@ func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
 		}
 	}
 	waits := plan.Make(builder.Snapshot(job, builder.Pending("worker", 0, noRoom))).Status
-	if want := "worker-0: no room The job avoids bad (status.avoidedNodes)."; waits.Message != want {
+	if want := "worker-0: no room"; waits.Message != want {
 		t.Errorf("message %q, want %q", waits.Message, want)
 	}
 }
 
-// A pod that waits for a node avoids others only as long as a new one would: it is made anew in the same life.
-func TestAPodThatWaitsIsMadeAnewWhenANodeIsForgiven(t *testing.T) {
-	waits := builder.Pending("worker", 0, noRoom, builder.Avoiding("a", "b"))
-	avoids := func(until time.Duration) *v1alpha1.TrainingJob {
-		return builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("a", until), builder.Avoided("b", time.Hour))
-	}
-	again := []string{"delete j-worker-0: " + plan.WhyMisplaced}
-	cases := []struct {
-		name string
-		job  *v1alpha1.TrainingJob
-		seen []builder.SnapshotOption
-		want []string
-	}{
-		{"both are avoided", avoids(time.Hour), seen(waits), nil},
-		{"one is forgiven", avoids(60 * second), seen(waits), again},
-		{"one was taken off the list", builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("b", time.Hour)), seen(waits), again},
-		{"too few others are left", avoids(time.Hour), seen(waits, builder.Usable(0)), again},
-		{"it has a node by now", avoids(60 * second), seen(builder.Pending("worker", 0, builder.On("c"), builder.Avoiding("a"))), nil},
-		{"it is going already", avoids(60 * second), seen(builder.Pending("worker", 0, builder.Avoiding("a"), builder.DeletedAt(30*second))), nil},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			steps := plan.Make(builder.Snapshot(c.job, c.seen...)).Steps
-			if diff := cmp.Diff(c.want, lines(steps)); diff != "" {
-				t.Errorf("steps (-want +got):\n%s", diff)
-			}
-			for _, step := range steps {
-				if d := step.(plan.DeletePod); d.Version != "7" {
-					t.Errorf("the pod is deleted at any version: %+v", d)
-				}
-			}
-		})
-	}
-	if wake := wakeOf(plan.Make(builder.Snapshot(avoids(90*second), waits))); wake != 90*second {
-		t.Errorf("wakes at %v, want when the node is forgiven", wake)
+// A pod that waits for a node stays, whatever becomes of the list of avoided nodes: the scheduler may put it on any of them.
+func TestAPodThatWaitsForANodeStays(t *testing.T) {
+	waits := builder.Pending("worker", 0, builder.UnschedulableSince(0, "no room"))
+	for what, options := range map[string][]builder.JobOption{
+		"a node is avoided":           {builder.Avoided("a", time.Hour)},
+		"the node is avoided no more": {builder.Avoided("a", 30*second)},
+		"none is":                     nil,
+	} {
+		job := builder.Job("j", append(options, builder.Workers(1), builder.StartedAt(0))...)
+		if steps := plan.Make(builder.Snapshot(job, waits, builder.Ill("b"))).Steps; len(steps) > 0 {
+			t.Errorf("%s: steps %v", what, lines(steps))
+		}
 	}
 }
 
-// The whole way: a pod fits nowhere, the node that the job avoids is well, and the next pod may take it.
-func TestAJobThatFitsNowhereElseTakesTheNodeItAvoids(t *testing.T) {
-	waits := seen(builder.Pending("worker", 0, builder.UnschedulableSince(0, "no room"), builder.Avoiding("a")), builder.Usable(5, "a"))
-	before := builder.Snapshot(builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("a", time.Hour)), waits...)
-	isTold := func(e plan.Event) bool { return e.Reason == v1alpha1.EventNodeYielded }
-	job := after(t, before)
-	if told, again := plan.Make(before).Events, plan.Make(builder.Snapshot(job, waits...)).Events; !slices.ContainsFunc(told, isTold) || slices.ContainsFunc(again, isTold) {
-		t.Errorf("Events %v, then %v: want %s once", told, again, v1alpha1.EventNodeYielded)
+// A replica goes back to its node, but not to one that broke, nor where a required topology may have the job in another domain.
+func TestWhereAReplicaGoesBackTo(t *testing.T) {
+	topology := func(mode v1alpha1.TopologyMode) builder.JobOption {
+		return func(job *v1alpha1.TrainingJob) {
+			job.Spec.Scheduling = &v1alpha1.Scheduling{Gang: v1alpha1.GangNone, Topology: &v1alpha1.Topology{Key: "rack", Mode: mode}}
+		}
 	}
-	if !job.Status.AvoidedNodes[0].Preferred {
-		t.Fatalf("the job avoids %+v", job.Status.AvoidedNodes)
+	cases := []struct {
+		name string
+		job  builder.JobOption
+		seen builder.SnapshotOption
+		want string
+	}{
+		{"its node", builder.StartedAt(0), builder.Home("worker", 0, "a"), "a"},
+		{"not one that the job avoids", builder.Avoided("a", time.Hour), builder.Home("worker", 0, "a"), ""},
+		{"nor one that is ill", builder.StartedAt(0), func(s *state.Observed) { builder.Home("worker", 0, "a")(s); builder.Ill("a")(s) }, ""},
+		{"its node, if the topology is preferred", topology(v1alpha1.TopologyPreferred), builder.Home("worker", 0, "a"), "a"},
+		{"none, if the topology is required", topology(v1alpha1.TopologyRequired), builder.Home("worker", 0, "a"), ""},
 	}
-	if got := lines(plan.Make(builder.Snapshot(job, waits...)).Steps); len(got) != 1 {
-		t.Errorf("steps %v, want one that ends the pod", got)
-	}
-	next := plan.Make(builder.Snapshot(job, builder.Usable(5, "a"))).Steps
-	affinity := plan.Pods(job)(next[0].(plan.CreatePod)).Spec.Affinity.NodeAffinity
-	if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil || len(affinity.PreferredDuringSchedulingIgnoredDuringExecution) != 1 {
-		t.Errorf("the next pod has the affinity %+v", affinity)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			for _, step := range plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(1), builder.StartedAt(0), c.job), c.seen)).Steps {
+				if create, is := step.(plan.CreatePod); is && create.Home != c.want {
+					t.Errorf("home %q, want %q", create.Home, c.want)
+				}
+			}
+		})
 	}
 }
 

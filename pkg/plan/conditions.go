@@ -67,7 +67,7 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *polic
 			c.setRestarting(v)
 			break
 		}
-		c.setScheduled(v)
+		c.setScheduled()
 		c.setRunning(v)
 		c.setProgressing(v)
 	}
@@ -109,9 +109,9 @@ func (c conditions) rest(v *policy.Verdict) {
 
 // setScheduled says whether every replica's pod has a node. Only the scheduler's word that a pod fits nowhere makes a
 // scheduled attempt unscheduled again; a pod that is just being replaced does not.
-func (c conditions) setScheduled(v *policy.Verdict) {
+func (c conditions) setScheduled() {
 	if reason, message, waits := whyGangWaits(c.s); waits {
-		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message+butAvoided(c.s, v)))
+		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message))
 		return
 	}
 	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
@@ -120,7 +120,7 @@ func (c conditions) setScheduled(v *policy.Verdict) {
 	waits := false
 	for r := range c.s.Replicas() {
 		if r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable {
-			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(r.Slot.String()+": "+r.Pod.Waiting.Message+butAvoided(c.s, v)))
+			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(r.Slot.String()+": "+r.Pod.Waiting.Message))
 			return
 		}
 		waits = waits || r.LacksNode()
@@ -139,19 +139,6 @@ func (c conditions) setRestarting(v *policy.Verdict) {
 	c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 	c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
 	meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
-}
-
-// butAvoided tells which nodes the scheduler was not allowed to take.
-func butAvoided(s *state.Snapshot, v *policy.Verdict) string {
-	var text string
-	avoided, ill := slices.Clone(v.Avoided.Required), slices.Clone(v.Avoided.Required)
-	if avoided = slices.DeleteFunc(avoided, func(n string) bool { return !isAvoided(s, n) }); len(avoided) > 0 {
-		text += " The job avoids " + strings.Join(avoided, ", ") + " (status.avoidedNodes)."
-	}
-	if ill = slices.DeleteFunc(ill, func(n string) bool { return isAvoided(s, n) }); len(ill) > 0 {
-		text += " New pods stay off " + strings.Join(ill, ", ") + " (ill)."
-	}
-	return text
 }
 
 // setRunning says whether the attempt runs. Replacing a replica does not end it.

@@ -41,7 +41,7 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		steps = append(steps, asks...)
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
-		steps = append(steps, deleteMisplaced(s, v)...)
+		steps = append(steps, deleteOfGoingGroup(s)...)
 		if s.Job.Spec.IsSuspended() { // its ranks are asked for a checkpoint: nobody joins them any more
 			return steps, state.Earliest(forced, again, inPlace.wake)
 		}
@@ -50,7 +50,7 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {
 			wake = state.Earliest(wake, from)
 		}
-		return append(steps, keepSpares(s, v)...), state.Earliest(forced, wake, again, inPlace.wake, nextForgiven(s))
+		return append(steps, keepSpares(s, v)...), state.Earliest(forced, wake, again, inPlace.wake)
 	default:
 		return nil, time.Time{}
 	}
@@ -86,43 +86,19 @@ func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 	return append(steps, deleteSpares(s, s.Spares)...), wake
 }
 
-// deleteMisplaced returns the steps that end the pods which wait for a node as none should: they avoid one that they need not any more, or
-// their group is being deleted, which waits for them in turn. They are made anew in the same life, as they have never run. One that gets
-// a node meanwhile stays.
-func deleteMisplaced(s *state.Snapshot, v *policy.Verdict) []Step {
+// deleteOfGoingGroup returns the steps that end the pods without a node whose group is being deleted, as the group waits for them in turn. They
+// are created again in the same life, as they have never run. A pod that gets a node meanwhile stays.
+func deleteOfGoingGroup(s *state.Snapshot) []Step {
+	if group := s.PresentGroup(); group == nil || !group.Deleted {
+		return nil
+	}
 	var steps []Step
-	group := s.PresentGroup()
 	for i := range s.Pods {
-		p := &s.Pods[i]
-		switch {
-		case s.IsPast(p) || !p.CanRun() || p.Scheduled() || !p.Deleted.IsZero():
-		case group != nil && group.Deleted:
+		if p := &s.Pods[i]; !s.IsPast(p) && p.CanRun() && !p.Scheduled() && p.Deleted.IsZero() {
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyGroupGoing})
-		case isMisplaced(p, &v.Avoided):
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyMisplaced})
 		}
 	}
 	return steps
-}
-
-// isMisplaced reports whether the pod waits for a node and excludes one that a new pod would not.
-func isMisplaced(p *state.Pod, avoided *state.Avoided) bool {
-	return p.CanRun() && !p.Scheduled() && p.Deleted.IsZero() &&
-		slices.ContainsFunc(p.Avoids, func(node string) bool { return !slices.Contains(avoided.Required, node) })
-}
-
-// nextForgiven returns when a node is forgiven that a waiting pod excludes; zero if there is none.
-func nextForgiven(s *state.Snapshot) time.Time {
-	var next time.Time
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		for _, n := range s.Job.Status.AvoidedNodes {
-			if !p.Scheduled() && slices.Contains(p.Avoids, n.Name) && s.Now.Before(n.Until.Time) {
-				next = state.Earliest(next, n.Until.Time)
-			}
-		}
-	}
-	return next
 }
 
 // isOver reports whether the pod is of a life that is over, or of a slot that is taken away now.

@@ -52,8 +52,7 @@ func events(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	}
 	list = append(list, stopEvents(s, was.StopRequest, next.StopRequest)...)
 	list = append(list, explained(v.Amendments)...)
-	list = append(list, avoidedAnew(s, next)...)
-	list = append(list, yielded(was, next)...)
+	list = append(list, avoidedAnew(s, v, next)...)
 	list = append(list, parked(v)...)
 	list = append(list, becameTrue(was, next)...)
 	list = append(list, ceasedToBe(was, next)...)

@@ -31,24 +31,27 @@ func IsNodesOwn(reason string) bool { return slices.Contains(nodesOwn, reason) }
 
 // avoidedAnew tells which nodes the job avoids from now on, or would leave if it could: the job, of all that are alike at once, as a rack is
 // lost at once; and those nodes that broke themselves. What the job's pods did on a node says nothing about it to others.
-func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
+func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
 	var anew []v1alpha1.AvoidedNode
-	for _, n := range next.AvoidedNodes {
-		if s.Now.Before(n.Until.Time) && !isAvoided(s, n.Name) {
+	was := s.Avoided()
+	for _, n := range state.AvoidedAt(next.AvoidedNodes, s.Now) {
+		if !was.Now(n.Name) {
 			anew = append(anew, n)
 		}
 	}
 	var list []Event
 	for i := range anew {
-		isLike := func(n v1alpha1.AvoidedNode) bool { return areAlike(&n, &anew[i]) }
+		isLike := func(n v1alpha1.AvoidedNode) bool {
+			return areAlike(&n, &anew[i]) && staysOn(s, v, &n) == staysOn(s, v, &anew[i])
+		}
 		if slices.IndexFunc(anew, isLike) == i {
 			alike := slices.DeleteFunc(slices.Clone(anew), func(n v1alpha1.AvoidedNode) bool { return !isLike(n) })
-			list = append(list, warn(v1alpha1.EventNodeAvoided, anew[i].Reason, avoidedMessage(s, alike)))
+			list = append(list, warn(v1alpha1.EventNodeAvoided, anew[i].Reason, avoidedMessage(s, alike, staysOn(s, v, &anew[i]))))
 		}
 	}
 	for i := range anew {
 		if n := &anew[i]; IsNodesOwn(n.Reason) {
-			onNode := warn(v1alpha1.EventNodeAvoided, n.Reason, messageOnNode(s, n))
+			onNode := warn(v1alpha1.EventNodeAvoided, n.Reason, messageOnNode(s, n, staysOn(s, v, n)))
 			onNode.Node = n.Name
 			list = append(list, onNode)
 		}
@@ -58,11 +61,18 @@ func avoidedAnew(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 
 // areAlike reports whether one sentence tells of both nodes.
 func areAlike(a, b *v1alpha1.AvoidedNode) bool {
-	return a.Reason == b.Reason && a.Preferred == b.Preferred && a.Until.Equal(&b.Until)
+	return a.Reason == b.Reason && a.Until.Equal(&b.Until)
+}
+
+// staysOn reports whether the job would leave the node, which is ill, if there were others.
+func staysOn(s *state.Snapshot, v *policy.Verdict, n *v1alpha1.AvoidedNode) bool {
+	return v.Ruling == policy.Continue && n.Reason == v1alpha1.ReasonNodeIll && slices.ContainsFunc(s.Pods, func(p state.Pod) bool {
+		return p.Node == n.Name && p.CanRun() && !s.IsPast(&p)
+	})
 }
 
 // avoidedMessage tells the job of nodes that are alike.
-func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode) string {
+func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool) string {
 	var nodes []string
 	for i := range alike {
 		nodes = append(nodes, alike[i].Name)
@@ -70,10 +80,10 @@ func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode) string {
 	n := &alike[0]
 	until := untilWhen(n)
 	switch {
-	case n.Preferred && len(nodes) == 1:
-		return fmt.Sprintf("The job stays on %s, which is ill (%s): too few other nodes suit. New pods prefer others until %s.", n.Name, wordsOf(s, n.Name), until)
-	case n.Preferred:
-		return fmt.Sprintf("The job stays on %s, which are ill: too few other nodes suit. New pods prefer others until %s.", firstOf(nodes), until)
+	case stays && len(nodes) == 1:
+		return fmt.Sprintf("The job stays on %s, which is ill (%s): there are too few others. New pods prefer others until %s.", n.Name, wordsOf(s, n.Name), until)
+	case stays:
+		return fmt.Sprintf("The job stays on %s, which are ill: there are too few others. New pods prefer others until %s.", firstOf(nodes), until)
 	case len(nodes) == 1:
 		return fmt.Sprintf("New pods avoid %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)
 	default:
@@ -82,9 +92,9 @@ func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode) string {
 }
 
 // messageOnNode tells whoever looks at the node.
-func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode) string {
-	if n.Preferred {
-		return fmt.Sprintf("TrainingJob %s/%s stays on this node, which is ill: too few others suit.", s.Job.Namespace, s.Job.Name)
+func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode, stays bool) string {
+	if stays {
+		return fmt.Sprintf("TrainingJob %s/%s stays on this node, which is ill: there are too few others.", s.Job.Namespace, s.Job.Name)
 	}
 	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, untilWhen(n), n.Reason)
 }
@@ -98,23 +108,6 @@ func wordsOf(s *state.Snapshot, node string) string {
 		return v1alpha1.ReasonNodeIll
 	}
 	return s.Nodes[i].Ill.Message
-}
-
-// yielded tells which avoided nodes new pods may take from now on.
-func yielded(was, next *v1alpha1.TrainingJobStatus) []Event {
-	var list []Event
-	for _, n := range next.AvoidedNodes {
-		isNew := slices.ContainsFunc(was.AvoidedNodes, func(old v1alpha1.AvoidedNode) bool { return old.Name == n.Name && !old.Preferred })
-		if n.Preferred && isNew {
-			list = append(list, normal(v1alpha1.EventNodeYielded, n.Reason, fmt.Sprintf("New pods may take %s, which the job avoids: they fit on no other node.", n.Name)))
-		}
-	}
-	return list
-}
-
-// isAvoided reports whether the job avoids the node already.
-func isAvoided(s *state.Snapshot, node string) bool {
-	return slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node && s.Now.Before(n.Until.Time) })
 }
 
 // parked tells which workers of an elastic job are parked, or are tried again.
@@ -165,25 +158,12 @@ func deletionRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, clip(refusal.Message))}
 }
 
-// sparesUsed tells which spares become replicas, which make way, and which have failed as they were to wait.
+// sparesUsed tells which spares make way.
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	var list []Event
 	for _, step := range steps {
-		if p, isPromotion := step.(PromotePod); isPromotion {
-			list = append(list, Event{
-				Type: corev1.EventTypeNormal, Reason: v1alpha1.EventSpareUsed, Action: p.Name,
-				Message: fmt.Sprintf("The warm spare %s becomes %s.", p.Name, p.Slot),
-			})
-			continue
-		}
 		d, isDelete := step.(DeletePod)
 		i := slices.IndexFunc(s.Spares, func(p state.Pod) bool { return isDelete && p.UID == d.UID })
-		if i >= 0 && s.Spares[i].Exit != nil && s.Spares[i].Warm {
-			exit := s.Spares[i].Exit
-			list = append(list, warn(v1alpha1.EventSpareFailed, d.Name, clip(fmt.Sprintf("The container %s of the warm spare %s exited with code %d (%s): %s",
-				exit.Container, d.Name, exit.Code, exit.Reason, exit.Message))))
-			continue
-		}
 		if i < 0 || d.Force || sparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
 			continue
 		}

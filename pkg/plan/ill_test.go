@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -26,7 +27,7 @@ func notes(p plan.Plan, reason string) []string {
 func TestAJobMovesFromAnIllNode(t *testing.T) {
 	ill := builder.NodeIll("node-worker-1", "GpuMemWatch", "[79] - RecommendedAction: RESTART_VM", 20*second)
 	job := underWay(t, takenOn(t, builder.Framework(v1alpha1.PyTorch), builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1))
-	before := builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), ill, builder.Usable(2))
+	before := builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), ill, builder.Others(2))
 	p := plan.Make(before)
 	said := "worker-1 on node-worker-1 leaves its node, which is ill (NodeIll: GpuMemWatch: [79] - RecommendedAction: RESTART_VM): the whole job restarts as attempt 1, 1 more follow, not charged."
 	if diff := cmp.Diff([]string{"|" + said}, notes(p, v1alpha1.EventRestarting)); diff != "" || len(p.Steps) > 0 || p.Status.Reason != v1alpha1.ReasonReplicaLost {
@@ -37,50 +38,41 @@ func TestAJobMovesFromAnIllNode(t *testing.T) {
 		t.Errorf("Events (-want +got):\n%s", diff)
 	}
 	job = after(t, before)
-	if again := plan.Make(builder.Snapshot(job, builder.Running("worker", 0, builder.Life(0, 0)), builder.Running("worker", 1, builder.Life(0, 0)), ill, builder.Usable(2))); again.Status.Attempt != 1 || len(again.Restarts) > 0 {
+	if again := plan.Make(builder.Snapshot(job, builder.Running("worker", 0, builder.Life(0, 0)), builder.Running("worker", 1, builder.Life(0, 0)), ill, builder.Others(2))); again.Status.Attempt != 1 || len(again.Restarts) > 0 {
 		t.Errorf("the next pass restarts again: %s", again)
 	}
-	creates := plan.Make(builder.Snapshot(job, builder.Ill("b", "node-worker-1"), builder.Usable(2), builder.Home("worker", 1, "node-worker-1"))).Steps
+	creates := plan.Make(builder.Snapshot(job, builder.Ill("b", "node-worker-1"), builder.Home("worker", 1, "node-worker-1"))).Steps
 	if len(creates) != 2 {
 		t.Fatalf("steps %v, want two pods", lines(creates))
 	}
 	for _, step := range creates {
 		pod := plan.Pods(job)(step.(plan.CreatePod))
 		affinity := pod.Spec.Affinity.NodeAffinity
-		if got := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]; got != "b,node-worker-1" || len(affinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
-			t.Errorf("%s excludes %s, and prefers %+v", pod.Name, got, affinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		var got []string
+		for _, term := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			for _, field := range term.Preference.MatchFields {
+				got = append(got, fmt.Sprint(field.Operator, " ", field.Values, " ", term.Weight))
+			}
+		}
+		if diff := cmp.Diff([]string{"NotIn [b] 100", "NotIn [node-worker-1] 100"}, got); diff != "" || affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+			t.Errorf("%s prefers (-want +got):\n%s", pod.Name, diff)
 		}
 	}
 }
 
 func TestAJobThatStaysOnAnIllNodeSaysSo(t *testing.T) {
 	ill := builder.NodeIll("node-worker-1", "GpuMemWatch", "[79]", 20*second)
-	run := seen(builder.Running("worker", 0), builder.Running("worker", 1), ill, builder.Usable(1))
+	run := seen(builder.Running("worker", 0), builder.Running("worker", 1), ill, builder.Others(1))
 	job := underWay(t, takenOn(t, builder.Framework(v1alpha1.PyTorch), builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1))
 	before := builder.Snapshot(job, run...)
 	p := plan.Make(before)
-	want := []string{"|The job stays on node-worker-1, which is ill (GpuMemWatch: [79]): too few other nodes suit. New pods prefer others until 2026-01-06 12:01 UTC.",
-		"node-worker-1|TrainingJob team-a/j stays on this node, which is ill: too few others suit."}
+	want := []string{"|The job stays on node-worker-1, which is ill (GpuMemWatch: [79]): there are too few others. New pods prefer others until 2026-01-06 12:01 UTC.",
+		"node-worker-1|TrainingJob team-a/j stays on this node, which is ill: there are too few others."}
 	if diff := cmp.Diff(want, notes(p, v1alpha1.EventNodeAvoided)); diff != "" || p.Status.Attempt > 0 {
 		t.Errorf("attempt %d, Events (-want +got):\n%s", p.Status.Attempt, diff)
 	}
-	again := plan.Make(builder.Snapshot(after(t, before), append(slices.Clone(run), builder.Now(300*second), builder.Usable(9))...))
+	again := plan.Make(builder.Snapshot(after(t, before), append(slices.Clone(run), builder.Now(300*second), builder.Others(9))...))
 	if told := notes(again, v1alpha1.EventNodeAvoided); len(told) > 0 || again.Status.Attempt > 0 {
 		t.Errorf("attempt %d, told again: %v", again.Status.Attempt, told)
-	}
-}
-
-func TestAJobThatWaitsSaysWhichNodesAreIll(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("bad", 3600*second))
-	waits := plan.Make(builder.Snapshot(job, builder.Pending("worker", 0, noRoom, builder.Avoiding("bad", "ill")), builder.Ill("ill"), builder.Usable(1)))
-	if want := "worker-0: no room The job avoids bad (status.avoidedNodes). New pods stay off ill (ill)."; waits.Status.Message != want {
-		t.Errorf("message %q, want %q", waits.Status.Message, want)
-	}
-	if len(waits.Steps) > 0 {
-		t.Errorf("steps %v: the pod excludes what a new one would", lines(waits.Steps))
-	}
-	well := plan.Make(builder.Snapshot(job, builder.Pending("worker", 0, noRoom, builder.Avoiding("bad", "ill")), builder.Usable(2)))
-	if diff := cmp.Diff([]string{"delete j-worker-0: " + plan.WhyMisplaced}, lines(well.Steps)); diff != "" {
-		t.Errorf("the node is well again (-want +got):\n%s", diff)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -48,13 +47,10 @@ func restartInPlace(s *state.Snapshot) inPlace {
 		return plan
 	}
 	for _, p := range toldNow(s, able) {
-		told := state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Time: s.Now.Truncate(time.Second)}
-		if p.Promoted {
-			told.Slot = p.Slot
-		}
 		plan.steps = append(plan.steps, RestartPod{
 			Name: p.Name, UID: p.UID, Version: p.Version, Container: p.Main, Image: state.ImageFor(p.Image, s.Life(p.Slot)),
-			Port: framework.LeaderPort(s.Job, s.Life(p.Slot).Attempt), Told: told,
+			Port: framework.LeaderPort(s.Job, s.Life(p.Slot).Attempt),
+			Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Time: s.Now.Truncate(time.Second)},
 		})
 	}
 	return plan
@@ -98,8 +94,7 @@ func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	}
 	_, inTrouble := s.NodeTrouble(p)
 	_, isToLeave := s.IsToLeave(p)
-	avoided := slices.ContainsFunc(s.Job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == p.Node && s.Now.Before(n.Until.Time) })
-	return r.Condition != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !avoided
+	return r.Condition != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !s.Avoided().Now(p.Node)
 }
 
 // isAlone reports whether one pod of the slot can act, and no other: one on a node that was lost may have come back with it.

@@ -36,7 +36,6 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 		m.Started.Truncate(int(s.Job.Spec.Replicas(role)))
 		m.Parked.Truncate(int(s.Job.Spec.Replicas(role)))
 	}
-	withdraw(s, memory)
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if m := memory[p.Slot.Role]; m != nil && isTakenAway(s, v, p) && p.Life == s.Life(p.Slot) {
@@ -74,7 +73,6 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 		role.Restarts++
 		next.ReplicaStatuses[i.Role] = role
 		restart(s, next, memory, i)
-		promote(s, memory, v, i)
 	}
 }
 
@@ -129,7 +127,7 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 func beginAttempt(s *state.Snapshot, memory state.Memory) {
 	forgetStarts(memory)
 	for _, m := range memory {
-		m.Replacements, m.GivenUp, m.Promoted = state.Counts{}, state.IndexSet{}, state.Names{}
+		m.Replacements, m.GivenUp = state.Counts{}, state.IndexSet{}
 		m.ForgetBackOff()
 		if state.IsCollective(&s.Job.Spec) {
 			m.Succeeded = state.IndexSet{}

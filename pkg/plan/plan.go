@@ -117,7 +117,7 @@ func firstWrites(steps []Step) []Step {
 
 func isPodWrite(step Step) bool {
 	switch step := step.(type) {
-	case CreatePod, PromotePod, RestartPod, AskPod, FencePod:
+	case CreatePod, RestartPod, AskPod, FencePod:
 		return true
 	case DeletePod:
 		return !step.Force
@@ -177,7 +177,6 @@ func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 		}
 	}
 	return stopID(was) != stopID(next) || was.ObservedGeneration != next.ObservedGeneration || !equality.Semantic.DeepEqual(was.Incidents, next.Incidents) || reasonToWait(was) != reasonToWait(next) ||
-		!equality.Semantic.DeepEqual(was.Memory.NotRestarted, next.Memory.NotRestarted) || // before the pods are deleted by which it is known
 		startedAmongRunning(was, next) || changesLives(was, next)
 }
 

@@ -39,7 +39,7 @@ func lines(steps []plan.Step) []string {
 			text = append(text, "create secret "+step.Name)
 		case plan.CreatePod:
 			text = append(text, "create "+step.Name)
-		case plan.AskPod, plan.PromotePod:
+		case plan.AskPod:
 			text = append(text, step.String())
 		case plan.RestartPod:
 			text = append(text, "restart "+step.Name+" in place")

@@ -1,10 +1,8 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -19,8 +17,8 @@ import (
 
 // Placement is what the pods of one plan have in common beside their job.
 type Placement struct {
-	// Avoided are the nodes to avoid.
-	Avoided state.Avoided
+	// Avoided are the nodes to which the pods prefer all others.
+	Avoided []string
 	// Gang is the scheduler of the job's pod group.
 	Gang v1alpha1.Gang
 	// SparePriorityClass is the operator's default for spares.
@@ -32,8 +30,8 @@ func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
 	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
 }
 
-// createPods creates those that return to their nodes before those that take any; those that begin in warm spares are told so. It makes no
-// more steps than show that there are too many for one plan.
+// createPods creates those that return to their nodes before those that take any. It makes no more steps than show that there are too
+// many for one plan.
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
 	if len(missing) == 0 {
 		return nil
@@ -45,12 +43,6 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 	returns := slices.ContainsFunc(missing, func(r *state.Replica) bool { return home(s, v, r.Slot) != "" })
 	for _, isLast := range []bool{false, true} {
 		for _, r := range missing {
-			if spare := s.Memory[r.Slot.Role].Promoted[r.Slot.Index]; spare != "" {
-				if !isLast {
-					steps = append(steps, PromotePod{Name: spare, Slot: r.Slot, Life: r.Life, Time: s.Now.Truncate(time.Second), Placement: placement})
-				}
-				continue
-			}
 			create := CreatePod{Slot: r.Slot, Life: r.Life, Home: home(s, v, r.Slot), First: leads && r.Slot == leader, Placement: placement}
 			create.Last = returns && create.Home == "" && !create.First
 			if create.Last == isLast && len(steps) <= maxPodWrites {
@@ -62,13 +54,19 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 	return steps
 }
 
-// home returns the node of the slot's life before, to which its new pod returns if it can; empty if none is known, or it is avoided.
+// home returns the node of the slot's life before, to which its new pod returns if it can. It is empty if none is known, if the node is
+// avoided, or if the job must stay in one domain: preferences for nodes of several domains would contradict that.
 func home(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
 	node := s.Homes[slot]
-	if slices.Contains(v.Avoided.Required, node) || slices.Contains(v.Avoided.Preferred, node) {
+	if slices.Contains(v.Avoided, node) || requiresTopology(&s.Job.Spec) {
 		return ""
 	}
 	return node
+}
+
+// requiresTopology reports whether the job stays pending while no domain has room for all of it.
+func requiresTopology(spec *v1alpha1.TrainingJobSpec) bool {
+	return spec.Scheduling != nil && spec.Scheduling.Topology != nil && spec.Scheduling.Topology.Mode == v1alpha1.TopologyRequired
 }
 
 // Pods returns the function that builds the pods of the job's steps, each when it is asked for. It may be called by several
@@ -79,13 +77,8 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	})
 	complete := sync.OnceValue(func() func(state.Slot, *corev1.Pod) { return framework.Complete(job) })
 	return func(step CreatePod) *corev1.Pod {
-		switch {
-		case step.Spare && job.Spec.ReplicaSpecs[step.Slot.Role].Spares.Warm:
-			spare := build.WarmSpare(job, step.Name, step.Slot.Role, environment()(anyOf(job, step.Slot.Role)), step.Placement.Avoided)
-			placeSpare(job, spare, step.Placement.Gang)
-			return spare
-		case step.Spare:
-			spare := build.Spare(job, step.Name, step.Slot.Role, step.Placement.Avoided, step.Placement.SparePriorityClass)
+		if step.Spare {
+			spare := build.Spare(job, step.Slot.Role, step.Slot.Index, step.Placement.Avoided, step.Placement.SparePriorityClass)
 			placeSpare(job, spare, step.Placement.Gang)
 			return spare
 		}
@@ -96,22 +89,6 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 		place(job, pod, step.Placement.Gang)
 		return pod
 	}
-}
-
-// anyOf returns a slot of the role: the last, which leads only if there is no other.
-func anyOf(job *v1alpha1.TrainingJob, role v1alpha1.Role) state.Slot {
-	return state.Slot{Role: role, Index: int(max(job.Spec.Replicas(role), 1)) - 1}
-}
-
-// Promotion returns the labels and annotations with which a warm spare becomes the replica of the step: those of the pod that would be
-// created for it, and what its variables say.
-func Promotion(job *v1alpha1.TrainingJob, step PromotePod) (labels, annotations map[string]string) {
-	pod := Pods(job)(CreatePod{Slot: step.Slot, Life: step.Life, Placement: step.Placement})
-	annotations = build.Variables(job, step.Slot, step.Life, framework.For(job.Spec.Framework).Environment(job)(step.Slot))
-	maps.Copy(annotations, pod.Annotations)
-	delete(annotations, v1alpha1.AnnotationAvoidedNodes) // what the spare itself excludes is said by its own
-	annotations[v1alpha1.AnnotationTold] = state.Told{Slot: step.Slot, Life: step.Life, Time: step.Time}.String()
-	return pod.Labels, annotations
 }
 
 // placeSpare has the scheduler of the gang place the spare where the replicas are, without making it one of the gang.

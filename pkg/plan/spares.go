@@ -26,23 +26,13 @@ func keepSpares(s *state.Snapshot, v *policy.Verdict) []Step {
 			steps = append(steps, makeWay(s, own, inTheWay, int(spares.Count))...)
 		default:
 			isKept := func(p state.Pod) bool {
-				return p.Slot.Index < int(spares.Count) && p.Warm == spares.Warm && !hasBegunUnasked(&p) && !s.IsLost(&p) && p.CanRun() &&
-					!isMisplaced(&p, &v.Avoided) && !leavesNode(s, v, &p)
+				return p.Slot.Index < int(spares.Count) && !s.IsLost(&p) && p.CanRun()
 			}
 			steps = append(steps, deleteSpares(s, slices.DeleteFunc(slices.Clone(own), isKept))...)
 			steps = append(steps, createSpares(s, v, role, int(spares.Count), own)...)
 		}
 	}
 	return steps
-}
-
-// hasBegunUnasked reports whether a warm spare runs although nobody has told it which replica it is.
-func hasBegunUnasked(p *state.Pod) bool { return p.Warm && p.Phase == corev1.PodRunning }
-
-// leavesNode reports whether the spare is on a node that is ill, and another one would not go there: what it holds is no place to go to.
-func leavesNode(s *state.Snapshot, v *policy.Verdict, spare *state.Pod) bool {
-	_, isToLeave := s.IsToLeave(spare)
-	return isToLeave && slices.Contains(v.Avoided.Required, spare.Node)
 }
 
 // makeWay ends as many of the spares that hold a node as are in the way: those that are missing or going make way already. One
@@ -59,11 +49,10 @@ func createSpares(s *state.Snapshot, v *policy.Verdict, role v1alpha1.Role, coun
 		return nil
 	}
 	var steps []Step
-	placement, promotions := placement(s, v), s.Memory[role].Promotions
+	placement := placement(s, v)
 	for i := range count {
 		if !slices.ContainsFunc(own, func(p state.Pod) bool { return p.Slot.Index == i }) {
-			spare := state.Slot{Role: role, Index: i}
-			steps = append(steps, CreatePod{Name: state.SpareName(s.Job.Name, spare, promotions), Slot: spare, Spare: true, Placement: placement})
+			steps = append(steps, CreatePod{Name: state.SpareName(s.Job.Name, role, i), Slot: state.Slot{Role: role, Index: i}, Spare: true, Placement: placement})
 		}
 	}
 	return steps
@@ -110,25 +99,17 @@ func sparesInTheWay(s *state.Snapshot, role v1alpha1.Role) int {
 	return n
 }
 
-// sparesOf returns the spares of a role, but those that are about to become replicas.
 func sparesOf(s *state.Snapshot, role v1alpha1.Role) []state.Pod {
-	return slices.DeleteFunc(slices.Clone(s.Spares), func(p state.Pod) bool { return p.Slot.Role != role || isPromoted(s.Memory[role], p.Name) })
+	return slices.DeleteFunc(slices.Clone(s.Spares), func(p state.Pod) bool { return p.Slot.Role != role })
 }
 
-// deleteSpares ends spares; one on a lost node has nobody who could end it. A warm one is deleted as it was read, or not at all: it may have
-// become a replica.
+// deleteSpares ends spares; one on a lost node has nobody who could end it.
 func deleteSpares(s *state.Snapshot, spares []state.Pod) []Step {
 	var steps []Step
 	for i := range spares {
-		p := &spares[i]
-		if !p.Deleted.IsZero() && !s.IsLost(p) {
-			continue
+		if p := &spares[i]; p.Deleted.IsZero() || s.IsLost(p) {
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhySpare, Force: s.IsLost(p)})
 		}
-		step := DeletePod{Name: p.Name, UID: p.UID, Why: WhySpare, Force: s.IsLost(p)}
-		if p.Warm {
-			step.Version = p.Version
-		}
-		steps = append(steps, step)
 	}
 	return steps
 }
@@ -137,7 +118,7 @@ func deleteSpares(s *state.Snapshot, spares []state.Pod) []Step {
 func heldNodes(s *state.Snapshot) map[v1alpha1.Role]int32 {
 	held := map[v1alpha1.Role]int32{}
 	for i := range s.Spares {
-		if p := &s.Spares[i]; (p.Phase == corev1.PodRunning || p.Waits) && p.Deleted.IsZero() && !s.IsLost(p) {
+		if p := &s.Spares[i]; p.Phase == corev1.PodRunning && p.Deleted.IsZero() && !s.IsLost(p) {
 			held[p.Slot.Role]++
 		}
 	}

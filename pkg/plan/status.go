@@ -136,7 +136,7 @@ func keepTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 func keepAccounts(next *v1alpha1.TrainingJobStatus, accounts *policy.Accounts) {
 	next.LastFailure, next.Incidents, next.AvoidedNodes = accounts.LastFailure, accounts.Incidents, accounts.AvoidedNodes
 	next.ChargedRestarts, next.Budgets, next.Memory.Charges = accounts.ChargedRestarts, accounts.Budgets, accounts.Charges
-	next.RestartsWithoutProgress, next.Memory.NotRestarted = accounts.RestartsWithoutProgress, accounts.NotRestarted
+	next.RestartsWithoutProgress = accounts.RestartsWithoutProgress
 }
 
 func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {

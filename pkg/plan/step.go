@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,13 +17,12 @@ const (
 	WhyCleanUp      = "the job has finished"
 	WhyNotRestarted = "it has not restarted in place in time"
 	WhyFormerJob    = "it is of an earlier job of the same name, on a lost node"
-	WhyMisplaced    = "it avoids a node that it need not"
 	WhyGroupGoing   = "its pod group is being deleted"
 	WhySpare        = "a spare is not needed, or makes way"
 )
 
-// Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, PromotePod,
-// RestartPod, AskPod, FencePod, DeletePod or DeleteJob.
+// Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,
+// AskPod, FencePod, DeletePod or DeleteJob.
 type Step interface {
 	// String tells the step: "create j-worker-0".
 	String() string
@@ -121,16 +119,6 @@ type CreatePod struct {
 	Placement *Placement
 }
 
-// PromotePod has the warm spare of that name become the pod of one life of a slot.
-type PromotePod struct {
-	Name string
-	Slot state.Slot
-	Life state.Life
-	// Time is when.
-	Time      time.Time
-	Placement *Placement
-}
-
 // RestartPod has the kubelet start the main container of the pod again, in the pod, if it still has that UID and resourceVersion: it
 // gives the container another name of its image, and tells the pod the life that it is to begin.
 type RestartPod struct {
@@ -168,7 +156,6 @@ func (s DeleteGroup) String() string   { return "delete group " + s.Name }
 func (s FencePod) String() string      { return "fence " + s.Name }
 func (s AskPod) String() string        { return "ask " + s.Name + ": " + cmp.Or(s.Text, "nothing any more") }
 func (s CreatePod) String() string     { return "create " + s.Name }
-func (s PromotePod) String() string    { return "promote " + s.Name + " to " + s.Slot.String() }
 func (s RestartPod) String() string    { return "restart " + s.Name + " in place" }
 func (s DeleteJob) String() string     { return "delete the job" }
 

@@ -24,8 +24,6 @@ type Accounts struct {
 	AvoidedNodes []v1alpha1.AvoidedNode
 	// RestartsWithoutProgress is the number of restarts since the last newer step.
 	RestartsWithoutProgress int32
-	// NotRestarted are pods that did not restart in place in time, since one on their node last did.
-	NotRestarted []v1alpha1.NotRestarted
 }
 
 // accountsOf returns the accounts as the status has them.
@@ -35,7 +33,6 @@ func accountsOf(s *state.Snapshot) Accounts {
 		LastFailure: was.LastFailure, Incidents: slices.Clone(was.Incidents),
 		Charges: was.Memory.Charges, ChargedRestarts: was.ChargedRestarts, Budgets: was.Budgets,
 		AvoidedNodes: slices.Clone(was.AvoidedNodes), RestartsWithoutProgress: was.RestartsWithoutProgress,
-		NotRestarted: was.Memory.NotRestarted,
 	}
 }
 
@@ -80,14 +77,6 @@ func (a *Accounts) amend(amendment *Amendment) {
 	a.ChargedRestarts += one(is.Charged) - one(was.Charged)
 	if a.LastFailure != nil && a.LastFailure.Pod == was.Pod {
 		a.LastFailure = &is.Failure
-	}
-}
-
-// yield lets new pods take nodes that the job avoids, as they fit nowhere else.
-func (a *Accounts) yield(nodes []string) {
-	for i := range a.AvoidedNodes {
-		n := &a.AvoidedNodes[i]
-		n.Preferred = n.Preferred || slices.Contains(nodes, n.Name)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -19,43 +18,75 @@ const (
 	strikesForExits = 2
 )
 
-// avoidedAfter returns the nodes that the job's new pods avoid, now that incidents are what they are, some of them by amendments.
-func avoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendment) []v1alpha1.AvoidedNode {
-	ttl := time.Duration(ptr.Deref(s.Job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
-	since := s.Now.Add(-ttl)
-	incidents = slices.Concat(incidents, besides(s, incidents))
-	avoided := slices.DeleteFunc(takeBack(s.Job.Status.AvoidedNodes, amendments), func(n v1alpha1.AvoidedNode) bool {
-		return !s.Now.Before(n.Until.Time) || !state.IsNodeFault(n.Reason) && failedElsewhere(n.Name, incidents, since)
-	})
-	for _, i := range incidents {
-		if i.Node == "" || !i.RestartTime.After(since) || !isToAvoid(&i, incidents, since) {
-			continue
-		}
-		at := slices.IndexFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return n.Name == i.Node })
-		if at < 0 {
-			avoided, at = append(avoided, v1alpha1.AvoidedNode{Name: i.Node}), len(avoided)
-		}
-		n, until := &avoided[at], metav1.NewTime(i.RestartTime.Add(ttl))
-		n.Strikes = max(n.Strikes, strikesOn(i.Node, incidents, since))
-		if !n.Until.Before(&until) {
-			continue
-		}
-		n.Until, n.Preferred = until, false
-		if state.IsNodeFault(i.Reason) || !state.IsNodeFault(n.Reason) {
-			n.Reason = i.Reason
-		}
+// avoided returns the nodes to which new pods of the job prefer all others, sorted: those of the status, and those that are unhealthy.
+func avoided(s *state.Snapshot) []string {
+	nodes := slices.Clone(s.Ill)
+	for _, n := range s.Avoided() {
+		nodes = append(nodes, n.Name)
 	}
-	return latest(avoided)
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }
 
-// latest returns the avoided nodes by name; the latest ones, if they are too many.
-func latest(avoided []v1alpha1.AvoidedNode) []v1alpha1.AvoidedNode {
-	if len(avoided) > maxAvoided {
-		slices.SortStableFunc(avoided, func(a, b v1alpha1.AvoidedNode) int { return b.Until.Compare(a.Until.Time) })
-		avoided = avoided[:maxAvoided]
+// avoidedAfter returns the nodes that the job avoids now that incidents are what they are, some of them by amendments.
+func avoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendment) []v1alpha1.AvoidedNode {
+	ttl := state.AvoidFor(&s.Job.Spec)
+	since := s.Now.Add(-ttl)
+	incidents = slices.Concat(incidents, besides(s, incidents))
+	list := avoidList(s.Avoided())
+	for i := range amendments {
+		list = list.remove(&amendments[i])
 	}
-	slices.SortFunc(avoided, func(a, b v1alpha1.AvoidedNode) int { return cmp.Compare(a.Name, b.Name) })
-	return avoided
+	for _, i := range incidents {
+		if i.Node != "" && i.RestartTime.After(since) && isToAvoid(&i, incidents, since) {
+			list = list.add(v1alpha1.AvoidedNode{
+				Name: i.Node, Strikes: strikesOn(i.Node, incidents, since), Reason: i.Reason, Until: metav1.NewTime(i.RestartTime.Add(ttl)),
+			})
+		}
+	}
+	return list.latest()
+}
+
+// avoidList are the nodes that a job avoids. All that changes the list is here.
+type avoidList []v1alpha1.AvoidedNode
+
+// add returns the list with the node, for the longer of the times. The reason that the node itself broke stays.
+func (l avoidList) add(node v1alpha1.AvoidedNode) avoidList {
+	known := state.Avoided(l).Of(node.Name)
+	if known == nil {
+		return append(l, node)
+	}
+	known.Strikes = max(known.Strikes, node.Strikes)
+	if known.Until.Before(&node.Until) {
+		known.Until = node.Until
+		if state.IsNodeFault(node.Reason) || !state.IsNodeFault(known.Reason) {
+			known.Reason = node.Reason
+		}
+	}
+	return l
+}
+
+// remove returns the list without the strike of an incident that began elsewhere, as shows now.
+func (l avoidList) remove(amendment *Amendment) avoidList {
+	was, is := &amendment.Was, &amendment.Is
+	n := state.Avoided(l).Of(was.Node)
+	if n == nil || !isStrike(was) || is.Node == was.Node && isStrike(is) {
+		return l
+	}
+	if n.Strikes--; n.Strikes < 1 || !state.IsNodeFault(n.Reason) && n.Strikes < strikesForExits {
+		return slices.DeleteFunc(l, func(n v1alpha1.AvoidedNode) bool { return n.Name == was.Node })
+	}
+	return l
+}
+
+// latest returns the nodes by name; the latest ones, if they are too many.
+func (l avoidList) latest() []v1alpha1.AvoidedNode {
+	if len(l) > maxAvoided {
+		slices.SortStableFunc(l, func(a, b v1alpha1.AvoidedNode) int { return b.Until.Compare(a.Until.Time) })
+		l = l[:maxAvoided]
+	}
+	slices.SortFunc(l, func(a, b v1alpha1.AvoidedNode) int { return cmp.Compare(a.Name, b.Name) })
+	return l
 }
 
 // besides returns, as if each were an incident of its own, the nodes that are lost, or left, together with the one that the latest
@@ -85,30 +116,10 @@ func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incide
 	return more
 }
 
-// isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke. Exits of the
-// program do so when there were several on the node, and none on any other: else it is the program's own fault.
+// isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, after several exits of the program
+// on it otherwise.
 func isToAvoid(i *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
-	if state.IsNodeFault(i.Reason) {
-		return true
-	}
-	return isStrike(i) && strikesOn(i.Node, incidents, since) >= strikesForExits && !failedElsewhere(i.Node, incidents, since)
-}
-
-// takeBack returns the avoided nodes without the strikes of incidents that began elsewhere, as shows now.
-func takeBack(avoided []v1alpha1.AvoidedNode, amendments []Amendment) []v1alpha1.AvoidedNode {
-	avoided = slices.Clone(avoided)
-	for i := range amendments {
-		was, is := &amendments[i].Was, &amendments[i].Is
-		at := slices.IndexFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return n.Name == was.Node })
-		if at < 0 || !isStrike(was) || is.Node == was.Node && isStrike(is) {
-			continue
-		}
-		n := &avoided[at]
-		if n.Strikes--; n.Strikes < 1 || !state.IsNodeFault(n.Reason) && n.Strikes < strikesForExits {
-			avoided = slices.Delete(avoided, at, at+1)
-		}
-	}
-	return avoided
+	return state.IsNodeFault(i.Reason) || isStrike(i) && strikesOn(i.Node, incidents, since) >= strikesForExits
 }
 
 // isStrike reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
@@ -130,11 +141,4 @@ func strikesOn(node string, incidents []v1alpha1.Incident, since time.Time) int3
 		}
 	}
 	return n
-}
-
-// failedElsewhere reports whether the program failed on another node since then.
-func failedElsewhere(node string, incidents []v1alpha1.Incident, since time.Time) bool {
-	return slices.ContainsFunc(incidents, func(i v1alpha1.Incident) bool {
-		return i.Node != "" && i.Node != node && isExit(&i) && i.RestartTime.After(since)
-	})
 }

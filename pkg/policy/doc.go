@@ -17,8 +17,7 @@
 //
 // What broke is answered in steps, each a pure function in a file of its own: failures (which replicas), causeOf and the
 // user's rules (what kind), scopeOf (what to restart), the budget (whether to), backOff (when). The rest of the verdict follows
-// from it: explain corrects earlier incidents whose true cause shows now, avoidedAfter names the nodes to avoid, yield those that
-// new pods may take all the same, fit the workers to park. Accounts keeps the books of all that.
+// from it: explain corrects earlier incidents whose true cause shows now, avoidedAfter names the nodes to avoid, fit the workers to park. Accounts keeps the books of all that.
 //
 // Whether a replica is broken, runs or needs a node is not asked here: its row in the snapshot says so (state.Replica).
 //
@@ -26,8 +25,10 @@
 //   - Ranks that are well are asked for a checkpoint before they are stopped, by whichever rule stops them (askFirst), and one request is
 //     enough for all of them: what was saved for a drain serves the suspension that comes with it. Who does not train is not asked,
 //     and a rank that breaks ends the wait, as the others cannot save together any more.
-//   - A job leaves an ill node only if others suit, by the same count by which its pods exclude avoided nodes; else it stays, is told once, and is not asked
-//     again while it avoids the node: nobody is served by a job that waits, or that restarts for a condition that comes and goes.
+//   - New pods prefer other nodes than avoided ones, and exclude none. To exclude nodes well the operator would have to know what the scheduler,
+//     an autoscaler and a queue know; a wrong guess left jobs without any node. The node controller's taints keep pods off lost nodes.
+//   - A job leaves an unhealthy node only if there are as many other nodes as its role takes up, a plain count. Else it stays, and the node is listed as
+//     avoided, so it is not left while it is: a restart that ends on the same node serves no user.
 //   - No rule of recovery.rules is asked about a move: nothing broke. It waits for back-off as losses do, which bounds what a flapping condition can do
 //     to a job that goes from one such node to the next.
 //   - If the worker at which an elastic collective meets fits nowhere, another one is parked for it: pods are created at once and get

@@ -10,5 +10,4 @@ var (
 	Explain          = explain
 	Fit              = fit
 	JobRestartsInRow = jobRestartsInRow
-	Yield            = yield
 )

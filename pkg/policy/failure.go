@@ -50,7 +50,7 @@ func broken(s *state.Snapshot, r *state.Replica) Incident {
 	if p == nil {
 		f := failureAt(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
 		if mayGoOn := state.KeepsPods(&s.Job.Spec); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
-			f.Pod = s.PodNameOf(r.Slot) // else it may have been one of an attempt before, restarted in place
+			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else it may have been one of an attempt before, restarted in place
 		}
 		return newIncident(s, f, scope, nil)
 	}

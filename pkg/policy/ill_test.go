@@ -8,7 +8,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
-	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -38,32 +37,31 @@ func TestAJobLeavesAnIllNode(t *testing.T) {
 	moved := lost(0, "worker-1 Infrastructure Job free")
 	stays := judged{}
 	check(t, []judgeCase{
-		{"at once and for free, if others suit", job(), with(says(node1), builder.Usable(2)), moved},
-		{"not if there are fewer others than it takes up", job(), with(says(node1), builder.Usable(1)), stays},
-		{"not if nobody knows which others there are", job(), with(says(node1)), stays},
-		{"not if none of them suits the role", job(), with(says(node1), builder.Usable(2), func(s *state.Observed) { s.Usable.ByRole = nil }), stays},
-		{"whatever recovery.rules say: nothing broke", job(failAll), with(says(node1), builder.Usable(2)), moved},
-		{"not if it avoids no nodes", job(avoidsNone), with(says(node1), builder.Usable(2)), stays},
-		{"not while it avoids the node for being ill", job(avoidedAs(node1, "NodeIll", hour)), with(says(node1), builder.Usable(2)), stays},
-		{"once that is forgiven", job(avoidedAs(node1, "NodeIll", second)), with(says(node1), builder.Usable(2)), moved},
-		{"though it avoids the node for something else", job(avoidedAs(node1, "Error", hour)), with(says(node1), builder.Usable(2)), moved},
-		{"which holds none of its pods", job(), with(says("elsewhere"), builder.Usable(2)), stays},
-		{"of which a pod starts there", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1)), says(node1), builder.Usable(2)), moved},
-		{"but not a pod that is going", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1), builder.DeletedAt(30*second)), says(node1), builder.Usable(2)), stays},
-		{"what is broken comes first", job(builder.MaxRestarts(1)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "")), says("node-worker-0"), builder.Usable(2)),
+		{"at once and for free, if others suit", job(), with(says(node1), builder.Others(2)), moved},
+		{"not if there are fewer others than it takes up", job(), with(says(node1), builder.Others(1)), stays},
+		{"not if there is no other", job(), with(says(node1)), stays},
+		{"whatever recovery.rules say: nothing broke", job(failAll), with(says(node1), builder.Others(2)), moved},
+		{"not if it avoids no nodes", job(avoidsNone), with(says(node1), builder.Others(2)), stays},
+		{"not while it avoids the node for being ill", job(avoidedAs(node1, "NodeIll", hour)), with(says(node1), builder.Others(2)), stays},
+		{"once that is forgiven", job(avoidedAs(node1, "NodeIll", second)), with(says(node1), builder.Others(2)), moved},
+		{"though it avoids the node for something else", job(avoidedAs(node1, "Error", hour)), with(says(node1), builder.Others(2)), moved},
+		{"which holds none of its pods", job(), with(says("elsewhere"), builder.Others(2)), stays},
+		{"of which a pod starts there", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1)), says(node1), builder.Others(2)), moved},
+		{"but not a pod that is going", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1), builder.DeletedAt(30*second)), says(node1), builder.Others(2)), stays},
+		{"what is broken comes first", job(builder.MaxRestarts(1)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "")), says("node-worker-0"), builder.Others(2)),
 			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Job charged"}}},
-		{"a suspended one does not", job(builder.Suspended()), with(says(node1), builder.Usable(2)), judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonSuspended}},
+		{"a suspended one does not", job(builder.Suspended()), with(says(node1), builder.Others(2)), judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonSuspended}},
 		{"each of its replicas by itself where that is the scope", ps,
-			seen(builder.Running("chief", 0), builder.Running("ps", 0), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1, builder.On("x")), builder.Running("evaluator", 0, builder.On("x")), says("x"), builder.Usable(5)),
+			seen(builder.Running("chief", 0), builder.Running("ps", 0), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1, builder.On("x")), builder.Running("evaluator", 0, builder.On("x")), says("x"), builder.Others(5)),
 			lost(0, "worker-0 Infrastructure Replica free", "worker-1 Infrastructure Replica free", "evaluator-0 Infrastructure Replica free")},
 		{"as a whole if one of them must", ps,
-			seen(builder.Running("chief", 0), builder.Running("ps", 0, builder.On("x")), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1), builder.Running("evaluator", 0), says("x"), builder.Usable(5)),
+			seen(builder.Running("chief", 0), builder.Running("ps", 0, builder.On("x")), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1), builder.Running("evaluator", 0), says("x"), builder.Others(5)),
 			lost(0, "ps-0 Infrastructure Job free")},
 	})
 }
 
 func TestAMoveIsToldInTheNodesWords(t *testing.T) {
-	s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1), says(node1), says("node-worker-0"), builder.Usable(2))
+	s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1), says(node1), says("node-worker-0"), builder.Others(2))
 	v := policy.Judge(s)
 	want := "worker-0 on node-worker-0 leaves its node, which is ill (NodeIll: GpuMemWatch: [79] fell off the bus - RecommendedAction: RESTART_VM): " +
 		"the whole job restarts as attempt 1, 1 more follow, not charged."
@@ -84,14 +82,14 @@ func TestAMoveIsNoRestartWithoutProgress(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2), builder.Progress(600, v1alpha1.StallRestart), builder.RunsSince(0), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 		s.RestartsWithoutProgress, s.Progress = 3, &v1alpha1.ProgressStatus{Step: 7}
 	}))
-	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Usable(2)))
+	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Others(2)))
 	if v.Ruling != policy.Restart || v.Accounts.RestartsWithoutProgress != 3 {
 		t.Errorf("ruling %d (%s), %d restarts without progress", v.Ruling, v.Message, v.Accounts.RestartsWithoutProgress)
 	}
 }
 
-func TestAJobThatStaysIsToldSoOnce(t *testing.T) {
-	stays := v1alpha1.AvoidedNode{Name: node1, Reason: "NodeIll", Strikes: 1, Preferred: true, Until: builder.Time(24*hour + 60*second)}
+func TestAJobThatStaysAvoidsTheNode(t *testing.T) {
+	stays := v1alpha1.AvoidedNode{Name: node1, Reason: "NodeIll", Strikes: 1, Until: builder.Time(24*hour + 60*second)}
 	other := v1alpha1.AvoidedNode{Name: "a", Reason: "Error", Strikes: 2, Until: builder.Time(hour)}
 	full := builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 		for i := range 16 {
@@ -104,13 +102,12 @@ func TestAJobThatStaysIsToldSoOnce(t *testing.T) {
 		seen []builder.SnapshotOption
 		want []v1alpha1.AvoidedNode
 	}{
-		{"too few others suit", nil, seen(builder.Usable(1)), []v1alpha1.AvoidedNode{stays}},
-		{"beside others that it avoids", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = []v1alpha1.AvoidedNode{other} })}, seen(builder.Usable(1)),
+		{"there are too few others", nil, seen(builder.Others(1)), []v1alpha1.AvoidedNode{stays}},
+		{"beside others that it avoids", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = []v1alpha1.AvoidedNode{other} })}, seen(builder.Others(1)),
 			[]v1alpha1.AvoidedNode{other, stays}},
-		{"what it has forgiven makes room", []builder.JobOption{avoidedAs("a", "Error", second)}, seen(builder.Usable(1)), []v1alpha1.AvoidedNode{stays}},
-		{"it knows already", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = []v1alpha1.AvoidedNode{stays} })}, seen(builder.Now(10*60*second), builder.Usable(1)),
+		{"what it has forgiven makes room", []builder.JobOption{avoidedAs("a", "Error", second)}, seen(builder.Others(1)), []v1alpha1.AvoidedNode{stays}},
+		{"it knows already", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = []v1alpha1.AvoidedNode{stays} })}, seen(builder.Now(10*60*second), builder.Others(1)),
 			[]v1alpha1.AvoidedNode{stays}},
-		{"nobody knows which others there are", nil, nil, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -121,26 +118,22 @@ func TestAJobThatStaysIsToldSoOnce(t *testing.T) {
 			}
 		})
 	}
-	v := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2), full), builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Usable(1)))
+	v := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2), full), builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Others(1)))
 	if n := len(v.Accounts.AvoidedNodes); n != 16 {
 		t.Errorf("a full list has %d nodes", n)
 	}
 }
 
-func TestNewPodsStayOffIllNodes(t *testing.T) {
+func TestNewPodsPreferOtherNodes(t *testing.T) {
 	cases := []struct {
 		name string
 		job  []builder.JobOption
 		seen []builder.SnapshotOption
-		want state.Avoided
+		want []string
 	}{
-		{"which the job has never met", nil, seen(builder.Ill("b", "c"), builder.Usable(2)), state.Avoided{Required: []string{"b", "c"}}},
-		{"only if others are left", nil, seen(builder.Ill("b", "c"), builder.Usable(1)), state.Avoided{Preferred: []string{"b", "c"}}},
-		{"beside those that it avoids", []builder.JobOption{builder.Avoided("c", hour), builder.Avoided("d", hour)}, seen(builder.Ill("b", "c"), builder.Usable(2)),
-			state.Avoided{Required: []string{"b", "c", "d"}}},
-		{"but one that they may take as they fit nowhere else", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) {
-			s.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "c", Reason: "NodeIll", Preferred: true, Until: builder.Time(hour)}}
-		})}, seen(builder.Ill("b", "c"), builder.Usable(2)), state.Avoided{Required: []string{"b"}, Preferred: []string{"c"}}},
+		{"than unhealthy ones, which the job has never met", nil, seen(builder.Ill("b", "c")), []string{"b", "c"}},
+		{"than those and the ones that it avoids", []builder.JobOption{builder.Avoided("c", hour), builder.Avoided("d", hour)}, seen(builder.Ill("b", "c")), []string{"b", "c", "d"}},
+		{"for as long as it avoids them", []builder.JobOption{builder.Avoided("c", second)}, nil, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

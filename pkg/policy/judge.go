@@ -51,8 +51,8 @@ type Verdict struct {
 	Calm, Settled []state.Slot
 	// Accounts is what the status keeps of restarts.
 	Accounts Accounts
-	// Avoided are the nodes that pods created now avoid.
-	Avoided state.Avoided
+	// Avoided are the nodes to which pods created now prefer all others.
+	Avoided []string
 	// Absent is the replica of the lowest rank that does not run, nil if all do; Missing is that without which the job does not.
 	Missing, Absent *state.Replica
 	// Stalled says for how long the job has made no progress; empty while it has time.
@@ -93,13 +93,9 @@ func Judge(s *state.Snapshot) Verdict {
 	v.Amendments = explain(s, v.Restarts)
 	v.Accounts.keep(s, &v)
 	if v.GoesOn() {
-		var fits, yields time.Time
-		var nodes []string
+		var fits time.Time
 		v.Park, v.Unpark, fits = fit(s)
-		nodes, yields = yield(s)
-		v.Accounts.yield(nodes)
-		v.Accounts.countNotRestarted(s)
-		v.Wake = state.Earliest(v.Wake, fits, yields)
+		v.Wake = state.Earliest(v.Wake, fits)
 	}
 	return v
 }

@@ -73,13 +73,13 @@ func TestRanksAreAskedBeforeTheyLeaveAnIllNode(t *testing.T) {
 		want policy.Ruling
 		asks bool
 	}{
-		"which has just said so":     {training(), []builder.SnapshotOption{says(node1)}, policy.Hold, true},
-		"once they have answered":    {training(builder.StopAsked(35 * second)), []builder.SnapshotOption{says(node1), builder.SavedFor("0-1")}, policy.Restart, false},
-		"or their time is over":      {training(builder.StopAsked(25 * second)), []builder.SnapshotOption{says(node1)}, policy.Restart, false},
+		"which has just said so":     {training(), []builder.SnapshotOption{says(node1), builder.Others(2)}, policy.Hold, true},
+		"once they have answered":    {training(builder.StopAsked(35 * second)), []builder.SnapshotOption{says(node1), builder.Others(2), builder.SavedFor("0-1")}, policy.Restart, false},
+		"or their time is over":      {training(builder.StopAsked(25 * second)), []builder.SnapshotOption{says(node1), builder.Others(2)}, policy.Restart, false},
 		"that says so no more":       {training(builder.StopAsked(35 * second)), nil, policy.Continue, false},
-		"which they cannot, no node": {training(), []builder.SnapshotOption{says(node1), builder.Usable(1)}, policy.Continue, false},
+		"which they cannot, no node": {training(), []builder.SnapshotOption{says(node1), builder.Others(1)}, policy.Continue, false},
 	} {
-		seen := append([]builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Running("worker", 1), builder.Usable(2)}, c.more...)
+		seen := append([]builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Running("worker", 1)}, c.more...)
 		if v := policy.Judge(builder.Snapshot(c.job, seen...)); v.Ruling != c.want || (v.Asked != nil) != c.asks {
 			t.Errorf("%s: ruling %d (%s), asked %+v, want %d and asked %t", name, v.Ruling, v.Message, v.Asked, c.want, c.asks)
 		}

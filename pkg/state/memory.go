@@ -29,9 +29,6 @@ type RoleMemory struct {
 	RestartsInRow Counts
 	// NextStarts are the times, in Unix seconds, before which the present lives of restarted slots may not begin.
 	NextStarts Counts
-	// Promoted are the names of the warm spares in which slots begin their present lives, by slot; Promotions is how many there ever were.
-	Promoted   Names
-	Promotions int
 }
 
 // ReadMemory decodes the memory of a status, with an entry for each role that the spec has or the status remembers.
@@ -39,7 +36,7 @@ type RoleMemory struct {
 func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 	memory := Memory{}
 	for role := range job.Spec.ReplicaSpecs {
-		memory[role] = &RoleMemory{Replacements: Counts{}, RestartsInRow: Counts{}, NextStarts: Counts{}, Promoted: Names{}}
+		memory[role] = &RoleMemory{Replacements: Counts{}, RestartsInRow: Counts{}, NextStarts: Counts{}}
 	}
 	for role, text := range job.Status.Memory.Roles {
 		m, err := readRole(text)
@@ -52,7 +49,7 @@ func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 }
 
 func readRole(text v1alpha1.RoleMemory) (*RoleMemory, error) {
-	m := &RoleMemory{ParkedTime: text.ParkedTime, Promotions: int(text.Promotions)}
+	m := &RoleMemory{ParkedTime: text.ParkedTime}
 	for _, set := range []struct {
 		field, text string
 		to          *IndexSet
@@ -77,10 +74,6 @@ func readRole(text v1alpha1.RoleMemory) (*RoleMemory, error) {
 			return nil, fmt.Errorf("%s: %w", counts.field, err)
 		}
 	}
-	var err error
-	if m.Promoted, err = ParseNames(text.Promoted); err != nil {
-		return nil, fmt.Errorf("promoted: %w", err)
-	}
 	return m, nil
 }
 
@@ -91,7 +84,6 @@ func (m Memory) Write() map[v1alpha1.Role]v1alpha1.RoleMemory {
 		text := v1alpha1.RoleMemory{
 			Started: r.Started.String(), Succeeded: r.Succeeded.String(), GivenUp: r.GivenUp.String(), Parked: r.Parked.String(),
 			Replacements: r.Replacements.String(), RestartsInRow: r.RestartsInRow.String(), NextStarts: r.NextStarts.String(),
-			Promoted: r.Promoted.String(), Promotions: int32(r.Promotions),
 		}
 		if text.Parked != "" {
 			text.ParkedTime = r.ParkedTime
@@ -119,8 +111,6 @@ func (m Memory) Clone() Memory {
 			Replacements:  maps.Clone(r.Replacements),
 			RestartsInRow: maps.Clone(r.RestartsInRow),
 			NextStarts:    maps.Clone(r.NextStarts),
-			Promoted:      maps.Clone(r.Promoted),
-			Promotions:    r.Promotions,
 		}
 	}
 	return clone
@@ -130,13 +120,6 @@ func (m Memory) Clone() Memory {
 func (m *RoleMemory) Replace(index int) {
 	m.Replacements[index]++
 	m.Started.Remove(index)
-	delete(m.Promoted, index)
-}
-
-// Promote has the slot begin its present life in the warm spare of that name.
-func (m *RoleMemory) Promote(index int, spare string) {
-	m.Promoted[index] = spare
-	m.Promotions++
 }
 
 // HoldBack remembers of the slot's next life that it is the n-th restart in a row, and may not begin before next.
@@ -183,30 +166,4 @@ func ParseCounts(text string) (Counts, error) {
 		}
 	}
 	return counts, nil
-}
-
-// Names holds the name of a pod by replica index; its text form is "0:job-worker-spare-0,5:job-worker-spare-1-p1".
-type Names map[int]string
-
-// String returns the names by index.
-func (n Names) String() string {
-	var list []string
-	for _, i := range slices.Sorted(maps.Keys(n)) {
-		list = append(list, strconv.Itoa(i)+":"+n[i])
-	}
-	return strings.Join(list, ",")
-}
-
-// ParseNames is the inverse of String; it returns an error that names the part it cannot read.
-func ParseNames(text string) (Names, error) {
-	names := Names{}
-	for part := range splitNonEmpty(text) {
-		index, name, _ := strings.Cut(part, ":")
-		i, err := strconv.Atoi(index)
-		if err != nil || i < 0 || i >= maxIndex || name == "" {
-			return nil, fmt.Errorf("names: %q is no index with a name behind a colon", part)
-		}
-		names[i] = name
-	}
-	return names, nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -24,6 +23,8 @@ type Node struct {
 	// done about it.
 	Ill    Trouble
 	Action NodeAction
+	// Others is how many other nodes there are for the pods of one that they are to leave; it is counted only for a node that holds pods.
+	Others int
 }
 
 // NodeOf returns what the operator knows of a node: it is lost once it has not been ready for lostAfter, or at once if it is tainted
@@ -140,7 +141,7 @@ func (s *Snapshot) NodeTrouble(p *Pod) (n Node, ok bool) {
 
 // HeedsIllNodes reports whether the job avoids and leaves nodes that are ill: one that avoids no nodes does not.
 func (s *Snapshot) HeedsIllNodes() bool {
-	return ptr.Deref(s.Job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds) > 0
+	return AvoidFor(&s.Job.Spec) > 0
 }
 
 // IsToLeave returns the node of the pod if the pod is to leave it as it is ill; ok is false if it may stay.
@@ -206,11 +207,11 @@ func isMassLoss(since time.Time, notReady []time.Time, all int) bool {
 // IsNotReady reports whether the node's trouble is that it is not ready.
 func (n *Node) IsNotReady() bool { return n.Lost.Reason == v1alpha1.ReasonNodeLost }
 
-// nodeFaults are the reasons of failures that are the node's own: it broke, its kubelet did not restart pods in place, or turned
-// the pod away before a container ran.
+// nodeFaults are the reasons of failures that are the node's own: it broke, or its kubelet turned the pod away
+// before a container ran.
 // Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, and the kubelet's other admit handlers.
 var nodeFaults = []string{
-	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, v1alpha1.ReasonNotRestarted, "DeletionByTaintManager",
+	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager",
 	"TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "InvalidNodeInfo",
 	"AppArmor", "SysctlForbidden", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "NodeShutdown",
 }

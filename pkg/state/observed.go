@@ -26,10 +26,8 @@ type Observed struct {
 	Refusal *Refusal
 	// SpareRefusal is why it would not take a spare.
 	SpareRefusal *Refusal
-	// Spares are the job's spares: Slot.Index counts them, they have no life but the number in their names.
+	// Spares are the job's placeholder pods: Slot.Index counts them, they have no life.
 	Spares []Pod
-	// Withdrawn are the names of warm spares of which the API server has confirmed that they can become no replica any more.
-	Withdrawn map[string]bool
 	// SparesFrom is when missing spares may be created, after some that have failed; zero for at once.
 	SparesFrom time.Time
 	// Nodes are the nodes in trouble that hold pods of the job: those that are lost, or will be, and those that the pods are to leave.
@@ -42,10 +40,7 @@ type Observed struct {
 	LostAfter time.Duration
 	// MaxCheckpointWait bounds progress.askSeconds: an administrator wants preempted nodes back.
 	MaxCheckpointWait time.Duration
-	// Usable are the nodes that new pods could take; nil if the operator may not read nodes, or none is to be avoided.
-	Usable *Usable
-	// Ill are nodes that pods created now are to avoid, whether or not the job has met trouble there, sorted: 16 at most. They are read only if pods
-	// are to be placed.
+	// Ill are the unhealthy nodes, sorted: 16 at most. They are read only if pods are to be placed.
 	Ill []string
 	// Homes are the nodes that the slots' latest pods have, or had, as far as that is known.
 	Homes map[Slot]string
@@ -54,28 +49,10 @@ type Observed struct {
 	Progress Progress
 	// Gang is what is known of the job's pod groups.
 	Gang Gang
-	// SparePriorityClass is the operator's default for spares that are not warm.
+	// SparePriorityClass is the operator's default for placeholder pods.
 	SparePriorityClass string
 	// Recorded is when this process last wrote the job's status; zero if it has not.
 	Recorded time.Time
-}
-
-// Usable counts the nodes that are ready and whose taints the job tolerates.
-type Usable struct {
-	// Others is the number of those that are not ill and that the job does not avoid.
-	Others int
-	// ByRole is how many of those pods of each role could run on; it is counted only for a job that is to leave a node.
-	ByRole map[v1alpha1.Role]int
-	// Avoided are the names of those that it avoids.
-	Avoided []string
-}
-
-// Avoided are the nodes that a new pod avoids.
-type Avoided struct {
-	// Required are the nodes that it never takes.
-	Required []string
-	// Preferred are the nodes that it takes if it fits nowhere else.
-	Preferred []string
 }
 
 // Refusal is a permanent error of the API server on a child of the job.

@@ -57,8 +57,6 @@ type Pod struct {
 	Conditions []string
 	// Fenced is whether the pod was taken out of the job's Service.
 	Fenced bool
-	// Avoids are the nodes that the pod's required affinity excludes because the job avoided them when it was created.
-	Avoids []string
 	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
 	// empty of pods that are not made for it.
 	Main, Process, Image string
@@ -68,10 +66,6 @@ type Pod struct {
 	Left bool
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool
-	// Promoted is whether the pod was a warm spare before it became its replica.
-	Promoted bool
-	// Warm is whether a spare is made to become a replica, and Waits whether nothing but that is left to do.
-	Warm, Waits bool
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.
 	Asked string
 	// Version is the pod's resourceVersion.
@@ -119,7 +113,7 @@ func (p *Pod) Scheduled() bool { return p.Node != "" }
 // PodOf returns what the operator knows of a pod of the named job; ok is false if the pod's name is not one
 // that the operator gives.
 func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
-	slot, life, ok := PlaceOf(job, pod)
+	slot, life, ok := ParsePodName(job, pod.Name)
 	if !ok {
 		return Pod{}, false
 	}
@@ -129,18 +123,14 @@ func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	return p, true
 }
 
-// SpareOf returns what the operator knows of a spare of the named job; ok is false for any other pod, and one that has become a replica.
+// SpareOf returns what the operator knows of a placeholder pod of the named job; ok is false for any other pod.
 func SpareOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
-	spare, n, ok := ParseSpareName(job, pod.Name)
-	if _, _, isReplica := PlaceOf(job, pod); !ok || isReplica {
+	slot, ok := ParseSpareName(job, pod.Name)
+	if !ok {
 		return Pod{}, false
 	}
 	p = read(pod)
-	p.Slot, p.Life.Replacement = spare, n
-	p.Warm = slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AwaitContainer })
-	p.Waits = slices.ContainsFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.Name == v1alpha1.AwaitContainer && c.State.Running != nil
-	})
+	p.Slot = slot
 	return p, true
 }
 
@@ -171,9 +161,6 @@ func read(pod *corev1.Pod) Pod {
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}
 	p.readExits(pod)
-	if avoids := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]; avoids != "" {
-		p.Avoids = strings.Split(avoids, ",")
-	}
 	_, reachable := pod.Labels[v1alpha1.LabelJobName]
 	p.Fenced = !reachable
 	if pod.DeletionTimestamp != nil {

@@ -18,7 +18,7 @@ type NodeAction int
 const (
 	// IgnoreNode: nothing.
 	IgnoreNode NodeAction = iota
-	// AvoidNode: nobody is restarted, and new pods stay off the node.
+	// AvoidNode: nothing is restarted, and new pods prefer other nodes.
 	AvoidNode
 	// MoveFromNode: the job's pods leave the node as soon as may be, by a restart that is charged to nobody, if there is another node for them.
 	MoveFromNode

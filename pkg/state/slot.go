@@ -87,36 +87,21 @@ func ParsePodName(job, name string) (slot Slot, life Life, ok bool) {
 	return slot, life, ok
 }
 
-// SpareName returns the name of a role's i-th spare, made after n warm ones of the role have become replicas, which keep their names:
-// "<job>-<role>-spare-<i>" or "<job>-<role>-spare-<i>-p<n>".
-func SpareName(job string, spare Slot, n int) string {
-	name := job + "-" + lower(spare.Role) + "-spare-" + strconv.Itoa(spare.Index)
-	if n == 0 {
-		return name
-	}
-	return name + "-p" + strconv.Itoa(n)
+// SpareName returns the name of a role's i-th placeholder pod: "<job>-<role>-spare-<i>".
+func SpareName(job string, role v1alpha1.Role, i int) string {
+	return fmt.Sprintf("%s-%s-spare-%d", job, strings.ToLower(string(role)), i)
 }
 
 // ParseSpareName is the inverse of SpareName; ok is false for a name that SpareName does not make.
-func ParseSpareName(job, name string) (spare Slot, n int, ok bool) {
-	rest, isOfJob := strings.CutPrefix(name, job+"-")
+func ParseSpareName(job, name string) (slot Slot, ok bool) {
+	rest, ok := strings.CutPrefix(name, job+"-")
 	role, number, isSpare := strings.Cut(rest, "-spare-")
-	index, promotions, _ := strings.Cut(number, "-p")
-	spare.Role = roleOf(role)
-	spare.Index, _ = strconv.Atoi(index)
-	n, _ = strconv.Atoi(promotions)
-	if !isOfJob || !isSpare || spare.Role == "" || spare.Index < 0 || n < 0 || SpareName(job, spare, n) != name {
-		return Slot{}, 0, false
+	i, err := strconv.Atoi(number)
+	slot = Slot{roleOf(role), i}
+	if !ok || !isSpare || err != nil || i < 0 || slot.Role == "" || SpareName(job, slot.Role, i) != name {
+		return Slot{}, false
 	}
-	return spare, n, true
-}
-
-// parseSlot is the inverse of Slot.String; ok is false for what it does not write.
-func parseSlot(text string) (slot Slot, ok bool) {
-	role, index, _ := strings.Cut(text, "-")
-	slot.Role = roleOf(role)
-	slot.Index, _ = strconv.Atoi(index)
-	return slot, slot.Role != "" && slot.Index >= 0 && slot.Index < maxIndex && slot.String() == text
+	return slot, true
 }
 
 // ownRole is what a job may call a role of its own, spare aside: that would give pods the names of another job's placeholders.

@@ -75,21 +75,20 @@ func TestNamesNeverCollide(t *testing.T) {
 	}
 }
 
-// A spare's name is nobody's else: no replica's, of any job, and no other spare's, nor that of one that has become a replica.
+// A placeholder's name is nobody's else: no replica's, of any job, and no other placeholder's.
 func TestSpareNames(t *testing.T) {
 	jobs := []string{"j", "j-worker", "j-worker-spare", "j-worker-spare-0", "j-spare", "spare"}
 	seen := map[string]string{}
 	for _, job := range jobs {
 		for _, role := range v1alpha1.Roles {
-			for _, at := range []struct{ index, promotions int }{{0, 0}, {1, 0}, {10, 0}, {99, 0}, {0, 1}, {1, 10}} {
-				spare := state.Slot{Role: role, Index: at.index}
-				name := state.SpareName(job, spare, at.promotions)
+			for _, i := range []int{0, 1, 10, 99} {
+				name := state.SpareName(job, role, i)
 				if other, taken := seen[name]; taken {
 					t.Errorf("%q is the name of a spare of %s and of %s", name, other, job)
 				}
 				seen[name] = job
-				if slot, n, ok := state.ParseSpareName(job, name); !ok || slot != spare || n != at.promotions {
-					t.Errorf("%q is read as %v after %d, %t", name, slot, n, ok)
+				if slot, ok := state.ParseSpareName(job, name); !ok || slot != (state.Slot{Role: role, Index: i}) {
+					t.Errorf("%q is read as %v, %t", name, slot, ok)
 				}
 				for _, other := range jobs {
 					if slot, life, ok := state.ParsePodName(other, name); ok {
@@ -99,9 +98,9 @@ func TestSpareNames(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"", "j", "j-worker-0", "j-worker-spare", "j-worker-spare-", "j-worker-spare-x", "j-worker-spare-01", "j-worker-spare-0-p0", "j-worker-spare-0-p", "j-worker-spare-0-1", "j-worker-spare-p1", "j-worker-spare--1",
+	for _, name := range []string{"", "j", "j-worker-0", "j-worker-spare", "j-worker-spare-", "j-worker-spare-x", "j-worker-spare-01", "j-worker-spare--1",
 		"j-worker-spare-+1", "j-0boss-spare-0", "k-worker-spare-0", "j-Worker-spare-0"} {
-		if slot, _, ok := state.ParseSpareName("j", name); ok {
+		if slot, ok := state.ParseSpareName("j", name); ok {
 			t.Errorf("%q is taken for spare %v", name, slot)
 		}
 	}
@@ -128,16 +127,16 @@ func FuzzParsePodName(f *testing.F) {
 		if slot, life, ok := state.ParsePodName(job, name); ok && state.PodName(job, slot, life) != name {
 			t.Errorf("%q is taken for %v %v, whose name is %q", name, slot, life, state.PodName(job, slot, life))
 		}
-		if slot, n, ok := state.ParseSpareName(job, name); ok && state.SpareName(job, slot, n) != name {
-			t.Errorf("%q is taken for spare %v after %d, whose name is %q", name, slot, n, state.SpareName(job, slot, n))
+		if slot, ok := state.ParseSpareName(job, name); ok && state.SpareName(job, slot.Role, slot.Index) != name {
+			t.Errorf("%q is taken for spare %v, whose name is %q", name, slot, state.SpareName(job, slot.Role, slot.Index))
 		}
 		if role < 0 || index < 0 || index >= 65_536 || attempt < 0 || replacement < 0 || attempt > 1<<30 || replacement > 1<<30 {
 			return
 		}
 		slot := state.Slot{Role: v1alpha1.Roles[role%len(v1alpha1.Roles)], Index: index}
-		spare := state.SpareName(job, slot, attempt)
-		if got, n, ok := state.ParseSpareName(job, spare); !ok || got != slot || n != attempt {
-			t.Errorf("%q of spare %v after %d is read as %v, %d, %t", spare, slot, attempt, got, n, ok)
+		spare := state.SpareName(job, slot.Role, index)
+		if got, ok := state.ParseSpareName(job, spare); !ok || got != slot {
+			t.Errorf("%q of spare %v is read as %v %t", spare, slot, got, ok)
 		}
 		life := state.Life{Attempt: attempt, Replacement: replacement}
 		made := state.PodName(job, slot, life)

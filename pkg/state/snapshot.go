@@ -132,14 +132,6 @@ func (s *Snapshot) Life(slot Slot) Life {
 	return life
 }
 
-// PodNameOf returns the name of the pod of the slot's present life.
-func (s *Snapshot) PodNameOf(slot Slot) string {
-	if m := s.Memory[slot.Role]; m != nil && m.Promoted[slot.Index] != "" {
-		return m.Promoted[slot.Index]
-	}
-	return PodName(s.Job.Name, slot, s.Life(slot))
-}
-
 // IsPast reports whether the pod belongs to a life that is over, or to a slot that the job no longer has.
 func (s *Snapshot) IsPast(p *Pod) bool {
 	return p.Life.Before(s.Life(p.Slot)) || !s.InRange(p.Slot)

@@ -20,8 +20,6 @@ type Told struct {
 	Life, From Life
 	// Process is the id of the main container that it leaves behind, as the node's runtime gives it.
 	Process string
-	// Slot is which replica a warm spare has become; the zero value for a pod that was created as its replica.
-	Slot Slot
 	// Time is when it was told.
 	Time time.Time
 }
@@ -31,7 +29,6 @@ type toldText struct {
 	Life    string     `json:"life"`
 	From    string     `json:"from,omitempty"`
 	Process string     `json:"process,omitempty"`
-	Slot    string     `json:"slot,omitempty"`
 	Time    *time.Time `json:"time,omitempty"`
 }
 
@@ -39,13 +36,7 @@ type toldText struct {
 func (t Told) String() string {
 	text := toldText{Life: t.Life.String()}
 	if t.Process != "" {
-		text.From, text.Process = t.From.String(), t.Process
-	}
-	if t.Slot != (Slot{}) {
-		text.Slot = t.Slot.String()
-	}
-	if !t.Time.IsZero() {
-		text.Time = &t.Time
+		text.From, text.Process, text.Time = t.From.String(), t.Process, &t.Time
 	}
 	b, _ := json.Marshal(text) // strings and a time
 	return string(b)
@@ -57,31 +48,15 @@ func parseTold(annotation string) (t Told, ok bool) {
 	if annotation == "" || json.Unmarshal([]byte(annotation), &text) != nil {
 		return Told{}, false
 	}
-	if text.Time != nil {
-		t.Time = *text.Time
-	}
-	if text.Slot != "" {
-		if t.Slot, ok = parseSlot(text.Slot); !ok {
-			return Told{}, false
-		}
-	}
 	if t.Life, ok = parseLife(text.Life); !ok || text.Process == "" {
 		return t, ok
 	}
 	t.From, ok = parseLife(text.From)
 	t.Process = text.Process
-	return t, ok && t.From.Before(t.Life)
-}
-
-// PlaceOf returns which slot of the named job a pod is, and the life that it was created for, or became as a warm spare; ok is false for
-// any other pod.
-func PlaceOf(job string, pod *corev1.Pod) (slot Slot, life Life, ok bool) {
-	if slot, life, ok = ParsePodName(job, pod.Name); ok {
-		return slot, life, true
+	if text.Time != nil {
+		t.Time = *text.Time
 	}
-	spare, _, isSpare := ParseSpareName(job, pod.Name)
-	told, isTold := parseTold(pod.Annotations[v1alpha1.AnnotationTold])
-	return told.Slot, told.Life, isSpare && isTold && told.Slot.Role == spare.Role
+	return t, ok && t.From.Before(t.Life)
 }
 
 // readTold takes over what the pod tells of its restarts in place. It begins the life that it was told when its node shows another
@@ -94,10 +69,7 @@ func (p *Pod) readTold(pod *corev1.Pod) {
 	}
 	main := mainStatus(pod)
 	p.Main, p.Process, p.Image = main.Name, main.ContainerID, byDigest(pod, main)
-	p.Promoted = told.Slot != Slot{}
 	switch {
-	case told.Process == "" && p.Promoted:
-		p.Created = told.Time
 	case told.Process == "":
 	case main.ContainerID != told.Process && (main.ContainerID != "" || !p.CanRun()):
 		p.Life, p.Created = told.Life, told.Time
@@ -121,7 +93,7 @@ type Lives struct {
 // LivesOf returns which slot of the named job a pod is, and the lives of its processes; ok is false if the pod's name is not one that
 // the operator gives.
 func LivesOf(job string, pod *corev1.Pod) (slot Slot, lives Lives, ok bool) {
-	slot, life, ok := PlaceOf(job, pod)
+	slot, life, ok := ParsePodName(job, pod.Name)
 	told, isTold := parseTold(pod.Annotations[v1alpha1.AnnotationTold])
 	if !ok || !isTold || told.Process == "" {
 		return slot, Lives{life, life, life}, ok

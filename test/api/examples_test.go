@@ -62,10 +62,10 @@ func TestWhoReachesAnIsolatedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := find[networkingv1.NetworkPolicy](t, rendered(t, tenant), "NetworkPolicy", "trainingjobs")
-	worker := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{}).Labels
+	worker := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, nil).Labels
 	other := job.DeepCopy()
 	other.Name, other.UID = "other", "other"
-	neighbour := build.Pod(other, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, state.Avoided{}).Labels
+	neighbour := build.Pod(other, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, nil).Labels
 	fenced := maps.Clone(worker)
 	delete(fenced, v1alpha1.LabelJobName)
 	for name, c := range map[string]struct {

@@ -60,10 +60,6 @@ var recoveries = []struct{ name, change, refusal string }{
 		"spec.replicaSpecs.Worker.spares.count in body should be less than or equal to 100",
 	},
 	{"spares that do not say how many", `spec: {replicaSpecs: {Worker: {spares: {command: [pause]}}}}`, "spec.replicaSpecs.Worker.spares.count: Required value"},
-	{"warm spares of ranks that find their leader alone", `spec: {framework: PyTorch, replicaSpecs: {Worker: {spares: {count: 1, warm: true}}}}`, ""},
-	{"warm spares of a Custom job's", `spec: {framework: Custom, network: {names: Leader}, replicaSpecs: {Worker: {spares: {count: 1, warm: true}}}}`, ""},
-	{"warm spares of ranks that are found by name", `spec: {framework: Custom, replicaSpecs: {Worker: {spares: {count: 1, warm: true}}}}`, needsNoNames},
-	{"warm spares of an elastic PyTorch job", `spec: {framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 8}, replicaSpecs: {Worker: {spares: {count: 1, warm: true}}}}`, needsNoNames},
 	{"a rendezvous outside", meetingAt(`{backend: etcd-v2, endpoint: "etcd:2379", conf: ["timeout=900"]}`), ""},
 	{
 		"a rendezvous outside that does not say where", meetingAt(`{backend: etcd}`),
@@ -77,8 +73,6 @@ var recoveries = []struct{ name, change, refusal string }{
 	{"names for some", `spec: {network: {names: Some}}`, `Unsupported value: "Some": supported values: "All", "Leader"`},
 	{"a setting of a rendezvous that is none", meetingAt(`{conf: [fast]}`), "spec.elastic.rendezvous.conf[0] in body should match"},
 }
-
-const needsNoNames = "a warm spare becomes a replica under a host name of its own: leave spares.warm out, or write network.names: Leader if the ranks find each other by their leader alone"
 
 const needsNames = "only the ranks of JAX, Custom and PyTorch jobs that are not elastic find each other by their leader alone: leave network.names out or write All"
 

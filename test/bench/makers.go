@@ -66,7 +66,7 @@ func sameByHand(ctx context.Context, b *bench, s shape) error {
 		environment := framework.For(job.Spec.Framework).Environment(job)
 		for index := range s.pods {
 			slot := state.Slot{Role: v1alpha1.Worker, Index: index}
-			pod := build.Pod(job, slot, state.Life{}, environment(slot), state.Avoided{})
+			pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)
 			pod.OwnerReferences = nil
 			group.Go(func() error { return b.client.Create(ctx, pod) })
 		}

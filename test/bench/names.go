@@ -131,7 +131,7 @@ func (b *bench) named(ctx context.Context, n naming, pods int) (float64, *traffi
 	environment := framework.For(job.Spec.Framework).Environment(job)
 	err = eachOf(ctx, pods, func(ctx context.Context, i int) error {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: i}
-		pod := build.Pod(job, slot, state.Life{}, environment(slot), state.Avoided{})
+		pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)
 		pod.OwnerReferences = nil
 		return b.client.Create(ctx, pod)
 	})

@@ -89,7 +89,7 @@ func (b *bench) withParts(ctx context.Context, f v1alpha1.Framework, with []part
 	turn := b.another()
 	made := func(i int) *corev1.Pod {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: i}
-		full, pod := build.Pod(job, slot, state.Life{}, environment(slot), state.Avoided{}), b.barePod(i)
+		full, pod := build.Pod(job, slot, state.Life{}, environment(slot), nil), b.barePod(i)
 		pod.Name = fmt.Sprintf("bench-parts-%d-%d", turn, i)
 		full.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&owner, corev1.SchemeGroupVersion.WithKind("Namespace"))}
 		for _, p := range with {

@@ -274,7 +274,7 @@ func (b *bench) remakeSame(ctx context.Context) (float64, error) {
 	environment := framework.For(job.Spec.Framework).Environment(job)
 	return b.remakeByHand(ctx, func(i int) *corev1.Pod {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: i}
-		pod := build.Pod(job, slot, state.Life{}, environment(slot), state.Avoided{})
+		pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)
 		pod.OwnerReferences = nil
 		return pod
 	})

@@ -128,7 +128,7 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 		seen = append(seen, arbitraryGroups(t, job, now))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "ill") == 0 {
-		seen = append(seen, Ill(nodes[rapid.IntRange(0, 2).Draw(t, "which")]), Usable(rapid.IntRange(0, 9).Draw(t, "others")))
+		seen = append(seen, Ill(nodes[rapid.IntRange(0, 2).Draw(t, "which")]), Others(rapid.IntRange(0, 9).Draw(t, "others")))
 	}
 	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
 		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))

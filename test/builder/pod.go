@@ -1,7 +1,6 @@
 package builder
 
 import (
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -149,14 +148,6 @@ func On(node string) PodOption { return Edit(func(pod *corev1.Pod) { pod.Spec.No
 // Asked says what the pod's containers find in the file of requests to stop.
 func Asked(text string) PodOption {
 	return Edit(func(pod *corev1.Pod) { pod.Annotations = map[string]string{v1alpha1.AnnotationStopRequest: text} })
-}
-
-// Avoiding says that the pod's required affinity excludes the nodes.
-func Avoiding(nodes ...string) PodOption {
-	return Edit(func(pod *corev1.Pod) {
-		pod.ResourceVersion = "7"
-		pod.Annotations = map[string]string{v1alpha1.AnnotationAvoidedNodes: strings.Join(nodes, ",")}
-	})
 }
 
 // Fenced takes the pod out of the Service.

@@ -25,11 +25,6 @@ func Spares(n int) ReplicaOption {
 	return func(replicas *v1alpha1.ReplicaSpec) { replicas.Spares = &v1alpha1.Spares{Count: int32(n)} }
 }
 
-// WarmSpares gives the role n warm spares.
-func WarmSpares(n int) ReplicaOption {
-	return func(replicas *v1alpha1.ReplicaSpec) { replicas.Spares = &v1alpha1.Spares{Count: int32(n), Warm: true} }
-}
-
 // Template changes the pod template.
 func Template(change func(*corev1.PodTemplateSpec)) ReplicaOption {
 	return func(replicas *v1alpha1.ReplicaSpec) { change(&replicas.Template) }

@@ -120,12 +120,11 @@ func Home(role string, index int, node string) SnapshotOption {
 	}
 }
 
-// Usable says how many nodes there are for every role beside those that the job avoids, and which of those it could take again.
-func Usable(others int, avoided ...string) SnapshotOption {
+// Others says how many other nodes there are for the pods of each node that is in trouble so far.
+func Others(n int) SnapshotOption {
 	return func(s *state.Observed) {
-		s.Usable = &state.Usable{Others: others, Avoided: avoided, ByRole: map[v1alpha1.Role]int{}}
-		for role := range s.Job.Spec.ReplicaSpecs {
-			s.Usable.ByRole[role] = others
+		for i := range s.Nodes {
+			s.Nodes[i].Others = n
 		}
 	}
 }
@@ -146,7 +145,7 @@ func SavedFor(id string) SnapshotOption {
 func Spare(role string, i int, options ...PodOption) SnapshotOption {
 	return func(s *state.Observed) {
 		full := Pod(s.Job, state.Slot{Role: Role(role), Index: i}, state.Life{}, corev1.PodRunning, options...)
-		full.Name = state.SpareName(s.Job.Name, state.Slot{Role: Role(role), Index: i}, 0)
+		full.Name = state.SpareName(s.Job.Name, Role(role), i)
 		full.UID = types.UID("uid-" + full.Name)
 		p, ok := state.SpareOf(s.Job.Name, full)
 		if !ok {
@@ -154,17 +153,6 @@ func Spare(role string, i int, options ...PodOption) SnapshotOption {
 		}
 		s.Spares = append(s.Spares, p)
 	}
-}
-
-// WarmSpare adds a role's i-th warm spare, made before any was promoted, which waits on a node of its own unless an option says otherwise.
-func WarmSpare(role string, i int, options ...PodOption) SnapshotOption {
-	waits := Edit(func(pod *corev1.Pod) {
-		pod.Status.Phase = corev1.PodPending
-		pod.Spec.InitContainers = []corev1.Container{{Name: v1alpha1.AwaitContainer}}
-		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: v1alpha1.AwaitContainer,
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
-	})
-	return Spare(role, i, append([]PodOption{waits}, options...)...)
 }
 
 // Each adds a pod of that life and phase for each of the role's first n replicas, with the options that of returns for it; nil for none.

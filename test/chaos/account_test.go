@@ -64,7 +64,7 @@ func (t *tape) book(o ledger.Observation) {
 	e := a.byUID[o.Pod.UID]
 	if e == nil {
 		e = &entry{fate: alive}
-		e.life, _ = ledger.PlaceOf(ref.Name, o.Pod)
+		e.life, _ = ledger.LifeOf(ref.Name, o.Pod.Name)
 		a.pods, a.byUID[o.Pod.UID] = append(a.pods, e), e
 	}
 	e.pod, e.gone = o.Pod, o.Event == watch.Deleted

@@ -25,7 +25,7 @@ func past(p *play, status v1alpha1.TrainingJobStatus, pods ...string) (*account,
 	for _, text := range pods {
 		name, end, _ := strings.Cut(text, " ")
 		e := &entry{pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.job.Name + "-" + name, UID: types.UID(text)}}}
-		e.life, _ = ledger.PlaceOf(p.job.Name, e.pod)
+		e.life, _ = ledger.LifeOf(p.job.Name, e.pod.Name)
 		switch end {
 		case "failed":
 			e.fate = exited

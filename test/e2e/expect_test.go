@@ -158,7 +158,7 @@ func (j *submitted) leaves(pods ...string) {
 	left := func(v *view) []string {
 		found := []string{}
 		for i := range v.pods {
-			is, _ := ledger.PlaceOf(j.name, &v.pods[i])
+			is, _ := ledger.LifeOf(j.name, v.pods[i].Name)
 			found = append(found, is.Slot()+" "+string(v.pods[i].Status.Phase))
 		}
 		slices.Sort(found)

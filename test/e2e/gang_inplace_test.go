@@ -29,7 +29,7 @@ func (h *history) notOnlyRunning(job string) []string {
 		if o.Pod == nil {
 			continue
 		}
-		if _, ours := ledger.PlaceOf(job, o.Pod); !ours {
+		if _, ours := ledger.LifeOf(job, o.Pod.Name); !ours {
 			continue
 		}
 		node, hasRun := ran[o.Pod.Name]

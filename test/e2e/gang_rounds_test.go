@@ -61,7 +61,7 @@ func (h *history) sharing(one, other string, size int) []string {
 			if o.Pod == nil {
 				continue
 			}
-			if _, ours := ledger.PlaceOf(job, o.Pod); ours {
+			if _, ours := ledger.LifeOf(job, o.Pod.Name); ours {
 				holds.enter(&o, size)
 			}
 		}

@@ -20,7 +20,7 @@ func (h *history) disrupted(job string, attempt int) int {
 		if o.Pod == nil {
 			continue
 		}
-		is, ours := ledger.PlaceOf(job, o.Pod)
+		is, ours := ledger.LifeOf(job, o.Pod.Name)
 		for _, c := range o.Pod.Status.Conditions {
 			if ours && is.Attempt == attempt && c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonPreemptionByScheduler {
 				marked[o.Pod.Name] = true

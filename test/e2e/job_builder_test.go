@@ -30,7 +30,6 @@ var (
 	reporting       = builder.Progress
 	elastic         = builder.Elastic
 	spares          = builder.Spares
-	warmSpares      = builder.WarmSpares
 	restarting      = builder.Policy
 	scope           = builder.Scope
 	doing           = builder.Doing

@@ -206,22 +206,6 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		j.hasNoSpares()
 	})
 
-	It("has a warm spare become the replica that breaks, and keeps its Workload and its quota", func() {
-		q = newQueue(3)
-		j := q.submit("warm", 2, goingBack, gpuWorkers(2, scope(v1alpha1.ScopeReplica), warmSpares(1)))
-		before := j.runs(0, 0)
-		was, spare := j.workload(), j.waitWarm(1)[0]
-		j.exits(1, "worker-1")
-		v := j.runs(0, 1)
-		v.is("the spare is the replica", v.pod("worker-1").UID == spare.UID)
-		v.is("the other runs on", v.pod("worker-0").UID == before.pod("worker-0").UID)
-		j.waitWarm(1)
-		now := j.workload()
-		Expect(now.GetUID()).To(Equal(was.GetUID()))
-		Expect(now.GetGeneration()).To(Equal(was.GetGeneration()), "nobody has changed what it asks for")
-		Expect(j.queueSays("Evicted")).To(BeZero())
-	})
-
 	It("is scheduled as a gang once it is admitted, and has no group before", func() {
 		q = newQueue(2, held)
 		j := q.submit("gang", 2, gang(v1alpha1.GangNative))

@@ -92,13 +92,14 @@ var _ = Describe("A node that says it is ill", Serial, func() {
 		v.is("nothing is held against the node", len(v.job.Status.AvoidedNodes) == 0)
 	})
 
-	It("is left by nobody whom no other node would take", func() {
+	It("is left once, although no other node takes the pods: they come back to it and stay", func() {
 		node := fakeNodes(1)[0]
 		j := submit(pytorch("p", maxRestarts(0), master(off(node)), workers(1, only(node))))
 		j.runs(0, 0)
 		sayIll(node, gpu, fell)
-		j.tells(v1alpha1.EventNodeAvoided, "stays on "+node, fell)
-		v := j.runs(0, 0)
-		v.is("it is the same pod", v.slotOn(node) == "worker-0")
+		v := j.runs(1, 1)
+		v.is("it is on the same node", v.slotOn(node) == "worker-0")
+		notCharged(v)
+		j.stays("it goes on there", func(v *view) bool { return v.job.Status.Restarts == 1 })
 	})
 })

@@ -153,7 +153,7 @@ func nodeEvents(node, reason string, j *submitted) []string {
 // slotOn returns the slot of the job's latest pod on the node: "worker-1". It is empty if there is none.
 func (v *view) slotOn(node string) string {
 	for i := range v.pods {
-		if is, _ := ledger.PlaceOf(v.job.Name, &v.pods[i]); v.pods[i].Spec.NodeName == node && v.pod(is.Slot()).UID == v.pods[i].UID {
+		if is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name); v.pods[i].Spec.NodeName == node && v.pod(is.Slot()).UID == v.pods[i].UID {
 			return is.Slot()
 		}
 	}

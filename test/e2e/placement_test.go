@@ -22,7 +22,7 @@ func named(operator corev1.NodeSelectorOperator, node string) corev1.NodeSelecto
 func preferring(node string) replicaOption {
 	return nodeAffinity(func(a *corev1.NodeAffinity) {
 		a.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{
-			Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{named(corev1.NodeSelectorOpIn, node)}},
+			Weight: 50, Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{named(corev1.NodeSelectorOpIn, node)}},
 		}}
 	})
 }

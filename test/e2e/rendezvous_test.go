@@ -67,7 +67,7 @@ var _ = Describe("Rendezvous", func() {
 	It("of TensorFlow: TF_CONFIG names every pod's address and is whole for chief and evaluator too #1763", func() {
 		v := submit(everyRole()).runs(0, 0)
 		for i := range v.pods {
-			is, _ := ledger.PlaceOf("t", &v.pods[i])
+			is, _ := ledger.LifeOf("t", v.pods[i].Name)
 			var config struct {
 				Cluster map[string][]string
 				Task    struct {
@@ -127,7 +127,7 @@ var _ = Describe("Rendezvous", func() {
 		v := submit(jax("x", workers(3))).runs(0, 0)
 		for i := range v.pods {
 			values := ledger.Env(&v.pods[i])
-			is, _ := ledger.PlaceOf("x", &v.pods[i])
+			is, _ := ledger.LifeOf("x", v.pods[i].Name)
 			Expect(values["JAX_COORDINATOR_ADDRESS"]).To(HavePrefix(dnsName(v.pod("worker-0"))))
 			Expect(values["JAX_NUM_PROCESSES"]).To(Equal("3"))
 			Expect(values["JAX_PROCESS_ID"]).To(Equal(fmt.Sprint(is.Index)))

@@ -14,7 +14,7 @@ import (
 func homes(v *view) map[string]string {
 	nodes := map[string]string{}
 	for i := range v.pods {
-		is, _ := ledger.PlaceOf(v.job.Name, &v.pods[i])
+		is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name)
 		nodes[is.Slot()] = v.pod(is.Slot()).Spec.NodeName
 	}
 	return nodes

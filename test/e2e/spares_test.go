@@ -8,22 +8,18 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/ledger"
 )
 
-// spares returns the job's spares that are no replicas and that nobody deletes.
+// spares returns the job's placeholder pods that nobody deletes.
 func (j *submitted) spares() []corev1.Pod {
 	GinkgoHelper()
 	var pods corev1.PodList
 	Expect(kube.List(here.ctx, &pods, client.InNamespace(here.namespace))).To(Succeed())
-	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool {
-		return !ledger.IsSpare(j.name, p.Name) || ledger.ToldOf(&p).Slot != "" || p.DeletionTimestamp != nil
-	})
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !ledger.IsSpare(j.name, p.Name) || p.DeletionTimestamp != nil })
 }
 
 // holdsNodes waits until so many placeholder pods run and the status says so.
@@ -32,22 +28,6 @@ func (j *submitted) holdsNodes(n int32) []corev1.Pod {
 	var spares []corev1.Pod
 	j.becomes("placeholder pods hold nodes", func(v *view) bool {
 		spares = slices.DeleteFunc(j.spares(), func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning })
-		return v.job.Status.ReplicaStatuses[v1alpha1.Worker].Spares == n && len(spares) == int(n)
-	})
-	return spares
-}
-
-// waitWarm waits until so many warm spares wait to be told which replica they are, and the status says so.
-func (j *submitted) waitWarm(n int32) []corev1.Pod {
-	GinkgoHelper()
-	var spares []corev1.Pod
-	waits := func(c corev1.ContainerStatus) bool {
-		return c.Name == v1alpha1.AwaitContainer && c.State.Running != nil
-	}
-	j.becomes("warm spares wait", func(v *view) bool {
-		spares = slices.DeleteFunc(j.spares(), func(p corev1.Pod) bool {
-			return p.Status.Phase != corev1.PodPending || !slices.ContainsFunc(p.Status.InitContainerStatuses, waits)
-		})
 		return v.job.Status.ReplicaStatuses[v1alpha1.Worker].Spares == n && len(spares) == int(n)
 	})
 	return spares
@@ -98,28 +78,6 @@ var _ = Describe("Spares", Serial, func() {
 		j.told(v1alpha1.EventSpareUsed, 1)
 		avoids(j, v, broken)
 		j.becomes("no spare holds a node", func(v *view) bool { return v.job.Status.ReplicaStatuses[v1alpha1.Worker].Spares == 0 })
-	})
-
-	It("that are warm become the replica that breaks, in their own pods, and others come", func() {
-		j := submit(pytorch("p", workers(3, scope(v1alpha1.ScopeReplica), warmSpares(1)), builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = ptr.To[int32](0) })))
-		before := j.runs(0, 0)
-		first := j.waitWarm(1)[0]
-		j.exits(1, "worker-2")
-		v := j.runs(0, 1)
-		v.is("the spare is the replica", v.pod("worker-2").UID == first.UID)
-		v.is("no other pod was touched", isSame(before.uids("worker-2"), &view{job: v.job, pods: without(v, "worker-2")}))
-		env := ledger.Env(v.pod("worker-2"))
-		v.is("it has the replica's rank", env["TRAININGJOB_RANK"] == "2" && v.pod("worker-2").Labels[v1alpha1.LabelRank] == "2")
-		j.tells(v1alpha1.EventSpareUsed, "p-worker-spare-0", "becomes worker-2")
-		second := j.waitWarm(1)[0]
-		Expect(second.Name).To(Equal("p-worker-spare-0-p1"))
-		j.exits(1, "worker-2")
-		v = j.runs(0, 2)
-		v.is("the next spare is the replica", v.pod("worker-2").UID == second.UID)
-		j.waitWarm(1)
-		j.exits(0, "worker-0")
-		j.succeeds()
-		j.hasNoSpares()
 	})
 
 	It("come and go as their number is changed while the job runs", func() {

@@ -52,7 +52,7 @@ func (j *submitted) look() *view {
 	var pods corev1.PodList
 	Expect(kube.List(here.ctx, &pods, client.InNamespace(here.namespace))).To(Succeed())
 	for i := range pods.Items {
-		if _, ours := ledger.PlaceOf(j.name, &pods.Items[i]); ours {
+		if _, ours := ledger.LifeOf(j.name, pods.Items[i].Name); ours {
 			v.pods = append(v.pods, pods.Items[i])
 		}
 	}

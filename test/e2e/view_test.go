@@ -40,7 +40,7 @@ func (v *view) pod(slot string) *corev1.Pod {
 	var latest *corev1.Pod
 	var last ledger.Life
 	for i := range v.pods {
-		is, _ := ledger.PlaceOf(v.job.Name, &v.pods[i])
+		is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name)
 		if is.Slot() == slot && (latest == nil || last.Before(is)) {
 			latest, last = &v.pods[i], is
 		}
@@ -53,7 +53,7 @@ func (v *view) slots(phase corev1.PodPhase) string {
 	var found []string
 	for i := range v.pods {
 		if v.pods[i].Status.Phase == phase && v.pods[i].DeletionTimestamp == nil {
-			is, _ := ledger.PlaceOf(v.job.Name, &v.pods[i])
+			is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name)
 			found = append(found, is.Slot())
 		}
 	}
@@ -65,7 +65,7 @@ func (v *view) slots(phase corev1.PodPhase) string {
 func (v *view) uids(except ...string) map[string]string {
 	found := map[string]string{}
 	for i := range v.pods {
-		is, _ := ledger.PlaceOf(v.job.Name, &v.pods[i])
+		is, _ := ledger.LifeOf(v.job.Name, v.pods[i].Name)
 		if !slices.Contains(except, is.Slot()) && ledger.CanRun(&v.pods[i]) && !isGivenUp(&v.pods[i]) {
 			found[is.Slot()] = string(v.pods[i].UID)
 		}
@@ -139,7 +139,7 @@ func isGivenUp(pod *corev1.Pod) bool { return ledger.IsFenced(pod) && pod.Deleti
 // without returns the pods of all slots but one.
 func without(v *view, slot string) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(v.pods), func(p corev1.Pod) bool {
-		is, _ := ledger.PlaceOf(v.job.Name, &p)
+		is, _ := ledger.LifeOf(v.job.Name, p.Name)
 		return is.Slot() == slot
 	})
 }

@@ -26,11 +26,7 @@ func Identity(job *v1alpha1.TrainingJob, pod *corev1.Pod, is Life) []string {
 		s.must(pod.Labels[label] == value, "1 identity: label %s of %s is %q, not %q", label, pod.Name, pod.Labels[label], value)
 	}
 	s.must((pod.Labels[v1alpha1.LabelNamed] == "true") == (AllNamed(job) || is.Slot() == leader(job)), "15 rendezvous: that %s can be found in DNS is %q", pod.Name, pod.Labels[v1alpha1.LabelNamed])
-	host := job.Name + "-" + is.Slot()
-	if IsSpare(job.Name, pod.Name) { // nobody finds it by name
-		host = ""
-	}
-	s.must(pod.Spec.Hostname == host && pod.Spec.Subdomain == job.Name, "15 rendezvous: %s is %s.%s in DNS", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain)
+	s.must(pod.Spec.Hostname == job.Name+"-"+is.Slot() && pod.Spec.Subdomain == job.Name, "15 rendezvous: %s is %s.%s in DNS", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain)
 	s.must(pod.Spec.RestartPolicy == corev1.RestartPolicyNever, "1 identity: %s has restartPolicy %s", pod.Name, pod.Spec.RestartPolicy)
 	return s.Broken
 }
@@ -71,7 +67,7 @@ func (s *sentences) owner(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 // Meeting returns what does not hold if a pod is created while another one of a job of the same name can act; empty if they may meet.
 func Meeting(created, other *corev1.Pod) string {
 	ours, theirs := metav1.GetControllerOf(created), metav1.GetControllerOf(other)
-	is, _ := PlaceOf(ours.Name, created)
+	is, _ := LifeOf(ours.Name, created.Name)
 	was, restarting, named := Present(theirs.Name, other)
 	switch {
 	case ours.UID != theirs.UID:

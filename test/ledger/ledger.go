@@ -74,8 +74,8 @@ type account struct {
 	suspended bool
 	// mostReplicas is by role the largest number of replicas that the job ever had.
 	mostReplicas map[v1alpha1.Role]int32
-	// began holds the lives that have run; succeeded the slots that have, in the attempt given.
-	began     map[Life]bool
+	// began holds the names of pods that have run; succeeded the slots that have, in the attempt given.
+	began     map[string]bool
 	succeeded map[string]int
 	creations int
 	// rendezvous is by attempt and variable what all pods of the attempt must agree on; ranks is by attempt whose rank it is.
@@ -93,7 +93,7 @@ func (s *sentences) must(holds bool, format string, args ...any) {
 func (l *Ledger) job(job *v1alpha1.TrainingJob) {
 	a := l.jobs[job.UID]
 	if a == nil {
-		a = &account{now: job, mostReplicas: map[v1alpha1.Role]int32{}, began: map[Life]bool{},
+		a = &account{now: job, mostReplicas: map[v1alpha1.Role]int32{}, began: map[string]bool{},
 			succeeded: map[string]int{}, rendezvous: map[string]string{}, ranks: map[string]string{}}
 		l.jobs[job.UID] = a
 		l.Broken = append(l.Broken, First(job)...)

@@ -17,20 +17,16 @@ func (l *Ledger) pod(pod *corev1.Pod, created bool) {
 	ref := metav1.GetControllerOf(pod)
 	if ref != nil && ref.Kind == v1alpha1.Kind {
 		if a, known := l.jobs[ref.UID]; known {
-			is, named := PlaceOf(ref.Name, pod)
-			isSpare := IsSpare(ref.Name, pod.Name)
-			if isSpare && !named {
+			if IsSpare(ref.Name, pod.Name) {
 				l.spare(a, pod, created)
 				return
 			}
+			is, named := LifeOf(ref.Name, pod.Name)
 			l.must(named, "1 identity: %s is no name of a pod of %s", pod.Name, ref.Name)
-			if isSpare { // it is born when it becomes a replica
-				created = l.pods[pod.UID] == nil
-			}
 			if named && created {
 				l.birth(a, pod, is)
 			}
-			a.began[is] = a.began[is] || hasBegun(pod)
+			a.began[pod.Name] = a.began[pod.Name] || hasBegun(pod)
 			lives, restarting, _ := Present(ref.Name, pod)
 			l.must(lives.Attempt <= int(a.now.Status.Attempt), "8 exactly once: %s was told attempt %d in attempt %d", pod.Name, lives.Attempt, a.now.Status.Attempt)
 			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil && !restarting {
@@ -65,30 +61,17 @@ func (l *Ledger) birth(a *account, pod *corev1.Pod, is Life) {
 	l.cause(status, pod)
 	l.must(int32(is.Index) < a.mostReplicas[role], "5 bounds: %s, but %s had at most %d replicas", pod.Name, role, a.mostReplicas[role])
 	l.must(is.Attempt <= int(status.Attempt), "8 exactly once: %s was created in attempt %d", pod.Name, status.Attempt)
-	l.must(a.suspended || !a.began[is], "5 bounds: life %s began twice", pod.Name)
-	at := bornAt(pod)
+	l.must(a.suspended || !a.began[pod.Name], "5 bounds: life %s began twice", pod.Name)
 	if next := status.NextStartTime; next != nil {
-		l.must(!at.Before(next), "14 back-off: %s was created at %s, before nextStartTime %s", pod.Name, at, next)
+		l.must(!pod.CreationTimestamp.Before(next), "14 back-off: %s was created at %s, before nextStartTime %s", pod.Name, pod.CreationTimestamp, next)
 	}
 	if next := numberOf(status.Memory.Roles[role].NextStarts, is.Index); next != 0 {
-		l.must(at.Unix() >= int64(next), "14 back-off: %s was created at %s, before its own next start, %d", pod.Name, at, next)
+		l.must(pod.CreationTimestamp.Unix() >= int64(next), "14 back-off: %s was created at %s, before its own next start, %d", pod.Name, pod.CreationTimestamp, next)
 	}
 	if attempt, done := a.succeeded[is.Slot()]; done && a.now.Spec.ReplicaSpecs[role].RestartPolicy != v1alpha1.RestartAlways {
 		l.must(attempt < is.Attempt && isCollective(&a.now.Spec), "13 success is not lost: %s was created after %s had succeeded", pod.Name, is.Slot())
 	}
 	a.creations++
-}
-
-// bornAt returns when the pod was created, or became a replica.
-func bornAt(pod *corev1.Pod) metav1.Time {
-	var told struct {
-		Slot string
-		Time metav1.Time
-	}
-	if err := json.Unmarshal([]byte(pod.Annotations[v1alpha1.AnnotationTold]), &told); err == nil && told.Slot != "" {
-		return told.Time
-	}
-	return pod.CreationTimestamp
 }
 
 // cause says that nothing is created for a job that has ended or rests.

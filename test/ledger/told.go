@@ -9,9 +9,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Told is what the annotation trainingjob.dev/told of a pod says: {"life": "2-0", "from": "1-0", "process": "...", "time": "..."}, and
-// "slot": "worker-1" of a warm spare that has become that.
-type Told struct{ Life, From, Process, Slot string }
+// Told is what the annotation trainingjob.dev/told of a pod says: {"life": "2-0", "from": "1-0", "process": "...", "time": "..."}.
+type Told struct{ Life, From, Process string }
 
 // ToldOf returns what the pod was told; the zero value if it was told nothing.
 func ToldOf(pod *corev1.Pod) Told {
@@ -28,25 +27,10 @@ func Process(pod *corev1.Pod) string {
 	return pod.Status.ContainerStatuses[0].ContainerID
 }
 
-// PlaceOf returns the life that the pod was created for, by its name, or which it became, as a warm spare, by what it was told.
-func PlaceOf(job string, pod *corev1.Pod) (is Life, named bool) {
-	if is, named = LifeOf(job, pod.Name); named || !IsSpare(job, pod.Name) {
-		return is, named
-	}
-	t := ToldOf(pod)
-	if t.Slot == "" {
-		return Life{}, false
-	}
-	if is, named = LifeOf("", "-"+t.Slot); named {
-		is.tell(t.Life)
-	}
-	return is, named
-}
-
 // Present returns in which life the pod is: by its name, or, of one that was restarted in place, by what it was told. restarting is
 // whether the process of the life before may still be there.
 func Present(job string, pod *corev1.Pod) (is Life, restarting, named bool) {
-	is, named = PlaceOf(job, pod)
+	is, named = LifeOf(job, pod.Name)
 	t := ToldOf(pod)
 	left := Process(pod) == t.Process
 	switch {

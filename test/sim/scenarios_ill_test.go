@@ -69,7 +69,7 @@ var ills = []scenario{
 			r.SayIll(node, operator.MovesFrom)
 			r.until("the job is told that it stays", func() bool {
 				avoided := r.Job().Status.AvoidedNodes
-				return len(avoided) == 1 && avoided[0].Name == node && avoided[0].Reason == v1alpha1.ReasonNodeIll && avoided[0].Preferred
+				return len(avoided) == 1 && avoided[0].Name == node && avoided[0].Reason == v1alpha1.ReasonNodeIll
 			})
 			r.flap(node)
 			r.SayNotIll(free, operator.MovesFrom, corev1.ConditionFalse)

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
@@ -222,22 +221,16 @@ var basics = []scenario{
 			r.NoNodes = true
 			r.until("the pod fits nowhere", func() bool {
 				pod := r.pod("worker-0")
-				return pod != nil && pod.Annotations[v1alpha1.AnnotationAvoidedNodes] == node && len(pod.Status.Conditions) > 0
+				return pod != nil && world.Shuns(pod, node) && len(pod.Status.Conditions) > 0
 			})
+			waits := r.pod("worker-0").UID
 			r.ReviveNode(node)
-			r.until("the pod is made anew", func() bool { pod := r.pod("worker-0"); return pod != nil && len(pod.Annotations) == 0 })
+			r.wait(2 * time.Minute)
 			r.NoNodes = false
-			r.succeed("worker-0")
-		}},
-	{name: "node_forgiven", job: []builder.JobOption{builder.Workers(1),
-		builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = ptr.To[int32](60) })}, want: leaderSucceeded(0, 1, 0),
-		play: func(r *run) {
 			r.running()
-			r.FailNode(r.pod("worker-0").Spec.NodeName)
-			r.NoNodes = true
-			r.until("the pod waits", func() bool { pod := r.pod("worker-0"); return pod != nil && len(pod.Annotations) > 0 })
-			r.until("the pod is made anew", func() bool { pod := r.pod("worker-0"); return pod != nil && len(pod.Annotations) == 0 })
-			r.NoNodes = false
+			if pod := r.pod("worker-0"); pod.UID != waits {
+				r.check.Violate("6 deletes: %s has replaced a pod that waited for a node", pod.Name)
+			}
 			r.succeed("worker-0")
 		}},
 	{name: "node_deleted", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0),

@@ -3,7 +3,6 @@ package sim_test
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -264,29 +263,6 @@ var worlds = []scenario{
 			r.running()
 			r.succeed("worker-0")
 		}},
-	{name: "in_place_and_a_node_does_not_restart_two", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(2, 2, 2),
-		every: 7, play: func(r *run) {
-			r.running()
-			node := r.pod("worker-2").Spec.NodeName
-			strikes := true // but if a process has crashed, which then does not know where worker-2 was, or the API server has refused to tell it
-			for attempt, broken := range []string{"worker-1", "worker-0"} {
-				strikes = strikes && r.pod("worker-2").Spec.NodeName == node
-				r.Deaf["j-worker-2"] = true
-				r.exit(1, broken)
-				r.restarted(int32(attempt) + 1)
-				r.wait(time.Minute)
-				strikes = strikes && slices.ContainsFunc(r.Pods(), func(pod *corev1.Pod) bool {
-					return pod.Spec.Hostname == "j-worker-2" && pod.Labels[v1alpha1.LabelAttempt] == strconv.Itoa(attempt+1)
-				})
-				delete(r.Deaf, "j-worker-2")
-				r.running()
-			}
-			avoided := r.Job().Status.AvoidedNodes
-			if strikes && (len(avoided) != 1 || avoided[0].Name != node || avoided[0].Reason != v1alpha1.ReasonNotRestarted || r.pod("worker-2").Spec.NodeName == node) {
-				r.check.Violate("19 in place: two pods on %s did not restart; avoided are %v", node, avoided)
-			}
-			r.succeed("worker-0")
-		}},
 	{name: "in_place_refused", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 1),
 		every: 5, play: func(r *run) {
 			r.Server.Admit = func(q *server.Request) error {
@@ -310,19 +286,6 @@ var worlds = []scenario{
 			r.exit(1, "worker-2")
 			r.restarted(2)
 			r.running()
-			r.succeed("worker-0")
-		}},
-	{name: "warm_spare_becomes_the_rank_that_breaks", job: []builder.JobOption{pytorch, builder.Workers(3, builder.WarmSpares(1)), inPlace},
-		want: leaderSucceeded(2, 2, 1), every: 3, play: func(r *run) {
-			r.running()
-			r.until("a spare waits", func() bool { return r.Job().Status.ReplicaStatuses[v1alpha1.Worker].Spares == 1 })
-			r.exit(1, "worker-2")
-			r.restarted(1)
-			r.running()
-			r.until("the spare is the rank", func() bool { return r.pod("worker-2") != nil && r.pod("worker-2").Name == "j-worker-spare-0" })
-			r.AskForRestart()
-			r.restarted(2)
-			r.running() // in its pod, unless the API server has refused that
 			r.succeed("worker-0")
 		}},
 	{name: "refused_spare_beside_a_loss", job: []builder.JobOption{builder.Workers(2, builder.Spares(1))}, want: leaderSucceeded(0, 1, 0),

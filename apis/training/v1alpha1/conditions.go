@@ -131,8 +131,6 @@ const (
 	ReasonNodeIll = "NodeIll"
 	// ReasonDeviceUnhealthy: a device of the replica's is broken.
 	ReasonDeviceUnhealthy = "DeviceUnhealthy"
-	// ReasonNotRestarted: two pods in a row on the node did not restart in place in time.
-	ReasonNotRestarted = "NotRestarted"
 	// ReasonDeleted: somebody deleted the replica's pod.
 	ReasonDeleted = "Deleted"
 	// ReasonVanished: the replica's pod is gone without a trace.
@@ -179,19 +177,15 @@ const (
 	EventReplicaGivenUp = "ReplicaGivenUp"
 	// EventIncidentExplained: the cause of an incident showed after the restart; what was charged is given back.
 	EventIncidentExplained = "IncidentExplained"
-	// EventNodeAvoided: the job's new pods avoid a node, or several that broke alike; it is on each Node, too, if it broke itself or is ill.
+	// EventNodeAvoided: new pods of the job prefer other nodes than one, or several that broke alike; it is on each Node, too, if it broke itself or is ill.
 	EventNodeAvoided = "NodeAvoided"
-	// EventNodeYielded: new pods may take an avoided node again, as they fit on no other.
-	EventNodeYielded = "NodeYielded"
 	// EventWorkersParked: workers of an elastic job are parked for lack of room.
 	EventWorkersParked = "WorkersParked"
 	// EventWorkersUnparked: workers of an elastic job that were parked are tried again.
 	EventWorkersUnparked = "WorkersUnparked"
-	// EventSpareUsed: a spare makes way for a replica, or becomes it.
+	// EventSpareUsed: a placeholder pod makes way for a replica.
 	EventSpareUsed = "SpareUsed"
-	// EventSpareFailed: a warm spare has failed before it became a replica, as of an image without /bin/sh; the job goes on without.
-	EventSpareFailed = "SpareFailed"
-	// EventSpareRefused: the API server refuses a spare; the job goes on without.
+	// EventSpareRefused: the API server refuses a placeholder pod; the job goes on without.
 	EventSpareRefused = "SpareRefused"
 	// EventEnvConflict: a template sets a variable that the operator would set; the template's value is used.
 	EventEnvConflict = "EnvConflict"

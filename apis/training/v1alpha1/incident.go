@@ -111,7 +111,7 @@ const (
 // MaxRuleMadeLosses is the limit of BudgetRuleMadeLosses.
 const MaxRuleMadeLosses int32 = 100
 
-// AvoidedNode is a node that the job's new pods avoid.
+// AvoidedNode is a node that the job avoids: new pods prefer other nodes.
 type AvoidedNode struct {
 	// name of the node.
 	Name string `json:"name"`
@@ -122,8 +122,4 @@ type AvoidedNode struct {
 	Reason string `json:"reason,omitempty"`
 	// until is when the job forgives the node.
 	Until metav1.Time `json:"until"`
-	// preferred is true once new pods may take the node if they fit nowhere else: the scheduler had no other for one of them, or there is
-	// no other that suits.
-	// +optional
-	Preferred bool `json:"preferred,omitempty"`
 }

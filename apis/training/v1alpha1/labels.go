@@ -20,7 +20,7 @@ const (
 	LabelLife = Group + "/life"
 	// LabelNamed is on pods that can be found in DNS: "true". The job's Service selects by it.
 	LabelNamed = Group + "/named"
-	// LabelSpare is on spares: the role, in lower case, whose node they hold.
+	// LabelSpare is on placeholder pods: the role, in lower case, whose node they hold.
 	LabelSpare = Group + "/spare"
 )
 
@@ -34,22 +34,12 @@ const AnnotationQueueMessage = Group + "/queue-message"
 // as its reason; its first 256 bytes count. A time at its beginning makes it another.
 const AnnotationRestart = Group + "/restart"
 
-// AnnotationAvoidedNodes is on pods: the nodes that their required node affinity excludes, with commas between them.
-const AnnotationAvoidedNodes = Group + "/avoided-nodes"
-
 // AnnotationTold is on pods that can be restarted in place: the life that the pod was last told to begin, and which process it is to
 // leave behind. It is the operator's own.
 const AnnotationTold = Group + "/told"
 
 // AnnotationLeaderPort is on pods that can be restarted in place and meet at a port of their leader: that of the attempt.
 const AnnotationLeaderPort = Group + "/leader-port"
-
-// AnnotationVariable begins the annotations of a warm spare that has become a replica: behind it is the name of a variable that the
-// replica's containers get, whose value the annotation holds.
-const AnnotationVariable = "env." + Group + "/"
-
-// AwaitContainer is the last init container of a warm spare: it runs until the pod is told which replica it becomes.
-const AwaitContainer = "trainingjob-await"
 
 // AnnotationStopRequest is on pods whose ranks are asked to save a checkpoint before they are stopped: "<id> <reason> <deadline>". They see
 // it as the file StopFile.

@@ -28,20 +28,6 @@ type Memory struct {
 	// +listMapKey=name
 	// +optional
 	Charges []Charges `json:"charges,omitempty"`
-	// notRestarted are pods that did not restart in place in time, since one on their node last did: at most two of a node.
-	// +listType=atomic
-	// +optional
-	NotRestarted []NotRestarted `json:"notRestarted,omitempty"`
-}
-
-// NotRestarted is a pod that did not restart in place in time.
-type NotRestarted struct {
-	// pod that did not, by name.
-	Pod string `json:"pod"`
-	// node that it was on.
-	Node string `json:"node"`
-	// time at which it was given up.
-	Time metav1.Time `json:"time"`
 }
 
 // RoleMemory is what is remembered of one role's replicas. Sets of indexes are written as "0-3,5", numbers by index as
@@ -73,12 +59,6 @@ type RoleMemory struct {
 	// it is left out once nothing counts from it any more.
 	// +optional
 	NextStarts string `json:"nextStarts,omitempty"`
-	// promoted says which warm spare is the pod of the present life of each replica that has begun it in one: "1:job-worker-spare-0,4:...".
-	// +optional
-	Promoted string `json:"promoted,omitempty"`
-	// promotions is how many warm spares have become replicas of the role.
-	// +optional
-	Promotions int32 `json:"promotions,omitempty"`
 }
 
 // Charges are the restarts charged to one budget.

@@ -60,8 +60,8 @@ type Recovery struct {
 	// +optional
 	IncidentWindowSeconds *int32 `json:"incidentWindowSeconds,omitempty"`
 
-	// avoidNodesSeconds is how long the job's new pods avoid a node that caused an incident: at once if the node
-	// itself broke, else after two exits on it and none on any other node. 0 avoids none. Default 86400, one day.
+	// avoidNodesSeconds is how long new pods of the job prefer other nodes than one that caused an incident: at once if the node
+	// itself broke, else after two exits on it. 0 avoids none. Default 86400, one day.
 	// +kubebuilder:default=86400
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2592000

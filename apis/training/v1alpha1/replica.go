@@ -88,20 +88,15 @@ type ReplicaSpec struct {
 	Spares *Spares `json:"spares,omitempty"`
 }
 
-// Spares are pods of the same shape and image as the replicas: they hold a node, with the image on it, and make way when a replica of
-// their role fits nowhere else, or, if they are warm, become it.
+// Spares are placeholder pods of the same shape and image as the replicas: they hold a node, with the image on it, and
+// make way when a replica of their role fits nowhere else.
 type Spares struct {
-	// count is the number of spares, 0 to 100.
+	// count is the number of placeholder pods, 0 to 100.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +required
 	Count int32 `json:"count"`
-	// warm has each spare go as far as a replica can without knowing which it is: it has its node, devices and volumes, its image is there,
-	// and its init containers have run. It waits in one more, made of the main container's image, which needs /bin/sh, and becomes a replica
-	// that breaks while others stay in their pods. Only for replicas that nobody finds by name (network.names: Leader). Default false.
-	// +optional
-	Warm bool `json:"warm,omitempty"`
-	// command is what the containers of a spare that is not warm run instead of the training; it should do nothing, for ever.
+	// command is what the containers of a placeholder run instead of the training; it should do nothing, for ever.
 	// Default: sleep infinity.
 	// +kubebuilder:default={"sleep","infinity"}
 	// +kubebuilder:validation:MinItems=1
@@ -110,8 +105,7 @@ type Spares struct {
 	// +listType=atomic
 	// +optional
 	Command []string `json:"command,omitempty"`
-	// priorityClassName of the spares; it should be low. Default: the operator's --spare-priority-class; of warm spares the replicas' own,
-	// as they keep it when they become such.
+	// priorityClassName of the placeholders; it should be low. Default: the operator's --spare-priority-class.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`

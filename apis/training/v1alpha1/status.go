@@ -65,7 +65,7 @@ type TrainingJobStatus struct {
 	// +listType=atomic
 	// +optional
 	Incidents []Incident `json:"incidents,omitempty"`
-	// avoidedNodes are the nodes that the job's new pods avoid, sorted by name.
+	// avoidedNodes are the nodes to which new pods of the job prefer all others, sorted by name. The scheduler may still choose one.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
@@ -144,7 +144,7 @@ type ReplicaStatus struct {
 	// parked is the number of workers of an elastic job that are parked for lack of room.
 	// +optional
 	Parked int32 `json:"parked,omitempty"`
-	// spares is the number of spares that hold a node.
+	// spares is the number of placeholder pods that hold a node.
 	// +optional
 	Spares int32 `json:"spares,omitempty"`
 }

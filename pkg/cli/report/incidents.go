@@ -102,7 +102,7 @@ func firstWithin(times []time.Time, i Interval) *time.Time {
 func addCosts(incidents []Incident, attempts []Attempt, v *story.View) {
 	pods := map[state.Slot][]*corev1.Pod{}
 	for i := range v.Pods {
-		if slot, _, ok := state.PlaceOf(v.Job.Name, &v.Pods[i]); ok {
+		if slot, _, ok := state.ParsePodName(v.Job.Name, v.Pods[i].Name); ok {
 			pods[slot] = append(pods[slot], &v.Pods[i])
 		}
 	}

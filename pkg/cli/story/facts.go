@@ -147,10 +147,8 @@ func budgetFacts(v *View) []string {
 // nodeFacts tell which nodes the job's new pods avoid.
 func nodeFacts(v *View) []string {
 	var facts []string
-	for _, n := range v.Job.Status.AvoidedNodes {
-		if v.Now.Before(n.Until.Time) {
-			facts = append(facts, fmt.Sprintf("New pods avoid %s until %s (%s, strike %d).", n.Name, v.clock(n.Until.Time), n.Reason, n.Strikes))
-		}
+	for _, n := range state.AvoidedAt(v.Job.Status.AvoidedNodes, v.Now) {
+		facts = append(facts, fmt.Sprintf("New pods avoid %s until %s (%s, strike %d).", n.Name, v.clock(n.Until.Time), n.Reason, n.Strikes))
 	}
 	return facts
 }

@@ -169,7 +169,7 @@ func fill(v *View, s *state.Snapshot, list []string) []string {
 		}
 	}
 	if pod == "" {
-		pod = s.PodNameOf(slot)
+		pod = state.PodName(v.Job.Name, slot, s.Life(slot))
 	}
 	words := strings.NewReplacer("-n NS NAME", "-n "+v.Job.Namespace+" "+v.Job.Name, "-n NS", "-n "+v.Job.Namespace, "POD", pod,
 		"RANK", fmt.Sprint(state.Rank(&v.Job.Spec, slot)), "ATTEMPT", fmt.Sprint(attempt), "node NODE", "node "+node)

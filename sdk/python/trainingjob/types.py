@@ -152,8 +152,8 @@ class Recovery(TypedDict, total=False):
     """recovery sets what is restarted, how often and how fast."""
 
     avoidNodesSeconds: int
-    """avoidNodesSeconds is how long the job's new pods avoid a node that caused an incident: at once if the node
-    itself broke, else after two exits on it and none on any other node. 0 avoids none. Default 86400, one day."""
+    """avoidNodesSeconds is how long new pods of the job prefer other nodes than one that caused an incident: at
+    once if the node itself broke, else after two exits on it. 0 avoids none. Default 86400, one day."""
 
     backoffSeconds: int
     """backoffSeconds is the wait before the second restart in a row, at least 1 second. It doubles with each
@@ -214,25 +214,18 @@ class SparesRequired(TypedDict):
     """What every Spares has."""
 
     count: int
-    """count is the number of spares, 0 to 100."""
+    """count is the number of placeholder pods, 0 to 100."""
 
 
 class Spares(SparesRequired, total=False):
     """spares hold nodes ready for this role. Default: none. May change at any time."""
 
     command: List[str]
-    """command is what the containers of a spare that is not warm run instead of the training; it should do nothing,
-    for ever. Default: sleep infinity."""
+    """command is what the containers of a placeholder run instead of the training; it should do nothing, for ever.
+    Default: sleep infinity."""
 
     priorityClassName: str
-    """priorityClassName of the spares; it should be low. Default: the operator's --spare-priority-class; of warm
-    spares the replicas' own, as they keep it when they become such."""
-
-    warm: bool
-    """warm has each spare go as far as a replica can without knowing which it is: it has its node, devices and
-    volumes, its image is there, and its init containers have run. It waits in one more, made of the main
-    container's image, which needs /bin/sh, and becomes a replica that breaks while others stay in their pods. Only
-    for replicas that nobody finds by name (network.names: Leader). Default false."""
+    """priorityClassName of the placeholders; it should be low. Default: the operator's --spare-priority-class."""
 
 
 class ReplicaSpecRequired(TypedDict):
@@ -411,11 +404,7 @@ class AvoidedNodeRequired(TypedDict):
 
 
 class AvoidedNode(AvoidedNodeRequired, total=False):
-    """AvoidedNode is a node that the job's new pods avoid."""
-
-    preferred: bool
-    """preferred is true once new pods may take the node if they fit nowhere else: the scheduler had no other for
-    one of them, or there is no other that suits."""
+    """AvoidedNode is a node that the job avoids: new pods prefer other nodes."""
 
     reason: str
     """reason of the latest of them."""
@@ -656,7 +645,7 @@ class ReplicaStatus(TypedDict, total=False):
     """selector selects the pods of this role; the scale subresource shows it."""
 
     spares: int
-    """spares is the number of spares that hold a node."""
+    """spares is the number of placeholder pods that hold a node."""
 
     succeeded: int
     """succeeded is the number of replicas that finished with success."""
@@ -690,7 +679,8 @@ class TrainingJobStatus(TypedDict, total=False):
     """attempt is the number of whole-job restarts so far: 0 in the job's first life."""
 
     avoidedNodes: List[AvoidedNode]
-    """avoidedNodes are the nodes that the job's new pods avoid, sorted by name."""
+    """avoidedNodes are the nodes to which new pods of the job prefer all others, sorted by name. The scheduler may
+    still choose one."""
 
     budgets: List[Budget]
     """budgets say how much of each budget is used up; one that was never charged is left out."""

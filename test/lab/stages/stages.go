@@ -8,7 +8,6 @@
 //	Pending ───────────► pod-wait    ──────────► pod-create
 //	   │   ───────────► pod-reject  ──────────► Failed
 //	   │   ───────────► pod-start-error ──────► pod-end
-//	   │   ───────────► pod-await, until a warm spare is told which replica it is
 //	   │ otherwise
 //	   ▼
 //	pod-start ──► Running ──run-for/exit-code──► pod-exit ──► pod-exit-sidecars ──► pod-end ──► Succeeded | Failed

@@ -91,17 +91,6 @@ func withRule(pod *corev1.Pod, code int32) *corev1.Pod {
 	return pod
 }
 
-// warm is a pod that waits in its last init container to be told which replica it is.
-func warm(pod *corev1.Pod) *corev1.Pod {
-	pod.Spec.InitContainers = []corev1.Container{{Name: "prepare"}, {Name: "trainingjob-await"}}
-	return pod
-}
-
-func told(pod *corev1.Pod) *corev1.Pod {
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "trainingjob.dev/told", `{"life":"0-1","slot":"worker-1"}`)
-	return pod
-}
-
 func held(pod *corev1.Pod) *corev1.Pod {
 	pod.Finalizers = []string{"example.com/held"}
 	return pod
@@ -142,11 +131,6 @@ func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 		{"not to be taken by its node", pod(pending, "reject", "OutOfcpu", "waiting", "X", "start-after", "3s"), "pod-reject", 0},
 		{"without a program", pod(pending, "exit-reason", "StartError"), "pod-start-error", 0},
 		{"without a program, to start later", pod(pending, "exit-reason", "StartError", "start-after", "3s"), "pod-create", 0},
-		{"a warm spare", warm(pod(pending)), "pod-await", 0},
-		{"a warm spare that is told", told(warm(pod(pending))), "pod-start", 0},
-		{"a warm spare, to start later", warm(pod(pending, "start-after", "3s")), "pod-create", 0},
-		{"a warm spare, accepted", warm(pod(pending, "start-after", "3s", "accepted-at", ago(time.Second))), "pod-await", 2 * time.Second},
-		{"a warm spare, deleted", deleted(warm(pod(pending)), 30, 0), "pod-terminate", 0},
 		{"ended", ended(pod(running, "exit-code", "1", "ended-at", ago(300*time.Millisecond))), "pod-end", time.Second},
 		{"ended by somebody else", ended(pod(running)), "pod-end", 0},
 		{"ended before its start", ended(pod(pending, "exit-reason", "StartError", "ended-at", ago(0))), "pod-end", 1300 * time.Millisecond},

@@ -38,17 +38,20 @@ func (f *Fleet) bindAll() {
 	f.unbound = waiting
 }
 
-// bind gives the pod the node that it prefers, or else the first with room that it does not exclude; it reports whether there is one.
+// bind gives the pod the node that it prefers, or else the first with room, of those that it does not shun if there is one; it reports whether there is one.
 func (f *Fleet) bind(pod *corev1.Pod) bool {
 	at, found := f.numbers[world.Prefers(pod)]
-	if !found || !f.takes(at, pod) {
-		if at = f.first(pod); at < 0 {
+	if !found || !f.takes(at) {
+		if at = f.first(pod, world.Shuns); at < 0 {
+			at = f.first(pod, func(*corev1.Pod, string) bool { return false })
+		}
+		if at < 0 {
 			return false
 		}
 	}
 	node := f.nodes[at]
 	if slices.ContainsFunc(f.Status().AvoidedNodes, func(n v1alpha1.AvoidedNode) bool {
-		return n.Name == node && !n.Preferred && f.Clock.now.Before(n.Until.Time)
+		return n.Name == node && f.Clock.now.Before(n.Until.Time)
 	}) {
 		f.OnAvoided++
 	}
@@ -58,8 +61,8 @@ func (f *Fleet) bind(pod *corev1.Pod) bool {
 	return true
 }
 
-// first returns the first node that takes the pod, -1 for none.
-func (f *Fleet) first(pod *corev1.Pod) int {
+// first returns the first node that takes the pod, but those that are not wanted; -1 for none.
+func (f *Fleet) first(pod *corev1.Pod, isUnwanted func(*corev1.Pod, string) bool) int {
 	at := -1
 	var others []int
 	for at < 0 && len(f.roomy) > 0 {
@@ -68,7 +71,7 @@ func (f *Fleet) first(pod *corev1.Pod) int {
 		case f.room[next] < 1: // it comes back when there is room again
 			f.isRoomy[next] = false
 			continue
-		case f.takes(next, pod):
+		case !isUnwanted(pod, f.nodes[next]) && f.takes(next):
 			at = next
 		}
 		others = append(others, next)
@@ -79,9 +82,9 @@ func (f *Fleet) first(pod *corev1.Pod) int {
 	return at
 }
 
-// takes reports whether the pod can be bound to the node, as far as the control plane knows.
-func (f *Fleet) takes(at int, pod *corev1.Pod) bool {
-	if f.room[at] < 1 || world.Avoids(pod, f.nodes[at]) {
+// takes reports whether a pod can be bound to the node, as far as the control plane knows.
+func (f *Fleet) takes(at int) bool {
+	if f.room[at] < 1 {
 		return false
 	}
 	node, _ := f.Get(server.Nodes, "", f.nodes[at]).(*corev1.Node)

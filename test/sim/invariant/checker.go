@@ -49,10 +49,8 @@ type history struct {
 	told, happened map[string]int
 	restarts       restarts
 	heard          *heard
-	// promoted are the lives that warm spares have become, by name.
-	promoted   map[string]place
-	rendezvous map[int]string
-	ports      map[int]string
+	rendezvous     map[int]string
+	ports          map[int]string
 	// answered are the restarts that users asked for and that were made.
 	answered map[string]bool
 	groups   groups
@@ -91,7 +89,7 @@ func (c *Checker) of(uid types.UID) *history {
 	h := c.jobs[uid]
 	if h == nil {
 		h = &history{
-			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, promoted: map[string]place{}, uncanny: uncannyPods{},
+			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
 			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ports: map[int]string{}, answered: map[string]bool{}, ranks: map[string]state.Slot{},
 			restarts: restarts{said: map[int32][]v1alpha1.Incident{}, told: map[int32]int{}},
 			backOffs: backOffs{own: map[state.Slot]row{}},
@@ -144,8 +142,6 @@ func (c *Checker) hearPod(change *server.Change) {
 		c.checkDelete(change.Request, was, decisionOf(change))
 	case byOperator && change.Request.Verb == server.Patch && change.Request.Strategic:
 		c.checkRestart(was, is, decisionOf(change))
-	case byOperator && change.Request.Verb == server.Patch && c.isPromotion(was, is, decisionOf(change)):
-		c.checkPromotion(was, is, decisionOf(change))
 	case byOperator && change.Request.Verb == server.Patch:
 		c.checkPatch(was, is, decisionOf(change))
 	case byOperator:

@@ -134,19 +134,13 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 		if c.world.Skew[is.Node] < 0 && is.ExitCode != nil && *is.ExitCode == 137 {
 			continue // by its node's clock, which is behind, it may have been killed before it was told to end: nobody can know better
 		}
-		where, _ := h.placeOf(after.Name, is.Pod, is.Attempt)
+		where, _ := placeOf(after.Name, is.Pod, is.Attempt)
 		c.checkCause(h, before, where, &is.Failure)
 	}
 	return change
 }
 
-// isParked reports whether the slot is parked from now on.
-func isParked(was, now *state.RoleMemory, index int) bool {
-	return now.Parked.Has(index) && !was.Parked.Has(index)
-}
-
-// checkEnded: no life ends without an incident, a resumption, scaling, a lack of room for it, or of the warm spare that it was to begin in;
-// and each incident ends one.
+// checkEnded: no life ends without an incident, a resumption, scaling, or a lack of room for it; and each incident ends one.
 func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
 	old, memory := memoryOf(before), memoryOf(after)
@@ -154,11 +148,11 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 		for i := range int(before.Spec.Replicas(role)) {
 			slot := state.Slot{Role: role, Index: i}
 			was, now := lifeIn(before, old, slot), lifeIn(after, memory, slot)
-			excused := resumed || isParked(old[role], memory[role], i) || c.isWithdrawn(old[role], after, i)
+			parked := memory[role].Parked.Has(i) && !old[role].Parked.Has(i)
 			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
-			case was != now && !covered && !excused:
+			case was != now && !covered && !resumed && !parked:
 				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
 			}
 		}

@@ -32,7 +32,7 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 		return // the garbage collector wants it gone too
 	}
 	c.checkForce(r, pod, job)
-	if _, _, isReplica := placeIn(job.Name, pod); isReplica {
+	if _, isSpare := parseSpareName(job.Name, pod.Name); !isSpare {
 		c.checkReason(r, pod, d, job)
 	}
 }
@@ -57,16 +57,11 @@ func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.De
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
 	case c.hasNotRestarted(r, pod, job):
 		c.of(d.UID()).moved++
-	case isMisplaced(r, pod), c.waitsForGoingGroup(r, pod, d):
+	case c.waitsForGoingGroup(r, pod, d):
 		c.of(d.UID()).moved++
 	default:
 		c.violate("6 deletes: %s, %s, is of the present life of an active job and is deleted", pod.Name, pod.Status.Phase)
 	}
-}
-
-// isMisplaced reports whether the pod never had a node, excludes some, and is deleted only if that is still so.
-func isMisplaced(r *server.Request, pod *corev1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.Annotations[v1alpha1.AnnotationAvoidedNodes] != "" && r.Delete.Preconditions.ResourceVersion != nil
 }
 
 // checkCleanUp: what has ended keeps its log, unless the policy says otherwise. What ended while the delete was on its way

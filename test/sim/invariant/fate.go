@@ -77,7 +77,7 @@ func (c *Checker) fateOf(pod *corev1.Pod) (*fate, *history) {
 	if ref == nil || ref.Kind != v1alpha1.Kind {
 		return nil, nil
 	}
-	slot, life, named := placeIn(ref.Name, pod)
+	slot, life, named := parsePodName(ref.Name, pod.Name)
 	if !named {
 		return nil, nil
 	}

@@ -93,38 +93,24 @@ func isAvoided(job *v1alpha1.TrainingJob, node string) bool {
 	return slices.ContainsFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node })
 }
 
-// checkPlacement: while there are as many other nodes as the job has replicas, a new pod stays off each ill node, but one that it may take again as it fits
-// nowhere else; it excludes only nodes that are ill or that the job avoids, and not every node on which it could run.
+// checkPlacement: a new pod prefers all other nodes to each ill one, and to no other but those that the job avoids; it excludes no node, so that it can run
+// wherever there is room.
 func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		c.violate("22 ill nodes: %s is created and excludes nodes", pod.Name)
+	}
 	if d.Late {
 		return
 	}
-	good := goodNodes(d.Process.Cache, d.From)
-	enough := len(good) >= total(&d.From.Spec)
-	usable, left := 0, 0
 	for _, o := range d.Process.Cache.List(server.Nodes) {
 		node := o.(*corev1.Node)
-		isExcluded, isListed := world.Avoids(pod, node.Name), isAvoided(d.From, node.Name)
 		isIll := isSaidIll(node) && heedsIll(d.From)
-		usable += one(isUsable(node))
-		left += one(isUsable(node) && !isExcluded)
-		mayNotTake := enough && isIll && isUsable(node) && !isListed
-		switch {
-		case mayNotTake && !isExcluded:
-			c.violate("22 ill nodes: %s is created and may take %s, which says that it is ill", pod.Name, node.Name)
-		case isExcluded && !isIll && !isListed:
-			c.violate("22 ill nodes: %s is created and may not take %s, which the job does not avoid and which is well", pod.Name, node.Name)
+		switch shuns := world.Shuns(pod, node.Name); {
+		case isIll && !shuns:
+			c.violate("22 ill nodes: %s is created and does not prefer others to %s, which says that it is ill", pod.Name, node.Name)
+		case shuns && !isIll && !isAvoided(d.From, node.Name):
+			c.violate("22 ill nodes: %s is created and prefers others to %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}
-	}
-	if len(good) == 0 {
-		c.checkRoom(pod, usable, left)
-	}
-}
-
-// checkRoom: a pod does not exclude each of the nodes on which it could run.
-func (c *Checker) checkRoom(pod *corev1.Pod, usable, left int) {
-	if usable > 0 && left == 0 {
-		c.violate("22 ill nodes: %s is created and excludes every node", pod.Name)
 	}
 }
 

@@ -27,21 +27,8 @@ import (
 // still there.
 func livesIn(job string, pod *corev1.Pod) (slot state.Slot, life state.Life, restarting, named bool) {
 	is, restarting, named := ledger.Present(job, pod)
-	slot, _, _ = placeIn(job, pod)
+	slot, _, _ = parsePodName(job, pod.Name)
 	return slot, state.Life{Attempt: is.Attempt, Replacement: is.Replacement}, restarting, named
-}
-
-// placeIn returns the life of a slot that the pod was created for, by its name, or which it became, as a warm spare, by what it was told.
-func placeIn(job string, pod *corev1.Pod) (slot state.Slot, life state.Life, named bool) {
-	if slot, life, named = parsePodName(job, pod.Name); named {
-		return slot, life, true
-	}
-	if _, isSpare := parseSpareName(job, pod.Name); !isSpare || ledger.ToldOf(pod).Slot == "" {
-		return slot, life, false
-	}
-	told := ledger.ToldOf(pod)
-	slot, _, named = parsePodName(job, job+"-"+told.Slot)
-	return slot, lifeNamed(told.Life), named
 }
 
 func lifeNamed(text string) state.Life {
@@ -65,8 +52,6 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("7 foreign objects: %s is restarted in place, which nobody has asked for", is.Name)
 	case restarting || !left.Before(life) || lifeNamed(t.From) != left:
 		c.violate("19 in place: %s, in life %v, is told %v from %s (the one before is under way: %t)", is.Name, left, life, t.From, restarting)
-	case t.Slot != ledger.ToldOf(was).Slot:
-		c.violate("19 in place: %s, which was %q, is told %q", is.Name, ledger.ToldOf(was).Slot, t.Slot)
 	case was.Status.Phase != corev1.PodRunning || world.End(was) != nil || was.DeletionTimestamp != nil || t.Process != ledger.Process(was):
 		c.violate("19 in place: %s is %s, deleted %v, process %q, and is told to leave %q", is.Name, was.Status.Phase, was.DeletionTimestamp, ledger.Process(was), t.Process)
 	case is.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(life.Attempt) || is.Labels[v1alpha1.LabelLife] != t.Life:
@@ -165,11 +150,8 @@ func (c *Checker) rebirth(pod *corev1.Pod, next place) {
 }
 
 // placeOf returns which life the pod of that name was in during the attempt: the one that it was created for, or told.
-func (h *history) placeOf(job, pod string, attempt int32) (p place, named bool) {
+func placeOf(job, pod string, attempt int32) (p place, named bool) {
 	slot, life, named := parsePodName(job, pod)
-	if p, is := h.promoted[pod]; is {
-		slot, life, named = p.slot, p.life, true
-	}
 	if life.Attempt < int(attempt) {
 		life = state.Life{Attempt: int(attempt)}
 	}

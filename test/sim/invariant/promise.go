@@ -135,11 +135,10 @@ func parsePodName(job, name string) (slot state.Slot, life state.Life, named boo
 	return state.Slot{}, state.Life{}, false
 }
 
-// parseSpareName returns which role's how manieth spare has that name: "<job>-<role>-spare-<i>", and "-p<n>" once n have become replicas.
+// parseSpareName returns which role's how manieth placeholder has that name: "<job>-<role>-spare-<i>".
 func parseSpareName(job, name string) (spare state.Slot, named bool) {
 	for _, role := range v1alpha1.Roles {
-		if number, found := strings.CutPrefix(name, job+"-"+strings.ToLower(string(role))+"-spare-"); found {
-			i, _, _ := strings.Cut(number, "-p")
+		if i, found := strings.CutPrefix(name, job+"-"+strings.ToLower(string(role))+"-spare-"); found {
 			return state.Slot{Role: role, Index: atoi(i)}, strconv.Itoa(atoi(i)) == i
 		}
 	}

@@ -30,7 +30,7 @@ func (c *Checker) Quiet() {
 		if ref == nil || ref.UID != job.UID {
 			continue
 		}
-		if slot, _, named := placeIn(job.Name, pod); named && !world.IsOver(pod) {
+		if slot, _, named := parsePodName(job.Name, pod.Name); named && !world.IsOver(pod) {
 			active[slot.Role]++
 		}
 	}

@@ -142,10 +142,6 @@ func (h *history) noteAvoided(was, now *v1alpha1.TrainingJobStatus, at time.Time
 		if !slices.ContainsFunc(was.AvoidedNodes, isOld) {
 			h.happened[v1alpha1.EventNodeAvoided]++
 		}
-		isKept := func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name && !o.Preferred }
-		if n.Preferred && slices.ContainsFunc(was.AvoidedNodes, isKept) {
-			h.happened[v1alpha1.EventNodeYielded]++
-		}
 	}
 }
 
@@ -162,7 +158,7 @@ func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
 }
 
 // untold are the reasons of Events that tell of no transition of the status.
-var untold = []string{v1alpha1.EventEnvConflict, v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused, v1alpha1.EventSpareFailed}
+var untold = []string{v1alpha1.EventEnvConflict, v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused}
 
 // Event is called with each Event: 20, at most one for each transition, and after it.
 func (c *Checker) Event(d *operator.Decision, reason, note string) {

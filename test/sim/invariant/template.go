@@ -108,7 +108,7 @@ func (c *Checker) takeHomeOff(h *history, pod *corev1.Pod, got *corev1.PodSpec, 
 	for at, fates := range h.fates {
 		was = was || at.slot == slot && slices.ContainsFunc(fates, func(f *fate) bool { return f.node == home })
 	}
-	if !was || world.Avoids(pod, home) {
+	if !was || world.Shuns(pod, home) {
 		c.violate("16 provenance: %s prefers %s, where its replica never was, or which it avoids", pod.Name, home)
 	}
 	got.Affinity = got.Affinity.DeepCopy()

@@ -68,7 +68,7 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 		c.violate("12 verdicts are earned: the job failed without a failure")
 		return
 	}
-	where, named := h.placeOf(after.Name, f.Pod, f.Attempt)
+	where, named := placeOf(after.Name, f.Pod, f.Attempt)
 	truly := c.causeOf(h, where, before)
 	switch {
 	case f.Cause == v1alpha1.CauseStartup || f.Cause == v1alpha1.CauseHang || after.Status.Reason == v1alpha1.ReasonNoProgress:

@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
@@ -61,9 +60,6 @@ func (w *World) prepare(pod *corev1.Pod) {
 		})
 	case len(pod.Spec.InitContainers) > len(pod.Status.InitContainerStatuses):
 		w.initialize(pod)
-	case isAwaiting(pod) && pod.Annotations[v1alpha1.AnnotationTold] == "":
-	case isAwaiting(pod):
-		w.endWait(pod)
 	case w.cannotStart(pod):
 		w.StartError(pod)
 	default:
@@ -86,7 +82,7 @@ func (w *World) initialize(pod *corev1.Pod) {
 		for i := range pod.Spec.InitContainers {
 			c := &pod.Spec.InitContainers[i]
 			status := corev1.ContainerStatus{Name: c.Name, State: w.started(pod)}
-			if c.RestartPolicy == nil && (c.Name != v1alpha1.AwaitContainer || code != 0) {
+			if c.RestartPolicy == nil {
 				status.State = w.terminated(pod, code, "")
 			}
 			pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, status)
@@ -95,19 +91,6 @@ func (w *World) initialize(pod *corev1.Pod) {
 	if code != 0 {
 		w.endedAt[pod.UID] = w.Clock.Now()
 	}
-}
-
-// isAwaiting reports whether the pod is a warm spare's, whose last init container runs until the pod is told which replica it is.
-func isAwaiting(pod *corev1.Pod) bool {
-	last := len(pod.Status.InitContainerStatuses) - 1
-	return last >= 0 && pod.Status.InitContainerStatuses[last].Name == v1alpha1.AwaitContainer && pod.Status.InitContainerStatuses[last].State.Running != nil
-}
-
-// endWait lets the last init container end, which has found the file.
-func (w *World) endWait(pod *corev1.Pod) {
-	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
-		pod.Status.InitContainerStatuses[len(pod.Status.InitContainerStatuses)-1].State = w.terminated(pod, 0, "")
-	})
 }
 
 func (w *World) run(pod *corev1.Pod) {

@@ -22,9 +22,12 @@ func (w *World) schedule(pod *corev1.Pod) {
 
 // placeFor returns the next node for the pod, and takes a place there; "" if no node has one.
 func (w *World) placeFor(pod *corev1.Pod, free map[string]int) string {
-	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return Avoids(pod, name) || free[name] < 1 })
+	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return free[name] < 1 })
 	if w.NoNodes || w.Homeless[pod.Spec.Hostname] || len(nodes) == 0 {
 		return ""
+	}
+	if others := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return Shuns(pod, name) }); len(others) > 0 {
+		nodes = others
 	}
 	node := nodes[w.bound%len(nodes)]
 	w.bound++
@@ -88,14 +91,11 @@ func Prefers(pod *corev1.Pod) string {
 	return ""
 }
 
-// Avoids reports whether the pod's affinity keeps it off the node.
-func Avoids(pod *corev1.Pod, node string) bool {
+// Shuns reports whether the pod prefers every other node to this one, as strongly as a pod can.
+func Shuns(pod *corev1.Pod, node string) bool {
 	a := pod.Spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return false
-	}
-	return slices.ContainsFunc(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
-		return Names(term, corev1.NodeSelectorOpNotIn, node)
+	return a != nil && a.NodeAffinity != nil && slices.ContainsFunc(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution, func(term corev1.PreferredSchedulingTerm) bool {
+		return term.Weight == 100 && Names(term.Preference, corev1.NodeSelectorOpNotIn, node)
 	})
 }
 
