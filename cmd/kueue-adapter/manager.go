@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -26,6 +27,7 @@ import (
 	kueuemetrics "sigs.k8s.io/kueue/pkg/metrics"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/outage"
 )
 
 // name is that of the leader's Lease, and who the Events come from.
@@ -35,11 +37,12 @@ const name = "trainingjob-kueue-adapter"
 const concurrentJobs = 16
 
 // newManager returns a manager that runs Kueue's job controller for TrainingJobs when it is started.
-func newManager(ctx context.Context, o *options) (manager.Manager, error) {
+func newManager(ctx context.Context, o *options, server *outage.Server) (manager.Manager, error) {
 	restConfig, err := o.restConfig()
 	if err != nil {
 		return nil, err
 	}
+	restConfig.Wrap(server.Wrap)
 	managerOptions, err := o.managerOptions()
 	if err != nil {
 		return nil, err
@@ -54,7 +57,16 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
 		return nil, fmt.Errorf("adding health checks: %w", err)
 	}
-	return mgr, nil
+	return mgr, mgr.Add(server)
+}
+
+// apiServer returns the API server of the flags, which the adapter waits for before it builds a manager.
+func (o *options) apiServer(log logr.Logger) (*outage.Server, error) {
+	restConfig, err := o.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	return outage.New(restConfig, log)
 }
 
 // setUp adds the controllers of queue messages and, if the gate is on, of priority boosts, and Kueue's generic job controller, which calls
