@@ -32,7 +32,11 @@ func Statuses(was, is *v1alpha1.TrainingJobStatus, job *v1alpha1.TrainingJob) []
 	var s sentences
 	name := job.Name
 	s.monotone(was, is, name)
-	s.must(is.Attempt <= is.Restarts+firstAttempt(job), "8 exactly once: %s is in attempt %d after %d restarts", name, is.Attempt, is.Restarts)
+	begin := was.Attempt
+	if !meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionCreated) {
+		begin = max(begin, firstAttempt(job)) // the annotation may go later
+	}
+	s.must(is.Attempt-begin <= is.Restarts-was.Restarts, "8 exactly once: %s came from attempt %d to %d with %d more restarts", name, begin, is.Attempt, is.Restarts-was.Restarts)
 	s.final(was, is, name)
 	s.phase(was, is, name)
 	s.must(is.StopRequest == nil || is.Phase == v1alpha1.PhaseRunning, "21 asked: %s is %s, and its ranks are asked to save a checkpoint", name, is.Phase)
