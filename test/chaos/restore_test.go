@@ -43,7 +43,7 @@ var _ = Describe("A restore from a backup", func() {
 		kubectl("delete", "crd", "trainingjobs.trainingjob.dev")
 		Eventually(func() []corev1.Pod { return podsOf(j) }).Should(BeEmpty(), "the pods of a job that is gone")
 		kubectl("apply", "-k", "../../manifests/crd")
-		kubectl("wait", "--for=condition=Established", "crd/trainingjobs.trainingjob.dev", "--timeout=1m")
+		Eventually(func() error { return kube.List(context.Background(), &v1alpha1.TrainingJobList{}) }).Should(Succeed(), "the CRD is served again")
 		o = startOperator(p.namespace)
 
 		restored := lab.File("restore.json")
