@@ -1,8 +1,8 @@
 # The operator as a static binary on an empty image: make image REGISTRY=...
 # Kueue's adapter likewise: --target kueue-adapter. make release makes the same images without Docker.
-# The only image that is pulled has the compiler. Pin it by digest where you build for others, as no digest is known here:
-#   --build-arg GOLANG=golang:1.26@sha256:...      (docker buildx imagetools inspect golang:1.26 prints it)
-ARG GOLANG=golang:1.26
+# The only image that is pulled has the compiler, in an exact version. Pin it by digest where you build for others, as this repository knows no digest:
+#   --build-arg GOLANG=golang:1.26.8@sha256:...    (docker buildx imagetools inspect golang:1.26.8 prints it)
+ARG GOLANG=golang:1.26.8
 FROM --platform=$BUILDPLATFORM $GOLANG AS build
 ARG TARGETOS TARGETARCH VERSION=dev
 WORKDIR /src

@@ -71,7 +71,7 @@ generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/chart/file
   test/observe/metrics.json sdk/python/trainingjob/types.py
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go' -not -path 'pkg/cli/*') go.mod go.sum
 cli_files := $(shell find apis cmd/kubectl-tj manifests/crd pkg -type f -not -name '*_test.go' -not -path '*/testdata/*') go.mod go.sum
-adapter_files := $(shell find apis cmd/kueue-adapter -type f -not -name '*_test.go')
+adapter_files := $(shell find apis cmd/kueue-adapter pkg/outage -type f -not -name '*_test.go')
 demo_files := $(shell find test/demo test/testbed test/builder -type f -not -name '*_test.go' 2>/dev/null)
 lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md' -not -path '*/dns/*' -not -path '*/standin/*')
 
@@ -121,7 +121,7 @@ bin/licenses: $(wildcard .ci/trust/licenses/*.go) .ci/trust/go.mod
 	cd .ci/trust && go build -o $(CURDIR)/$@ ./licenses
 
 .PHONY: vulncheck
-vulncheck: ## tell the known vulnerabilities of code that the programs call, and fail if there are more than in BASE (GOVULNDB: the database; jq, curl)
+vulncheck: ## tell the known vulnerabilities of code that the programs call, and fail if there are more than in BASE, or any with BASE= (GOVULNDB: the database; jq, curl)
 	.ci/vulncheck $(BASE)
 
 .PHONY: fuzz

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -28,6 +29,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/intake"
+	"github.com/trainingjob/operator/pkg/outage"
 )
 
 // name is that of the leader's Lease, and who the Events come from.
@@ -37,11 +39,12 @@ const name = "trainingjob-kueue-adapter"
 const concurrentJobs = 16
 
 // newManager returns a manager that runs Kueue's job controller for TrainingJobs when it is started.
-func newManager(ctx context.Context, o *options) (manager.Manager, error) {
+func newManager(ctx context.Context, o *options, server *outage.Server) (manager.Manager, error) {
 	restConfig, err := o.restConfig()
 	if err != nil {
 		return nil, err
 	}
+	restConfig.Wrap(server.Wrap)
 	managerOptions, err := o.managerOptions()
 	if err != nil {
 		return nil, err
@@ -59,7 +62,16 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if checks != nil {
 		return nil, fmt.Errorf("adding health checks: %w", checks)
 	}
-	return mgr, nil
+	return mgr, mgr.Add(server)
+}
+
+// apiServer returns the API server of the flags, which the adapter waits for before it builds a manager.
+func (o *options) apiServer(log logr.Logger) (*outage.Server, error) {
+	restConfig, err := o.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	return outage.New(restConfig, log)
 }
 
 // setUp adds the controllers of queue messages and, if the gate is on, of priority boosts, and Kueue's generic job controller, which calls

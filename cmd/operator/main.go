@@ -57,7 +57,14 @@ func run(ctx context.Context, o *options) error {
 	log := o.logger()
 	ctrl.SetLogger(log)
 	collectEarly()
-	mgr, err := newManager(ctx, o)
+	server, err := o.apiServer(log)
+	if err != nil {
+		return err
+	}
+	if err := server.Wait(ctx, o.healthAddress); err != nil || ctx.Err() != nil {
+		return err
+	}
+	mgr, err := newManager(ctx, o, server)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +29,7 @@ import (
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/intake"
+	"github.com/trainingjob/operator/pkg/outage"
 	"github.com/trainingjob/operator/pkg/trace/export"
 )
 
@@ -35,11 +37,12 @@ import (
 const electionLease = "trainingjob-operator"
 
 // newManager returns a manager that runs the TrainingJob controller when it is started.
-func newManager(ctx context.Context, o *options) (manager.Manager, error) {
+func newManager(ctx context.Context, o *options, server *outage.Server) (manager.Manager, error) {
 	restConfig, err := o.restConfig()
 	if err != nil {
 		return nil, err
 	}
+	restConfig.Wrap(server.Wrap)
 	managerOptions, err := o.managerOptions()
 	if err != nil {
 		return nil, err
@@ -61,7 +64,16 @@ func newManager(ctx context.Context, o *options) (manager.Manager, error) {
 	if checks != nil {
 		return nil, fmt.Errorf("adding health checks: %w", checks)
 	}
-	return mgr, nil
+	return mgr, mgr.Add(server)
+}
+
+// apiServer returns the API server of the flags, which the operator waits for before it builds a manager.
+func (o *options) apiServer(log logr.Logger) (*outage.Server, error) {
+	restConfig, err := o.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	return outage.New(restConfig, log)
 }
 
 // traces returns what sends the traces of jobs, as a part of the manager; nil if no collector is named.

@@ -329,6 +329,28 @@ func TestSubmitTakesWhatItPrints(t *testing.T) {
 	}
 }
 
+// A job that goes on where another one ended begins behind its latest attempt, whether it comes from flags or from a file.
+func TestSubmitBehindAnotherJob(t *testing.T) {
+	s := newStage(interceptor.Funcs{})
+	args := []string{"submit", "mnist", "--image", "train:1", "--after", "7", "--dry-run", "--", "train"}
+	if status := s.run(t.Context(), args); status != 0 || !strings.Contains(s.out.String(), `trainingjob.dev/first-attempt: "8"`) {
+		t.Fatalf("status %d: %s%s", status, s.out, s.err)
+	}
+	s.In = strings.NewReader(s.out.String())
+	if status := s.run(t.Context(), []string{"submit", "-f", "-", "--after", "11"}); status != 0 {
+		t.Fatal(s.err.String())
+	}
+	var job v1alpha1.TrainingJob
+	if err := s.kube.Get(t.Context(), client.ObjectKey{Namespace: "team-a", Name: "mnist"}, &job); err != nil || job.Annotations[v1alpha1.AnnotationFirstAttempt] != "12" {
+		t.Errorf("error %v, annotations %v", err, job.Annotations)
+	}
+	for _, wrong := range []string{"-1", "999999"} {
+		if status := s.run(t.Context(), append([]string{"submit", "mnist", "--image", "train:1", "--after", wrong, "--dry-run", "--"}, "train")); status != 1 || !strings.Contains(s.err.String(), "from 0 to 999998") {
+			t.Errorf("--after %s: status %d, %s", wrong, status, s.err)
+		}
+	}
+}
+
 // What convert makes of a job of Kubeflow's the API server would take, and what changed is told apart from it.
 func TestConvert(t *testing.T) {
 	s := newStage(interceptor.Funcs{})

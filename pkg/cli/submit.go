@@ -43,6 +43,7 @@ type submission struct {
 	env       []string
 	queue     string
 	elastic   string
+	after     int32
 }
 
 func (t *tool) submitCommand() *cobra.Command {
@@ -52,14 +53,23 @@ func (t *tool) submitCommand() *cobra.Command {
 		Short: "Create a job from flags, or jobs from files",
 		Long: `Create a job from flags, or jobs from files.
 
-With --dry-run nothing is created: the job is checked as the API server would and printed as YAML, to be kept in a file and changed.`,
+With --dry-run nothing is created: the job is checked as the API server would and printed as YAML, to be kept in a file and changed.
+
+With --after a job goes on where another one ended: it begins with the attempt behind the one that is named, so that the checkpoints of the
+other job, whose names begin with their attempt, count as earlier ones.`,
 		Example: `  kubectl tj submit mnist --framework PyTorch --image train:1 --workers 4 --gpus 8 -- python train.py
   kubectl tj submit mnist --image train:1 --dry-run > mnist.yaml
-  kubectl tj submit -f mnist.yaml`,
+  kubectl tj submit -f mnist.yaml
+  kubectl tj submit -f mnist.yaml --after 7`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			documents, err := o.documents(cmd, args, t.In)
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("after") {
+				if documents, err = behind(documents, o.after); err != nil {
+					return err
+				}
 			}
 			if o.dryRun {
 				return t.printDocuments(documents)
@@ -89,6 +99,7 @@ With --dry-run nothing is created: the job is checked as the API server would an
 	f.StringArrayVar(&o.env, "env", nil, "environment variable, as NAME=VALUE (may be repeated)")
 	f.StringVar(&o.queue, "queue", "", "LocalQueue of Kueue to wait in")
 	f.StringVar(&o.elastic, "elastic", "", "let the number of workers change: MIN:MAX")
+	f.Int32Var(&o.after, "after", 0, "latest attempt of another job, behind which this one begins")
 	_ = cmd.RegisterFlagCompletionFunc("framework", cobra.FixedCompletions(frameworks, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

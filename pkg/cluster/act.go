@@ -202,7 +202,7 @@ func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, 
 		if isGoing(existing, job) {
 			return "", &nameHeld{name: child.GetName()}
 		}
-		return "", &nameConflict{kind: fmt.Sprintf("%T", child), name: child.GetName()}
+		return "", newNameConflict(child, existing, job)
 	}
 	return existing.GetUID(), nil
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -29,13 +30,16 @@ func (c *Cluster) confirmForeign(ctx context.Context, s *state.Snapshot) (*state
 	if live.UID != s.Job.UID || live.ResourceVersion != s.Job.ResourceVersion {
 		return s, nil
 	}
-	c.tellForeign(s.Job, pod)
 	o := s.Observed
 	o.Foreign = pod.Name
-	return state.New(o)
+	named, err := state.New(o)
+	if err == nil {
+		c.tellForeign(s.Job, pod, plan.ForeignMessage(named))
+	}
+	return named, err
 }
 
-func (c *Cluster) tellForeign(job *v1alpha1.TrainingJob, pod *state.Pod) {
+func (c *Cluster) tellForeign(job *v1alpha1.TrainingJob, pod *state.Pod, message string) {
 	if c.memo(job, nil).foreign == pod.UID {
 		return
 	}
@@ -44,6 +48,5 @@ func (c *Cluster) tellForeign(job *v1alpha1.TrainingJob, pod *state.Pod) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: pod.Name, UID: pod.UID},
 	}
-	c.events.Eventf(job, related, corev1.EventTypeWarning, v1alpha1.ReasonNameConflict, pod.Name,
-		"Pod %s is of a life that this job never had: somebody else made it in the job's name. Nothing is done for the job until it is deleted.", pod.Name)
+	c.events.Eventf(job, related, corev1.EventTypeWarning, v1alpha1.ReasonNameConflict, pod.Name, "%s", message)
 }

@@ -38,7 +38,7 @@ func (t *templates) trimJob(o any) (any, error) {
 	}
 	trimmed := *job
 	trimmed.ManagedFields = nil
-	trimmed.Annotations = only(job.Annotations, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationRestart)
+	trimmed.Annotations = only(job.Annotations, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt)
 	trimmed.Spec.ReplicaSpecs = maps.Clone(job.Spec.ReplicaSpecs)
 	used := make([]fingerprint, 0, len(trimmed.Spec.ReplicaSpecs))
 	for role, replicas := range trimmed.Spec.ReplicaSpecs {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -24,12 +25,33 @@ type refused struct {
 	times   int
 }
 
-// nameConflict says that somebody else owns the name of a child.
-type nameConflict struct{ kind, name string }
+// nameConflict says that the name of a child is taken by an object that is not the job's.
+type nameConflict struct {
+	kind   string
+	object client.Object
+	// former is the UID of an earlier job of the same name that left the object behind; empty if it is anything else.
+	former string
+}
+
+func newNameConflict(child, existing client.Object, job *v1alpha1.TrainingJob) *nameConflict {
+	kind := fmt.Sprintf("%T", child)
+	e := &nameConflict{kind: kind[strings.LastIndex(kind, ".")+1:], object: existing}
+	if labels := existing.GetLabels(); controllerOf(existing) == nil && labels[v1alpha1.LabelJobName] == job.Name && labels[v1alpha1.LabelJobUID] != string(job.UID) {
+		e.former = labels[v1alpha1.LabelJobUID]
+	}
+	return e
+}
 
 func (e *nameConflict) Error() string {
-	return fmt.Sprintf("%s %s exists and belongs to somebody else: delete it, or give the job another name",
-		e.kind[strings.LastIndex(e.kind, ".")+1:], e.name)
+	if e.former == "" {
+		return fmt.Sprintf("%s %s exists and belongs to somebody else: delete it, or give the job another name", e.kind, e.object.GetName())
+	}
+	kinds := "pods,services,leases"
+	if own := strings.ToLower(e.kind) + "s"; !strings.Contains(kinds, own) {
+		kinds += "," + own
+	}
+	return fmt.Sprintf("%s %s was left behind by an earlier job of this name, which was deleted without its children: delete all of them with kubectl delete %s --namespace %s --selector %s=%s",
+		e.kind, e.object.GetName(), kinds, e.object.GetNamespace(), v1alpha1.LabelJobUID, e.former)
 }
 
 // missingRight says what the administrator can do about a right that the operator lacks.

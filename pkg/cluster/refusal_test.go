@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,7 +37,7 @@ func TestErrorsThatOnlySomebodyElseCanMend(t *testing.T) {
 		{"the pod is too large", apierrors.NewRequestEntityTooLargeError("limit is 3145728"), v1alpha1.ReasonInvalid},
 		{"etcd finds the pod too large", apierrors.NewInternalError(errors.New("etcdserver: request is too large")), v1alpha1.ReasonInvalid},
 		{"a webhook does not answer", apierrors.NewInternalError(errors.New(`failed calling webhook "x"`)), v1alpha1.ReasonAdmissionUnavailable},
-		{"somebody else owns the name", &nameConflict{kind: "*v1.Pod", name: "j-worker-0"}, v1alpha1.ReasonNameConflict},
+		{"somebody else owns the name", &nameConflict{kind: "Pod", object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "j-worker-0"}}}, v1alpha1.ReasonNameConflict},
 		{"a conflict will pass", apierrors.NewConflict(pods, "j", errors.New("the object has been modified")), ""},
 		{"throttling will pass", apierrors.NewTooManyRequests("slow down", 1), ""},
 		{"a time-out will pass", apierrors.NewServerTimeout(pods, "create", 1), ""},
@@ -65,9 +66,28 @@ func TestTheRefusalIsToldInTheServersOwnWords(t *testing.T) {
 	if diff := cmp.Diff(`pods "j-worker-0" is forbidden: image  [2Jx is not allowed`, refusalMessage(webhook)); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
-	conflict := &nameConflict{kind: "*v1.Service", name: "j"}
+	conflict := &nameConflict{kind: "Service", object: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "j"}}}
 	if diff := cmp.Diff("Service j exists and belongs to somebody else: delete it, or give the job another name", refusalMessage(conflict)); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
+	}
+}
+
+// What an earlier job of the same name has left is named once, with a command that deletes all of it and nothing of the new job.
+func TestAConflictWithWhatAnEarlierJobLeftNamesAllOfIt(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1))
+	labels := func(name, uid string) client.Object {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "j", Labels: map[string]string{v1alpha1.LabelJobName: name, v1alpha1.LabelJobUID: uid}}}
+	}
+	left := newNameConflict(&corev1.Service{}, labels("j", "before"), job)
+	want := "Service j was left behind by an earlier job of this name, which was deleted without its children: delete all of them with " +
+		"kubectl delete pods,services,leases --namespace team --selector trainingjob.dev/job-uid=before"
+	if diff := cmp.Diff(want, refusalMessage(left)); diff != "" || refusalReason(left) != v1alpha1.ReasonNameConflict {
+		t.Errorf("reason %s, message (-want +got):\n%s", refusalReason(left), diff)
+	}
+	for name, other := range map[string]client.Object{"of another job": labels("k", "before"), "of nobody": labels("", ""), "with this job's UID": labels("j", string(job.UID))} {
+		if got := newNameConflict(&corev1.Service{}, other, job).Error(); got != "Service j exists and belongs to somebody else: delete it, or give the job another name" {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func (c conditions) setScheduled() {
 		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message))
 		return
 	}
-	if len(c.s.Pods) == 0 && c.next.Attempt == 0 {
+	if first, _ := state.FirstAttempt(c.s.Job); len(c.s.Pods) == 0 && c.next.Attempt == first {
 		return
 	}
 	waits := false

@@ -65,19 +65,28 @@ func (p Plan) String() string {
 }
 
 // Make returns the plan for a snapshot. For a job that is somebody else's, is being deleted, or was read too long ago
-// to decide anything, it plans nothing; for one that has a pod of a life that it never had, only to say so.
+// to decide anything, it plans nothing; for one that has a pod of a life that it never had, or names no first attempt, only to say so.
 func Make(s *state.Snapshot) Plan {
 	switch {
 	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
 		return Plan{Status: s.Job.Status}
 	case s.Foreign != "" && !s.IsFinished():
-		return Plan{Status: standStill(s)}
+		return Plan{Status: standStill(s, v1alpha1.ReasonNameConflict, ForeignMessage(s))}
 	case s.IsStale():
 		return Plan{Status: s.Job.Status}
 	}
+	begun, err := s.Begin()
+	if err != nil {
+		return Plan{Status: standStill(s, v1alpha1.ReasonInvalid, err.Error())}
+	}
+	return makeOn(begun, &s.Job.Status)
+}
+
+// makeOn returns the plan for a snapshot from which everything can be decided, and whose status was written as was.
+func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	v := policy.Judge(s)
 	p := Plan{Status: nextStatus(s, &v), Restarts: v.Restarts, Wake: v.Wake}
-	if !changesLives(&s.Job.Status, &p.Status) {
+	if !changesLives(was, &p.Status) {
 		var wake time.Time
 		p.Steps, wake = converge(s, &v)
 		p.Wake = state.Earliest(p.Wake, wake)

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -114,5 +115,15 @@ func TestTheNamespaceOfTheOperatorEnforcesTheRestrictedStandard(t *testing.T) {
 	ns := find[corev1.Namespace](t, rendered(t, base), "Namespace", "trainingjob-system")
 	if got := ns.Labels["pod-security.kubernetes.io/enforce"]; got != "restricted" {
 		t.Errorf("the namespace enforces %q, want restricted", got)
+	}
+}
+
+// A Deployment may be scaled to one replica, and drains and upgrades of nodes must still pass. So a budget allows one eviction of any number of pods.
+func TestABudgetLetsADrainPassWithOneReplica(t *testing.T) {
+	for folder, name := range map[string]string{base: operatorName, singleNamespace: operatorName, kueue: "trainingjob-kueue-adapter"} {
+		budget := find[policyv1.PodDisruptionBudget](t, rendered(t, folder), "PodDisruptionBudget", name)
+		if most := budget.Spec.MaxUnavailable; most == nil || most.IntValue() != 1 || budget.Spec.MinAvailable != nil {
+			t.Errorf("%s: maxUnavailable %v, minAvailable %v, want 1 and none", folder, most, budget.Spec.MinAvailable)
+		}
 	}
 }

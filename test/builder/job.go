@@ -146,6 +146,16 @@ func Suspended() JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = ptr.To(true) }
 }
 
+// FirstAttempt annotates the job with the attempt that it begins with.
+func FirstAttempt(text string) JobOption {
+	return func(j *v1alpha1.TrainingJob) {
+		if j.Annotations == nil {
+			j.Annotations = map[string]string{}
+		}
+		j.Annotations[v1alpha1.AnnotationFirstAttempt] = text
+	}
+}
+
 // MaxRestarts sets recovery.maxRestarts.
 func MaxRestarts(n int) JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.Recovery.MaxRestarts = ptr.To(int32(n)) }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -9,18 +10,33 @@ import (
 	"github.com/trainingjob/operator/test/states"
 )
 
-// First returns what does not hold of the first status of a job: it has inherited nothing.
+// First returns what does not hold of the first status of a job: it has inherited nothing, but for the attempt that it names.
 func First(job *v1alpha1.TrainingJob) []string {
 	var s sentences
-	s.must(job.Status.Attempt == 0 && job.Status.Restarts == 0 && job.Status.ChargedRestarts == 0,
+	s.must(job.Status.Attempt == firstAttempt(job) && job.Status.Restarts == 0 && job.Status.ChargedRestarts == 0,
 		"9 inheritance: %s began with attempt %d and %d restarts", job.Name, job.Status.Attempt, job.Status.Restarts)
 	return s.Broken
 }
 
-// Statuses returns what does not hold of two statuses of the job of that name, one after the other.
-func Statuses(was, is *v1alpha1.TrainingJobStatus, name string) []string {
+// firstAttempt returns the attempt that the job's annotation promises it begins with, 0 without one.
+func firstAttempt(job *v1alpha1.TrainingJob) int32 {
+	first, err := strconv.ParseInt(job.Annotations["trainingjob.dev/first-attempt"], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(first)
+}
+
+// Statuses returns what does not hold of two statuses of a job, one after the other.
+func Statuses(was, is *v1alpha1.TrainingJobStatus, job *v1alpha1.TrainingJob) []string {
 	var s sentences
+	name := job.Name
 	s.monotone(was, is, name)
+	begin := was.Attempt
+	if !meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionCreated) {
+		begin = max(begin, firstAttempt(job)) // the annotation may go later
+	}
+	s.must(is.Attempt-begin <= is.Restarts-was.Restarts, "8 exactly once: %s came from attempt %d to %d with %d more restarts", name, begin, is.Attempt, is.Restarts-was.Restarts)
 	s.final(was, is, name)
 	s.phase(was, is, name)
 	s.must(is.StopRequest == nil || is.Phase == v1alpha1.PhaseRunning, "21 asked: %s is %s, and its ranks are asked to save a checkpoint", name, is.Phase)
@@ -47,7 +63,6 @@ func (s *sentences) monotone(was, is *v1alpha1.TrainingJobStatus, name string) {
 		}
 	}
 	s.must(is.ChargedRestarts <= is.Restarts, "8 exactly once: %s is charged %d of %d restarts", name, is.ChargedRestarts, is.Restarts)
-	s.must(is.Attempt <= is.Restarts, "8 exactly once: %s is in attempt %d after %d restarts", name, is.Attempt, is.Restarts)
 }
 
 // givenBack returns how many charged restarts were explained, and so given back, from one version to the next. One may have been explained

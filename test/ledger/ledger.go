@@ -102,6 +102,6 @@ func (l *Ledger) job(job *v1alpha1.TrainingJob) {
 		a.mostReplicas[role] = max(a.mostReplicas[role], job.Spec.Replicas(role))
 	}
 	a.suspended = a.suspended || job.Spec.IsSuspended()
-	l.Broken = append(l.Broken, Statuses(&a.now.Status, &job.Status, job.Name)...)
+	l.Broken = append(l.Broken, Statuses(&a.now.Status, &job.Status, job)...)
 	a.now = job
 }

@@ -5,5 +5,7 @@
 // a fake node, and both must tell the same story, version by version. The operator is tested on fake nodes, so what they say has to be what
 // kubelets say.
 //
+// Last the operator as a container through an outage of the API server (label outage; -outage=45s is a short form).
+//
 // Where there can be no real nodes the suite fails, with the lab's own sentence: it is never passed over.
 package nodes

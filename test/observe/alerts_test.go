@@ -4,7 +4,7 @@ package observe
 
 import (
 	"fmt"
-	"path/filepath"
+	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,7 +37,10 @@ func TestAlerts(t *testing.T) {
 			t.Logf("%s: %s", name, got)
 		}
 	}
+	t.Run("a webhook hangs", l.webhookHangs)
+	t.Run("a job cannot be decoded", l.undecodable)
 	t.Run("the operator loses a right", l.operatorLosesARight)
+	t.Run("the operator goes blind", l.operatorGoesBlind)
 	t.Run("the operator hangs", l.operatorHangs)
 }
 
@@ -46,8 +49,9 @@ func (l *lab) jobsInTrouble(t *testing.T) {
 	l.apply(`{apiVersion: v1, kind: ResourceQuota, metadata: {namespace: full, name: none}, spec: {hard: {pods: "0"}}}`)
 	l.apply(job("full", "refused", "runPolicy: {}", "", "") +
 		job("default", "hangs", "progress: {stallAfterSeconds: 10}", "", "") +
-		job("default", "large", "runPolicy: {}", "", "nodeSelector: {no: where},"))
-	l.awaitAlerts("TrainingJobStalled", "TrainingJobHangs", "TrainingJobWaitsForNodes")
+		job("default", "large", "runPolicy: {}", "", "nodeSelector: {no: where},") +
+		strings.Replace(job("default", "queued", "suspend: true", "", ""), "name: queued", "name: queued, labels: {kueue.x-k8s.io/queue-name: q}", 1))
+	l.awaitAlerts("TrainingJobStalled", "TrainingJobHangs", "TrainingJobWaitsForNodes", "TrainingJobKueueAdapterDown")
 }
 
 // nodeBreaks has a node that two teams use be declared out of service.
@@ -74,19 +78,95 @@ func (l *lab) jobsRestart(t *testing.T) {
 	l.awaitAlerts("TrainingJobRestartsOften", "TrainingJobBudgetUsedUp", "TrainingJobRecoversSlowly")
 }
 
-// operatorLosesARight takes the operator the right to write statuses, and gives it back.
-func (l *lab) operatorLosesARight(t *testing.T) {
+// webhookHangs has the API server wait in vain, a second each, for a webhook that has to admit the pods of one namespace.
+func (l *lab) webhookHangs(t *testing.T) {
+	deaf, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes connections on; nothing answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	l.kubectl("create", "namespace", "slow")
+	l.apply(fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: deaf}
+webhooks:
+- name: deaf.trainingjob.dev
+  clientConfig: {url: "https://%s/"}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: slow}}
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  timeoutSeconds: 1
+`, deaf.Addr()))
+	defer l.kubectl("delete", "validatingwebhookconfiguration", "deaf")
+	var jobs strings.Builder
+	for i := range 4 {
+		jobs.WriteString(strings.Replace(job("slow", fmt.Sprintf("waits-%d", i), "runPolicy: {}", "", ""), "replicas: 1", "replicas: 100", 1))
+	}
+	l.apply(jobs.String())
+	defer l.kubectl("-n", "slow", "delete", "tj", "--all", "--wait=false")
+	l.awaitAlerts("TrainingJobNamespaceHeldBack", "TrainingJobRequestsFail", "TrainingJobReconcilesSlowly")
+}
+
+// undecodable stores a job with a port beyond int32, as an older CRD accepts it.
+func (l *lab) undecodable(*testing.T) {
+	const crd = "trainingjobs.trainingjob.dev"
+	port := "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicaSpecs/additionalProperties/properties/template/properties/spec" +
+		"/properties/containers/items/properties/livenessProbe/properties/httpGet/properties/port"
+	l.kubectl("patch", "crd", crd, "--type=json", "-p", `[{"op":"replace","path":"`+port+`","value":{"x-kubernetes-preserve-unknown-fields":true}}]`)
+	l.kubectl("wait", "--for=condition=Established", "crd/"+crd)
+	bad := strings.Replace(job("default", "odd", "runPolicy: {}", "", ""), "image: i,", "image: i, livenessProbe: {httpGet: {port: 99999999999}},", 1)
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Second) { // the API server takes a moment to serve the CRD's new schema
+		if out, err := l.try("create", "-f", l.file(bad)); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			l.t.Fatal(out)
+		}
+	}
+	l.awaitAlerts("TrainingJobUndecodable")
+	l.kubectl("delete", "tj", "odd")
+}
+
+// role changes what the operator may do until the returned function is called.
+func (l *lab) role(change func(role string) string) (restore func()) {
 	role := l.kubectl("get", "clusterrole", "trainingjob-operator", "-o", "json")
-	defer func() {
-		file := filepath.Join(t.TempDir(), "role.json")
-		write(t, file, role)
-		l.kubectl("replace", "--force", "-f", file)
-	}()
-	file := filepath.Join(t.TempDir(), "less.json")
-	write(t, file, strings.ReplaceAll(role, `"trainingjobs/status"`, `"trainingjobs/nothing"`))
-	l.kubectl("replace", "--force", "-f", file)
-	l.apply(job("default", "new-1", "runPolicy: {}", "", "") + job("default", "new-2", "runPolicy: {}", "", ""))
+	l.kubectl("replace", "--force", "-f", l.file(change(role)))
+	return func() { l.kubectl("replace", "--force", "-f", l.file(role)) }
+}
+
+// operatorLosesARight takes the operator the right to write statuses while jobs come and others break, and gives it back.
+func (l *lab) operatorLosesARight(*testing.T) {
+	const many = 25 // an objective counts only where enough happens
+	bulk := func(name string) string {
+		var jobs strings.Builder
+		for i := range many {
+			jobs.WriteString(strings.Replace(job("default", fmt.Sprintf("%s-%d", name, i), "runPolicy: {}", "", ""), "name: "+name, "labels: {bulk: "+name+"}, name: "+name, 1))
+		}
+		return jobs.String()
+	}
+	l.apply(strings.ReplaceAll(bulk("breaks"), "resources: {limits: {nvidia.com/gpu: 1}}", "env: []"))
+	l.kubectl("wait", "--for=condition=Running", "--timeout=120s", "tj", "-l", "bulk=breaks")
+	restore := l.role(func(role string) string { return strings.ReplaceAll(role, `"trainingjobs/status"`, `"trainingjobs/nothing"`) })
+	broken := time.Now()
+	for i := range many {
+		l.kubectl("annotate", "pod", "-l", fmt.Sprintf("trainingjob.dev/job-name=breaks-%d", i), "lab.trainingjob.dev/exit-code=1")
+	}
+	l.apply(bulk("late"))
 	l.awaitAlerts("TrainingJobReconcileErrors", "TrainingJobNotTakenUp")
+	time.Sleep(time.Until(broken.Add(90 * time.Second))) // longer than either objective allows
+	restore()
+	l.awaitAlerts("TrainingJobTakenUpLate", "TrainingJobDecidedLate")
+}
+
+// operatorGoesBlind takes the operator the right to list jobs, and has its watch end, as a change of the CRD does.
+func (l *lab) operatorGoesBlind(*testing.T) {
+	restore := l.role(func(role string) string {
+		return strings.Replace(role, `"trainingjobs"`, `"nothing"`, 1)
+	})
+	defer restore()
+	l.kubectl("patch", "crd", "trainingjobs.trainingjob.dev", "--type=json", "-p", `[{"op":"add","path":"/spec/names/shortNames/-","value":"tjob"}]`)
+	l.awaitAlerts("TrainingJobOperatorBlind")
 }
 
 // operatorHangs stops the operator's process for as long as it takes.

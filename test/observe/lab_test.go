@@ -61,11 +61,25 @@ func (l *lab) kubectl(args ...string) string {
 	return l.run("bin/lab", append([]string{"kubectl", "--kubeconfig", filepath.Join(l.dir, "kubeconfig")}, args...)...)
 }
 
+// try runs kubectl, which may fail.
+func (l *lab) try(args ...string) (string, error) {
+	cmd := exec.Command("./bin/lab", append([]string{"kubectl", "--kubeconfig", filepath.Join(l.dir, "kubeconfig")}, args...)...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
 func (l *lab) apply(manifest string) {
+	l.t.Helper()
+	l.kubectl("apply", "-f", l.file(manifest))
+}
+
+// file writes a manifest and returns where.
+func (l *lab) file(manifest string) string {
 	l.t.Helper()
 	file := filepath.Join(l.t.TempDir(), "manifest.yaml")
 	write(l.t, file, manifest)
-	l.kubectl("apply", "-f", file)
+	return file
 }
 
 func write(t *testing.T, file, text string) {

@@ -57,6 +57,13 @@ var basics = []scenario{
 			r.restarted(1)
 			r.succeed("launcher-0")
 		}},
+	{name: "restored_behind_its_checkpoints", job: []builder.JobOption{pytorch, builder.Workers(2), builder.FirstAttempt("7")}, want: leaderSucceeded(8, 1, 1),
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
 	{name: "scope_job", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 1),
 		play: func(r *run) {
 			r.running()

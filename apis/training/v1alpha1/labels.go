@@ -34,6 +34,14 @@ const AnnotationQueueMessage = Group + "/queue-message"
 // as its reason; its first 256 bytes count. A time at its beginning makes it another.
 const AnnotationRestart = Group + "/restart"
 
+// AnnotationFirstAttempt is set by users on a TrainingJob that goes on where another one ended, as after a restore from a backup: the attempt
+// that it begins with, from 0 to MaxFirstAttempt. Checkpoints of the other job, whose attempt is in their names, then count as earlier ones. It is read
+// until the job has a status.
+const AnnotationFirstAttempt = Group + "/first-attempt"
+
+// MaxFirstAttempt is the most that AnnotationFirstAttempt may say: names of checkpoints have room for six digits.
+const MaxFirstAttempt = 999_999
+
 // AnnotationTold is on pods that can be restarted in place: the life that the pod was last told to begin, and which process it is to
 // leave behind. It is the operator's own.
 const AnnotationTold = Group + "/told"

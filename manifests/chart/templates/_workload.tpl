@@ -147,7 +147,7 @@ metadata:
   labels:
     app.kubernetes.io/part-of: trainingjob
 spec:
-  minAvailable: 1
+  maxUnavailable: 1
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:

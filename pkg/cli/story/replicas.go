@@ -46,7 +46,7 @@ func Replicas(v *View, most int) ([]Line, error) {
 func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 	line := Line{
 		Ranks: strconv.Itoa(state.Rank(&v.Job.Spec, r.Slot)), Names: r.Slot.String(), State: r.Condition.String(),
-		Replaced: r.Life.Replacement, Why: why(s, r),
+		Replaced: r.Life.Replacement, Why: state.Printable(why(s, r)),
 	}
 	if r.Condition == state.Missing && v.Job.Spec.IsSuspended() {
 		line.State = "Suspended"
@@ -55,7 +55,7 @@ func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 		line.State = state.Ending.String()
 	}
 	if r.Pod != nil {
-		line.Node, line.Age = r.Pod.Node, v.ago(r.Pod.Created)
+		line.Node, line.Age = state.Printable(r.Pod.Node), v.ago(r.Pod.Created)
 	}
 	return line
 }

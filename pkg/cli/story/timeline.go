@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Span is one attempt of the job, or several of which the status no longer tells anything apart.
@@ -36,7 +37,7 @@ func Spans(v *View) []Span {
 	from := status.StartTime.Time
 	var spans []Span
 	var within []v1alpha1.Incident
-	next := int32(0)
+	next, _ := state.FirstAttempt(v.Job) // what the operator could not read it did not begin
 	for _, i := range slices.Backward(status.Incidents) {
 		if i.Scope != v1alpha1.ScopeJob {
 			within = append(within, i)
@@ -47,7 +48,7 @@ func Spans(v *View) []Span {
 	}
 	last := Span{First: next, Last: status.Attempt, From: from, To: end, Within: within}
 	spans = append(spans, last)
-	if status.RunningTime != nil && spans[0].First == 0 && !status.RunningTime.After(spans[0].To) {
+	if first, _ := state.FirstAttempt(v.Job); status.RunningTime != nil && spans[0].First == first && !status.RunningTime.After(spans[0].To) {
 		spans[0].Ran = status.RunningTime.Time
 	}
 	if c := condition(v.Job, v1alpha1.ConditionRunning); c != nil && c.Status == "True" {
@@ -90,7 +91,7 @@ func Timeline(v *View, width int, marks Marks) string {
 func head(b *strings.Builder, v *View, spans []Span) {
 	status := &v.Job.Status
 	total := spans[len(spans)-1].To.Sub(spans[0].From)
-	fmt.Fprintf(b, "%s: %s, %d attempts, %d restarts in %s", v.Job.Name, status.Phase, status.Attempt+1, status.Restarts, duration.HumanDuration(total))
+	fmt.Fprintf(b, "%s: %s, %d attempts, %d restarts in %s", v.Job.Name, status.Phase, status.Attempt-spans[0].First+1, status.Restarts, duration.HumanDuration(total))
 	if status.RunningTimeRatio != "" {
 		fmt.Fprintf(b, ", ran %s of the time", status.RunningTimeRatio)
 	}

@@ -49,9 +49,12 @@ func (v *View) Snapshot() (*state.Snapshot, error) {
 	return s, nil
 }
 
-// EventsByTime returns the Events, newest first.
+// EventsByTime returns the Events, newest first, with printable words: every user who may write Events chooses them.
 func (v *View) EventsByTime() []corev1.Event {
 	events := slices.Clone(v.Events)
+	for i := range events {
+		events[i].Reason, events[i].Message = state.Printable(events[i].Reason), state.Printable(events[i].Message)
+	}
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return Seen(&b).Compare(Seen(&a)) })
 	return events
 }

@@ -38,14 +38,22 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// Why explains why the job is as it is. It returns an error if the status cannot be read.
+// Why explains why the job is as it is. It returns an error if the status cannot be read. Tenants, nodes and add-ons choose many of the words,
+// so each line is printable.
 func Why(v *View) (Explanation, error) {
 	s, err := v.Snapshot()
 	if err != nil {
 		return Explanation{}, err
 	}
 	facts := slices.Concat(failureFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
-	return Explanation{Sentence: sentence(v), Facts: facts, Next: next(v, s)}, nil
+	return Explanation{Sentence: state.Printable(sentence(v)), Facts: printable(facts), Next: printable(next(v, s))}, nil
+}
+
+func printable(lines []string) []string {
+	for i := range lines {
+		lines[i] = state.Printable(lines[i])
+	}
+	return lines
 }
 
 // phrases say how a job in a phase is.

@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // checkStatus holds each status that is written against the one before it.
 func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.Decision) {
 	h := c.of(after.UID)
+	before = c.begun(before, after)
 	was, now := &before.Status, &after.Status
 	if c.Say != nil {
 		workers := now.Memory.Roles[v1alpha1.Worker]
@@ -34,7 +36,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	if edge := states.Step(was.Phase, now.Phase); edge.From != edge.To {
 		c.Edges[edge] = true
 	}
-	c.violateAll(ledger.Statuses(was, now, after.Name))
+	c.violateAll(ledger.Statuses(was, now, after))
 	h.restarts.note(now)
 	c.checkBounded(now)
 	h.noteTransitions(before, after)
@@ -53,6 +55,21 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	c.checkSuccesses(h, before, after)
 	c.checkVerdict(h, before, after)
 	c.checkStop(before, after, d)
+}
+
+// begun returns a job that had no status as it is to begin: in the attempt that its annotation promises, 0 without one.
+func (c *Checker) begun(before, after *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
+	text, isSet := before.Annotations["trainingjob.dev/first-attempt"]
+	if !isSet || is(before, v1alpha1.ConditionCreated) {
+		return before
+	}
+	first, err := strconv.Atoi(text)
+	if err != nil || !is(after, v1alpha1.ConditionCreated) || int(after.Status.Attempt) != first {
+		c.violate("9 monotone: attempt %d, and the job was to begin with %q", after.Status.Attempt, text)
+	}
+	begun := before.DeepCopy()
+	begun.Status.Attempt = after.Status.Attempt
+	return begun
 }
 
 // checkBounded checks invariant 20: no text grows with what happens.

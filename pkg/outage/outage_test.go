@@ -1,0 +1,213 @@
+package outage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
+)
+
+// apiServer is an API server that can be away: its address then refuses connections.
+type apiServer struct {
+	address string
+	server  *httptest.Server
+}
+
+func newAPIServer(t *testing.T) *apiServer {
+	t.Helper()
+	a := &apiServer{address: freeAddress(t)}
+	t.Cleanup(a.goAway)
+	return a
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// comeBack makes the address answer /readyz with a status and a text.
+func (a *apiServer) comeBack(t *testing.T, status int, text string) {
+	t.Helper()
+	a.goAway()
+	listener, err := net.Listen("tcp", a.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			status = http.StatusNotFound
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, text)
+	})}}
+	a.server.Start()
+}
+
+func (a *apiServer) goAway() {
+	if a.server != nil {
+		a.server.Close()
+		a.server = nil
+	}
+}
+
+func (a *apiServer) seen(t *testing.T, log logr.Logger) *Server {
+	t.Helper()
+	s, err := New(&rest.Config{Host: "http://" + a.address}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// lines collects what is logged.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) logger() logr.Logger {
+	return funcr.New(func(_, args string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.all = append(l.all, args)
+	}, funcr.Options{})
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.all, "\n")
+}
+
+// eventually fails unless the condition comes true within ten seconds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !condition(); {
+		if time.Now().After(end) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func get(url string) (int, string) {
+	response, err := http.Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(body)
+}
+
+func TestAProgramWaitsForAnAPIServerThatIsAwayAndThenForOneThatIsNotReady(t *testing.T) {
+	api, logged, health := newAPIServer(t), &lines{}, freeAddress(t)
+	done := make(chan error, 1)
+	go func() { done <- api.seen(t, logged.logger()).Wait(t.Context(), health) }()
+
+	eventually(t, "it is alive and not ready, and names the refused connection", func() bool {
+		alive, _ := get("http://" + health + "/healthz")
+		ready, why := get("http://" + health + "/readyz")
+		return alive == http.StatusOK && ready == http.StatusServiceUnavailable && strings.Contains(why, api.address) && strings.Contains(why, "refused")
+	})
+	eventually(t, "the log names what it waits for", func() bool {
+		return strings.Contains(logged.String(), "waiting for the API server") && strings.Contains(logged.String(), api.address)
+	})
+
+	api.comeBack(t, http.StatusInternalServerError, "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed")
+	eventually(t, "it names the check that fails, and no other", func() bool {
+		_, why := get("http://" + health + "/readyz")
+		return strings.Contains(why, "etcd failed") && !strings.Contains(why, "ping")
+	})
+	select {
+	case err := <-done:
+		t.Fatalf("it goes on although the API server is not ready, error %v", err)
+	default:
+	}
+
+	api.comeBack(t, http.StatusOK, "ok")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	listener, err := net.Listen("tcp", health)
+	if err != nil {
+		t.Fatalf("the address of the probes is not free for the manager: %v", err)
+	}
+	_ = listener.Close()
+}
+
+func TestAProgramDoesNotWaitForAnAPIServerThatAnswers(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
+		api, logged := newAPIServer(t), &lines{}
+		api.comeBack(t, status, "")
+		if err := api.seen(t, logged.logger()).Wait(t.Context(), "no address"); err != nil || logged.String() != "" {
+			t.Errorf("status %d: error %v, logged %s", status, err, logged)
+		}
+	}
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := newAPIServer(t).seen(t, logr.Discard()).Wait(ctx, "0"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A request that fails makes Start ask; without one it sends nothing.
+func TestARunningProgramEndsWhenNothingAnswersForLongerThanItsPatience(t *testing.T) {
+	api := newAPIServer(t)
+	s := api.seen(t, logr.Discard())
+	s.patience = 0
+	done := make(chan error, 1)
+	go func() { done <- s.Start(t.Context()) }()
+	client := http.Client{Transport: s.Wrap(http.DefaultTransport)}
+
+	api.comeBack(t, http.StatusInternalServerError, "")
+	s.failed <- struct{}{}
+	eventually(t, "one failed request is looked into", func() bool { return len(s.failed) == 0 })
+	response, err := client.Get("http://" + api.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	select {
+	case err := <-done:
+		t.Fatalf("it ends although the API server answers: %v", err)
+	default:
+	}
+
+	api.goAway()
+	if response, err := client.Get("http://" + api.address); err == nil {
+		_ = response.Body.Close()
+		t.Fatal("the API server is away and answers")
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), api.address) {
+		t.Errorf("it ends with error %v", err)
+	}
+}
+
+func TestARunningProgramEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newAPIServer(t).seen(t, logr.Discard())
+	s.failed <- struct{}{}
+	cancel()
+	if err := s.Start(ctx); err != nil {
+		t.Error(err)
+	}
+}
