@@ -20,6 +20,7 @@ import (
 var health = state.Signals{
 	{Kind: state.ConditionSignal, Name: "GpuMemWatch"}:    state.MoveFromNode,
 	{Kind: state.ConditionSignal, Name: "KernelDeadlock"}: state.AvoidNode,
+	{Kind: state.ConditionSignal, Name: "MachineGone"}:    state.LoseNode,
 	{Kind: state.TaintSignal, Name: "leaving"}:            state.MoveFromNode,
 	{Kind: state.CordonSignal}:                            state.MoveFromNode,
 }
@@ -52,10 +53,11 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 	say(&all[5], "KernelDeadlock", 0)
 	all[5].Spec.Unschedulable = true // the list does not change with a cordon
 	all[6].Spec.Unschedulable = true
+	say(&all[9], "MachineGone", 3*time.Second) // no taint keeps pods off
 	all[7].Spec.Taints = []corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectNoSchedule}}
 	all[8].Spec.Taints = []corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectPreferNoSchedule}}
 	avoidsNone := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
-	unhealthy := []string{"n0", "n2", "n3", "n5", "n7", "n8"}
+	unhealthy := []string{"n0", "n2", "n3", "n5", "n7", "n8", "n9"}
 	cases := []struct {
 		name string
 		job  []builder.JobOption
@@ -64,9 +66,9 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 	}{
 		{"in a job of which pods are missing", []builder.JobOption{builder.Workers(2)}, nil, unhealthy},
 		{"in one of which a pod has no node", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Pending("worker", 0)}, unhealthy},
-		{"nothing is looked at for one that runs", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n9"))}, nil},
-		{"unless it lacks a spare", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n9"))}, unhealthy},
-		{"which it has", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n9")), builder.Spare("worker", 0)}, nil},
+		{"nothing is looked at for one that runs", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1"))}, nil},
+		{"unless it lacks a spare", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1"))}, unhealthy},
+		{"which it has", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1")), builder.Spare("worker", 0)}, nil},
 		{"nor for one that rests", []builder.JobOption{builder.Workers(1), builder.Suspended()}, nil, nil},
 		{"nor for one that avoids none", []builder.JobOption{builder.Workers(2), avoidsNone}, nil, nil},
 	}

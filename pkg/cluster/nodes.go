@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -200,15 +201,17 @@ func one(yes bool) int {
 // maxIll is how many unhealthy nodes new pods avoid at most: those that have been unhealthy for longest.
 const maxIll = 16
 
-// illNodes returns the names of the unhealthy nodes, sorted. One that is only cordoned is not among them: the scheduler keeps pods off.
+// illNodes returns the names of the unhealthy nodes, sorted, and of those that a signal calls lost: the scheduler reads no such condition. A node that is
+// only cordoned is not among them, as the scheduler keeps pods off.
 func (c *Cluster) illNodes(nodes []corev1.Node) []string {
 	var ill []state.Node
 	for i := range nodes {
-		if n := c.nodeOf(&nodes[i]); n.Action > state.IgnoreNode && c.isSignalled(&nodes[i]) {
-			ill = append(ill, n)
+		if c.isSignalled(&nodes[i]) {
+			ill = append(ill, c.nodeOf(&nodes[i]))
 		}
 	}
-	slices.SortFunc(ill, func(a, b state.Node) int { return cmp.Or(a.Ill.Time.Compare(b.Ill.Time), cmp.Compare(a.Name, b.Name)) })
+	since := func(n state.Node) time.Time { return state.Latest(n.Since, n.Ill.Time) } // one of them is set
+	slices.SortFunc(ill, func(a, b state.Node) int { return cmp.Or(since(a).Compare(since(b)), cmp.Compare(a.Name, b.Name)) })
 	var names []string
 	for _, n := range ill[:min(len(ill), maxIll)] {
 		names = append(names, n.Name)

@@ -78,7 +78,8 @@ func isUsable(node *corev1.Node) bool {
 func isSaidIll(node *corev1.Node) bool {
 	_, isLeft := saysIll(node, operator.MovesFrom)
 	_, isLeftAlone := saysIll(node, operator.StaysOff)
-	return isLeft || isLeftAlone
+	_, isGone := saysIll(node, operator.Loses)
+	return isLeft || isLeftAlone || isGone
 }
 
 // avoidingAt returns the job with the nodes alone that it avoids at that time.
