@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -47,9 +48,10 @@ var _ = Describe("An outage of the API server", Serial, Label("outage"), func() 
 		}()
 		Eventually(func() error { return l.kube.Get(ctx, client.ObjectKeyFromObject(job), job) }).WithContext(ctx).ShouldNot(Succeed(), "the API server is killed")
 		killProgramOf("train-worker-1")
+		l.killComponents("kube-controller-manager", "kube-scheduler") // in a cluster they end with their leases
 		Eventually(over).WithTimeout(*outage + 2*time.Minute).Should(Receive(BeNil()))
 		back := time.Now()
-		for _, component := range []string{"kube-controller-manager", "kube-scheduler"} { // in a cluster they end with their leases, and begin anew
+		for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
 			l.run("restart", "--component", component)
 		}
 
@@ -133,6 +135,23 @@ func (l *installed) operatorRestarts(ctx context.Context) map[string]int32 {
 		restarts[pods.Items[i].Name] = pods.Items[i].Status.ContainerStatuses[0].RestartCount
 	}
 	return restarts
+}
+
+// killComponents kills parts of the control plane by their pids, which stay dead.
+func (l *installed) killComponents(names ...string) {
+	GinkgoHelper()
+	var state struct {
+		Processes []struct {
+			Name string
+			PID  int
+		}
+	}
+	Expect(l.ReadState(&state)).To(Succeed())
+	for _, p := range state.Processes {
+		if slices.Contains(names, p.Name) {
+			Expect(syscall.Kill(p.PID, syscall.SIGKILL)).To(Succeed(), p.Name)
+		}
+	}
 }
 
 // killProgramOf kills the trainer of a pod from outside, without the API server, by which lab pod kill finds it.
