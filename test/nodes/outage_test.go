@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,7 +38,7 @@ var _ = Describe("An outage of the API server", Serial, Label("outage"), func() 
 		job := builder.Submitted("train", v1alpha1.Custom, builder.Workers(2, builder.Template(trains)))
 		job.Namespace = metav1.NamespaceDefault
 		Expect(l.kube.Create(ctx, job)).To(Succeed())
-		Eventually(l.jobState).WithContext(ctx).WithArguments(job).Should(Equal("Running, 0 restarts"))
+		Eventually(l.jobState).WithContext(ctx).WithArguments(job).Should(Equal("Running, 2/2 ready, 0 restarts"))
 		before := l.operatorRestarts(ctx)
 
 		over := make(chan error, 1)
@@ -47,13 +48,22 @@ var _ = Describe("An outage of the API server", Serial, Label("outage"), func() 
 		}()
 		Eventually(func() error { return l.kube.Get(ctx, client.ObjectKeyFromObject(job), job) }).WithContext(ctx).ShouldNot(Succeed(), "the API server is killed")
 		killProgramOf("train-worker-1")
+		l.killComponents("kube-controller-manager", "kube-scheduler") // in a cluster they end with their leases
 		Eventually(over).WithTimeout(*outage + 2*time.Minute).Should(Receive(BeNil()))
 		back := time.Now()
+		for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
+			l.run("restart", "--component", component)
+		}
 
-		Eventually(func() int32 { return l.read(ctx, job).Status.Restarts }).WithContext(ctx).WithTimeout(30*time.Second).Should(BeEquivalentTo(1), "the failure is answered")
+		Eventually(func() int32 { return l.read(ctx, job).Status.Restarts }).WithContext(ctx).WithTimeout(time.Until(back.Add(30*time.Second))).Should(BeNumerically(">=", 1), "the failure is answered")
 		progress.Say("the failure is answered %.1f s after the API server's return", time.Since(back).Seconds())
-		Eventually(l.jobState).WithContext(ctx).WithArguments(job).Should(Equal("Running, 1 restarts"))
-		progress.Say("the job runs again %.1f s after the API server's return", time.Since(back).Seconds())
+		Eventually(l.jobState).WithContext(ctx).WithArguments(job).Should(HavePrefix("Running, 2/2 ready"))
+		progress.Say("all replicas run again %.1f s after the API server's return", time.Since(back).Seconds())
+		incidents := l.read(ctx, job).Status.Incidents
+		for _, i := range incidents {
+			progress.Say("incident at %s: %s %s of %s, %s", i.Time.UTC().Format(time.TimeOnly), i.Cause, i.Reason, i.Pod, i.Message)
+		}
+		Expect(incidents).To(HaveLen(1), "restarts, of which the program that was killed asks for one")
 		for name, restarts := range l.operatorRestarts(ctx) {
 			progress.Say("%s restarted %d times", name, restarts-before[name])
 			if restarts-before[name] > 1 {
@@ -75,7 +85,7 @@ func startInstalled(ctx context.Context) *installed {
 	l := &installed{laboratory: newLaboratory()}
 	archive := filepath.Join(GinkgoT().TempDir(), "operator.tar")
 	Expect(testbed.WriteImage(archive, operatorImage, *operatorBinary)).To(Succeed())
-	DeferCleanup(func() { l.end(progress.HasFailed()) })
+	DeferCleanup(func() { l.end(CurrentSpecReport().Failed()) })
 	l.run("up", "--nodes", "0", "--real", "2", "--crds", "../../manifests/crd", "--image", archive)
 	var err error
 	l.kube, err = testbed.Connect(l.Kubeconfig(), "trainingjob-outage")
@@ -111,7 +121,7 @@ func (l *installed) read(ctx context.Context, job *v1alpha1.TrainingJob) *v1alph
 
 func (l *installed) jobState(ctx context.Context, job *v1alpha1.TrainingJob) string {
 	s := l.read(ctx, job).Status
-	return fmt.Sprintf("%s, %d restarts", s.Phase, s.Restarts)
+	return fmt.Sprintf("%s, %s ready, %d restarts", s.Phase, s.Ready, s.Restarts)
 }
 
 // operatorRestarts returns how often the container of each of the operator's pods was restarted.
@@ -125,6 +135,23 @@ func (l *installed) operatorRestarts(ctx context.Context) map[string]int32 {
 		restarts[pods.Items[i].Name] = pods.Items[i].Status.ContainerStatuses[0].RestartCount
 	}
 	return restarts
+}
+
+// killComponents kills parts of the control plane by their pids, which stay dead.
+func (l *installed) killComponents(names ...string) {
+	GinkgoHelper()
+	var state struct {
+		Processes []struct {
+			Name string
+			PID  int
+		}
+	}
+	Expect(l.ReadState(&state)).To(Succeed())
+	for _, p := range state.Processes {
+		if slices.Contains(names, p.Name) {
+			Expect(syscall.Kill(p.PID, syscall.SIGKILL)).To(Succeed(), p.Name)
+		}
+	}
 }
 
 // killProgramOf kills the trainer of a pod from outside, without the API server, by which lab pod kill finds it.

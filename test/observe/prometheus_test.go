@@ -20,14 +20,16 @@ import (
 )
 
 // shortened are the rules as they are shipped, but for what would take long: each wait is 5 s, a recovery is slow after a tenth of
-// a second, and a kind is out of sight after 100 s.
+// a second, a reconcile after half a second, and a kind is out of sight after 100 s.
 func shortened(t *testing.T) string {
 	t.Helper()
 	text := string(read(t, "rules.yaml"))
 	short := regexp.MustCompile(`(?m)^( +for:) \w+$`).ReplaceAllString(text, "$1 5s")
 	short = strings.Replace(short, "p90_6h > 900", "p90_6h > 0.1", 1)
 	short = strings.Replace(short, "watch_age_seconds) > 180", "watch_age_seconds) > 100", 1) // a bookmark comes each minute
-	if strings.Count(short, "\n    for: 5s\n") != strings.Count(text, "\n    for: ") || !strings.Contains(short, "> 0.1") || !strings.Contains(short, "> 100") {
+	short = strings.Replace(short, "[10m]))) > 5", "[10m]))) > 0.5", 1)
+	short = strings.Replace(short, "\n      ) > 1\n", "\n      ) > 0.1\n", 1) // requests that fail a second
+	if strings.Count(short, "\n    for: 5s\n") != strings.Count(text, "\n    for: ") || !strings.Contains(short, "> 0.1") || !strings.Contains(short, "> 100") || !strings.Contains(short, "> 0.5") {
 		t.Fatal("the rules do not look as expected")
 	}
 	return short
