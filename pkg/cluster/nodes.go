@@ -239,7 +239,7 @@ func (c *Cluster) illNodes(nodes []corev1.Node) []illNode {
 
 // maxIll is how many ill nodes a new pod excludes at most: those that have been ill for longest, so that a node that becomes ill does not change
 // what pods exclude that wait.
-const maxIll = 16
+const maxIll = state.MaxAvoided
 
 // firstIll returns the names of the ill nodes that new pods exclude: those that pods of the job could run on. Whether one that says itself that it is ill takes
 // new pods at present is not asked: pods that wait are made anew when what new ones exclude changes.

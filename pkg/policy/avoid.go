@@ -14,7 +14,7 @@ import (
 
 const (
 	// maxAvoided is how many nodes a job avoids at most: the latest ones.
-	maxAvoided = 16
+	maxAvoided = state.MaxAvoided
 	// strikesForExits is how many failures on a node make the job avoid it although the node itself did not break.
 	strikesForExits = 2
 )

@@ -168,12 +168,9 @@ func read(pod *corev1.Pod) Pod {
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
 		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationStopRequest],
 		Ended: ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
-		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
+		Avoids: AvoidedBy(pod), Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}
 	p.readExits(pod)
-	if avoids := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]; avoids != "" {
-		p.Avoids = strings.Split(avoids, ",")
-	}
 	_, reachable := pod.Labels[v1alpha1.LabelJobName]
 	p.Fenced = !reachable
 	if pod.DeletionTimestamp != nil {
@@ -194,6 +191,22 @@ func read(pod *corev1.Pod) Pod {
 		}
 	}
 	return p
+}
+
+// MaxAvoided is how many nodes a job avoids at most, and how many more of them may be ill.
+const MaxAvoided = 16
+
+// maxNodeName is the longest name of a node, in bytes.
+const maxNodeName = 253
+
+// AvoidedBy returns the nodes that the pod's annotation names. A longer list than the operator ever writes is not the operator's, and
+// counts as none.
+func AvoidedBy(pod *corev1.Pod) []string {
+	list := pod.Annotations[v1alpha1.AnnotationAvoidedNodes]
+	if list == "" || len(list) >= 2*MaxAvoided*(maxNodeName+1) || strings.Count(list, ",") >= 2*MaxAvoided {
+		return nil
+	}
+	return strings.Split(list, ",")
 }
 
 // containers returns what is said of the pod's containers, init containers first.

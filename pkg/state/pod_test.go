@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -219,5 +220,33 @@ func TestAPodThatWasDeletedBeforeItRanHasNotFailed(t *testing.T) {
 		if p.HasStarted() != c.ran || (p.Exit != nil) != c.ran {
 			t.Errorf("%s: started %v, exit %v; want %v", name, p.HasStarted(), p.Exit, c.ran)
 		}
+	}
+}
+
+// Users may write the annotation: 250 kB of commas in each pod must not become 125,000 texts at each look. The operator itself
+// writes the names of 32 nodes at most.
+func TestALongListOfAvoidedNodesIsNotTheOperators(t *testing.T) {
+	longest := slices.Repeat([]string{strings.Repeat("n", 253)}, 32)
+	for name, c := range map[string]struct {
+		list string
+		want int
+	}{
+		"none":                    {"", 0},
+		"two":                     {"n1,n2", 2},
+		"as long as can be":       {strings.Join(longest, ","), 32},
+		"one more":                {strings.Join(append(longest, "n"), ","), 0},
+		"many short names":        {strings.Repeat("a,", 124_000), 0},
+		"a name that no node has": {strings.Repeat("n", 250_000), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "j-worker-0", Annotations: map[string]string{v1alpha1.AnnotationAvoidedNodes: c.list}}}
+			p, _ := state.PodOf("j", pod)
+			if len(p.Avoids) != c.want {
+				t.Errorf("%d nodes, want %d", len(p.Avoids), c.want)
+			}
+			if allocated := testing.AllocsPerRun(10, func() { state.AvoidedBy(pod) }); allocated > 1 {
+				t.Errorf("%v allocations", allocated)
+			}
+		})
 	}
 }
