@@ -140,7 +140,7 @@ func allKinds(tb testing.TB) *apiruntime.Scheme {
 // fill returns the operator's cache once it holds all objects that the API server streams.
 func fill(tb testing.TB, url string, scheme *apiruntime.Scheme, mapper meta.RESTMapper) cache.Cache {
 	tb.Helper()
-	options, err := CacheOptions("", nil)
+	options, err := CacheOptions(nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
