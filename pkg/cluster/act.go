@@ -28,6 +28,7 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	if len(steps) == 0 {
 		return nil
 	}
+	c.memo(job, func(m *jobMemo) { m.found = nil })
 	build := plan.Pods(job)
 	var stages [plan.After + 1][]plan.Step
 	for _, step := range steps {

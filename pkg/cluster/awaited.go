@@ -90,6 +90,7 @@ func (c *Cluster) Hear(pod *corev1.Pod, was, is *state.Pod) News {
 	if m == nil || m.uid != ref.UID {
 		return Unexpected
 	}
+	delete(m.found, pod.Name)
 	return m.awaited.hear(pod.Name, was, is)
 }
 

@@ -60,6 +60,8 @@ type jobMemo struct {
 	unrestartable map[types.UID]bool
 	// gone are the last versions of pods that are gone, by name, until it is known that the job does not miss them.
 	gone map[string]state.Pod
+	// found are pods as the API server has them, by name, which the cache does not show, or shows otherwise.
+	found map[string]found
 	// homes are where the job's latest pods are, or were.
 	homes map[state.Slot]home
 	// foreign is the pod, of a life that the job never had, about which an Event was written.
@@ -95,7 +97,7 @@ type Options struct {
 // New returns a Cluster that reads through the cache of c, and through live where a stale answer could do harm.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
 	return &Cluster{
-		client: c, live: live, events: recorder, clock: clock,
+		client: c, live: fairReader{live, newSlots(options.Parallel)}, events: recorder, clock: clock,
 		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*jobMemo{},
 	}
 }

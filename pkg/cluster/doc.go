@@ -17,6 +17,10 @@
 //   - A node that is not in the cache counts as deleted only if the API server says so too.
 //
 // Decisions, newest first:
+//   - The cache keeps of each kind only what decisions read. Nothing is ever written back from it but a job's status: the API server takes
+//     no metadata with that. Initial lists are streamed (client-go's WatchListClient, on by default, and Kubernetes 1.34 or newer), and
+//     each object is trimmed before the next is decoded. A list decoded whole would need 2 GB for 2,000 objects of 1 MB.
+//   - An answer of the API server about a pod that the cache lacks counts for 30 s, or until the watch or an own write changes it.
 //   - Which pods a job waits for is noted with each look at it, and what the watch says of them is taken off: the job is looked at again at
 //     once when the last is there, and not four times a second until then. The note is a guess. Where it is wrong a look comes early or
 //     some seconds late; decisions are made from what is read.

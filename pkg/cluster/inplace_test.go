@@ -117,7 +117,7 @@ func TestAPodThatHasRestartedSinceHasNotVanished(t *testing.T) {
 	} {
 		api := server.New(clock.RealClock{}).Client("test")
 		live, is := c.live.DeepCopy(), c.live.Status
-		live.UID, live.ResourceVersion = "", ""
+		live.UID, live.ResourceVersion, live.OwnerReferences = "", "", controlled(job).OwnerReferences
 		if err := api.Create(t.Context(), live); err != nil {
 			t.Fatal(err)
 		}

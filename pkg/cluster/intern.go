@@ -36,9 +36,11 @@ func (t *templates) trimJob(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	trimmed := *job
-	trimmed.ManagedFields = nil
-	trimmed.Annotations = only(job.Annotations, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt)
+	trimmed := v1alpha1.TrainingJob{
+		TypeMeta: job.TypeMeta, ObjectMeta: identity(job, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt),
+		Spec: job.Spec, Status: job.Status,
+	}
+	trimmed.Labels = only(job.Labels, v1alpha1.LabelQueue)
 	trimmed.Spec.ReplicaSpecs = maps.Clone(job.Spec.ReplicaSpecs)
 	used := make([]fingerprint, 0, len(trimmed.Spec.ReplicaSpecs))
 	for role, replicas := range trimmed.Spec.ReplicaSpecs {

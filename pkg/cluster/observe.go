@@ -119,7 +119,7 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 // that exist after all, and with the last versions of those that do not.
 func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*state.Snapshot, error) {
 	var mu sync.Mutex
-	var found []state.Pod
+	var there []state.Pod
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(c.options.Parallel)
 	for r := range s.Replicas() {
@@ -130,16 +130,13 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 			if err := c.restartsSeen(asking, s, r); err != nil {
 				return err
 			}
-			var pod corev1.Pod
-			key := client.ObjectKey{Namespace: s.Job.Namespace, Name: state.PodName(s.Job.Name, r.Slot, r.Life)}
-			if err := c.live.Get(asking, key, &pod); err != nil {
-				return client.IgnoreNotFound(err)
+			p, err := c.find(asking, s.Job, state.PodName(s.Job.Name, r.Slot, r.Life))
+			if err != nil || p == nil {
+				return err
 			}
-			if p, _ := state.PodOf(s.Job.Name, &pod); isControlledBy(&pod, s.Job) {
-				mu.Lock()
-				defer mu.Unlock()
-				found = append(found, p)
-			}
+			mu.Lock()
+			defer mu.Unlock()
+			there = append(there, *p)
 			return nil
 		})
 	}
@@ -147,11 +144,11 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 		return nil, fmt.Errorf("looking for pods that are not in the cache: %w", err)
 	}
 	last := c.lastVersions(s)
-	if len(found)+len(last) == 0 {
+	if len(there)+len(last) == 0 {
 		return s, nil
 	}
 	o := s.Observed
-	o.Pods, o.Gone, o.Nodes = append(o.Pods, found...), last, nil
+	o.Pods, o.Gone, o.Nodes = append(o.Pods, there...), last, nil
 	if err := c.addNodes(ctx, &o); err != nil {
 		return nil, err
 	}
@@ -164,11 +161,11 @@ func (c *Cluster) restartsSeen(ctx context.Context, s *state.Snapshot, r *state.
 	pods := s.PodsOf(r.Slot)
 	for i := range pods {
 		p := &pods[i]
-		var pod corev1.Pod
-		if err := c.live.Get(ctx, client.ObjectKey{Namespace: s.Job.Namespace, Name: p.Name}, &pod); client.IgnoreNotFound(err) != nil {
+		is, err := c.find(ctx, s.Job, p.Name)
+		if err != nil {
 			return err
 		}
-		if is, _ := state.PodOf(s.Job.Name, &pod); pod.UID == p.UID && is.Life == r.Life {
+		if is != nil && is.UID == p.UID && is.Life == r.Life {
 			return staleCache(s.Job, "it does not show that pod "+p.Name+" has restarted in place")
 		}
 	}

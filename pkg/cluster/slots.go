@@ -12,7 +12,7 @@ import (
 // shares is how many namespaces it takes to use all slots: none holds more than that part of them.
 const shares = 4
 
-// slots admits the writes to children, first come first served. A namespace holds a share of them at most, so that one
+// slots admits requests, first come first served. A namespace holds a share of them at most, so that one
 // whose writes hang, as a webhook of its own can make them, leaves the others theirs.
 type slots struct {
 	all   *semaphore.Weighted
@@ -42,12 +42,12 @@ func (s *slots) acquire(ctx context.Context, namespace string) (release func(), 
 	own := s.enter(namespace)
 	if err := own.free.Acquire(ctx, 1); err != nil {
 		s.leave(namespace)
-		return nil, fmt.Errorf("waiting to write: %w", err)
+		return nil, fmt.Errorf("waiting for a slot: %w", err)
 	}
 	if err := s.all.Acquire(ctx, 1); err != nil {
 		own.free.Release(1)
 		s.leave(namespace)
-		return nil, fmt.Errorf("waiting to write: %w", err)
+		return nil, fmt.Errorf("waiting for a slot: %w", err)
 	}
 	return func() {
 		s.all.Release(1)

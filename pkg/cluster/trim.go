@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,7 +21,7 @@ func CacheOptions(namespaces []string, signals state.Signals) (cache.Options, er
 	}
 	children := labels.NewSelector().Add(*ours)
 	options := cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: trimChild,
 		// of everything else, children only: pod groups cannot be named here, as a cluster may not have them
 		DefaultLabelSelector: children,
 		ByObject: map[client.Object]cache.ByObject{
@@ -41,163 +39,42 @@ func CacheOptions(namespaces []string, signals state.Signals) (cache.Options, er
 	return options, nil
 }
 
-// trimPod returns a pod with only what state.PodOf reads and what finds its job. It shares what the pods of a job have alike: code that reads
-// the cache without a copy must change nothing in it.
-func (s *shared) trimPod(o any) (any, error) {
-	pod, ok := o.(*corev1.Pod)
-	if !ok {
-		return o, nil
-	}
-	trimmed := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			Labels:            s.labelsOf(pod),
-			OwnerReferences:   owners(pod.OwnerReferences),
-			CreationTimestamp: pod.CreationTimestamp,
-			Annotations:       only(pod.Annotations, v1alpha1.AnnotationTold, v1alpha1.AnnotationStopRequest, state.AnnotationMain),
-			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
-		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod)},
-		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
-			ContainerStatuses:     states(pod.Status.ContainerStatuses, isTold(pod)),
-			InitContainerStatuses: states(pod.Status.InitContainerStatuses, false),
-		},
-	}
-	for _, c := range pod.Status.Conditions {
-		if isTelling(&c) {
-			trimmed.Status.Conditions = append(trimmed.Status.Conditions, c)
-		}
-	}
-	for i := range pod.Spec.Volumes {
-		if v := &pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			trimmed.Spec.Volumes = []corev1.Volume{{Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim, Ephemeral: ephemeral(v)}}}
-		}
-	}
-	return trimmed, nil
-}
-
-// isTelling reports whether a decision may read the condition: of those that every pod has only that it is ready, and that it has no node.
-func isTelling(c *corev1.PodCondition) bool {
-	switch c.Type {
-	case corev1.PodInitialized, corev1.ContainersReady, corev1.PodReadyToStartContainers:
-		return false
-	case corev1.PodScheduled:
-		return c.Status == corev1.ConditionFalse
-	default:
-		return true
+// identity returns what is kept of each object's metadata: what it is called, whose it is, and the labels and annotations of those names.
+// Whatever else users attach, such as a thousand owner references, is theirs.
+func identity(o metav1.Object, names ...string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Generation: o.GetGeneration(),
+		CreationTimestamp: o.GetCreationTimestamp(), DeletionTimestamp: o.GetDeletionTimestamp(),
+		DeletionGracePeriodSeconds: o.GetDeletionGracePeriodSeconds(), OwnerReferences: controllerAlone(o),
+		Annotations: only(o.GetAnnotations(), names...),
 	}
 }
 
-// owners returns the references with one copy of what those to TrainingJobs have in common: each pod brings its own.
-func owners(refs []metav1.OwnerReference) []metav1.OwnerReference {
-	refs = slices.Clone(refs)
-	for i := range refs {
-		if refs[i].Kind == v1alpha1.Kind && refs[i].APIVersion == apiVersion {
-			refs[i].Kind, refs[i].APIVersion = v1alpha1.Kind, apiVersion
-		}
+// controllerAlone returns the reference to the object's controller, with one copy of what those to TrainingJobs have in common: each
+// object brings its own.
+func controllerAlone(o metav1.Object) []metav1.OwnerReference {
+	ref := metav1.GetControllerOf(o)
+	if ref == nil {
+		return nil
 	}
-	return refs
+	if ref.Kind == v1alpha1.Kind && ref.APIVersion == apiVersion {
+		ref.Kind, ref.APIVersion = v1alpha1.Kind, apiVersion
+	}
+	return []metav1.OwnerReference{*ref}
 }
 
 var apiVersion = v1alpha1.GroupVersion.String()
 
-// isTold reports whether the pod can be restarted in place: then it matters which process of which image runs.
-func isTold(pod *corev1.Pod) bool { return pod.Annotations[v1alpha1.AnnotationTold] != "" }
-
-// telling returns the first container, which may be the main one, those that the kubelet may start again in their pod, and all if
-// the operator may, with nothing but their names, when, and the image.
-func telling(pod *corev1.Pod) []corev1.Container {
-	var list []corev1.Container
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
-		if i > 0 && c.RestartPolicy == nil && len(c.RestartPolicyRules) == 0 && !isTold(pod) {
-			continue
-		}
-		told := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules}
-		if isTold(pod) {
-			told.Image = c.Image
-		}
-		list = append(list, told)
-	}
-	return list
-}
-
-// ephemeral keeps of an ephemeral volume only that it is one.
-func ephemeral(v *corev1.Volume) *corev1.EphemeralVolumeSource {
-	if v.Ephemeral == nil {
-		return nil
-	}
-	return &corev1.EphemeralVolumeSource{}
-}
-
-// only returns the labels or annotations of those names that are there.
-func only(annotations map[string]string, names ...string) map[string]string {
+// only returns the labels or annotations of those names that are there, and of each text as much as counts.
+func only(texts map[string]string, names ...string) map[string]string {
 	var kept map[string]string
 	for _, name := range names {
-		if value, found := annotations[name]; found {
+		if value, found := texts[name]; found {
 			if kept == nil {
 				kept = map[string]string{}
 			}
-			kept[name] = value
+			kept[name] = state.Cut(value, state.MaxWords)
 		}
 	}
 	return kept
-}
-
-// trimNode returns the function that returns a node with only what state.NodeOf and suitable read: its heartbeats then change nothing, nor
-// do conditions that are no signals, or not True.
-func trimNode(signals state.Signals) func(any) (any, error) {
-	return func(o any) (any, error) {
-		node, ok := o.(*corev1.Node)
-		if !ok {
-			return o, nil
-		}
-		trimmed := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
-			Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
-			Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable, Capacity: devices(node.Status.Capacity)},
-		}
-		for i := range node.Status.Conditions {
-			c := &node.Status.Conditions[i]
-			kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}
-			switch isSignal := signals.Heeds(c); {
-			case c.Type != corev1.NodeReady && !isSignal:
-				continue
-			case isSignal:
-				kept.Reason, kept.Message = c.Reason, c.Message
-			}
-			trimmed.Status.Conditions = append(trimmed.Status.Conditions, kept)
-		}
-		return trimmed, nil
-	}
-}
-
-// devices returns the part of a capacity that device plugins report; nil if there is none.
-func devices(capacity corev1.ResourceList) corev1.ResourceList {
-	var kept corev1.ResourceList
-	for name, quantity := range capacity {
-		if state.IsDevice(name) {
-			if kept == nil {
-				kept = corev1.ResourceList{}
-			}
-			kept[name] = quantity
-		}
-	}
-	return kept
-}
-
-// states returns how the containers are, and which processes of which images they are if that matters.
-func states(full []corev1.ContainerStatus, processes bool) []corev1.ContainerStatus {
-	var trimmed []corev1.ContainerStatus
-	for i := range full {
-		c := corev1.ContainerStatus{
-			Name: full[i].Name, State: full[i].State, Ready: full[i].Ready, AllocatedResourcesStatus: full[i].AllocatedResourcesStatus,
-		}
-		if processes {
-			c.ContainerID, c.ImageID = full[i].ContainerID, full[i].ImageID
-		}
-		trimmed = append(trimmed, c)
-	}
-	return trimmed
 }

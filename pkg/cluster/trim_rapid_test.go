@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +49,14 @@ var condition = rapid.Custom(func(t *rapid.T) corev1.PodCondition {
 	}
 })
 
+var rule = rapid.Custom(func(t *rapid.T) corev1.ContainerRestartRule {
+	return corev1.ContainerRestartRule{Action: corev1.ContainerRestartRuleActionRestart, ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+		Operator: rapid.SampledFrom([]corev1.ContainerRestartRuleOnExitCodesOperator{
+			corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn}).Draw(t, "operator"),
+		Values: rapid.SliceOfN(rapid.Int32Range(0, 255), 0, 255).Draw(t, "codes"),
+	}}
+})
+
 var volume = rapid.Custom(func(t *rapid.T) corev1.Volume {
 	return corev1.Volume{Name: "v", VolumeSource: rapid.SampledFrom([]corev1.VolumeSource{
 		{EmptyDir: &corev1.EmptyDirVolumeSource{}}, {Secret: &corev1.SecretVolumeSource{SecretName: "s"}},
@@ -70,7 +80,18 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 			Conditions:            rapid.SliceOfN(condition, 0, 5).Draw(t, "conditions"),
 		},
 	}
+	for i := range pod.Status.ContainerStatuses[min(1, len(pod.Status.ContainerStatuses)):] {
+		pod.Status.ContainerStatuses[i+1].Name = "side" + strconv.Itoa(i)
+	}
+	if rapid.Bool().Draw(t, "told") {
+		pod.Annotations[v1alpha1.AnnotationTold] = `{"life":"1-0","time":"2026-01-01T00:00:00Z"}` + strings.Repeat(" ", rapid.IntRange(0, 2000).Draw(t, "blanks"))
+	}
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
+	pod.Annotations[v1alpha1.AnnotationStopRequest] = rapid.SampledFrom([]string{"", "0-1 Suspended"}).Draw(t, "asked")
+	for range rapid.IntRange(0, 3).Draw(t, "rules") {
+		pod.Spec.Containers[0].RestartPolicyRules = append(pod.Spec.Containers[0].RestartPolicyRules, rule.Draw(t, "rule"))
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Foreign", Name: "f"}, *metav1.NewControllerRef(builder.Job("j"), v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
 	if rapid.Bool().Draw(t, "reachable") {
 		pod.Labels = map[string]string{v1alpha1.LabelJobName: "j"}
 	}

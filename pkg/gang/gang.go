@@ -13,6 +13,7 @@ package gang
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/gang/coscheduling"
@@ -37,6 +38,8 @@ type Provider interface {
 	Follow(pod *corev1.Pod, scheduling *v1alpha1.Scheduling)
 	// Read returns the minimum of a group, and why it waits; the zero values for an object that is none of the provider's.
 	Read(group state.Object) (minimum int32, waiting state.Trouble)
+	// Trim returns a group with this metadata and of the rest only what Read reads; nil for an object that is none of the provider's.
+	Trim(group state.Object, metadata metav1.ObjectMeta) state.Object
 	// Constrains reports whether the group itself keeps the topology, so that its pods need no affinity.
 	Constrains(topology *v1alpha1.Topology) bool
 }

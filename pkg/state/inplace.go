@@ -21,7 +21,7 @@ func restartsInPlace(pod *corev1.Pod, status *corev1.ContainerStatus) bool {
 	}
 	code := status.State.Terminated.ExitCode
 	for i := range pod.Spec.Containers[at].RestartPolicyRules {
-		if rule := &pod.Spec.Containers[at].RestartPolicyRules[i]; matchesExit(rule, code) {
+		if rule := &pod.Spec.Containers[at].RestartPolicyRules[i]; MatchesExit(rule, code) {
 			return true
 		}
 	}
@@ -39,7 +39,8 @@ func restartsAllContainers(c corev1.PodCondition) bool {
 	return c.Type == corev1.AllContainersRestarting && c.Status == corev1.ConditionTrue
 }
 
-func matchesExit(rule *corev1.ContainerRestartRule, code int32) bool {
+// MatchesExit reports whether the rule is about containers that end with this exit code.
+func MatchesExit(rule *corev1.ContainerRestartRule, code int32) bool {
 	if rule.ExitCodes == nil {
 		return false
 	}

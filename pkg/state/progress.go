@@ -32,7 +32,10 @@ func ReportsOn(lease *coordinationv1.Lease, attempt int32) bool {
 
 // ProgressOf returns what a progress Lease says.
 func ProgressOf(lease *coordinationv1.Lease) Progress {
-	p := Progress{Checkpoint: Printable(lease.Annotations[v1alpha1.AnnotationCheckpoint]), SavedFor: lease.Annotations[v1alpha1.AnnotationSavedFor]}
+	p := Progress{
+		Checkpoint: Printable(Cut(lease.Annotations[v1alpha1.AnnotationCheckpoint], MaxWords)),
+		SavedFor:   Cut(lease.Annotations[v1alpha1.AnnotationSavedFor], MaxWords),
+	}
 	if step, err := strconv.ParseInt(lease.Annotations[v1alpha1.AnnotationStep], 10, 64); err == nil && step > 0 {
 		p.Step = step
 	}

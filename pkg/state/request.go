@@ -21,6 +21,6 @@ func (s *Snapshot) RestartRequest() string {
 
 // RequestOf returns what the job's annotation asks for a restart with, as a status can hold it.
 func RequestOf(job *v1alpha1.TrainingJob) string {
-	words := Printable(job.Annotations[v1alpha1.AnnotationRestart])
+	words := Printable(Cut(job.Annotations[v1alpha1.AnnotationRestart], MaxWords))
 	return strings.ToValidUTF8(words[:min(len(words), maxRequest)], "")
 }

@@ -45,7 +45,7 @@ func (t Told) String() string {
 // parseTold is the inverse of Told.String; ok is false for what it does not write.
 func parseTold(annotation string) (t Told, ok bool) {
 	var text toldText
-	if annotation == "" || json.Unmarshal([]byte(annotation), &text) != nil {
+	if annotation == "" || json.Unmarshal([]byte(Cut(annotation, MaxWords)), &text) != nil {
 		return Told{}, false
 	}
 	if t.Life, ok = parseLife(text.Life); !ok || text.Process == "" {

@@ -5,10 +5,28 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxReason is the longest reason that a status holds, in bytes.
 const maxReason = 128
+
+// MaxWords is how much of an annotation or of another text of a user counts, in bytes.
+const MaxWords = 1024
+
+// MaxMessage is how much of a message counts, in bytes: more than a kubelet takes from all containers of a pod, which is 12 kB.
+const MaxMessage = 16 << 10
+
+// Cut returns the text's first bytes, up to limit, and whole characters of it only. It keeps no more of the text in memory than that.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return strings.Clone(text[:limit])
+}
 
 // aReason is what the API server takes for a condition's reason.
 var aReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
@@ -19,9 +37,9 @@ const otherReason = "Other"
 // trouble returns what somebody else says as a status can hold it: kubelets, schedulers and programs write what they like. A
 // reason that is no word is told in the message.
 func trouble(reason, message string, at time.Time) Trouble {
-	message = Printable(message)
+	message = Printable(Cut(message, MaxMessage))
 	if reason != "" && (len(reason) > maxReason || !aReason.MatchString(reason)) {
-		message = strings.TrimSuffix(Printable(reason)+": "+message, ": ")
+		message = strings.TrimSuffix(Printable(Cut(reason, MaxWords))+": "+message, ": ")
 		reason = otherReason
 	}
 	return Trouble{Reason: reason, Message: message, Time: at}

@@ -33,3 +33,12 @@ func TestTheNameOfACheckpointIsALineOfText(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// A text that is cut must not keep the megabyte of which it is the beginning, nor end within a character.
+func TestACutTextIsWholeCharacters(t *testing.T) {
+	for text, want := range map[string]string{"": "", "abc": "abc", "abcd": "abc", "aéé": "aé", "ééé": "é", "\x80\x80\x80\x80": ""} {
+		if got := state.Cut(text, 3); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coschedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -59,6 +60,15 @@ func (Provider) Read(o state.Object) (minimum int32, waiting state.Trouble) {
 		return 0, state.Trouble{}
 	}
 	return group.Spec.MinMember, state.Trouble{}
+}
+
+// Trim keeps minMember.
+func (Provider) Trim(o state.Object, metadata metav1.ObjectMeta) state.Object {
+	group, isGroup := o.(*coschedulingv1alpha1.PodGroup)
+	if !isGroup {
+		return nil
+	}
+	return &coschedulingv1alpha1.PodGroup{ObjectMeta: metadata, Spec: coschedulingv1alpha1.PodGroupSpec{MinMember: group.Spec.MinMember}}
 }
 
 // Constrains returns false: the plug-in knows no topology.

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -71,9 +72,28 @@ func (Provider) Read(o state.Object) (minimum int32, waiting state.Trouble) {
 		minimum = gang.MinCount
 	}
 	if c := meta.FindStatusCondition(group.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled); c != nil && c.Status == "False" {
-		waiting = state.Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
+		waiting = state.Trouble{Reason: state.Cut(c.Reason, state.MaxWords), Message: state.Cut(c.Message, state.MaxMessage), Time: c.LastTransitionTime.Time}
 	}
 	return minimum, waiting
+}
+
+// Trim keeps gang.minCount and whether the group was placed.
+func (p Provider) Trim(o state.Object, metadata metav1.ObjectMeta) state.Object {
+	group, isGroup := o.(*schedulingv1beta1.PodGroup)
+	if !isGroup {
+		return nil
+	}
+	trimmed := &schedulingv1beta1.PodGroup{ObjectMeta: metadata}
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		trimmed.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: gang.MinCount}
+	}
+	if _, waiting := p.Read(o); waiting != (state.Trouble{}) {
+		trimmed.Status.Conditions = []metav1.Condition{{
+			Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
+			Reason: waiting.Reason, Message: waiting.Message, LastTransitionTime: metav1.NewTime(waiting.Time),
+		}}
+	}
+	return trimmed
 }
 
 // Constrains reports whether the topology is Required.

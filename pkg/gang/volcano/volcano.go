@@ -13,6 +13,7 @@ import (
 	"cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
@@ -85,11 +86,28 @@ func (Provider) Read(o state.Object) (minimum int32, waiting state.Trouble) {
 	if group.Status.Phase == volcanov1beta1.PodGroupPending || group.Status.Phase == volcanov1beta1.PodGroupInqueue {
 		for _, c := range group.Status.Conditions {
 			if c.Type == volcanov1beta1.PodGroupUnschedulableType && c.Status == corev1.ConditionTrue {
-				waiting = state.Trouble{Reason: c.Reason, Message: c.Message, Time: c.LastTransitionTime.Time}
+				waiting = state.Trouble{Reason: state.Cut(c.Reason, state.MaxWords), Message: state.Cut(c.Message, state.MaxMessage), Time: c.LastTransitionTime.Time}
 			}
 		}
 	}
 	return group.Spec.MinMember, waiting
+}
+
+// Trim keeps minMember, the phase, and why the group is not placed.
+func (p Provider) Trim(o state.Object, metadata metav1.ObjectMeta) state.Object {
+	group, isGroup := o.(*volcanov1beta1.PodGroup)
+	if !isGroup {
+		return nil
+	}
+	trimmed := &volcanov1beta1.PodGroup{ObjectMeta: metadata, Spec: volcanov1beta1.PodGroupSpec{MinMember: group.Spec.MinMember}}
+	if _, waiting := p.Read(o); waiting != (state.Trouble{}) {
+		trimmed.Status.Phase = group.Status.Phase
+		trimmed.Status.Conditions = []volcanov1beta1.PodGroupCondition{{
+			Type: volcanov1beta1.PodGroupUnschedulableType, Status: corev1.ConditionTrue,
+			Reason: waiting.Reason, Message: waiting.Message, LastTransitionTime: metav1.NewTime(waiting.Time),
+		}}
+	}
+	return trimmed
 }
 
 // Constrains reports whether the topology names a tier.

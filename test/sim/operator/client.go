@@ -25,7 +25,7 @@ func cacheViews() map[server.Kind]server.View {
 	}
 	all := map[server.Kind]server.View{}
 	for _, kind := range server.Kinds {
-		all[kind] = server.View{Select: options.DefaultLabelSelector}
+		all[kind] = server.View{Select: options.DefaultLabelSelector, Transform: options.DefaultTransform}
 	}
 	for o, by := range options.ByObject {
 		all[server.KindOf(o)] = server.View{Select: by.Label, Transform: by.Transform}

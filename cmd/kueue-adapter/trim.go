@@ -1,0 +1,74 @@
+package main
+
+import (
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// cacheOptions returns the options of a cache that holds what Kueue's controller reads.
+func cacheOptions() cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.TrainingJob{}: {Transform: trimJob},
+			&kueue.Workload{}:       {Transform: trimWorkload},
+		},
+	}
+}
+
+// trimJob drops what users attach to a job: labels and annotations that are neither Kueue's nor the operator's, and owner references but the
+// controller's. Kueue and the adapter only patch jobs with the difference to what they read, so nothing is lost by that. The spec stays
+// whole: Kueue compares its templates with those of the Workload.
+func trimJob(o any) (any, error) {
+	job, isJob := o.(*v1alpha1.TrainingJob)
+	if !isJob {
+		return o, nil
+	}
+	trimmed := *job
+	trimmed.ManagedFields = nil
+	trimmed.Labels, trimmed.Annotations = readOf(job.Labels), readOf(job.Annotations)
+	trimmed.OwnerReferences = controllerAlone(job)
+	return &trimmed, nil
+}
+
+// trimWorkload keeps no more than the metadata of Workloads that belong to jobs of other kinds. The adapter never writes those. Its own it
+// keeps whole, as Kueue updates them whole: what the cache dropped would be deleted.
+func trimWorkload(o any) (any, error) {
+	workload, isWorkload := o.(*kueue.Workload)
+	if !isWorkload {
+		return o, nil
+	}
+	trimmed := *workload
+	trimmed.ManagedFields = nil
+	if metav1.GetControllerOfNoCopy(workload) == nil || ownerOf(workload) != nil {
+		return &trimmed, nil
+	}
+	trimmed.Spec, trimmed.Status = kueue.WorkloadSpec{}, kueue.WorkloadStatus{}
+	trimmed.Labels, trimmed.Annotations = readOf(workload.Labels), readOf(workload.Annotations)
+	trimmed.OwnerReferences = controllerAlone(workload)
+	return &trimmed, nil
+}
+
+// readOf returns the labels or annotations of Kueue and of the operator.
+func readOf(texts map[string]string) map[string]string {
+	kept := maps.Clone(texts)
+	maps.DeleteFunc(kept, func(name, _ string) bool {
+		domain, _, _ := strings.Cut(name, "/")
+		return !strings.HasSuffix(domain, "kueue.x-k8s.io") && !strings.HasSuffix(domain, v1alpha1.Group)
+	})
+	return kept
+}
+
+func controllerAlone(o metav1.Object) []metav1.OwnerReference {
+	if ref := metav1.GetControllerOf(o); ref != nil {
+		return []metav1.OwnerReference{*ref}
+	}
+	return nil
+}
