@@ -72,9 +72,11 @@ spec:
         imagePullPolicy: {{ . }}
         {{- end }}
         args: {{- include "trainingjob.args" .flags | nindent 8 }}
+        {{- with .values.goMemLimit }}
         env:
         - name: GOMEMLIMIT
-          value: {{ .values.goMemLimit | quote }}
+          value: {{ . | quote }}
+        {{- end }}
         {{- if or (ne $metrics "0") (ne $health "0") }}
         ports:
         {{- if ne $metrics "0" }}
