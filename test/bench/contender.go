@@ -60,7 +60,7 @@ type contender struct {
 func contenders() []contender {
 	return []contender{
 		{name: "pods by hand", kinds: []client.Object{&corev1.Pod{}}, cannot: map[string]string{
-			rowNode: "nobody acts", rowRest: "nobody acts",
+			rowNode: "no controller acts", rowRest: "no controller acts",
 		}},
 		trainingJob, trainingJobRecreated,
 		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{

@@ -48,7 +48,7 @@ func tenant() client.Client {
 	return attacker
 }
 
-// The list of docs/threat-model.md, as far as it takes a cluster and nothing else of the specs plays it.
+// The list of docs/security.md, as far as it takes a cluster and nothing else of the specs plays it.
 var _ = Describe("A tenant", func() {
 	It("writes no status: neither with a manifest nor with a patch", func() {
 		attacker := tenant()

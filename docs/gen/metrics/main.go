@@ -54,7 +54,7 @@ var groups = []struct {
 // text returns the page.
 func text() string {
 	var out strings.Builder
-	out.WriteString("# Metrics\n\nGenerated from [pkg/metrics](../pkg/metrics/catalogue.go) by `make generate`. [What to do with them](observe.md).\n" +
+	out.WriteString("# Metrics\n\nGenerated from [pkg/metrics](../pkg/metrics/catalogue.go) by `make generate`. [What to do with them](admins.md#metrics).\n" +
 		"No label holds a text of a user's, but for the names of nodes, and of jobs, namespaces and queues on the series by job.\n" +
 		"Beside them are those of controller-runtime (`controller_runtime_*`, `workqueue_*`, `rest_client_*`) and of Go (`go_*`, `process_*`).\n")
 	for _, g := range groups {

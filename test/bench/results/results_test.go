@@ -116,8 +116,21 @@ func TestTheTablesSayWhatCannotBeAndWhatWasNotRun(t *testing.T) {
 	if !strings.Contains(got, want) {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}
-	if missing := "* Rows that were not measured: small, huge, replace, node, rest.\n"; !strings.Contains(got, missing) {
+	if missing := "* Rows without a measurement: small, huge, replace, node, rest.\n"; !strings.Contains(got, missing) {
 		t.Errorf("want\n%s\ngot\n%s", missing, got)
+	}
+}
+
+func TestOnlySomeRowsHaveATableOfCosts(t *testing.T) {
+	costly := func(row string) Cell {
+		return Cell{Row: row, Title: row + " title", Maker: "JobSet", Rounds: []Figures{{Seconds: 1, Cost: Cost{Requests: 7, PeakMB: 1}}}}
+	}
+	file := File{Runs: []Run{run(1, "tuned", costly("large"), costly("small"), costly("rest")), run(2, "shipped", costly("large"))}}
+	text := file.Markdown()
+	for table, want := range map[string]int{"large": 1, "small": 0, "rest": 1} {
+		if got := strings.Count(text, "| "+table+" title | requests |"); got != want {
+			t.Errorf("%d tables of what %q costs, want %d:\n%s", got, table, want, text)
+		}
 	}
 }
 

@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
-// speeds are the two ways to set peers, in the order of the tables.
-var speeds = []struct{ name, title string }{
-	{"tuned", "Peers set as fast as their settings let them be"},
-	{"shipped", "Peers as they are shipped"},
+// speeds are the two ways to set peers, in the order of the tables, and the rows whose costs have a table. The file keeps all other costs.
+var speeds = []struct {
+	name, title string
+	costs       []string
+}{
+	{"tuned", "Peers at their fastest settings", []string{"large", "rest"}},
+	{"shipped", "Peers as shipped", nil},
 }
 
-// Markdown returns all tables of the file.
+// Markdown returns the tables of the document: all times, and the costs of some rows.
 func (f File) Markdown() string {
 	var text strings.Builder
 	for _, speed := range speeds {
@@ -21,11 +24,13 @@ func (f File) Markdown() string {
 		if len(c.runs) == 0 {
 			continue
 		}
-		fmt.Fprintf(&text, "**%s**: seconds, and how many times what pods by hand take.\n\n", speed.title)
+		fmt.Fprintf(&text, "**%s**: seconds, and the ratio to pods by hand.\n\n", speed.title)
 		c.times(&text)
 		c.reasons(&text)
 		for _, row := range c.Rows {
-			c.costs(&text, row)
+			if slices.Contains(speed.costs, row.Name) {
+				c.costs(&text, row)
+			}
 		}
 		c.provenance(&text)
 	}
@@ -137,7 +142,7 @@ func (c Comparison) provenance(text *strings.Builder) {
 			run.Begin.Format(time.DateTime), strings.TrimPrefix(run.Kubernetes, "v"), run.Nodes, run.Cores, run.LoadBefore, run.LoadAfter)
 	}
 	if missing := c.missing(); len(missing) > 0 {
-		fmt.Fprintf(text, "* Rows that were not measured: %s.\n", strings.Join(missing, ", "))
+		fmt.Fprintf(text, "* Rows without a measurement: %s.\n", strings.Join(missing, ", "))
 	}
 	text.WriteString("\n")
 }
