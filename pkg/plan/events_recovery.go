@@ -8,12 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // explained tells of incidents whose true cause shows only now, and what was given back.
-func explained(amendments []policy.Amendment) []Event {
+func explained(amendments []failure.Amendment) []Event {
 	var list []Event
 	for i := range amendments {
 		list = append(list, normal(v1alpha1.EventIncidentExplained, string(amendments[i].Is.Cause), amendments[i].Message))

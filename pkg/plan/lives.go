@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -98,7 +99,7 @@ func resume(s *state.Snapshot, memory state.Memory) {
 }
 
 // restart gives what the incident restarts its next life: a replica, all of a role that have not succeeded, or the whole job.
-func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, i *policy.Incident) {
+func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, i *failure.Incident) {
 	role := memory[i.Role]
 	switch i.Scope {
 	case v1alpha1.ScopeReplica:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -22,20 +23,15 @@ const (
 // end with, nor once every rank has been heard.
 func gathering(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 	f := v.Failure
-	if f == nil || !state.IsCollective(&s.Job.Spec) || !mayBeFollower(f) || !hasSilentPeer(s) {
+	if f == nil || !state.IsCollective(&s.Job.Spec) || !failure.MayBeFollower(f) || !hasSilentPeer(s) {
 		return nil, time.Time{}
 	}
 	until = f.Time.Truncate(time.Second).Add(gatherFor)
 	if !s.Now.Before(until) || f.Time.After(s.Now.Add(clocksDiffer)) {
 		return nil, time.Time{}
 	}
-	return &Verdict{Ruling: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: withItsWords(f, fmt.Sprintf(
-		"%s; before anything is done about it the other ranks have a moment to say how they ended.", describe(f)))}, until
-}
-
-// mayBeFollower reports whether a rank exits like that when it has lost a peer.
-func mayBeFollower(f *v1alpha1.Failure) bool {
-	return isOfProgram(f) && !isKill(f) && (f.Cause == v1alpha1.CauseRetryable || f.Cause == v1alpha1.CauseFatal) && f.Role != v1alpha1.Evaluator
+	return &Verdict{Ruling: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f, fmt.Sprintf(
+		"%s; before anything is done about it the other ranks have a moment to say how they ended.", failure.Describe(f)))}, until
 }
 
 // hasSilentPeer reports whether a rank still counts as running.

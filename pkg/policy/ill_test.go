@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -138,7 +139,7 @@ func TestNewPodsPreferOtherNodes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", append([]builder.JobOption{builder.Workers(2)}, c.job...)...), c.seen...)
-			if diff := cmp.Diff(c.want, policy.Avoided(s)); diff != "" {
+			if diff := cmp.Diff(c.want, nodes.NotPreferred(s)); diff != "" {
 				t.Errorf("avoided (-want +got):\n%s", diff)
 			}
 		})

@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -40,11 +43,11 @@ type Verdict struct {
 	// Asked is what the ranks are asked before they are stopped; nil if nothing, or not any more.
 	Asked *v1alpha1.StopRequest
 	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
-	Restarts []Incident
+	Restarts []failure.Incident
 	// Amendments are earlier incidents whose true cause shows now.
-	Amendments []Amendment
+	Amendments []failure.Amendment
 	// GivenUp are the failures of evaluators that are not run again in this attempt.
-	GivenUp []Incident
+	GivenUp []failure.Incident
 	// Park and Unpark are the workers of an elastic job that get no pod from now on, or get one again.
 	Park, Unpark []state.Slot
 	// Calm are the slots whose next restart is the first in a row; Settled those whose NextStart matters no more.
@@ -80,8 +83,8 @@ var rules = []rule{finished, suspended, succeeded, expired, failed, requested, s
 // Judge returns what the snapshot means for the job.
 func Judge(s *state.Snapshot) Verdict {
 	v := firstVerdict(s)
-	v.Scopes = scopes(&s.Job.Spec)
-	v.Avoided = avoided(s)
+	v.Scopes = failure.Scopes(&s.Job.Spec)
+	v.Avoided = nodes.NotPreferred(s)
 	v.Missing, v.Absent = firstMissing(s), firstAbsent(s)
 	v.Stalled = whyStalled(s)
 	v.Accounts = accountsOf(s)
@@ -89,8 +92,8 @@ func Judge(s *state.Snapshot) Verdict {
 		return v
 	}
 	v.GivenUp = givenUp(s)
-	v.Calm, v.Settled = calmSlots(s)
-	v.Amendments = explain(s, v.Restarts)
+	v.Calm, v.Settled = budget.CalmSlots(s, longestCount(s))
+	v.Amendments = failure.Explain(s, v.Restarts)
 	v.Accounts.keep(s, &v)
 	if v.GoesOn() {
 		var fits time.Time

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
@@ -42,7 +43,7 @@ func judge(s *state.Snapshot) judged {
 }
 
 // line is "worker-1 Retryable Job charged".
-func line(o *policy.Incident) string {
+func line(o *failure.Incident) string {
 	charge := "free"
 	if o.Charged {
 		charge = "charged"

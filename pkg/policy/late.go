@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -25,14 +27,14 @@ func late(s *state.Snapshot) (*Verdict, time.Time) {
 	}
 	message := fmt.Sprintf("not running %d s after the start of the attempt", *s.Job.Spec.RunPolicy.StartupDeadlineSeconds)
 	if missing.Pod != nil && missing.Pod.Waiting.Reason != "" {
-		message += ": " + missing.Pod.Waiting.Reason + ": " + quote(missing.Pod.Waiting.Message)
+		message += ": " + missing.Pod.Waiting.Reason + ": " + state.Quote(missing.Pod.Waiting.Message)
 	}
-	return restartForTime(s, failureAt(s, missing, v1alpha1.CauseStartup, v1alpha1.ReasonStartupDeadline, message)), time.Time{}
+	return restartForTime(s, failure.At(s, missing, v1alpha1.CauseStartup, v1alpha1.ReasonStartupDeadline, message)), time.Time{}
 }
 
 // restartForTime returns the verdict on a failure that is no replica's own: a time has run out.
 func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Verdict {
-	verdict := restart(s, []Incident{newIncident(s, f, v1alpha1.ScopeJob, nil)})
+	verdict := restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
 	return &verdict
 }
 
@@ -83,4 +85,16 @@ func attemptStart(job *v1alpha1.TrainingJob) time.Time {
 		start = resumed.LastTransitionTime.Time
 	}
 	return start
+}
+
+// longestCount returns the longest time that a rule counts from the beginning of a life.
+func longestCount(s *state.Snapshot) time.Duration {
+	var longest time.Duration
+	if s.Job.Spec.Progress != nil {
+		longest = max(longest, stallAfter(s))
+	}
+	for _, limit := range []*int32{s.Job.Spec.RunPolicy.StartupDeadlineSeconds, schedulingTimeout(s.Job)} {
+		longest = max(longest, time.Duration(ptr.Deref(limit, 0))*time.Second)
+	}
+	return longest
 }

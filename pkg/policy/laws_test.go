@@ -11,6 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
@@ -116,9 +119,9 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 			t.Fatalf("%d follow in a job of %d", o.Followers, state.Total(&s.Job.Spec))
 		}
 	}
-	for i, b := range policy.Budgets(s, policy.Charge(s, nil, v.Restarts)) {
-		times := policy.Charge(s, nil, v.Restarts)[i].Times
-		if spent := slices.ContainsFunc(v.Restarts, func(o policy.Incident) bool { return o.Charged }); int(b.Used) != len(times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
+	for i, b := range budget.Budgets(s, budget.Charge(s, nil, v.Restarts)) {
+		times := budget.Charge(s, nil, v.Restarts)[i].Times
+		if spent := slices.ContainsFunc(v.Restarts, func(o failure.Incident) bool { return o.Charged }); int(b.Used) != len(times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
 			t.Fatalf("budget %+v after %d orders", b, len(v.Restarts))
 		}
 	}
@@ -128,7 +131,7 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 var sameRows = cmp.Comparer(func(a, b *state.Replica) bool { return a == b })
 
 func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
-	return slices.ContainsFunc(v.Restarts, func(o policy.Incident) bool {
+	return slices.ContainsFunc(v.Restarts, func(o failure.Incident) bool {
 		switch o.Cause {
 		case v1alpha1.CauseOOM:
 			return o.Charged && name == v1alpha1.BudgetOOMRestarts
@@ -170,13 +173,13 @@ func TestExplainAndAvoidObeyTheirLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := arbitrary.Draw(t, "snapshot")
 		v := policy.Judge(s)
-		for _, a := range policy.Explain(s, v.Restarts) {
+		for _, a := range failure.Explain(s, v.Restarts) {
 			isKnown := slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return cmp.Equal(i, a.Was) })
 			if !isKnown || !a.Is.Explained || a.Was.Explained || a.Is.Cause == v1alpha1.CauseFatal || !a.Is.RestartTime.Equal(&a.Was.RestartTime) || a.Is.Scope != a.Was.Scope {
 				t.Fatalf("%+v is explained by %+v", a.Was, a.Is)
 			}
 		}
-		avoided := policy.AvoidedAfter(s, s.Job.Status.Incidents, policy.Explain(s, v.Restarts))
+		avoided := nodes.AvoidedAfter(s, s.Job.Status.Incidents, failure.Explain(s, v.Restarts))
 		byName := func(a, b v1alpha1.AvoidedNode) int { return strings.Compare(a.Name, b.Name) }
 		if len(avoided) > 16 || !slices.IsSortedFunc(avoided, byName) || slices.ContainsFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.Until.Time) }) {
 			t.Fatalf("the job avoids %+v", avoided)

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -22,7 +23,7 @@ func requested(s *state.Snapshot) (*Verdict, time.Time) {
 		return held, until
 	}
 	leader := state.Leader(&s.Job.Spec)
-	verdict := restart(s, []Incident{{Incident: v1alpha1.Incident{
+	verdict := restart(s, []failure.Incident{{Incident: v1alpha1.Incident{
 		Failure: v1alpha1.Failure{
 			Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt,
 			Cause: v1alpha1.CauseRequested, Reason: v1alpha1.ReasonRestartRequested, Message: words, Time: metav1.NewTime(s.Now),

@@ -41,7 +41,7 @@ func firstWithout(s *state.Snapshot, has func(*state.Replica) bool) *state.Repli
 
 // isMetAt reports whether the ranks of an elastic collective cannot meet without the slot.
 func isMetAt(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
-	return spec.Elastic != nil && state.IsCollective(spec) && hostsRendezvous(spec, slot)
+	return spec.Elastic != nil && state.IsCollective(spec) && state.HostsRendezvous(spec, slot)
 }
 
 // isUp reports whether the replica runs or need not run.

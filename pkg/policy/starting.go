@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -21,15 +22,15 @@ func heldBack(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
 			continue
 		}
 		if deadline := startupDeadline(s, r.Slot); deadline.IsZero() || s.Now.Before(deadline) {
-			return &Verdict{Ruling: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: withItsWords(&v.Restarts[n].Failure, fmt.Sprintf(
-				"%s; the restart waits for %s, which is still starting (%s).", describe(&v.Restarts[n].Failure), r.Slot, r.Pod.Waiting.Reason))}, deadline
+			return &Verdict{Ruling: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(&v.Restarts[n].Failure, fmt.Sprintf(
+				"%s; the restart waits for %s, which is still starting (%s).", failure.Describe(&v.Restarts[n].Failure), r.Slot, r.Pod.Waiting.Reason))}, deadline
 		}
 	}
 	return nil, time.Time{}
 }
 
 // stillStarting returns a member that the incident would restart while its node prepares its containers; nil if there is none.
-func stillStarting(s *state.Snapshot, i *Incident) *state.Replica {
+func stillStarting(s *state.Snapshot, i *failure.Incident) *state.Replica {
 	if i.Scope == v1alpha1.ScopeReplica {
 		return nil
 	}

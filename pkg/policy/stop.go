@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -107,5 +108,5 @@ func savingFirst(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time)
 	if v.Ruling != Restart || v.Restarts[0].Scope != v1alpha1.ScopeJob {
 		return nil, time.Time{}
 	}
-	return askFirst(s, stop{reason: v.Failure.Reason, why: describe(v.Failure)})
+	return askFirst(s, stop{reason: v.Failure.Reason, why: failure.Describe(v.Failure)})
 }

@@ -46,7 +46,7 @@ func whySuspended(job *v1alpha1.TrainingJob) string {
 // whyQueued says where the job waits, and for what if the queue has said so.
 func whyQueued(job *v1alpha1.TrainingJob) string {
 	words := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "spec.suspend is true until then.")
-	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], quote(words))
+	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], state.Quote(words))
 }
 
 // isQueued reports whether a queue says when the job runs.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -33,9 +34,9 @@ func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
 	if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
 		words = c.Message
 	}
-	failure := failureAt(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, words)
+	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, words)
 	verdict := fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
-		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, quote(words)))
+		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(words)))
 	return &verdict, time.Time{}
 }
 

@@ -88,7 +88,7 @@ func IsDevice(name corev1.ResourceName) bool {
 }
 
 // ill returns the trouble of a node of which somebody says so.
-func ill(words string) Trouble { return trouble(v1alpha1.ReasonNodeIll, clipWords(words), time.Time{}) }
+func ill(words string) Trouble { return trouble(v1alpha1.ReasonNodeIll, Quote(words), time.Time{}) }
 
 // wordsOfCondition returns what the condition says: its type, reason and message.
 func wordsOfCondition(c *corev1.NodeCondition) Trouble {
@@ -111,17 +111,6 @@ func wordsOfTaint(t *corev1.Taint) Trouble {
 		words.Time = t.TimeAdded.Time
 	}
 	return words
-}
-
-// maxWords is how much of what a node says of itself counts, in bytes: its first words tell what is wrong, and its last what to do.
-const maxWords = 480
-
-// clipWords returns both ends of what is too long.
-func clipWords(words string) string {
-	if len(words) <= maxWords {
-		return words
-	}
-	return strings.ToValidUTF8(words[:maxWords/2], "") + " ... " + strings.ToValidUTF8(words[len(words)-maxWords/2:], "")
 }
 
 // DeletedNode returns a node that was deleted under its pods.

@@ -69,3 +69,9 @@ func Total(spec *v1alpha1.TrainingJobSpec) int {
 	}
 	return total
 }
+
+// HostsRendezvous reports whether the replica holds the store at which the workers of an elastic job meet.
+func HostsRendezvous(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
+	outside := spec.Elastic.Rendezvous != nil && spec.Elastic.Rendezvous.Endpoint != ""
+	return !outside && Leader(spec) == slot
+}

@@ -1,4 +1,4 @@
-package policy
+package failure
 
 import (
 	"fmt"
@@ -26,8 +26,8 @@ func matches(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure, p *state.Pod) bool {
 		(len(r.Conditions) == 0 || p != nil && slices.ContainsFunc(r.Conditions, func(c string) bool { return slices.Contains(p.Conditions, c) }))
 }
 
-// ruleText names a rule of recovery.rules: "recovery.rules[2]", or with its name "recovery.rules[2] (bad-host)".
-func ruleText(job *v1alpha1.TrainingJob, n int) string {
+// RuleText names a rule of recovery.rules: "recovery.rules[2]", or with its name "recovery.rules[2] (bad-host)".
+func RuleText(job *v1alpha1.TrainingJob, n int) string {
 	text := fmt.Sprintf("recovery.rules[%d]", n)
 	if name := job.Spec.Recovery.Rules[n].Name; name != "" {
 		text += " (" + name + ")"
@@ -41,20 +41,20 @@ func applyRule(job *v1alpha1.TrainingJob, i *Incident, p *state.Pod) {
 	if n < 0 {
 		return
 	}
-	r, wasLoss := &job.Spec.Recovery.Rules[n], isLoss(i.Cause)
+	r, wasLoss := &job.Spec.Recovery.Rules[n], IsLoss(i.Cause)
 	if r.Action == v1alpha1.ActionFailJob || r.Cause == v1alpha1.CauseFatal {
 		i.FailedBy, i.Cause = &n, v1alpha1.CauseFatal
 	}
 	if r.Cause != "" {
 		i.Cause = r.Cause
 	}
-	i.RuleMade = isLoss(i.Cause) && !wasLoss
+	i.RuleMade = IsLoss(i.Cause) && !wasLoss
 	if r.Scope != "" {
 		i.Scope = r.Scope
 	}
 }
 
-// failsJob reports whether a rule says that the failure fails the job, whoever failed.
-func failsJob(job *v1alpha1.TrainingJob, i *Incident) bool {
+// FailsJob reports whether a rule says that the failure fails the job, whoever failed.
+func FailsJob(job *v1alpha1.TrainingJob, i *Incident) bool {
 	return i.FailedBy != nil && job.Spec.Recovery.Rules[*i.FailedBy].Action == v1alpha1.ActionFailJob
 }

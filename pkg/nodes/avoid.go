@@ -1,4 +1,4 @@
-package policy
+package nodes
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -18,8 +19,8 @@ const (
 	strikesForExits = 2
 )
 
-// avoided returns the nodes to which new pods of the job prefer all others, sorted: those of the status, and those that are unhealthy.
-func avoided(s *state.Snapshot) []string {
+// NotPreferred returns the nodes to which new pods of the job prefer all others, sorted: those of the status, and those that are unhealthy.
+func NotPreferred(s *state.Snapshot) []string {
 	nodes := slices.Clone(s.Ill)
 	for _, n := range s.Avoided() {
 		nodes = append(nodes, n.Name)
@@ -28,11 +29,11 @@ func avoided(s *state.Snapshot) []string {
 	return slices.Compact(nodes)
 }
 
-// avoidedAfter returns the nodes that the job avoids now that incidents are what they are, some of them by amendments.
-func avoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []Amendment) []v1alpha1.AvoidedNode {
+// AvoidedAfter returns the nodes that the job avoids now that incidents are what they are, some of them by amendments.
+func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []failure.Amendment) []v1alpha1.AvoidedNode {
 	ttl := state.AvoidFor(&s.Job.Spec)
 	since := s.Now.Add(-ttl)
-	incidents = slices.Concat(incidents, besides(s, incidents))
+	incidents = slices.Concat(incidents, lostTogether(s, incidents))
 	list := avoidList(s.Avoided())
 	for i := range amendments {
 		list = list.remove(&amendments[i])
@@ -67,7 +68,7 @@ func (l avoidList) add(node v1alpha1.AvoidedNode) avoidList {
 }
 
 // remove returns the list without the strike of an incident that began elsewhere, as shows now.
-func (l avoidList) remove(amendment *Amendment) avoidList {
+func (l avoidList) remove(amendment *failure.Amendment) avoidList {
 	was, is := &amendment.Was, &amendment.Is
 	n := state.Avoided(l).Of(was.Node)
 	if n == nil || !isStrike(was) || is.Node == was.Node && isStrike(is) {
@@ -89,9 +90,9 @@ func (l avoidList) latest() []v1alpha1.AvoidedNode {
 	return l
 }
 
-// besides returns, as if each were an incident of its own, the nodes that are lost, or left, together with the one that the latest
+// lostTogether returns, as if each were an incident of its own, the nodes that are lost, or left, together with the one that the latest
 // incident names: no more of them than a job avoids.
-func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
+func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !state.IsNodeFault(incidents[0].Reason) {
 		return nil

@@ -1,4 +1,4 @@
-package policy
+package failure
 
 import (
 	"fmt"
@@ -20,22 +20,17 @@ type Amendment struct {
 
 // explanation tells what explains an incident (besides the failure itself there may be more), and what is given back for it.
 func explanation(was, is *v1alpha1.Incident, besides string) string {
-	text := fmt.Sprintf("%s%s: this explains the restart of %s.", describe(&is.Failure), besides, is.RestartTime.UTC().Format("15:04:05 UTC"))
+	text := fmt.Sprintf("%s%s: this explains the restart of %s.", Describe(&is.Failure), besides, is.RestartTime.UTC().Format("15:04:05 UTC"))
 	if was.Charged && !is.Charged {
 		text += " It is no longer charged."
 	}
-	return withItsWords(&is.Failure, text)
+	return WithMessage(&is.Failure, text)
 }
 
-// budget returns the budget that what it truly was counts against; "" for none.
-func (a *Amendment) budget() v1alpha1.BudgetName {
-	return budgetOf(&Incident{Incident: a.Is, RuleMade: a.RuleMade})
-}
-
-// explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident
+// Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident
 // window, a loss or a node that is ill. begun are those that begin now: a lost replica that takes the whole job with it
 // explains those that failed for want of it.
-func explain(s *state.Snapshot, begun []Incident) []Amendment {
+func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 	var found []Amendment
 	for _, was := range s.Job.Status.Incidents {
 		is := was
@@ -43,13 +38,13 @@ func explain(s *state.Snapshot, begun []Incident) []Amendment {
 		ruleMade, besides := false, ""
 		o := evidence(s, &was)
 		switch node, isIll := fellIll(s, &was); {
-		case o != nil && !isFatal(*o):
+		case o != nil && !IsFatal(*o):
 			is.Failure, is.Charged, ruleMade = o.Failure, o.Charged, o.RuleMade
 		case isConsequence(s, &was, begun):
 			is.Charged = false
 		case o == nil && isIll:
 			is.Charged = false
-			besides = fmt.Sprintf(", and %s is ill (%s)", node.Name, quote(node.Ill.Message))
+			besides = fmt.Sprintf(", and %s is ill (%s)", node.Name, state.Quote(node.Ill.Message))
 		default:
 			continue
 		}
@@ -65,7 +60,7 @@ func fellIll(s *state.Snapshot, i *v1alpha1.Incident) (n state.Node, is bool) {
 	if !i.Charged || i.Explained || i.Cause != v1alpha1.CauseRetryable || !s.HeedsIllNodes() {
 		return n, false
 	}
-	window := incidentWindow(s)
+	window := state.IncidentWindow(&s.Job.Spec)
 	for _, n := range s.Nodes {
 		after := n.Ill.Time.Sub(i.Time.Time)
 		isOwn := n.Name == i.Node && after >= -window
@@ -77,12 +72,12 @@ func fellIll(s *state.Snapshot, i *v1alpha1.Incident) (n state.Node, is bool) {
 	return n, false
 }
 
-// fatalEvidence returns a failure that shows only now, came before the latest restart's, and is one that no restart can mend.
-func fatalEvidence(s *state.Snapshot) *Incident {
+// FatalEvidence returns a failure that shows only now, came before the latest restart's, and is one that no restart can mend.
+func FatalEvidence(s *state.Snapshot) *Incident {
 	if len(s.Job.Status.Incidents) == 0 {
 		return nil
 	}
-	if o := evidence(s, &s.Job.Status.Incidents[0]); o != nil && isFatal(*o) {
+	if o := evidence(s, &s.Job.Status.Incidents[0]); o != nil && IsFatal(*o) {
 		return o
 	}
 	return nil
@@ -91,7 +86,7 @@ func fatalEvidence(s *state.Snapshot) *Incident {
 // evidence returns what the pods that the incident ended say of its true cause, as far as it was not known; nil for
 // nothing. A loss beats an earlier exit.
 func evidence(s *state.Snapshot, i *v1alpha1.Incident) *Incident {
-	if i.Explained && !i.Charged || isLoss(i.Cause) || i.Cause == v1alpha1.CauseRequested || i.Role == v1alpha1.Evaluator {
+	if i.Explained && !i.Charged || IsLoss(i.Cause) || i.Cause == v1alpha1.CauseRequested || i.Role == v1alpha1.Evaluator {
 		return nil
 	}
 	var best *Incident
@@ -118,7 +113,7 @@ func told(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) *Incident {
 	if ended.Exit == nil && !wasTakenAway(s, &ended) { // it is only on its way out
 		return nil
 	}
-	o := newIncident(s, failureOf(s, &ended), i.Scope, p)
+	o := NewIncident(s, ofPod(s, &ended), i.Scope, p)
 	if o.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && isForgotten(&o.Failure) { // what it had done by then nobody knows
 		return nil
 	}
@@ -195,12 +190,12 @@ var ofNode = []string{
 // explainsFailure reports whether a loss accounts for a replica that failed at the given time: it came first, or it is
 // a node's and showed within the incident window.
 func explainsFailure(s *state.Snapshot, loss *v1alpha1.Failure, at time.Time) bool {
-	return isLoss(loss.Cause) && isInTime(s, loss.Reason, loss.Time.Time, at)
+	return IsLoss(loss.Cause) && isInTime(s, loss.Reason, loss.Time.Time, at)
 }
 
 // isInTime reports whether a loss of that reason and time came soon enough to account for a failure at the given time.
 func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
-	return !lost.After(at) || slices.Contains(ofNode, reason) && !lost.After(at.Add(incidentWindow(s)))
+	return !lost.After(at) || slices.Contains(ofNode, reason) && !lost.After(at.Add(state.IncidentWindow(&s.Job.Spec)))
 }
 
 // isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it: it was earlier, or it

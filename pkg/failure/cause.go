@@ -1,4 +1,4 @@
-package policy
+package failure
 
 import (
 	"slices"
@@ -89,7 +89,7 @@ func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
 	}
 }
 
-// isLoss reports whether the cause is a pod that was lost, which is never charged.
-func isLoss(cause v1alpha1.Cause) bool {
+// IsLoss reports whether the cause is a pod that was lost, which is never charged.
+func IsLoss(cause v1alpha1.Cause) bool {
 	return cause == v1alpha1.CauseInfrastructure || cause == v1alpha1.CausePreempted
 }
