@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // CacheOptions returns the options of a cache that holds jobs and their own children only, trimmed to what decisions
 // need, in these namespaces, or in all if there are none. Of nodes it holds the conditions that are signals.
-func CacheOptions(namespaces []string, signals state.Signals) (cache.Options, error) {
+func CacheOptions(namespaces []string, signals nodes.Signals) (cache.Options, error) {
 	ours, err := labels.NewRequirement(v1alpha1.LabelJobUID, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
@@ -147,7 +148,7 @@ func only(annotations map[string]string, names ...string) map[string]string {
 
 // trimNode returns the function that returns a node with only what state.NodeOf and suitable read: its heartbeats then change nothing, nor
 // do conditions that are no signals, or not True.
-func trimNode(signals state.Signals) func(any) (any, error) {
+func trimNode(signals nodes.Signals) func(any) (any, error) {
 	return func(o any) (any, error) {
 		node, ok := o.(*corev1.Node)
 		if !ok {
@@ -177,7 +178,7 @@ func trimNode(signals state.Signals) func(any) (any, error) {
 func devices(capacity corev1.ResourceList) corev1.ResourceList {
 	var kept corev1.ResourceList
 	for name, quantity := range capacity {
-		if state.IsDevice(name) {
+		if nodes.IsDevice(name) {
 			if kept == nil {
 				kept = corev1.ResourceList{}
 			}

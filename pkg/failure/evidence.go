@@ -114,7 +114,7 @@ func told(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) *Incident {
 		return nil
 	}
 	o := NewIncident(s, ofPod(s, &ended), i.Scope, p)
-	if o.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && isForgotten(&o.Failure) { // what it had done by then nobody knows
+	if o.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(o.Reason).isForgotten { // what it had done by then nobody knows
 		return nil
 	}
 	return &o
@@ -122,12 +122,6 @@ func told(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) *Incident {
 
 // wasToldToEnd reports whether the pod's process was told to end: for good, or to make room for another one in the pod.
 func wasToldToEnd(p *state.Pod) bool { return p.Left || !p.Deleted.IsZero() }
-
-// isForgotten reports whether the node does not know any more how the container ended, as after a reboot. Its time is that of the
-// look, by the node's own clock.
-func isForgotten(f *v1alpha1.Failure) bool {
-	return f.Reason == "Unknown" || f.Reason == "ContainerStatusUnknown"
-}
 
 // asEnded returns the pod as it would be had the restart not deleted it, and had nobody come for it after it had exited: what
 // comes of that is no evidence, nor when. Finished pods are tainted and drained like others.
@@ -181,12 +175,6 @@ func isKnown(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod) bool {
 	})
 }
 
-// ofNode are the reasons that speak of a node's trouble. It shows late: the node's peers may have noticed long before.
-var ofNode = []string{
-	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeDeleted,
-	"DeletionByTaintManager", "TerminationByKubelet", "DeletionByPodGC",
-}
-
 // explainsFailure reports whether a loss accounts for a replica that failed at the given time: it came first, or it is
 // a node's and showed within the incident window.
 func explainsFailure(s *state.Snapshot, loss *v1alpha1.Failure, at time.Time) bool {
@@ -195,7 +183,7 @@ func explainsFailure(s *state.Snapshot, loss *v1alpha1.Failure, at time.Time) bo
 
 // isInTime reports whether a loss of that reason and time came soon enough to account for a failure at the given time.
 func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
-	return !lost.After(at) || slices.Contains(ofNode, reason) && !lost.After(at.Add(state.IncidentWindow(&s.Job.Spec)))
+	return !lost.After(at) || ReasonOf(reason).showsLate && !lost.After(at.Add(state.IncidentWindow(&s.Job.Spec)))
 }
 
 // isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it: it was earlier, or it
@@ -224,7 +212,7 @@ func isTrueExit(s *state.Snapshot, i *v1alpha1.Incident, p *state.Pod, cause v1a
 // isOneOfAKind reports whether the pod alone ended in its second with its exit code, which is not what followers exit with, nor what
 // programs exit with that are told to end: of these another one did otherwise.
 func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
-	if p.Exit.Code == 1 || isSignal(p.Exit.Code) {
+	if p.Exit.Code == 1 || state.IsSignal(p.Exit.Code) {
 		return false
 	}
 	isOwn := !wasToldToEnd(p)

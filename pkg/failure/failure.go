@@ -148,30 +148,12 @@ func WithMessage(f *v1alpha1.Failure, sentence string) string {
 	return sentence + " It said: " + state.Quote(f.Message)
 }
 
-// losses are the ways to lose a pod, by reason.
-var losses = map[string]string{
-	v1alpha1.ReasonNodeLost:        "lost its node",
-	v1alpha1.ReasonNodeDeleted:     "lost its node",
-	v1alpha1.ReasonNodeTainted:     "lost its node",
-	v1alpha1.ReasonNodeIll:         "leaves its node, which is ill",
-	v1alpha1.ReasonDeviceUnhealthy: "lost a device",
-	v1alpha1.ReasonDeleted:         "was deleted",
-	"EvictionByEvictionAPI":        "was drained or evicted",
-	"DeletionByTaintManager":       "was evicted from a tainted node",
-	"DeletionByPodGC":              "was garbage-collected",
-	"TerminationByKubelet":         "was ended by its node",
-	"Evicted":                      "was evicted by its node",
-	"UnexpectedAdmissionError":     "was turned away by its node",
-	"ContainerStatusUnknown":       "was lost by its node",
-	"Unknown":                      "was lost by its node",
-	preempted:                      "was preempted",
-}
-
+// whatHappened returns how the replica failed, as the predicate of a sentence.
 func whatHappened(f *v1alpha1.Failure) string {
-	loss, known := losses[f.Reason]
+	clause := ReasonOf(f.Reason).clause
 	switch {
-	case known:
-		return loss
+	case clause != "":
+		return clause
 	case IsLoss(f.Cause):
 		return "was lost"
 	case f.ExitCode != nil:

@@ -67,7 +67,7 @@ func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 // isKill reports whether a signal ended the container that nobody sends to end it in good order.
 func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 
-func killedBy(code int32) bool { return isSignal(code) && code != 128+2 && code != 128+15 }
+func killedBy(code int32) bool { return state.IsSignal(code) && code != 128+2 && code != 128+15 }
 
 func exitCode(f *v1alpha1.Failure) int32 {
 	if f.ExitCode == nil {

@@ -22,7 +22,7 @@ const (
 // NotPreferred returns the nodes to which new pods of the job prefer all others, sorted: those of the status, and those that are unhealthy.
 func NotPreferred(s *state.Snapshot) []string {
 	nodes := slices.Clone(s.Ill)
-	for _, n := range s.Avoided() {
+	for _, n := range Avoided(&s.Observed) {
 		nodes = append(nodes, n.Name)
 	}
 	slices.Sort(nodes)
@@ -34,7 +34,7 @@ func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 	ttl := state.AvoidFor(&s.Job.Spec)
 	since := s.Now.Add(-ttl)
 	incidents = slices.Concat(incidents, lostTogether(s, incidents))
-	list := avoidList(s.Avoided())
+	list := Avoided(&s.Observed)
 	for i := range amendments {
 		list = list.remove(&amendments[i])
 	}
@@ -48,19 +48,38 @@ func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 	return list.latest()
 }
 
-// avoidList are the nodes that a job avoids. All that changes the list is here.
-type avoidList []v1alpha1.AvoidedNode
+// List are the nodes that a job avoids: new pods prefer others. All that changes the list is in this file.
+type List []v1alpha1.AvoidedNode
+
+// At returns the nodes of the list that are still avoided at that time.
+func At(nodes []v1alpha1.AvoidedNode, now time.Time) List {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.AvoidedNode) bool { return !now.Before(n.Until.Time) })
+}
+
+// Now reports whether the job avoids the node.
+func (l List) Now(node string) bool { return l.Of(node) != nil }
+
+// Of returns the entry of the node; nil if the job does not avoid it.
+func (l List) Of(node string) *v1alpha1.AvoidedNode {
+	if i := slices.IndexFunc(l, func(n v1alpha1.AvoidedNode) bool { return n.Name == node }); i >= 0 {
+		return &l[i]
+	}
+	return nil
+}
+
+// Avoided returns the nodes that the job avoids now.
+func Avoided(o *state.Observed) List { return At(o.Job.Status.AvoidedNodes, o.Now) }
 
 // add returns the list with the node, for the longer of the times. The reason that the node itself broke stays.
-func (l avoidList) add(node v1alpha1.AvoidedNode) avoidList {
-	known := state.Avoided(l).Of(node.Name)
+func (l List) add(node v1alpha1.AvoidedNode) List {
+	known := l.Of(node.Name)
 	if known == nil {
 		return append(l, node)
 	}
 	known.Strikes = max(known.Strikes, node.Strikes)
 	if known.Until.Before(&node.Until) {
 		known.Until = node.Until
-		if state.IsNodeFault(node.Reason) || !state.IsNodeFault(known.Reason) {
+		if failure.ReasonOf(node.Reason).IsNodeFault || !failure.ReasonOf(known.Reason).IsNodeFault {
 			known.Reason = node.Reason
 		}
 	}
@@ -68,20 +87,20 @@ func (l avoidList) add(node v1alpha1.AvoidedNode) avoidList {
 }
 
 // remove returns the list without the strike of an incident that began elsewhere, as shows now.
-func (l avoidList) remove(amendment *failure.Amendment) avoidList {
+func (l List) remove(amendment *failure.Amendment) List {
 	was, is := &amendment.Was, &amendment.Is
-	n := state.Avoided(l).Of(was.Node)
+	n := l.Of(was.Node)
 	if n == nil || !isStrike(was) || is.Node == was.Node && isStrike(is) {
 		return l
 	}
-	if n.Strikes--; n.Strikes < 1 || !state.IsNodeFault(n.Reason) && n.Strikes < strikesForExits {
+	if n.Strikes--; n.Strikes < 1 || !failure.ReasonOf(n.Reason).IsNodeFault && n.Strikes < strikesForExits {
 		return slices.DeleteFunc(l, func(n v1alpha1.AvoidedNode) bool { return n.Name == was.Node })
 	}
 	return l
 }
 
 // latest returns the nodes by name; the latest ones, if they are too many.
-func (l avoidList) latest() []v1alpha1.AvoidedNode {
+func (l List) latest() []v1alpha1.AvoidedNode {
 	if len(l) > maxAvoided {
 		slices.SortStableFunc(l, func(a, b v1alpha1.AvoidedNode) int { return b.Until.Compare(a.Until.Time) })
 		l = l[:maxAvoided]
@@ -94,7 +113,7 @@ func (l avoidList) latest() []v1alpha1.AvoidedNode {
 // incident names: no more of them than a job avoids.
 func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
-	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !state.IsNodeFault(incidents[0].Reason) {
+	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !failure.ReasonOf(incidents[0].Reason).IsNodeFault {
 		return nil
 	}
 	var more []v1alpha1.Incident
@@ -120,12 +139,12 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 // isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, after several exits of the program
 // on it otherwise.
 func isToAvoid(i *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
-	return state.IsNodeFault(i.Reason) || isStrike(i) && strikesOn(i.Node, incidents, since) >= strikesForExits
+	return failure.ReasonOf(i.Reason).IsNodeFault || isStrike(i) && strikesOn(i.Node, incidents, since) >= strikesForExits
 }
 
 // isStrike reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
 // deletion), the consequence of a loss elsewhere, or the program's own fault, is not.
-func isStrike(i *v1alpha1.Incident) bool { return state.IsNodeFault(i.Reason) || isExit(i) }
+func isStrike(i *v1alpha1.Incident) bool { return failure.ReasonOf(i.Reason).IsNodeFault || isExit(i) }
 
 // isExit reports whether the incident began with the end of a program that something outside of it may have caused.
 func isExit(i *v1alpha1.Incident) bool {

@@ -49,7 +49,7 @@ func nodesNeeded(s *state.Snapshot, role v1alpha1.Role) int {
 
 // isKnownIll reports whether the job avoids the node for being ill.
 func isKnownIll(s *state.Snapshot, node string) bool {
-	known := s.Avoided().Of(node)
+	known := Avoided(&s.Observed).Of(node)
 	return known != nil && known.Reason == v1alpha1.ReasonNodeIll
 }
 
@@ -58,8 +58,8 @@ func isKnownIll(s *state.Snapshot, node string) bool {
 func StayOn(s *state.Snapshot, nodes []v1alpha1.AvoidedNode) []v1alpha1.AvoidedNode {
 	_, staying := Departures(s)
 	for _, i := range staying {
-		kept := avoidList(state.AvoidedAt(nodes, s.Now))
-		if !state.Avoided(kept).Now(i.Node) && len(kept) < maxAvoided {
+		kept := At(nodes, s.Now)
+		if !kept.Now(i.Node) && len(kept) < maxAvoided {
 			nodes = kept.add(v1alpha1.AvoidedNode{
 				Name: i.Node, Reason: i.Reason, Strikes: 1, Until: metav1.NewTime(i.RestartTime.Add(state.AvoidFor(&s.Job.Spec))),
 			}).latest()

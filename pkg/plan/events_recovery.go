@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -22,20 +23,12 @@ func explained(amendments []failure.Amendment) []Event {
 	return list
 }
 
-// nodesOwn are the reasons that the Node itself or the health of its devices shows. A template that names a node can get every other
-// reason from a healthy one: UnexpectedAdmissionError if its GPUs are taken, DeletionByTaintManager if an administrator keeps it for another
-// team, NodeShutdown while it restarts, and OutOfcpu or SysctlForbidden at any time.
-var nodesOwn = []string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}
-
-// IsNodesOwn reports whether a failure of that reason is the node's own, so that it matters to others than the job's owner.
-func IsNodesOwn(reason string) bool { return slices.Contains(nodesOwn, reason) }
-
 // avoidedAnew tells which nodes the job avoids from now on, or would leave if it could: the job, of all that are alike at once, as a rack is
 // lost at once; and those nodes that broke themselves. What the job's pods did on a node says nothing about it to others.
 func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
 	var anew []v1alpha1.AvoidedNode
-	was := s.Avoided()
-	for _, n := range state.AvoidedAt(next.AvoidedNodes, s.Now) {
+	was := nodes.Avoided(&s.Observed)
+	for _, n := range nodes.At(next.AvoidedNodes, s.Now) {
 		if !was.Now(n.Name) {
 			anew = append(anew, n)
 		}
@@ -51,7 +44,7 @@ func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJo
 		}
 	}
 	for i := range anew {
-		if n := &anew[i]; IsNodesOwn(n.Reason) {
+		if n := &anew[i]; failure.ReasonOf(n.Reason).IsOnNode {
 			onNode := warn(v1alpha1.EventNodeAvoided, n.Reason, messageOnNode(s, n, staysOn(s, v, n)))
 			onNode.Node = n.Name
 			list = append(list, onNode)

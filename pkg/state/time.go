@@ -54,3 +54,8 @@ func RunningSince(job *v1alpha1.TrainingJob) time.Time {
 	}
 	return running.LastTransitionTime.Time
 }
+
+// AvoidFor returns for how long a job avoids a node; zero for not at all.
+func AvoidFor(spec *v1alpha1.TrainingJobSpec) time.Duration {
+	return time.Duration(ptr.Deref(spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
+}
