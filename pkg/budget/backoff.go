@@ -20,10 +20,10 @@ const (
 
 // Backoff returns how many restarts in a row the incident makes, and the time, in whole seconds, before which the lives that it
 // begins may not begin: now for the first one.
-func Backoff(s *state.Snapshot, i *failure.Incident) (inRow int32, next time.Time) {
-	inRow = restartsInRow(s, i) + 1
+func Backoff(s *state.Snapshot, incident *failure.Incident) (inRow int32, next time.Time) {
+	inRow = restartsInRow(s, incident) + 1
 	recovery := s.Job.Spec.Recovery
-	if i.Cause == v1alpha1.CauseRequested {
+	if incident.Cause == v1alpha1.CauseRequested {
 		recovery.BackoffSeconds = ptr.To[int32](0)
 	}
 	next = s.Now.Add(waitBefore(&recovery, inRow))
@@ -53,23 +53,23 @@ func waitBefore(recovery *v1alpha1.Recovery, n int32) time.Duration {
 
 // restartsInRow returns how many restarts in a row what the incident restarts has gone through: the replica, any replica of the
 // role, or the whole job.
-func restartsInRow(s *state.Snapshot, i *failure.Incident) int32 {
-	if i.Scope == v1alpha1.ScopeJob {
+func restartsInRow(s *state.Snapshot, incident *failure.Incident) int32 {
+	if incident.Scope == v1alpha1.ScopeJob {
 		return JobRestartsInRow(s)
 	}
-	inRow := s.Memory[i.Role].RestartsInRow
+	inRow := s.Memory[incident.Role].RestartsInRow
 	of := func(slot state.Slot) int32 {
 		if !s.InRange(slot) || isCalm(s, slot) {
 			return 0
 		}
 		return int32(inRow[slot.Index])
 	}
-	if i.Scope == v1alpha1.ScopeReplica {
-		return of(failure.SlotOf(&i.Failure))
+	if incident.Scope == v1alpha1.ScopeReplica {
+		return of(failure.SlotOf(&incident.Failure))
 	}
 	var most int32
 	for index := range inRow {
-		most = max(most, of(state.Slot{Role: i.Role, Index: index}))
+		most = max(most, of(state.Slot{Role: incident.Role, Index: index}))
 	}
 	return most
 }

@@ -17,13 +17,13 @@ import (
 var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses, v1alpha1.BudgetEvaluatorRestarts}
 
 // Of returns the budget that the restart counts against; "" if it counts against none.
-func Of(o *failure.Incident) v1alpha1.BudgetName {
+func Of(incident *failure.Incident) v1alpha1.BudgetName {
 	switch {
-	case o.Charged:
-		return budgetOfCause(o.Cause)
-	case o.RuleMade && o.Role != v1alpha1.Evaluator:
+	case incident.Charged:
+		return budgetOfCause(incident.Cause)
+	case incident.RuleMade && incident.Role != v1alpha1.Evaluator:
 		return v1alpha1.BudgetRuleMadeLosses
-	case o.Role == v1alpha1.Evaluator && !failure.IsLoss(o.Cause):
+	case incident.Role == v1alpha1.Evaluator && !failure.IsLoss(incident.Cause):
 		return v1alpha1.BudgetEvaluatorRestarts
 	default:
 		return ""

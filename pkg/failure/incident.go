@@ -27,10 +27,10 @@ type Incident struct {
 // NewIncident returns the restart that a failure asks for, once the rules of recovery.rules were asked. p is the pod that broke;
 // nil if it is gone, or none did.
 func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartScope, p *state.Pod) Incident {
-	i := Incident{Incident: v1alpha1.Incident{Failure: f, Scope: scope, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
-	applyRule(s.Job, &i, p)
-	i.Charged = isCharged(&i.Failure)
-	return i
+	incident := Incident{Incident: v1alpha1.Incident{Failure: f, Scope: scope, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
+	applyRule(s.Job, &incident, p)
+	incident.Charged = isCharged(&incident.Failure)
+	return incident
 }
 
 // SlotOf returns the slot of the replica that broke.
@@ -49,7 +49,7 @@ func At(s *state.Snapshot, r *state.Replica, cause v1alpha1.Cause, reason, messa
 }
 
 // IsFatal reports whether no restart can mend the failure.
-func IsFatal(i Incident) bool { return i.Cause == v1alpha1.CauseFatal }
+func IsFatal(incident Incident) bool { return incident.Cause == v1alpha1.CauseFatal }
 
 // isCharged reports whether restarting after the failure is charged to a budget. A lost pod is not the job's fault, and
 // an evaluator must not use up what the training may need.

@@ -79,7 +79,7 @@ func exitCode(f *v1alpha1.Failure) int32 {
 // Restarts returns the restarts that the failures, earliest first, ask for. One failure of scope Job restarts the whole job, once.
 // Else each failed replica or role restarts by itself.
 func Restarts(s *state.Snapshot, broken []Incident) []Incident {
-	first := slices.IndexFunc(broken, func(o Incident) bool { return o.Scope == v1alpha1.ScopeJob })
+	first := slices.IndexFunc(broken, func(incident Incident) bool { return incident.Scope == v1alpha1.ScopeJob })
 	if first >= 0 {
 		// an independent replica's fatal exit before it is no consequence of this failure
 		if i := slices.IndexFunc(broken[:first+1], IsFatal); i >= 0 {
@@ -90,10 +90,10 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 		return broken[i : i+1]
 	}
 	var apart []Incident
-	for _, i := range broken {
-		ofItsRole := func(other Incident) bool { return other.Role == i.Role }
-		if i.Scope != v1alpha1.ScopeRole || !slices.ContainsFunc(apart, ofItsRole) {
-			apart = append(apart, i)
+	for _, incident := range broken {
+		ofItsRole := func(other Incident) bool { return other.Role == incident.Role }
+		if incident.Scope != v1alpha1.ScopeRole || !slices.ContainsFunc(apart, ofItsRole) {
+			apart = append(apart, incident)
 		}
 	}
 	return apart
@@ -102,8 +102,8 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 // trueCause returns which of the failures, earliest first, is the incident's: the earliest, unless a loss explains it.
 func trueCause(s *state.Snapshot, broken []Incident) int {
 	first := broken[0].Time.Time
-	loss := slices.IndexFunc(broken, func(o Incident) bool {
-		return o.Scope == v1alpha1.ScopeJob && explainsFailure(s, &o.Failure, first)
+	loss := slices.IndexFunc(broken, func(incident Incident) bool {
+		return incident.Scope == v1alpha1.ScopeJob && explainsFailure(s, &incident.Failure, first)
 	})
 	return max(loss, 0)
 }

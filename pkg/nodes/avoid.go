@@ -38,10 +38,10 @@ func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 	for i := range amendments {
 		list = list.remove(&amendments[i])
 	}
-	for _, i := range incidents {
-		if i.Node != "" && i.RestartTime.After(since) && isToAvoid(&i, incidents, since) {
+	for _, incident := range incidents {
+		if incident.Node != "" && incident.RestartTime.After(since) && isToAvoid(&incident, incidents, since) {
 			list = list.add(v1alpha1.AvoidedNode{
-				Name: i.Node, Strikes: strikesOn(i.Node, incidents, since), Reason: i.Reason, Until: metav1.NewTime(i.RestartTime.Add(ttl)),
+				Name: incident.Node, Strikes: strikesOn(incident.Node, incidents, since), Reason: incident.Reason, Until: metav1.NewTime(incident.RestartTime.Add(ttl)),
 			})
 		}
 	}
@@ -121,7 +121,9 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 		if len(more) == maxAvoided {
 			break
 		}
-		named := slices.ContainsFunc(incidents, func(i v1alpha1.Incident) bool { return i.Node == n.Name && i.RestartTime.Equal(&now) })
+		named := slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
+			return incident.Node == n.Name && incident.RestartTime.Equal(&now)
+		})
 		reason := n.Lost.Reason
 		switch {
 		case reason == "":
@@ -138,18 +140,20 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 
 // isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, after several exits of the program
 // on it otherwise.
-func isToAvoid(i *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
-	return failure.ReasonOf(i.Reason).IsNodeFault || isStrike(i) && strikesOn(i.Node, incidents, since) >= strikesForExits
+func isToAvoid(incident *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
+	return failure.ReasonOf(incident.Reason).IsNodeFault || isStrike(incident) && strikesOn(incident.Node, incidents, since) >= strikesForExits
 }
 
 // isStrike reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
 // deletion), the consequence of a loss elsewhere, or the program's own fault, is not.
-func isStrike(i *v1alpha1.Incident) bool { return failure.ReasonOf(i.Reason).IsNodeFault || isExit(i) }
+func isStrike(incident *v1alpha1.Incident) bool {
+	return failure.ReasonOf(incident.Reason).IsNodeFault || isExit(incident)
+}
 
 // isExit reports whether the incident began with the end of a program that something outside of it may have caused.
-func isExit(i *v1alpha1.Incident) bool {
-	isConsequence := i.Explained && !i.Charged
-	return (i.Cause == v1alpha1.CauseRetryable || i.Cause == v1alpha1.CauseStartup) && !isConsequence
+func isExit(incident *v1alpha1.Incident) bool {
+	isConsequence := incident.Explained && !incident.Charged
+	return (incident.Cause == v1alpha1.CauseRetryable || incident.Cause == v1alpha1.CauseStartup) && !isConsequence
 }
 
 // strikesOn returns how many incidents since then speak against the node.

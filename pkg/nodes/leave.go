@@ -22,11 +22,11 @@ func Departures(s *state.Snapshot) (leaving, staying []failure.Incident) {
 			continue
 		}
 		f := failure.At(s, r, v1alpha1.CauseInfrastructure, node.Ill.Reason, node.Ill.Message)
-		i := failure.Incident{Incident: v1alpha1.Incident{Failure: f, Scope: failure.ScopeOf(&s.Job.Spec, r.Slot), RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
+		incident := failure.Incident{Incident: v1alpha1.Incident{Failure: f, Scope: failure.ScopeOf(&s.Job.Spec, r.Slot), RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
 		if node.Others >= nodesNeeded(s, r.Slot.Role) {
-			leaving = append(leaving, i)
+			leaving = append(leaving, incident)
 		} else {
-			staying = append(staying, i)
+			staying = append(staying, incident)
 		}
 	}
 	return leaving, staying
@@ -57,11 +57,11 @@ func isKnownIll(s *state.Snapshot, node string) bool {
 // new pods prefer other nodes. A full list stays as it is, as each such node would push out another one.
 func StayOn(s *state.Snapshot, nodes []v1alpha1.AvoidedNode) []v1alpha1.AvoidedNode {
 	_, staying := Departures(s)
-	for _, i := range staying {
+	for _, incident := range staying {
 		kept := At(nodes, s.Now)
-		if !kept.Now(i.Node) && len(kept) < maxAvoided {
+		if !kept.Now(incident.Node) && len(kept) < maxAvoided {
 			nodes = kept.add(v1alpha1.AvoidedNode{
-				Name: i.Node, Reason: i.Reason, Strikes: 1, Until: metav1.NewTime(i.RestartTime.Add(state.AvoidFor(&s.Job.Spec))),
+				Name: incident.Node, Reason: incident.Reason, Strikes: 1, Until: metav1.NewTime(incident.RestartTime.Add(state.AvoidFor(&s.Job.Spec))),
 			}).latest()
 		}
 	}

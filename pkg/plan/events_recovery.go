@@ -60,7 +60,7 @@ func areAlike(a, b *v1alpha1.AvoidedNode) bool {
 
 // staysOn reports whether the job would leave the node, which is ill, if there were others.
 func staysOn(s *state.Snapshot, v *policy.Verdict, n *v1alpha1.AvoidedNode) bool {
-	return v.Ruling == policy.Continue && n.Reason == v1alpha1.ReasonNodeIll && slices.ContainsFunc(s.Pods, func(p state.Pod) bool {
+	return v.Kind == policy.Continue && n.Reason == v1alpha1.ReasonNodeIll && slices.ContainsFunc(s.Pods, func(p state.Pod) bool {
 		return p.Node == n.Name && p.CanRun() && !s.IsPast(&p)
 	})
 }

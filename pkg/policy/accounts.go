@@ -39,8 +39,10 @@ func accountsOf(s *state.Snapshot) Accounts {
 	}
 }
 
-// keep enters the verdict: the incidents that begin now, and what is known better of earlier ones.
-func (a *Accounts) keep(s *state.Snapshot, v *Verdict) {
+// nextAccounts returns the accounts of the status with the verdict: the incidents that begin now, and corrections of earlier ones. The
+// order matters: the avoid list is made of the incidents, after their amendments.
+func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
+	a := accountsOf(s)
 	if v.Failure != nil {
 		a.LastFailure = v.Failure
 	}
@@ -51,7 +53,7 @@ func (a *Accounts) keep(s *state.Snapshot, v *Verdict) {
 		a.AvoidedNodes = nodes.StayOn(s, a.AvoidedNodes)
 	}
 	if len(v.Amendments) == 0 && len(v.Restarts) == 0 {
-		return
+		return a
 	}
 	for i := range v.Amendments {
 		a.amend(&v.Amendments[i])
@@ -67,6 +69,7 @@ func (a *Accounts) keep(s *state.Snapshot, v *Verdict) {
 	if len(v.Restarts) > 0 && countsAsStuck(s, v.Failure) {
 		a.RestartsWithoutProgress = restartsWithoutProgress(s) + 1
 	}
+	return a
 }
 
 // amend replaces an incident by what it truly was.

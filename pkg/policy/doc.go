@@ -1,6 +1,6 @@
 // Package policy judges: it says what the facts of a Snapshot mean. Judge asks the rules in one order and the first
-// that has something to say wins, so a rule may rely on all rules above it having had nothing to say. A rule that waits, for a
-// checkpoint or for the words of other ranks, has said so: it rules Hold, and only the rules in breakers (success, and the deadlines of the
+// that rules wins, so a rule may rely on all rules above it not having ruled. A rule that waits for a checkpoint or for other ranks
+// rules Hold. Then only the rules in breakers (success, and the deadlines of the
 // whole job) are asked besides:
 //
 //	finished    the job has its verdict: nothing changes it any more
@@ -10,7 +10,7 @@
 //	failed      replicas broke: restart what must be, or fail
 //	requested   somebody asks for a restart of the whole job
 //	scaledIn    replicas are taken away: the ranks are asked for a checkpoint first
-//	ill         pods are to leave a node that says it is ill
+//	unhealthy   pods are to leave an unhealthy node
 //	late        startupDeadlineSeconds are over and not all replicas run
 //	unplaced    scheduling.timeoutSeconds are over and not every pod has a node
 //	stalled     the progress Lease was not renewed in time

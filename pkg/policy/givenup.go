@@ -14,9 +14,9 @@ func givenUp(s *state.Snapshot) []failure.Incident {
 	var left []failure.Incident
 	for r := range s.Replicas() {
 		if isBeingGivenUp(s, r) {
-			i := failure.IncidentOf(s, r)
-			i.Message = failure.WithMessage(&i.Failure, failure.Describe(&i.Failure)+" and is not restarted; the job goes on.")
-			left = append(left, i)
+			incident := failure.IncidentOf(s, r)
+			incident.Message = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job goes on.")
+			left = append(left, incident)
 		}
 	}
 	return left
@@ -27,22 +27,22 @@ func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
 	if r.Slot.Role != v1alpha1.Evaluator || !r.IsBroken() {
 		return false
 	}
-	i := failure.IncidentOf(s, r)
-	return isGivenUp(s, &i)
+	incident := failure.IncidentOf(s, r)
+	return isGivenUp(s, &incident)
 }
 
 // isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget, unless a
 // rule of the user's fails the job for it.
-func isGivenUp(s *state.Snapshot, o *failure.Incident) bool {
+func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	switch {
-	case o.Role != v1alpha1.Evaluator || failure.FailsJob(s.Job, o):
+	case incident.Role != v1alpha1.Evaluator || failure.FailsJob(s.Job, incident):
 		return false
-	case o.RuleMade:
+	case incident.RuleMade:
 		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= budget.Limit(s, v1alpha1.BudgetRuleMadeLosses)
-	case failure.IsLoss(o.Cause):
+	case failure.IsLoss(incident.Cause):
 		return false
 	default:
-		return failure.IsFatal(*o) || int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(s, v1alpha1.BudgetEvaluatorRestarts)
+		return failure.IsFatal(*incident) || int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(s, v1alpha1.BudgetEvaluatorRestarts)
 	}
 }
 

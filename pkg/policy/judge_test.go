@@ -17,7 +17,7 @@ import (
 
 // judged is a verdict as the tables write it: no sentences, each restart in one line.
 type judged struct {
-	Ruling   policy.Ruling
+	Ruling   policy.Kind
 	Reason   string
 	Restarts []string
 	// Wait is how long the next life has to wait.
@@ -29,11 +29,11 @@ type judged struct {
 func judge(s *state.Snapshot) judged {
 	v := policy.Judge(s)
 	wake := v.Wake
-	got := judged{Ruling: v.Ruling, Reason: v.Reason}
+	got := judged{Ruling: v.Kind, Reason: v.Reason}
 	for i := range v.Restarts {
 		got.Restarts = append(got.Restarts, line(&v.Restarts[i]))
 	}
-	if v.Ruling == policy.Restart {
+	if v.Kind == policy.Restart {
 		got.Wait = v.Restarts[0].NextStart.Sub(s.Now)
 	}
 	if !wake.IsZero() {

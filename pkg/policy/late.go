@@ -13,8 +13,8 @@ import (
 )
 
 // late rules because an attempt whose replicas do not all run in time has failed to start.
-func late(s *state.Snapshot) (*Verdict, time.Time) {
-	missing := firstMissing(s)
+func late(s *state.Snapshot) (*Ruling, time.Time) {
+	missing := blocksRunning(s)
 	if missing == nil || s.Is(v1alpha1.ConditionRunning) || s.Is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
 	}
@@ -32,10 +32,10 @@ func late(s *state.Snapshot) (*Verdict, time.Time) {
 	return restartForTime(s, failure.At(s, missing, v1alpha1.CauseStartup, v1alpha1.ReasonStartupDeadline, message)), time.Time{}
 }
 
-// restartForTime returns the verdict on a failure that is no replica's own: a time has run out.
-func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Verdict {
-	verdict := restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
-	return &verdict
+// restartForTime returns the ruling on a failure that is no replica's own: a time has run out.
+func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
+	ruling := restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
+	return &ruling
 }
 
 // startupDeadline returns when the slot should run in the present attempt; zero if there is no such time.

@@ -114,7 +114,7 @@ func TestOwnFailures(t *testing.T) {
 		for _, way := range ways {
 			job := builder.Job("j", builder.Workers(2, builder.Policy(restartPolicy)))
 			v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), way.pod))
-			switch v.Ruling {
+			switch v.Kind {
 			case policy.Fail:
 				got = append(got, "F")
 			case policy.Restart:

@@ -13,7 +13,7 @@ import (
 )
 
 // stalled rules because a job that runs and makes no progress hangs, and its user wants it restarted then.
-func stalled(s *state.Snapshot) (*Verdict, time.Time) {
+func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	deadline := stallDeadline(s)
 	if deadline.IsZero() || s.Now.Before(deadline) {
 		return nil, deadline

@@ -14,12 +14,12 @@ import (
 
 // unplaced rules because the user would rather have the job fail than wait any longer for room. A job that runs waits for
 // nobody: a replica that is replaced has all the time it takes.
-func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
+func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	timeout := schedulingTimeout(s.Job)
 	if timeout == nil || s.Is(v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
-	waits := firstWithout(s, func(r *state.Replica) bool { return !r.LacksNode() })
+	waits := firstRequiredWithout(s, func(r *state.Replica) bool { return !r.LacksNode() })
 	if waits == nil {
 		return nil, time.Time{}
 	}
@@ -35,9 +35,9 @@ func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
 		words = c.Message
 	}
 	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, words)
-	verdict := fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
+	ruling := fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
 		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(words)))
-	return &verdict, time.Time{}
+	return &ruling, time.Time{}
 }
 
 func schedulingTimeout(job *v1alpha1.TrainingJob) *int32 {

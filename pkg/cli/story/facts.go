@@ -62,11 +62,11 @@ func replicaFacts(s *state.Snapshot) []string {
 	if s.IsFinished() {
 		return nil
 	}
-	count := map[state.Condition]int{}
+	count := map[state.State]int{}
 	waits := map[string][]*state.Replica{}
 	total := 0
 	for r := range s.Replicas() {
-		count[r.Condition]++
+		count[r.State]++
 		total++
 		if reason := waitsFor(r); reason != "" {
 			waits[reason] = append(waits[reason], r)
