@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/nodes"
 )
 
 // The page for administrators lists each signal that the operator heeds by itself, in the row of what is done about it.
@@ -15,7 +15,7 @@ func TestThePageForAdministratorsListsTheDefaultSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := strings.Split(string(page), "\n")
-	for signal, action := range state.DefaultSignals() {
+	for signal, action := range nodes.DefaultSignals() {
 		name := signal.Name
 		if name == "" {
 			name = signal.String()

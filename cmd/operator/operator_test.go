@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -109,12 +110,12 @@ func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
 		args []string
 		want cluster.Options
 	}{
-		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
+		{"the defaults", nil, cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: nodes.DefaultSignals()}},
 		{"some namespaces", []string{"--namespaces=a,b", "--exclude-namespaces=c"}, cluster.Options{Parallel: cluster.Parallelism, Namespaces: []string{"a", "b"},
-			Excluded: []string{"c"}, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
-		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: state.DefaultSignals()}},
+			Excluded: []string{"c"}, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: nodes.DefaultSignals()}},
+		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: nodes.DefaultSignals()}},
 		{"all of them", []string{"--node-lost-after=1h", "--max-checkpoint-wait=30s", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--spare-priority-class=low", "--gang=Volcano"},
-			cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, WatchNodes: true, LostAfter: time.Hour, MaxCheckpointWait: 30 * time.Second, Signals: state.Signals{
+			cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, WatchNodes: true, LostAfter: time.Hour, MaxCheckpointWait: 30 * time.Second, Signals: nodes.Signals{
 				{Kind: "taint", Name: "a"}: state.LoseNode, {Kind: "taint", Name: "b"}: state.LoseNode, {Kind: "taint", Name: "c"}: state.LoseNode,
 				{Kind: "cordon"}: state.MoveFromNode, {Kind: "condition", Name: "Bad"}: state.LoseNode,
 			}, SparePriorityClass: "low", Gang: "Volcano"}},

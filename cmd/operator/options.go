@@ -19,6 +19,7 @@ import (
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/gang"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/pkg/trace/export"
 )
@@ -118,13 +119,13 @@ func (o *options) validate() error {
 }
 
 // signals returns what is done about which signals of nodes: the defaults, what --node-signals says, and the taints of --lost-node-taints.
-func (o *options) signals() (state.Signals, error) {
-	signals, err := state.DefaultSignals().With(o.nodeSignals)
+func (o *options) signals() (nodes.Signals, error) {
+	signals, err := nodes.DefaultSignals().With(o.nodeSignals)
 	if err != nil {
 		return nil, fmt.Errorf("--node-signals %w", err)
 	}
 	for _, key := range o.lostNodeTaints {
-		taint := state.Signal{Kind: state.TaintSignal, Name: key}
+		taint := nodes.Signal{Kind: nodes.TaintSignal, Name: key}
 		saysBoth := func(entry string) bool { return strings.HasPrefix(entry, taint.String()+"=") }
 		if slices.ContainsFunc(o.nodeSignals, saysBoth) {
 			return nil, fmt.Errorf("--lost-node-taints %q: --node-signals says what to do about this taint: name it once", key)

@@ -17,6 +17,7 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/forecast"
 	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -146,11 +147,11 @@ func (c *connection) addNodes(ctx context.Context, t *tool, o *state.Observed) e
 			t.say("You may not read nodes: whether one is lost is not looked at.")
 			return nil
 		case apierrors.IsNotFound(err):
-			o.Nodes = append(o.Nodes, state.DeletedNode(name, o.Now))
+			o.Nodes = append(o.Nodes, nodes.Deleted(name, o.Now))
 		case err != nil:
 			return err
 		default:
-			if n := state.NodeOf(&node, o.LostAfter, state.DefaultSignals()); n.Lost.Reason != "" {
+			if n := nodes.Of(&node, o.LostAfter, nodes.DefaultSignals()); n.Lost.Reason != "" {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}

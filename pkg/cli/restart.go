@@ -96,7 +96,7 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 			continue
 		}
 		found = true
-		if row.Pod != nil && row.Condition != state.Succeeded && row.Pod.Deleted.IsZero() {
+		if row.Pod != nil && row.State != state.Succeeded && row.Pod.Deleted.IsZero() {
 			r.pods = append(r.pods, row.Pod)
 		}
 		if len(replica) > 0 {

@@ -167,7 +167,7 @@ func awaitedBy(s *state.Snapshot) awaited {
 	var found awaited
 	for r := range s.Replicas() {
 		found.broken = found.broken || r.IsBroken()
-		if s.Job.Spec.Elastic == nil && (r.Condition == state.Pending || r.Condition == state.Starting) {
+		if s.Job.Spec.Elastic == nil && (r.State == state.Pending || r.State == state.Starting) {
 			found.add(r.Pod.Name, started)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -87,7 +88,7 @@ type Options struct {
 	// MaxCheckpointWait is how long ranks may save a checkpoint before they are stopped, whatever progress.askSeconds is.
 	MaxCheckpointWait time.Duration
 	// Signals say what is done about nodes that say, or of which somebody says, that they are ill.
-	Signals state.Signals
+	Signals nodes.Signals
 	// Gang schedules the pods of jobs that do not say who does; empty is GangNone.
 	Gang v1alpha1.Gang
 	// SparePriorityClass is the priority class of placeholder pods whose job names none.

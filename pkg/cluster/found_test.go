@@ -67,8 +67,8 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 		}
 		for r := range got.Replicas() {
 			name := state.PodName(job.Name, r.Slot, r.Life)
-			if pod := server.pods[name]; (pod == nil) != (r.Condition == state.Vanished) {
-				t.Fatalf("%s is %v", name, r.Condition)
+			if pod := server.pods[name]; (pod == nil) != (r.State == state.Vanished) {
+				t.Fatalf("%s is %v", name, r.State)
 			}
 		}
 		return int(server.gets.Load() - before)

@@ -42,7 +42,7 @@ func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
 	}
 	missed := func(p *state.Pod) bool {
 		r := s.Replica(p.Slot)
-		return r != nil && r.Condition == state.Vanished && r.Life == p.Life
+		return r != nil && r.State == state.Vanished && r.Life == p.Life
 	}
 	var last []state.Pod
 	c.memo(s.Job, func(m *jobMemo) {

@@ -46,7 +46,7 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 
 // A pod that is gone was deleted after its node was tainted, so the API server knows of the taint. The cache may not yet.
 func TestTheNodeOfAPodThatIsGoneIsReadFromTheAPIServer(t *testing.T) {
-	well, tainted := nodes(1, 0), nodes(1, 0)
+	well, tainted := inventoryNodes(1, 0), inventoryNodes(1, 0)
 	tainted[0].Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
 	job := builder.Job("j", builder.Workers(1))
 	for name, c := range map[string]struct {

@@ -20,7 +20,7 @@ func (c *Cluster) homes(s *state.Snapshot) map[state.Slot]string {
 			m.moveHome(&s.Pods[i])
 		}
 		for r := range s.Replicas() {
-			if r.Condition != state.Missing {
+			if r.State != state.Missing {
 				continue
 			}
 			if h, isKnown := m.homes[r.Slot]; isKnown {

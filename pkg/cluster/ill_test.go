@@ -12,17 +12,18 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
 // health are the signals that the nodes of these tests show.
-var health = state.Signals{
-	{Kind: state.ConditionSignal, Name: "GpuMemWatch"}:    state.MoveFromNode,
-	{Kind: state.ConditionSignal, Name: "KernelDeadlock"}: state.AvoidNode,
-	{Kind: state.ConditionSignal, Name: "MachineGone"}:    state.LoseNode,
-	{Kind: state.TaintSignal, Name: "leaving"}:            state.MoveFromNode,
-	{Kind: state.CordonSignal}:                            state.MoveFromNode,
+var health = nodes.Signals{
+	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:    state.MoveFromNode,
+	{Kind: nodes.ConditionSignal, Name: "KernelDeadlock"}: state.AvoidNode,
+	{Kind: nodes.ConditionSignal, Name: "MachineGone"}:    state.LoseNode,
+	{Kind: nodes.TaintSignal, Name: "leaving"}:            state.MoveFromNode,
+	{Kind: nodes.CordonSignal}:                            state.MoveFromNode,
 }
 
 // say has a node say that it is ill since d after Epoch.
@@ -45,7 +46,7 @@ func observed(t *testing.T, all []corev1.Node, job *v1alpha1.TrainingJob, pods .
 }
 
 func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
-	all := nodes(10, 1)
+	all := inventoryNodes(10, 1)
 	say(&all[0], "GpuMemWatch", 0) // not ready
 	say(&all[2], "GpuMemWatch", time.Second)
 	say(&all[3], "KernelDeadlock", 2*time.Second)
@@ -92,7 +93,7 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 		"a cordon": func(n *corev1.Node) { n.Spec.Unschedulable = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := nodes(4, 0)
+			all := inventoryNodes(4, 0)
 			ill(&all[1])
 			s := observed(t, all, builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("n0")), builder.Running("worker", 1, builder.On("n1")))
 			if len(s.Nodes) != 1 || s.Nodes[0].Name != "n1" || s.Nodes[0].Action != state.MoveFromNode || s.Nodes[0].Others != 3 {
@@ -100,7 +101,7 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 			}
 		})
 	}
-	all := nodes(2, 0)
+	all := inventoryNodes(2, 0)
 	say(&all[0], "KernelDeadlock", 0)
 	if s := observed(t, all, builder.Job("j", builder.Workers(1)), builder.Running("worker", 0, builder.On("n0"))); len(s.Nodes) > 0 || s.Ill != nil {
 		t.Errorf("a job on a node that only new pods avoid learns of %+v, %+v", s.Nodes, s.Ill)
@@ -109,7 +110,7 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 
 // The node of a failure that was charged is looked at although no pod of the job is left there. Nothing else is for it: no list of nodes.
 func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
-	all := nodes(2, 0)
+	all := inventoryNodes(2, 0)
 	say(&all[0], "GpuMemWatch", time.Second)
 	on := func(node string, charged, explained bool) builder.JobOption {
 		return builder.Incidents(v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Node: node}, Charged: charged, Explained: explained})
@@ -133,7 +134,7 @@ func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
 
 // Ranks fail in the same second, and another one than the node's is named: while a failure's window is open, each node on which the job was is looked at.
 func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
-	all := nodes(2, 0)
+	all := inventoryNodes(2, 0)
 	say(&all[0], "GpuMemWatch", time.Second)
 	for name, c := range map[string]struct {
 		scope v1alpha1.RestartScope
@@ -159,7 +160,7 @@ func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 }
 
 func TestTheNodesThatHaveBeenIllForLongestAreAvoided(t *testing.T) {
-	all := nodes(40, 0)
+	all := inventoryNodes(40, 0)
 	for i := range 30 {
 		say(&all[i], "KernelDeadlock", -time.Duration(i)*time.Minute)
 	}
@@ -174,7 +175,7 @@ func TestTheNodesThatHaveBeenIllForLongestAreAvoided(t *testing.T) {
 }
 
 func BenchmarkIllNodes(b *testing.B) {
-	all := nodes(5000, 0)
+	all := inventoryNodes(5000, 0)
 	for _, ill := range []int{0, 20} {
 		for i := range ill {
 			say(&all[i], "GpuMemWatch", 0)

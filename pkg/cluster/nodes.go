@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -33,11 +32,11 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		}
 		switch {
 		case apierrors.IsNotFound(err):
-			o.Nodes = append(o.Nodes, state.DeletedNode(name, o.Now))
+			o.Nodes = append(o.Nodes, nodes.Deleted(name, o.Now))
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
 		default:
-			if n := c.nodeOf(&node); n.Lost.Reason != "" || n.Action == state.MoveFromNode {
+			if n := c.health().Of(&node); n.Lost.Reason != "" || n.Action == state.MoveFromNode {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}
@@ -74,7 +73,7 @@ func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error 
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("reading node %s: %w", name, err)
 		}
-		if n := c.nodeOf(&node); err == nil && n.Action == state.MoveFromNode {
+		if n := c.health().Of(&node); err == nil && n.Action == state.MoveFromNode {
 			o.Nodes = append(o.Nodes, n)
 		}
 	}
@@ -82,9 +81,9 @@ func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error 
 	return nil
 }
 
-// nodeOf returns what is known of the node, as the operator's flags have it.
-func (c *Cluster) nodeOf(node *corev1.Node) state.Node {
-	return state.NodeOf(node, c.options.LostAfter, c.options.Signals)
+// health returns how the operator's flags judge nodes.
+func (c *Cluster) health() nodes.Health {
+	return nodes.Health{LostAfter: c.options.LostAfter, Signals: c.options.Signals}
 }
 
 // BrokenNodes returns the nodes that are broken by their own status, each with the reason, as the cache has them. It returns none if the
@@ -100,7 +99,7 @@ func (c *Cluster) BrokenNodes(ctx context.Context) (map[string]string, error) {
 	broken := map[string]string{}
 	for i := range all.Items {
 		node := &all.Items[i]
-		if why := state.BrokenBecause(node, c.clock.Now(), c.options.LostAfter, c.options.Signals); why != "" {
+		if why := nodes.BrokenBecause(node, c.clock.Now(), c.options.LostAfter, c.options.Signals); why != "" {
 			broken[node.Name] = why
 		}
 	}
@@ -127,105 +126,26 @@ func (c *Cluster) addOthers(ctx context.Context, o *state.Observed) error {
 	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	avoided := o.Avoided()
 	for i := range o.Nodes {
-		if at := slices.IndexFunc(all.Items, func(n corev1.Node) bool { return n.Name == o.Nodes[i].Name }); at >= 0 && isToLeave(o.Nodes[i]) {
-			for j := range all.Items {
-				other := &all.Items[j]
-				o.Nodes[i].Others += one(!avoided.Now(other.Name) && c.isWell(other) && hasDevicesOf(other, &all.Items[at]))
-			}
+		if isToLeave(o.Nodes[i]) {
+			o.Nodes[i].Others = c.health().Others(o.Nodes[i].Name, all.Items, nodes.Avoided(o))
 		}
 	}
 	return nil
 }
 
-// isWell reports whether the node is ready, healthy and open for new pods.
-func (c *Cluster) isWell(node *corev1.Node) bool {
-	n := c.nodeOf(node)
-	return !node.Spec.Unschedulable && n.Lost.Reason == "" && n.Action == state.IgnoreNode
-}
-
-// hasDevicesOf reports whether the node has as many devices of each kind as the other one: a CPU node is no place for a job with GPUs.
-func hasDevicesOf(node, other *corev1.Node) bool {
-	for name, quantity := range other.Status.Allocatable {
-		if has := node.Status.Allocatable[name]; strings.Contains(string(name), "/") && has.Cmp(quantity) < 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // addIll puts the unhealthy nodes into the snapshot of a job of which pods are to be placed. It comes last, as only the rows of the snapshot say
 // whether there are any: in a job that runs nothing is looked at.
 func (c *Cluster) addIll(ctx context.Context, s *state.Snapshot) error {
-	if !c.options.WatchNodes || !s.HeedsIllNodes() || !placesPods(s) {
+	if !c.options.WatchNodes || !s.HeedsIllNodes() || !nodes.Matter(s) {
 		return nil
 	}
 	var all corev1.NodeList
 	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	s.Ill = c.illNodes(all.Items)
+	s.Ill = c.health().Unhealthy(all.Items)
 	return nil
-}
-
-// placesPods reports whether a pod of the job has no node yet.
-func placesPods(s *state.Snapshot) bool {
-	if s.IsFinished() || s.Job.Spec.IsSuspended() {
-		return false
-	}
-	for r := range s.Replicas() {
-		if r.LacksNode() {
-			return true
-		}
-	}
-	placed := 0
-	for i := range s.Spares {
-		placed += one(s.Spares[i].Scheduled())
-	}
-	for _, replicas := range s.Job.Spec.ReplicaSpecs {
-		if replicas.Spares != nil {
-			placed -= int(replicas.Spares.Count)
-		}
-	}
-	return placed < 0
-}
-
-func one(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-// maxIll is how many unhealthy nodes new pods avoid at most: those that have been unhealthy for longest.
-const maxIll = 16
-
-// illNodes returns the names of the unhealthy nodes, sorted, and of those that a signal calls lost: the scheduler reads no such condition. A node that is
-// only cordoned is not among them, as the scheduler keeps pods off.
-func (c *Cluster) illNodes(nodes []corev1.Node) []string {
-	var ill []state.Node
-	for i := range nodes {
-		if c.isSignalled(&nodes[i]) {
-			ill = append(ill, c.nodeOf(&nodes[i]))
-		}
-	}
-	since := func(n state.Node) time.Time { return state.Latest(n.Since, n.Ill.Time) } // one of them is set
-	slices.SortFunc(ill, func(a, b state.Node) int { return cmp.Or(since(a).Compare(since(b)), cmp.Compare(a.Name, b.Name)) })
-	var names []string
-	for _, n := range ill[:min(len(ill), maxIll)] {
-		names = append(names, n.Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// isSignalled reports whether a condition or a taint of the node says that it is unhealthy.
-func (c *Cluster) isSignalled(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool { return c.options.Signals.Heeds(&condition) }) ||
-		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-			return c.options.Signals[state.Signal{Kind: state.TaintSignal, Name: t.Key}] > state.IgnoreNode
-		})
 }
 
 // addNotReady puts in how many nodes there are and which of them are not ready, if one that holds pods of the job is not.
@@ -239,7 +159,7 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 	}
 	o.AllNodes, o.NotReady = len(all.Items), nil
 	for i := range all.Items {
-		if n := state.NodeOf(&all.Items[i], 0, nil); n.IsNotReady() {
+		if n := nodes.Of(&all.Items[i], 0, nil); n.IsNotReady() {
 			o.NotReady = append(o.NotReady, n.Since)
 		}
 	}

@@ -41,7 +41,7 @@ func (c inventory) List(_ context.Context, list client.ObjectList, _ ...client.L
 }
 
 // nodes returns that many nodes named n0, n1 ..., of which the first have not been ready since Epoch.
-func nodes(n, notReady int) []corev1.Node {
+func inventoryNodes(n, notReady int) []corev1.Node {
 	var list []corev1.Node
 	for i := range n {
 		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
@@ -55,7 +55,7 @@ func nodes(n, notReady int) []corev1.Node {
 
 // A job that is to leave a node learns how many others there are: ready, open, healthy, not avoided, and with as many devices.
 func TestOtherNodesAreCounted(t *testing.T) {
-	all := nodes(10, 1) // n0 is not ready
+	all := inventoryNodes(10, 1) // n0 is not ready
 	gpus := func(n string) corev1.ResourceList {
 		return corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(n), "cpu": resource.MustParse("8")}
 	}
@@ -85,21 +85,21 @@ func TestOtherNodesAreCounted(t *testing.T) {
 }
 
 func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
-	tainted := nodes(10, 0)
+	tainted := inventoryNodes(10, 0)
 	tainted[0].Spec.Taints = []corev1.Taint{{Key: "broken", TimeAdded: builder.TimePtr(20 * time.Second)}}
-	allTainted := nodes(10, 10)
+	allTainted := inventoryNodes(10, 10)
 	for i := range allTainted {
 		allTainted[i].Spec.Taints = tainted[0].Spec.Taints
 	}
 	// off have not been ready for a month, but for those that ceased to be just now
 	off := func(n, notReady, now int) []corev1.Node {
-		list := nodes(n, notReady)
+		list := inventoryNodes(n, notReady)
 		for i := now; i < notReady; i++ {
 			list[i].Status.Conditions[0].LastTransitionTime = builder.Time(-30 * 24 * time.Hour)
 		}
 		return list
 	}
-	later := nodes(10, 10) // 50 s into a loss of all: nodes that are lost together are not written in one second
+	later := inventoryNodes(10, 10) // 50 s into a loss of all: nodes that are lost together are not written in one second
 	for i := range later {
 		later[i].Status.Conditions[0].LastTransitionTime = builder.Time(time.Duration(i*5) * time.Second)
 	}
@@ -109,18 +109,18 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 		blind        bool
 		want         []string
 	}{
-		{"nodes that are well are not", nodes(10, 0), nil, false, nil},
-		{"one that is not ready, since when it counts as lost", nodes(10, 1), nil, false, []string{"n0 NodeLost 15s"}},
+		{"nodes that are well are not", inventoryNodes(10, 0), nil, false, nil},
+		{"one that is not ready, since when it counts as lost", inventoryNodes(10, 1), nil, false, []string{"n0 NodeLost 15s"}},
 		{"one that is tainted", tainted, nil, false, []string{"n0 NodeTainted 20s"}},
-		{"one that the cache and the API server do not know is deleted", nodes(10, 0)[1:], nil, false, []string{"n0 NodeDeleted 1m0s"}},
-		{"one that only the cache does not know is new", nodes(10, 0)[1:], nodes(1, 0), false, nil},
-		{"5 of 10 that are not ready count as lost", nodes(10, 5), nil, false, []string{"n0 NodeLost 15s", "n1 NodeLost 15s"}},
-		{"of 6 of 10 none does: the control plane has lost touch", nodes(10, 6), nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
+		{"one that the cache and the API server do not know is deleted", inventoryNodes(10, 0)[1:], nil, false, []string{"n0 NodeDeleted 1m0s"}},
+		{"one that only the cache does not know is new", inventoryNodes(10, 0)[1:], inventoryNodes(1, 0), false, nil},
+		{"5 of 10 that are not ready count as lost", inventoryNodes(10, 5), nil, false, []string{"n0 NodeLost 15s", "n1 NodeLost 15s"}},
+		{"of 6 of 10 none does: the control plane has lost touch", inventoryNodes(10, 6), nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
 		{"nodes that have been off for long do not make a loss doubtful", off(40, 31, 1), nil, false, []string{"n0 NodeLost 15s", "n1 NodeLost -719h59m45s"}},
 		{"nor do they hide that the control plane has lost touch", off(40, 36, 6), nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
 		{"nodes cease to be ready one after the other when it has", later, nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
 		{"a taint is somebody's word, however many have it", allTainted, nil, false, []string{"n0 NodeTainted 20s", "n1 NodeTainted 20s"}},
-		{"an operator that may not read nodes knows of none", nodes(10, 5), nil, true, nil},
+		{"an operator that may not read nodes knows of none", inventoryNodes(10, 5), nil, true, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -123,7 +123,7 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(c.options.Parallel)
 	for r := range s.Replicas() {
-		if r.Condition != state.Vanished {
+		if r.State != state.Vanished {
 			continue
 		}
 		group.Go(func() error {

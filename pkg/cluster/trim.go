@@ -9,12 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // CacheOptions returns the options of a cache that holds jobs and their own children only, trimmed to what decisions
 // need, in these namespaces, or in all if there are none. Of nodes it holds the conditions that are signals.
-func CacheOptions(namespaces []string, signals state.Signals) (cache.Options, error) {
+func CacheOptions(namespaces []string, signals nodes.Signals) (cache.Options, error) {
 	ours, err := labels.NewRequirement(v1alpha1.LabelJobUID, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -153,7 +154,7 @@ func TestATrimmedNodeTellsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		full := fullNode.Draw(t, "node")
 		small := trimmedNode(t, full)
-		if diff := cmp.Diff(state.NodeOf(full, time.Minute, signals), state.NodeOf(small, time.Minute, signals)); diff != "" {
+		if diff := cmp.Diff(nodes.Of(full, time.Minute, signals), nodes.Of(small, time.Minute, signals)); diff != "" {
 			t.Fatalf("(-full +trimmed):\n%s", diff)
 		}
 		for i := range full.Status.Conditions {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -31,10 +32,10 @@ func trimmed(t interface{ Fatal(...any) }, pod *corev1.Pod) *corev1.Pod {
 }
 
 // signals are those of which a trimmed node tells.
-var signals = state.Signals{
-	{Kind: state.TaintSignal, Name: "broken"}:           state.LoseNode,
-	{Kind: state.ConditionSignal, Name: "GpuMemWatch"}:  state.MoveFromNode,
-	{Kind: state.ConditionSignal, Name: "NVSwitchDown"}: state.IgnoreNode,
+var signals = nodes.Signals{
+	{Kind: nodes.TaintSignal, Name: "broken"}:           state.LoseNode,
+	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:  state.MoveFromNode,
+	{Kind: nodes.ConditionSignal, Name: "NVSwitchDown"}: state.IgnoreNode,
 }
 
 func trimmedNode(t interface{ Fatal(...any) }, node *corev1.Node) *corev1.Node {

@@ -4,12 +4,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/nodes"
 )
 
 // trimNode returns the function that returns a node with only what state.NodeOf and suitable read: its heartbeats then change nothing, nor
 // do conditions that are no signals, or not True.
-func trimNode(signals state.Signals) func(any) (any, error) {
+func trimNode(signals nodes.Signals) func(any) (any, error) {
 	return func(o any) (any, error) {
 		node, ok := o.(*corev1.Node)
 		if !ok {
@@ -39,7 +39,7 @@ func trimNode(signals state.Signals) func(any) (any, error) {
 func devices(capacity corev1.ResourceList) corev1.ResourceList {
 	var kept corev1.ResourceList
 	for name, quantity := range capacity {
-		if state.IsDevice(name) {
+		if nodes.IsDevice(name) {
 			if kept == nil {
 				kept = corev1.ResourceList{}
 			}

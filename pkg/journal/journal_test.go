@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -37,7 +37,7 @@ func after(job *v1alpha1.TrainingJob, change func(*v1alpha1.TrainingJobStatus), 
 	p := &plan.Plan{Status: *job.Status.DeepCopy()}
 	change(&p.Status)
 	for _, i := range restarts {
-		p.Restarts = append(p.Restarts, policy.Incident{Incident: i})
+		p.Restarts = append(p.Restarts, failure.Incident{Incident: i})
 	}
 	return p
 }

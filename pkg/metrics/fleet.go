@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/failure"
 )
 
 // counts are gauges as they are added up: by family, and by the values of its labels.
@@ -81,7 +81,7 @@ func Fleet(jobs []v1alpha1.TrainingJob, broken map[string]string, now time.Time)
 
 // kindOf says whose fault it is that a node is avoided.
 func kindOf(reason string) string {
-	if plan.IsNodesOwn(reason) {
+	if failure.ReasonOf(reason).IsOnNode {
 		return "fault"
 	}
 	return "crash"

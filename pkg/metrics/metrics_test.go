@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/metrics"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -220,7 +220,7 @@ func TestObserve(t *testing.T) {
 				c.then(&p.Status)
 			}
 			for _, i := range c.restarts {
-				p.Restarts = append(p.Restarts, policy.Incident{Incident: i})
+				p.Restarts = append(p.Restarts, failure.Incident{Incident: i})
 			}
 			if diff := cmp.Diff(c.want, told(metrics.Observe(job, &p))); diff != "" {
 				t.Errorf("observed (-want +got):\n%s", diff)

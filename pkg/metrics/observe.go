@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/plan"
 )
 
@@ -85,7 +86,7 @@ func (t transition) faults() []Observation {
 		isOld := func(o v1alpha1.AvoidedNode) bool {
 			return o.Name == n.Name && o.Reason == n.Reason && !o.Until.Before(&n.Until)
 		}
-		if plan.IsNodesOwn(n.Reason) && !slices.ContainsFunc(t.was.AvoidedNodes, isOld) {
+		if failure.ReasonOf(n.Reason).IsOnNode && !slices.ContainsFunc(t.was.AvoidedNodes, isOld) {
 			list = append(list, NodeFaults.with(1, n.Reason))
 		}
 	}

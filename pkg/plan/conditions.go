@@ -47,7 +47,7 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *polic
 	c := conditions{s, next}
 	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has taken the job on.")
 	c.setStalled(v)
-	switch v.Ruling {
+	switch v.Kind {
 	case policy.Suspend:
 		c.set(v1alpha1.ConditionSuspended, true, v.Reason, v.Message)
 		if v.Reason == v1alpha1.ReasonQueued {
@@ -78,11 +78,11 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *polic
 func (c conditions) setStalled(v *policy.Verdict) {
 	refusal := c.s.Refusal
 	switch {
-	case v.Ruling == policy.Fail:
+	case v.Kind == policy.Fail:
 		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
 	case refusal != nil && refusal.Reason != "" && v.GoesOn() && isIncomplete(c.s):
 		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, clip(refusal.Message))
-	case (v.GoesOn() || v.Ruling == policy.Suspend) && whoIsStuck(c.s) != "":
+	case (v.GoesOn() || v.Kind == policy.Suspend) && whoIsStuck(c.s) != "":
 		c.set(v1alpha1.ConditionStalled, true, v1alpha1.ReasonPodNotEnding, whoIsStuck(c.s))
 	default:
 		c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")
@@ -102,7 +102,7 @@ func (c conditions) rest(v *policy.Verdict) {
 	c.deny(v1alpha1.ConditionRunning, v.Reason, v.Message)
 	c.deny(v1alpha1.ConditionRestarting, v.Reason, v.Message)
 	meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
-	if v.Ruling == policy.Suspend {
+	if v.Kind == policy.Suspend {
 		c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
 	}
 }
@@ -143,12 +143,12 @@ func (c conditions) setRestarting(v *policy.Verdict) {
 
 // setRunning says whether the attempt runs. Replacing a replica does not end it.
 func (c conditions) setRunning(v *policy.Verdict) {
-	missing := v.Missing
+	missing := v.BlocksRunning
 	switch {
 	case v.Asked != nil:
 		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case missing == nil:
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, enough(v.Absent)+butNotReady(c.s))
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, enough(v.NotRunning)+butNotReady(c.s))
 		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")
 		if c.next.RunningTime == nil {
 			now := metav1.NewTime(c.s.Now)
@@ -198,7 +198,7 @@ func butNotReady(s *state.Snapshot) string {
 	more := 0
 	for r := range s.Replicas() {
 		switch {
-		case r.Condition != state.Running || r.Pod.Ready:
+		case r.State != state.Running || r.Pod.Ready:
 		case first == nil:
 			first = r
 		default:

@@ -25,7 +25,7 @@ func converge(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 const seeGroupGoneAfter = 5 * time.Second
 
 func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
-	switch v.Ruling {
+	switch v.Kind {
 	case policy.Final:
 		return cleanUp(s, v)
 	case policy.Suspend:
@@ -184,7 +184,7 @@ func lacksLease(s *state.Snapshot) bool { return s.Job.Spec.Progress != nil && !
 func missing(s *state.Snapshot) []*state.Replica {
 	var list []*state.Replica
 	for r := range s.Replicas() {
-		if r.Condition == state.Missing && !r.FormerCanAct {
+		if r.State == state.Missing && !r.FormerCanAct {
 			list = append(list, r)
 		}
 	}

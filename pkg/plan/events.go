@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
@@ -103,7 +104,7 @@ func warn(reason, action, message string) Event {
 }
 
 // restartEvent tells of the restarts that begin now.
-func restartEvent(incidents []policy.Incident) Event {
+func restartEvent(incidents []failure.Incident) Event {
 	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Message
 	if incidents[0].Scope == v1alpha1.ScopeJob {
 		reason = v1alpha1.EventRestarting

@@ -8,12 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // explained tells of incidents whose true cause shows only now, and what was given back.
-func explained(amendments []policy.Amendment) []Event {
+func explained(amendments []failure.Amendment) []Event {
 	var list []Event
 	for i := range amendments {
 		list = append(list, normal(v1alpha1.EventIncidentExplained, string(amendments[i].Is.Cause), amendments[i].Message))
@@ -21,20 +23,12 @@ func explained(amendments []policy.Amendment) []Event {
 	return list
 }
 
-// nodesOwn are the reasons that the Node itself or the health of its devices shows. A template that names a node can get every other
-// reason from a healthy one: UnexpectedAdmissionError if its GPUs are taken, DeletionByTaintManager if an administrator keeps it for another
-// team, NodeShutdown while it restarts, and OutOfcpu or SysctlForbidden at any time.
-var nodesOwn = []string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}
-
-// IsNodesOwn reports whether a failure of that reason is the node's own, so that it matters to others than the job's owner.
-func IsNodesOwn(reason string) bool { return slices.Contains(nodesOwn, reason) }
-
 // avoidedAnew tells which nodes the job avoids from now on, or would leave if it could: the job, of all that are alike at once, as a rack is
 // lost at once; and those nodes that broke themselves. What the job's pods did on a node says nothing about it to others.
 func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
 	var anew []v1alpha1.AvoidedNode
-	was := s.Avoided()
-	for _, n := range state.AvoidedAt(next.AvoidedNodes, s.Now) {
+	was := nodes.Avoided(&s.Observed)
+	for _, n := range nodes.At(next.AvoidedNodes, s.Now) {
 		if !was.Now(n.Name) {
 			anew = append(anew, n)
 		}
@@ -50,7 +44,7 @@ func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJo
 		}
 	}
 	for i := range anew {
-		if n := &anew[i]; IsNodesOwn(n.Reason) {
+		if n := &anew[i]; failure.ReasonOf(n.Reason).IsOnNode {
 			onNode := warn(v1alpha1.EventNodeAvoided, n.Reason, messageOnNode(s, n, staysOn(s, v, n)))
 			onNode.Node = n.Name
 			list = append(list, onNode)
@@ -66,7 +60,7 @@ func areAlike(a, b *v1alpha1.AvoidedNode) bool {
 
 // staysOn reports whether the job would leave the node, which is ill, if there were others.
 func staysOn(s *state.Snapshot, v *policy.Verdict, n *v1alpha1.AvoidedNode) bool {
-	return v.Ruling == policy.Continue && n.Reason == v1alpha1.ReasonNodeIll && slices.ContainsFunc(s.Pods, func(p state.Pod) bool {
+	return v.Kind == policy.Continue && n.Reason == v1alpha1.ReasonNodeIll && slices.ContainsFunc(s.Pods, func(p state.Pod) bool {
 		return p.Node == n.Name && p.CanRun() && !s.IsPast(&p)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/pkg/framework"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -94,7 +95,7 @@ func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	}
 	_, inTrouble := s.NodeTrouble(p)
 	_, isToLeave := s.IsToLeave(p)
-	return r.Condition != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !s.Avoided().Now(p.Node)
+	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !nodes.Avoided(&s.Observed).Now(p.Node)
 }
 
 // isAlone reports whether one pod of the slot can act, and no other: one on a node that was lost may have come back with it.

@@ -120,7 +120,7 @@ func checkAtRest(t *rapid.T, s *state.Snapshot) {
 		}
 	}
 	verdict := policy.Judge(at)
-	t.Fatalf("after %d passes over the same pods there is something to write still, ruling %d: %s", restless, verdict.Ruling, cmp.Diff(at.Job.Status, plan.Make(at).Status))
+	t.Fatalf("after %d passes over the same pods there is something to write still, ruling %d: %s", restless, verdict.Kind, cmp.Diff(at.Job.Status, plan.Make(at).Status))
 }
 
 // stored returns the job as it is read back after the status was written.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -19,7 +20,7 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 		if r.Pod != nil && r.Pod.HasStarted() {
 			m.Started.Add(r.Slot.Index)
 		}
-		if r.Condition == state.Succeeded {
+		if r.State == state.Succeeded {
 			m.Succeeded.Add(r.Slot.Index)
 		}
 	}
@@ -60,19 +61,19 @@ func park(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 
 // beginLives gives the next life to what the verdict restarts or resumes, and counts it.
 func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
-	if v.Ruling != policy.Suspend && v.Ruling != policy.Succeed && s.Is(v1alpha1.ConditionSuspended) {
+	if v.Kind != policy.Suspend && v.Kind != policy.Succeed && s.Is(v1alpha1.ConditionSuspended) {
 		resume(s, memory)
 	}
-	if v.Ruling == policy.Suspend {
+	if v.Kind == policy.Suspend {
 		forgetStarts(memory)
 	}
 	for n := range v.Restarts {
-		i := &v.Restarts[n]
+		incident := &v.Restarts[n]
 		next.Restarts++
-		role := next.ReplicaStatuses[i.Role]
+		role := next.ReplicaStatuses[incident.Role]
 		role.Restarts++
-		next.ReplicaStatuses[i.Role] = role
-		restart(s, next, memory, i)
+		next.ReplicaStatuses[incident.Role] = role
+		restart(s, next, memory, incident)
 	}
 }
 
@@ -98,17 +99,17 @@ func resume(s *state.Snapshot, memory state.Memory) {
 }
 
 // restart gives what the incident restarts its next life: a replica, all of a role that have not succeeded, or the whole job.
-func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, i *policy.Incident) {
-	role := memory[i.Role]
-	switch i.Scope {
+func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, incident *failure.Incident) {
+	role := memory[incident.Role]
+	switch incident.Scope {
 	case v1alpha1.ScopeReplica:
-		role.Replace(int(i.Index))
-		role.HoldBack(int(i.Index), int(i.InRow), i.NextStart)
+		role.Replace(int(incident.Index))
+		role.HoldBack(int(incident.Index), int(incident.InRow), incident.NextStart)
 	case v1alpha1.ScopeRole:
-		for index := range int(s.Job.Spec.Replicas(i.Role)) {
+		for index := range int(s.Job.Spec.Replicas(incident.Role)) {
 			if !role.Succeeded.Has(index) {
 				role.Replace(index)
-				role.HoldBack(index, int(i.InRow), i.NextStart)
+				role.HoldBack(index, int(incident.InRow), incident.NextStart)
 			}
 		}
 	case v1alpha1.ScopeJob:
@@ -117,7 +118,7 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 			next.Memory.GroupAttempt = ptr.To(state.GroupAttempt(&s.Job.Status))
 		}
 		next.Attempt++
-		next.ConsecutiveRestarts, next.NextStartTime = i.InRow, &metav1.Time{Time: i.NextStart}
+		next.ConsecutiveRestarts, next.NextStartTime = incident.InRow, &metav1.Time{Time: incident.NextStart}
 		beginAttempt(s, memory)
 	}
 }

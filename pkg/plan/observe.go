@@ -28,7 +28,7 @@ func observe(s *state.Snapshot, v *policy.Verdict) map[v1alpha1.Role]v1alpha1.Re
 	}
 	for r := range s.Replicas() {
 		status := counted[r.Slot.Role]
-		if r.Pod != nil && r.Pod.Ready && r.Pod.Deleted.IsZero() && r.Condition != state.Lost {
+		if r.Pod != nil && r.Pod.Ready && r.Pod.Deleted.IsZero() && r.State != state.Lost {
 			status.Ready++
 		}
 		if r.Pod != nil && (r.IsBroken() || r.Pod.Phase == corev1.PodFailed) {

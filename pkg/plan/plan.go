@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -33,7 +34,7 @@ type Plan struct {
 	Events []Event
 	Steps  []Step
 	// Restarts are the restarts that Status counts and the status as read does not.
-	Restarts []policy.Incident
+	Restarts []failure.Incident
 	// Wake is when to look again although nothing else happens; zero for never.
 	Wake time.Time
 }

@@ -23,7 +23,7 @@ func keepSpares(s *state.Snapshot, v *policy.Verdict) []Step {
 		case spares == nil:
 			steps = append(steps, deleteSpares(s, own)...)
 		case inTheWay > 0:
-			steps = append(steps, makeWay(s, own, inTheWay, int(spares.Count))...)
+			steps = append(steps, freeNodes(s, own, inTheWay, int(spares.Count))...)
 		default:
 			isKept := func(p state.Pod) bool {
 				return p.Slot.Index < int(spares.Count) && !s.IsLost(&p) && p.CanRun()
@@ -35,9 +35,9 @@ func keepSpares(s *state.Snapshot, v *policy.Verdict) []Step {
 	return steps
 }
 
-// makeWay ends as many of the spares that hold a node as are in the way: those that are missing or going make way already. One
+// freeNodes ends as many of the spares that hold a node as are in the way: those that are missing or going make way already. One
 // on a lost node has no room to give.
-func makeWay(s *state.Snapshot, own []state.Pod, inTheWay, count int) []Step {
+func freeNodes(s *state.Snapshot, own []state.Pod, inTheWay, count int) []Step {
 	staying := slices.DeleteFunc(slices.Clone(own), func(p state.Pod) bool { return !p.Deleted.IsZero() && !s.IsLost(&p) })
 	holding := slices.DeleteFunc(slices.Clone(staying), func(p state.Pod) bool { return !p.Scheduled() || !p.CanRun() || s.IsLost(&p) })
 	n := inTheWay - (count - len(staying))

@@ -22,7 +22,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next.ReplicaStatuses = observe(s, v)
 	countReady(s, &next)
 	memory := s.Memory.Clone()
-	if v.Ruling != policy.Final {
+	if v.Kind != policy.Final {
 		remember(s, memory, v)
 		park(s, memory, v)
 		keepTime(s, &next, v)
@@ -40,7 +40,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next.Reason, next.Message = why(&next)
 	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
 		next.RunningTimeRatio = runningTimeRatio(s, &next)
-		if v.Ruling != policy.Final {
+		if v.Kind != policy.Final {
 			keepLostTime(s, &next, v)
 		}
 		keepRenewal(s, &next, v)
@@ -60,7 +60,7 @@ func keepShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ve
 // answerRequest takes over what a restart is asked for with once nothing is left to do about it: the whole job begins anew, or rests, or
 // was only just submitted.
 func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
-	if isFirstRecord(s) || v.Ruling == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
+	if isFirstRecord(s) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
 		next.Memory.RestartRequest = state.RequestOf(s.Job)
 	}
 }
@@ -107,7 +107,7 @@ func keepProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 
 // keepRenewal takes over when the Lease was last renewed into a status that is written anyway.
 func keepRenewal(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
-	if v.Ruling != policy.Final && next.Progress != nil && !s.Progress.Renewed.IsZero() {
+	if v.Kind != policy.Final && next.Progress != nil && !s.Progress.Renewed.IsZero() {
 		next.Progress.RenewTime = renewal(s)
 	}
 }
@@ -120,13 +120,13 @@ func renewal(s *state.Snapshot) *metav1.Time {
 // keepTime sets the times that the verdict makes known.
 func keepTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
-	if next.StartTime == nil && v.Ruling != policy.Suspend {
+	if next.StartTime == nil && v.Kind != policy.Suspend {
 		next.StartTime = &now
 	}
-	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) && v.Ruling != policy.Suspend {
+	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) && v.Kind != policy.Suspend {
 		next.SuspendedSeconds = int64(state.SuspendedFor(s.Job, s.Now).Seconds())
 	}
-	if v.Ruling == policy.Succeed || v.Ruling == policy.Fail {
+	if v.Kind == policy.Succeed || v.Kind == policy.Fail {
 		next.CompletionTime = &now
 		next.Duration = now.Sub(next.StartTime.Time).String()
 	}

@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -36,19 +39,21 @@ func accountsOf(s *state.Snapshot) Accounts {
 	}
 }
 
-// keep enters the verdict: the incidents that begin now, and what is known better of earlier ones.
-func (a *Accounts) keep(s *state.Snapshot, v *Verdict) {
+// nextAccounts returns the accounts of the status with the verdict: the incidents that begin now, and corrections of earlier ones. The
+// order matters: the avoid list is made of the incidents, after their amendments.
+func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
+	a := accountsOf(s)
 	if v.Failure != nil {
 		a.LastFailure = v.Failure
 	}
 	if !s.Progress.Renewed.IsZero() {
 		a.RestartsWithoutProgress = restartsWithoutProgress(s)
 	}
-	if v.GoesOn() {
-		a.AvoidedNodes = stayOn(s, a.AvoidedNodes)
+	if v.GoesOn() && !isResting(s) && !failure.Any(s) {
+		a.AvoidedNodes = nodes.StayOn(s, a.AvoidedNodes)
 	}
 	if len(v.Amendments) == 0 && len(v.Restarts) == 0 {
-		return
+		return a
 	}
 	for i := range v.Amendments {
 		a.amend(&v.Amendments[i])
@@ -58,16 +63,17 @@ func (a *Accounts) keep(s *state.Snapshot, v *Verdict) {
 		a.Incidents = slices.Insert(a.Incidents, 0, v.Restarts[i].Incident)
 		a.Incidents = a.Incidents[:min(len(a.Incidents), maxIncidents)]
 	}
-	a.Charges = charge(s, v.Amendments, v.Restarts)
-	a.Budgets = budgets(s, a.Charges)
-	a.AvoidedNodes = avoidedAfter(s, a.Incidents, v.Amendments)
+	a.Charges = budget.Charge(s, v.Amendments, v.Restarts)
+	a.Budgets = budget.Budgets(s, a.Charges)
+	a.AvoidedNodes = nodes.AvoidedAfter(s, a.Incidents, v.Amendments)
 	if len(v.Restarts) > 0 && countsAsStuck(s, v.Failure) {
 		a.RestartsWithoutProgress = restartsWithoutProgress(s) + 1
 	}
+	return a
 }
 
 // amend replaces an incident by what it truly was.
-func (a *Accounts) amend(amendment *Amendment) {
+func (a *Accounts) amend(amendment *failure.Amendment) {
 	was, is := &amendment.Was, &amendment.Is
 	for i := range a.Incidents {
 		if known := &a.Incidents[i]; known.Pod == was.Pod && known.RestartTime.Equal(&was.RestartTime) {

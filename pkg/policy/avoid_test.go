@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -40,7 +41,7 @@ func avoidedFor(reason string) builder.JobOption {
 
 // avoidedBy is what the job avoids: "node: strikes, reason, until", times after Epoch.
 func avoidedBy(job *v1alpha1.TrainingJob, now time.Duration, incidents ...v1alpha1.Incident) []string {
-	return listed(policy.AvoidedAfter(builder.Snapshot(job, builder.Now(now)), incidents, nil))
+	return listed(nodes.AvoidedAfter(builder.Snapshot(job, builder.Now(now)), incidents, nil))
 }
 
 func listed(nodes []v1alpha1.AvoidedNode) []string {
@@ -137,7 +138,7 @@ func TestAStrikeGoesWithTheIncidentThatIsExplained(t *testing.T) {
 			is := c.is
 			is.Explained, is.RestartTime = true, first.RestartTime
 			s := builder.Snapshot(builder.Job("j", builder.Workers(2), avoidedFor(c.reason), builder.Incidents(first)), builder.Now(90*second))
-			got := listed(policy.AvoidedAfter(s, []v1alpha1.Incident{is}, []policy.Amendment{{Was: first, Is: is}}))
+			got := listed(nodes.AvoidedAfter(s, []v1alpha1.Incident{is}, []failure.Amendment{{Was: first, Is: is}}))
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("avoided (-want +got):\n%s", diff)
 			}
@@ -164,7 +165,7 @@ func TestNodesLostTogetherAreAllAvoided(t *testing.T) {
 	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "a", Reason: v1alpha1.ReasonNodeLost}, RestartTime: builder.Time(60 * second)}
 	before := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "b", Reason: "Error"}, RestartTime: builder.Time(5 * second)} // one exit is no fault of the node's
 	var names []string
-	for _, n := range policy.AvoidedAfter(s, []v1alpha1.Incident{incident, before}, nil) {
+	for _, n := range nodes.AvoidedAfter(s, []v1alpha1.Incident{incident, before}, nil) {
 		names = append(names, n.Name)
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {

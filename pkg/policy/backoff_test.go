@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -135,7 +136,7 @@ func TestTenCalmMinutesResetTheBackOff(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", append(c.job, builder.Workers(2), inARow(4))...), builder.Now(c.now))
-			if diff := cmp.Diff(c.want, policy.JobRestartsInRow(s)); diff != "" {
+			if diff := cmp.Diff(c.want, budget.JobRestartsInRow(s)); diff != "" {
 				t.Errorf("restarts in a row (-want +got):\n%s", diff)
 			}
 		})

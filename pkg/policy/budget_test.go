@@ -9,6 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -142,18 +144,18 @@ func TestBudgetsAfterARestart(t *testing.T) {
 		}
 		return list
 	}
-	order := func(cause v1alpha1.Cause, charged bool) policy.Incident {
-		return policy.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged}}
+	order := func(cause v1alpha1.Cause, charged bool) failure.Incident {
+		return failure.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged}}
 	}
 	incident := func(cause v1alpha1.Cause, charged bool, at time.Duration) v1alpha1.Incident {
 		return v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged, RestartTime: builder.Time(at)}
 	}
-	type budget struct {
+	type charged struct {
 		v1alpha1.Budget
 		Times []metav1.Time
 	}
-	of := func(name v1alpha1.BudgetName, limit int32, all ...time.Duration) budget {
-		return budget{v1alpha1.Budget{Name: name, Limit: limit, Used: int32(len(all))}, times(all...)}
+	of := func(name v1alpha1.BudgetName, limit int32, all ...time.Duration) charged {
+		return charged{v1alpha1.Budget{Name: name, Limit: limit, Used: int32(len(all))}, times(all...)}
 	}
 	const restarts, oom, hang, made = v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses
 	ruled := order(v1alpha1.CauseInfrastructure, false)
@@ -162,39 +164,39 @@ func TestBudgetsAfterARestart(t *testing.T) {
 	cases := []struct {
 		name   string
 		was    []builder.JobOption
-		amends []policy.Amendment
-		orders []policy.Incident
-		want   []budget
+		amends []failure.Amendment
+		orders []failure.Incident
+		want   []charged
 	}{
-		{"a budget that was never charged is left out", nil, nil, []policy.Incident{order(v1alpha1.CauseInfrastructure, false)}, nil},
+		{"a budget that was never charged is left out", nil, nil, []failure.Incident{order(v1alpha1.CauseInfrastructure, false)}, nil},
 		{"each order is charged to the budget of its cause", nil, nil,
-			[]policy.Incident{order(v1alpha1.CauseRetryable, true), order(v1alpha1.CauseStartup, true), order(v1alpha1.CauseOOM, true), order(v1alpha1.CauseHang, true)},
-			[]budget{of(restarts, 10, 60*second, 60*second), of(oom, 3, 60*second), of(hang, 5, 60*second)}},
-		{"a loss that only a rule makes counts against its own budget", nil, nil, []policy.Incident{ruled}, []budget{of(made, 100, 60*second)}},
+			[]failure.Incident{order(v1alpha1.CauseRetryable, true), order(v1alpha1.CauseStartup, true), order(v1alpha1.CauseOOM, true), order(v1alpha1.CauseHang, true)},
+			[]charged{of(restarts, 10, 60*second, 60*second), of(oom, 3, 60*second), of(hang, 5, 60*second)}},
+		{"a loss that only a rule makes counts against its own budget", nil, nil, []failure.Incident{ruled}, []charged{of(made, 100, 60*second)}},
 		{"so it does if it turns out to be one", []builder.JobOption{builder.Charged(restarts, 20*second)},
-			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free, RuleMade: true}}, nil, []budget{of(made, 100, 20*second)}},
+			[]failure.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free, RuleMade: true}}, nil, []charged{of(made, 100, 20*second)}},
 		{"what is older than the window goes", []builder.JobOption{builder.Charged(restarts, -86400*second, -86340*second, 10*second)}, nil,
-			[]policy.Incident{order(v1alpha1.CauseRetryable, true)}, []budget{of(restarts, 10, 10*second, 60*second)}},
+			[]failure.Incident{order(v1alpha1.CauseRetryable, true)}, []charged{of(restarts, 10, 10*second, 60*second)}},
 		{"what was charged for a loss is given back", []builder.JobOption{builder.Charged(restarts, 10*second, 20*second)},
-			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free}}, nil, []budget{of(restarts, 10, 10*second)}},
+			[]failure.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free}}, nil, []charged{of(restarts, 10, 10*second)}},
 		{"a budget that was given back whole is left out", []builder.JobOption{builder.Charged(oom, 20*second)},
-			[]policy.Amendment{{Was: incident(v1alpha1.CauseOOM, true, 20*second), Is: free}}, nil, nil},
+			[]failure.Amendment{{Was: incident(v1alpha1.CauseOOM, true, 20*second), Is: free}}, nil, nil},
 		{"what was not charged is not given back", []builder.JobOption{builder.Charged(restarts, 20*second)},
-			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, false, 20*second), Is: free}}, nil, []budget{of(restarts, 10, 20*second)}},
+			[]failure.Amendment{{Was: incident(v1alpha1.CauseRetryable, false, 20*second), Is: free}}, nil, []charged{of(restarts, 10, 20*second)}},
 		{"what turns out to be another cause is charged there, at its time", []builder.JobOption{builder.Charged(restarts, 20*second), builder.Charged(oom, 30*second)},
-			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: incident(v1alpha1.CauseOOM, true, 20*second)}}, nil,
-			[]budget{of(oom, 3, 20*second, 30*second)}},
+			[]failure.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: incident(v1alpha1.CauseOOM, true, 20*second)}}, nil,
+			[]charged{of(oom, 3, 20*second, 30*second)}},
 		{"what turns out to be an earlier exit of the same cause stays as it is", []builder.JobOption{builder.Charged(restarts, 20*second)},
-			[]policy.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: incident(v1alpha1.CauseRetryable, true, 20*second)}}, nil,
-			[]budget{of(restarts, 10, 20*second)}},
+			[]failure.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: incident(v1alpha1.CauseRetryable, true, 20*second)}}, nil,
+			[]charged{of(restarts, 10, 20*second)}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", append(c.was, builder.Workers(1))...))
-			charges := policy.Charge(s, c.amends, c.orders)
-			var got []budget
-			for i, b := range policy.Budgets(s, charges) {
-				got = append(got, budget{b, charges[i].Times})
+			charges := budget.Charge(s, c.amends, c.orders)
+			var got []charged
+			for i, b := range budget.Budgets(s, charges) {
+				got = append(got, charged{b, charges[i].Times})
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("budgets (-want +got):\n%s", diff)

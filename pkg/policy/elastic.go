@@ -35,7 +35,7 @@ func fit(s *state.Snapshot) (park, unpark []state.Slot, wake time.Time) {
 	case len(park) > 0:
 		return park, nil, wake
 	case leader != nil && isMetAt(&s.Job.Spec, leader.Slot) && leader.FitsNowhere():
-		return makeWay(s, leader, patience, canMiss)
+		return parkForLeader(s, leader, patience, canMiss)
 	default:
 		unpark, due := tryAgain(s, parked)
 		return nil, unpark, state.Earliest(wake, due)
@@ -55,9 +55,9 @@ func tryAgain(s *state.Snapshot, parked []state.Slot) (unpark []state.Slot, wake
 	return parked, time.Time{}
 }
 
-// makeWay returns the worker that is parked for the one at which the others meet, which has fitted nowhere for long: without it the
+// parkForLeader returns the worker that is parked for the one at which the others meet, which has fitted nowhere for long: without it the
 // others hold their nodes for nothing. It is the last one that has a node. One at a time makes way, as its room may be enough.
-func makeWay(s *state.Snapshot, leader *state.Replica, patience time.Duration, canMiss int) (park, unpark []state.Slot, wake time.Time) {
+func parkForLeader(s *state.Snapshot, leader *state.Replica, patience time.Duration, canMiss int) (park, unpark []state.Slot, wake time.Time) {
 	var last *state.Replica
 	for r := range s.Replicas() {
 		if r.Slot.Role == v1alpha1.Worker && r.NeedsPod() && r.HasNode() {
@@ -80,7 +80,7 @@ func makeWay(s *state.Snapshot, leader *state.Replica, patience time.Duration, c
 func parkedSlots(s *state.Snapshot) []state.Slot {
 	var parked []state.Slot
 	for r := range s.Replicas() {
-		if r.Condition == state.Parked {
+		if r.State == state.Parked {
 			parked = append(parked, r.Slot)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // expired rules because a job past its active deadline fails, whatever it is doing.
-func expired(s *state.Snapshot) (*Verdict, time.Time) {
+func expired(s *state.Snapshot) (*Ruling, time.Time) {
 	limit := s.Job.Spec.RunPolicy.ActiveDeadlineSeconds
 	if limit == nil || s.Job.Status.StartTime == nil {
 		return nil, time.Time{}
@@ -18,6 +18,6 @@ func expired(s *state.Snapshot) (*Verdict, time.Time) {
 	if s.Now.Before(deadline) {
 		return nil, deadline
 	}
-	return &Verdict{Ruling: Fail, Reason: v1alpha1.ReasonDeadlineExceeded,
+	return &Ruling{Kind: Fail, Reason: v1alpha1.ReasonDeadlineExceeded,
 		Message: fmt.Sprintf("The job did not finish within activeDeadlineSeconds (%d) of its start.", *limit)}, time.Time{}
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
@@ -39,10 +40,10 @@ func ofScope(scope v1alpha1.RestartScope) func(*v1alpha1.Incident) {
 }
 
 // explained are the amendments as the tables write them: "worker-2 Infrastructure NodeLost free".
-func explained(s *state.Snapshot, orders ...policy.Incident) []string {
+func explained(s *state.Snapshot, orders ...failure.Incident) []string {
 	var got []string
-	for _, a := range policy.Explain(s, orders) {
-		o := policy.Incident{Incident: a.Is}
+	for _, a := range failure.Explain(s, orders) {
+		o := failure.Incident{Incident: a.Is}
 		charge := "free"
 		if o.Charged {
 			charge = "charged"
@@ -240,8 +241,8 @@ func TestNarrowIncidentsAreExplainedByTheirOwnPods(t *testing.T) {
 
 // A parameter server that is lost takes its workers with it; those that failed for want of it shortly before are not to blame.
 func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
-	lostPS := func(at time.Duration, reason string) policy.Incident {
-		return policy.Incident{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeJob, Failure: v1alpha1.Failure{
+	lostPS := func(at time.Duration, reason string) failure.Incident {
+		return failure.Incident{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeJob, Failure: v1alpha1.Failure{
 			Role: v1alpha1.PS, Cause: v1alpha1.CauseInfrastructure, Reason: reason, Time: builder.Time(at)}}}
 	}
 	exits := lostPS(40*second, "Error")
@@ -254,7 +255,7 @@ func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
 	cases := []struct {
 		name  string
 		was   v1alpha1.Incident
-		order policy.Incident
+		order failure.Incident
 		want  []string
 	}{
 		{"a node lost within the window", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(80*second, "NodeLost"), free},
@@ -326,7 +327,7 @@ func TestANodeThatSaysLaterThatItIsIllExplainsAnExit(t *testing.T) {
 			if diff := cmp.Diff(c.want, explained(s)); diff != "" {
 				t.Fatalf("explained (-want +got):\n%s", diff)
 			}
-			for _, a := range policy.Explain(s, nil) {
+			for _, a := range failure.Explain(s, nil) {
 				want := fmt.Sprintf("worker-0 on node-worker-0 exited with code 1 (Error), and %s is ill (GpuMemWatch: [79]): this explains the restart of 12:00:32 UTC. It is no longer charged.",
 					s.Nodes[0].Name)
 				if a.Message != want {

@@ -9,23 +9,23 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// finished rules because a verdict is final, whatever its pods do afterwards.
-func finished(s *state.Snapshot) (*Verdict, time.Time) {
+// finished rules because a result is final, whatever its pods do afterwards.
+func finished(s *state.Snapshot) (*Ruling, time.Time) {
 	if !s.IsFinished() {
 		return nil, time.Time{}
 	}
 	if until := finishesUntil(s); s.Now.Before(until) {
-		return &Verdict{Ruling: Final, Finishing: true}, until
+		return &Ruling{Kind: Final, Finishing: true}, until
 	}
 	ttl, done := s.Job.Spec.RunPolicy.TTLSecondsAfterFinished, s.Job.Status.CompletionTime
 	if ttl == nil || done == nil {
-		return &Verdict{Ruling: Final}, time.Time{}
+		return &Ruling{Kind: Final}, time.Time{}
 	}
 	expiry := done.Add(time.Duration(*ttl) * time.Second)
 	if s.Now.Before(expiry) {
-		return &Verdict{Ruling: Final}, expiry
+		return &Ruling{Kind: Final}, expiry
 	}
-	return &Verdict{Ruling: Final, Expired: true}, time.Time{}
+	return &Ruling{Kind: Final, Expired: true}, time.Time{}
 }
 
 // finishesUntil returns until when ranks that still run may end by themselves; zero if none does, or the job has not succeeded.
@@ -35,7 +35,7 @@ func finishesUntil(s *state.Snapshot) time.Time {
 	}
 	grace := time.Duration(ptr.Deref(s.Job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds)) * time.Second
 	for r := range s.Replicas() {
-		if isRank := r.Slot.Role.IsLeader() || r.Slot.Role == v1alpha1.Worker; isRank && r.Condition == state.Running && !r.Pod.Ended {
+		if state.IsRank(r.Slot.Role) && r.State == state.Running && !r.Pod.Ended {
 			return s.Job.Status.CompletionTime.Add(grace)
 		}
 	}

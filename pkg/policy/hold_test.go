@@ -29,8 +29,8 @@ func TestAStallDoesNotBreakAHold(t *testing.T) {
 		"a failure until the other ranks are heard": {stalls(), builder.Failed("worker", 1, builder.Exit(1), builder.At(60*second)), "", judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonRestartHeld}},
 	} {
 		v := policy.Judge(builder.Snapshot(c.job, builder.Now(61*second), builder.Running("worker", 0), c.other, builder.SavedFor(c.saved)))
-		if v.Ruling != c.want.Ruling || v.Reason != c.want.Reason || len(v.Restarts) > 0 {
-			t.Errorf("%s: ruling %d, %s: %s; want %+v", name, v.Ruling, v.Reason, v.Message, c.want)
+		if v.Kind != c.want.Ruling || v.Reason != c.want.Reason || len(v.Restarts) > 0 {
+			t.Errorf("%s: ruling %d, %s: %s; want %+v", name, v.Kind, v.Reason, v.Message, c.want)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestWhatBreaksAHold(t *testing.T) {
 	} {
 		v := policy.Judge(builder.Snapshot(c.job, builder.Now(61*second), c.seen, builder.Running("worker", 1)))
 		if v.Reason != c.want || v.Asked != nil {
-			t.Errorf("%s: ruling %d, %s: %s; want %s", name, v.Ruling, v.Reason, v.Message, c.want)
+			t.Errorf("%s: ruling %d, %s: %s; want %s", name, v.Kind, v.Reason, v.Message, c.want)
 		}
 	}
 }

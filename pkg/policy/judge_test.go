@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
@@ -16,7 +17,7 @@ import (
 
 // judged is a verdict as the tables write it: no sentences, each restart in one line.
 type judged struct {
-	Ruling   policy.Ruling
+	Ruling   policy.Kind
 	Reason   string
 	Restarts []string
 	// Wait is how long the next life has to wait.
@@ -28,11 +29,11 @@ type judged struct {
 func judge(s *state.Snapshot) judged {
 	v := policy.Judge(s)
 	wake := v.Wake
-	got := judged{Ruling: v.Ruling, Reason: v.Reason}
+	got := judged{Ruling: v.Kind, Reason: v.Reason}
 	for i := range v.Restarts {
 		got.Restarts = append(got.Restarts, line(&v.Restarts[i]))
 	}
-	if v.Ruling == policy.Restart {
+	if v.Kind == policy.Restart {
 		got.Wait = v.Restarts[0].NextStart.Sub(s.Now)
 	}
 	if !wake.IsZero() {
@@ -42,7 +43,7 @@ func judge(s *state.Snapshot) judged {
 }
 
 // line is "worker-1 Retryable Job charged".
-func line(o *policy.Incident) string {
+func line(o *failure.Incident) string {
 	charge := "free"
 	if o.Charged {
 		charge = "charged"

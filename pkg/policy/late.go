@@ -5,14 +5,16 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // late rules because an attempt whose replicas do not all run in time has failed to start.
-func late(s *state.Snapshot) (*Verdict, time.Time) {
-	missing := firstMissing(s)
+func late(s *state.Snapshot) (*Ruling, time.Time) {
+	missing := blocksRunning(s)
 	if missing == nil || s.Is(v1alpha1.ConditionRunning) || s.Is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
 	}
@@ -25,15 +27,15 @@ func late(s *state.Snapshot) (*Verdict, time.Time) {
 	}
 	message := fmt.Sprintf("not running %d s after the start of the attempt", *s.Job.Spec.RunPolicy.StartupDeadlineSeconds)
 	if missing.Pod != nil && missing.Pod.Waiting.Reason != "" {
-		message += ": " + missing.Pod.Waiting.Reason + ": " + quote(missing.Pod.Waiting.Message)
+		message += ": " + missing.Pod.Waiting.Reason + ": " + state.Quote(missing.Pod.Waiting.Message)
 	}
-	return restartForTime(s, failureAt(s, missing, v1alpha1.CauseStartup, v1alpha1.ReasonStartupDeadline, message)), time.Time{}
+	return restartForTime(s, failure.At(s, missing, v1alpha1.CauseStartup, v1alpha1.ReasonStartupDeadline, message)), time.Time{}
 }
 
-// restartForTime returns the verdict on a failure that is no replica's own: a time has run out.
-func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Verdict {
-	verdict := restart(s, []Incident{newIncident(s, f, v1alpha1.ScopeJob, nil)})
-	return &verdict
+// restartForTime returns the ruling on a failure that is no replica's own: a time has run out.
+func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
+	ruling := restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
+	return &ruling
 }
 
 // startupDeadline returns when the slot should run in the present attempt; zero if there is no such time.
@@ -83,4 +85,16 @@ func attemptStart(job *v1alpha1.TrainingJob) time.Time {
 		start = resumed.LastTransitionTime.Time
 	}
 	return start
+}
+
+// longestCount returns the longest time that a rule counts from the beginning of a life.
+func longestCount(s *state.Snapshot) time.Duration {
+	var longest time.Duration
+	if s.Job.Spec.Progress != nil {
+		longest = max(longest, stallAfter(s))
+	}
+	for _, limit := range []*int32{s.Job.Spec.RunPolicy.StartupDeadlineSeconds, schedulingTimeout(s.Job)} {
+		longest = max(longest, time.Duration(ptr.Deref(limit, 0))*time.Second)
+	}
+	return longest
 }

@@ -11,6 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
@@ -55,16 +58,16 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 		if diff := cmp.Diff(job, s.Job); diff != "" {
 			t.Fatalf("Judge changes the job:\n%s", diff)
 		}
-		if s.IsFinished() && v.Ruling != policy.Final {
+		if s.IsFinished() && v.Kind != policy.Final {
 			t.Fatalf("a finished job is judged anew: %+v", v)
 		}
-		if !s.IsFinished() && job.Spec.IsSuspended() && v.Ruling != policy.Suspend {
+		if !s.IsFinished() && job.Spec.IsSuspended() && v.Kind != policy.Suspend {
 			checkHeldSuspension(t, v)
 		}
-		if (v.Ruling == policy.Restart) != (len(v.Restarts) > 0) {
-			t.Fatalf("ruling %d with %d orders", v.Ruling, len(v.Restarts))
+		if (v.Kind == policy.Restart) != (len(v.Restarts) > 0) {
+			t.Fatalf("ruling %d with %d orders", v.Kind, len(v.Restarts))
 		}
-		if v.Ruling == policy.Fail && v.Failure == nil && v.Reason != v1alpha1.ReasonDeadlineExceeded {
+		if v.Kind == policy.Fail && v.Failure == nil && v.Reason != v1alpha1.ReasonDeadlineExceeded {
 			t.Fatalf("the job fails without evidence: %s", v.Message)
 		}
 		if !wake.IsZero() && !wake.After(s.Now) {
@@ -76,9 +79,9 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 
 // checkHeldSuspension: the suspension of a job waits for a checkpoint alone. Only success and the deadlines of the whole job come first.
 func checkHeldSuspension(t *rapid.T, v policy.Verdict) {
-	isDeadline := v.Ruling == policy.Fail && (v.Reason == v1alpha1.ReasonDeadlineExceeded || v.Reason == v1alpha1.ReasonSchedulingTimeout)
-	isHeld := v.Ruling == policy.Hold && v.Reason == v1alpha1.ReasonStopAsked && v.Asked != nil && !v.Wake.IsZero()
-	if !isDeadline && !isHeld && v.Ruling != policy.Succeed {
+	isDeadline := v.Kind == policy.Fail && (v.Reason == v1alpha1.ReasonDeadlineExceeded || v.Reason == v1alpha1.ReasonSchedulingTimeout)
+	isHeld := v.Kind == policy.Hold && v.Reason == v1alpha1.ReasonStopAsked && v.Asked != nil && !v.Wake.IsZero()
+	if !isDeadline && !isHeld && v.Kind != policy.Succeed {
 		t.Fatalf("a suspended job is judged anew: %+v", v)
 	}
 }
@@ -90,7 +93,7 @@ func TestASuspensionEndsInNoRestart(t *testing.T) {
 			builder.RunsSince(0), func(job *v1alpha1.TrainingJob) {
 				meta.RemoveStatusCondition(&job.Status.Conditions, v1alpha1.ConditionFinished)
 			})
-		if v := policy.Judge(s); v.Ruling != policy.Suspend {
+		if v := policy.Judge(s); v.Kind != policy.Suspend {
 			checkHeldSuspension(t, v)
 		}
 	})
@@ -110,15 +113,15 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 			t.Fatalf("what is fatal is restarted: %+v", o.Failure)
 		case o.Scope == v1alpha1.ScopeJob && len(v.Restarts) > 1:
 			t.Fatalf("the whole job restarts, and something else with it: %+v", v.Restarts)
-		case !s.InRange(slot) || s.Replica(slot).Condition == state.Succeeded || s.Replica(slot).Condition == state.GivenUp || o.Attempt != s.Job.Status.Attempt:
+		case !s.InRange(slot) || s.Replica(slot).State == state.Succeeded || s.Replica(slot).State == state.GivenUp || o.Attempt != s.Job.Status.Attempt:
 			t.Fatalf("%s is restarted, which is none of the present: %+v", slot, o.Failure)
 		case int(o.Followers) >= state.Total(&s.Job.Spec):
 			t.Fatalf("%d follow in a job of %d", o.Followers, state.Total(&s.Job.Spec))
 		}
 	}
-	for i, b := range policy.Budgets(s, policy.Charge(s, nil, v.Restarts)) {
-		times := policy.Charge(s, nil, v.Restarts)[i].Times
-		if spent := slices.ContainsFunc(v.Restarts, func(o policy.Incident) bool { return o.Charged }); int(b.Used) != len(times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
+	for i, b := range budget.Budgets(s, budget.Charge(s, nil, v.Restarts)) {
+		times := budget.Charge(s, nil, v.Restarts)[i].Times
+		if spent := slices.ContainsFunc(v.Restarts, func(o failure.Incident) bool { return o.Charged }); int(b.Used) != len(times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
 			t.Fatalf("budget %+v after %d orders", b, len(v.Restarts))
 		}
 	}
@@ -128,7 +131,7 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 var sameRows = cmp.Comparer(func(a, b *state.Replica) bool { return a == b })
 
 func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
-	return slices.ContainsFunc(v.Restarts, func(o policy.Incident) bool {
+	return slices.ContainsFunc(v.Restarts, func(o failure.Incident) bool {
 		switch o.Cause {
 		case v1alpha1.CauseOOM:
 			return o.Charged && name == v1alpha1.BudgetOOMRestarts
@@ -146,7 +149,7 @@ func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 		s := arbitrary.Draw(t, "snapshot")
 		v := policy.Judge(s)
 		wake := v.Wake
-		if !v.GoesOn() && v.Ruling != policy.Suspend {
+		if !v.GoesOn() && v.Kind != policy.Suspend {
 			return
 		}
 		later := s.Now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * second)
@@ -159,8 +162,8 @@ func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := policy.Judge(then); got.Ruling != v.Ruling {
-			t.Fatalf("ruling %d at first, %d (%s: %s) before it wakes", v.Ruling, got.Ruling, got.Reason, got.Message)
+		if got := policy.Judge(then); got.Kind != v.Kind {
+			t.Fatalf("ruling %d at first, %d (%s: %s) before it wakes", v.Kind, got.Kind, got.Reason, got.Message)
 		}
 	})
 }
@@ -170,13 +173,13 @@ func TestExplainAndAvoidObeyTheirLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := arbitrary.Draw(t, "snapshot")
 		v := policy.Judge(s)
-		for _, a := range policy.Explain(s, v.Restarts) {
+		for _, a := range failure.Explain(s, v.Restarts) {
 			isKnown := slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return cmp.Equal(i, a.Was) })
 			if !isKnown || !a.Is.Explained || a.Was.Explained || a.Is.Cause == v1alpha1.CauseFatal || !a.Is.RestartTime.Equal(&a.Was.RestartTime) || a.Is.Scope != a.Was.Scope {
 				t.Fatalf("%+v is explained by %+v", a.Was, a.Is)
 			}
 		}
-		avoided := policy.AvoidedAfter(s, s.Job.Status.Incidents, policy.Explain(s, v.Restarts))
+		avoided := nodes.AvoidedAfter(s, s.Job.Status.Incidents, failure.Explain(s, v.Restarts))
 		byName := func(a, b v1alpha1.AvoidedNode) int { return strings.Compare(a.Name, b.Name) }
 		if len(avoided) > 16 || !slices.IsSortedFunc(avoided, byName) || slices.ContainsFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.Until.Time) }) {
 			t.Fatalf("the job avoids %+v", avoided)

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -83,7 +84,7 @@ func TestALossIsToldInPlainWords(t *testing.T) {
 		if v.Failure.Node == "" {
 			where = ""
 		}
-		if diff := cmp.Diff("worker-1"+where+" "+loss.text, policy.Describe(v.Failure)); diff != "" {
+		if diff := cmp.Diff("worker-1"+where+" "+loss.text, failure.Describe(v.Failure)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", loss.name, diff)
 		}
 	}
@@ -113,7 +114,7 @@ func TestOwnFailures(t *testing.T) {
 		for _, way := range ways {
 			job := builder.Job("j", builder.Workers(2, builder.Policy(restartPolicy)))
 			v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), way.pod))
-			switch v.Ruling {
+			switch v.Kind {
 			case policy.Fail:
 				got = append(got, "F")
 			case policy.Restart:

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -13,7 +14,7 @@ import (
 // what was asked for, and nobody's failure is hidden behind a request. It costs no budget, says nothing of the training, and
 // no rule of recovery.rules is asked about it. Its back-off begins with a second, so that a user cannot restart a job as fast as the API
 // server allows.
-func requested(s *state.Snapshot) (*Verdict, time.Time) {
+func requested(s *state.Snapshot) (*Ruling, time.Time) {
 	words := s.RestartRequest()
 	if words == "" {
 		return nil, time.Time{}
@@ -22,12 +23,12 @@ func requested(s *state.Snapshot) (*Verdict, time.Time) {
 		return held, until
 	}
 	leader := state.Leader(&s.Job.Spec)
-	verdict := restart(s, []Incident{{Incident: v1alpha1.Incident{
+	ruling := restart(s, []failure.Incident{{Incident: v1alpha1.Incident{
 		Failure: v1alpha1.Failure{
 			Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt,
 			Cause: v1alpha1.CauseRequested, Reason: v1alpha1.ReasonRestartRequested, Message: words, Time: metav1.NewTime(s.Now),
 		},
 		Scope: v1alpha1.ScopeJob, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second)),
 	}}})
-	return &verdict, time.Time{}
+	return &ruling, time.Time{}
 }

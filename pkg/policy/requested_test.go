@@ -29,7 +29,7 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		job     *v1alpha1.TrainingJob
 		pods    []builder.SnapshotOption
-		ruling  policy.Ruling
+		ruling  policy.Kind
 		cause   v1alpha1.Cause
 		message string
 	}{
@@ -47,8 +47,8 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 	} {
 		s := builder.Snapshot(c.job, c.pods...)
 		v := policy.Judge(s)
-		if v.Ruling != c.ruling || c.cause != "" && (v.Failure == nil || v.Failure.Cause != c.cause) || c.message != "" && v.Message != c.message {
-			t.Errorf("%s: ruling %d (%s), failure %+v, want %d for cause %q (%s)", name, v.Ruling, v.Message, v.Failure, c.ruling, c.cause, c.message)
+		if v.Kind != c.ruling || c.cause != "" && (v.Failure == nil || v.Failure.Cause != c.cause) || c.message != "" && v.Message != c.message {
+			t.Errorf("%s: ruling %d (%s), failure %+v, want %d for cause %q (%s)", name, v.Kind, v.Message, v.Failure, c.ruling, c.cause, c.message)
 		}
 		if c.cause != v1alpha1.CauseRequested || len(v.Restarts) != 1 {
 			continue

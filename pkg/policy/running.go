@@ -5,13 +5,13 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// firstMissing returns the replica of the lowest rank without which the job does not run; nil if the job runs. Every replica must
+// blocksRunning returns the replica of the lowest rank without which the job does not run; nil if the job runs. Every replica must
 // run or have succeeded; of elastic workers minReplicas must, with the one at which the others meet among them. Nobody waits for an
 // evaluator: it looks at what the training leaves behind.
-func firstMissing(s *state.Snapshot) *state.Replica { return firstWithout(s, isUp) }
+func blocksRunning(s *state.Snapshot) *state.Replica { return firstRequiredWithout(s, isUp) }
 
-// firstAbsent returns the replica of the lowest rank that does not run, whether or not the job can do without it; nil if all run.
-func firstAbsent(s *state.Snapshot) *state.Replica {
+// notRunning returns the replica of the lowest rank that does not run, whether or not the job can do without it; nil if all run.
+func notRunning(s *state.Snapshot) *state.Replica {
 	for r := range s.Replicas() {
 		if !isUp(r) && !isBeingGivenUp(s, r) {
 			return r
@@ -20,9 +20,9 @@ func firstAbsent(s *state.Snapshot) *state.Replica {
 	return nil
 }
 
-// firstWithout returns the replica of the lowest rank that does not have what it should, leaving as many workers out of account as
+// firstRequiredWithout returns the replica of the lowest rank that does not have what it should, leaving as many workers out of account as
 // an elastic job can do without; nil if there is none.
-func firstWithout(s *state.Snapshot, has func(*state.Replica) bool) *state.Replica {
+func firstRequiredWithout(s *state.Snapshot, has func(*state.Replica) bool) *state.Replica {
 	canMiss := 0
 	if elastic := s.Job.Spec.Elastic; elastic != nil {
 		canMiss = int(s.Job.Spec.Replicas(v1alpha1.Worker) - elastic.MinReplicas)
@@ -41,10 +41,10 @@ func firstWithout(s *state.Snapshot, has func(*state.Replica) bool) *state.Repli
 
 // isMetAt reports whether the ranks of an elastic collective cannot meet without the slot.
 func isMetAt(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
-	return spec.Elastic != nil && state.IsCollective(spec) && hostsRendezvous(spec, slot)
+	return spec.Elastic != nil && state.IsCollective(spec) && state.HostsRendezvous(spec, slot)
 }
 
 // isUp reports whether the replica runs or need not run.
 func isUp(r *state.Replica) bool {
-	return r.Condition == state.Running || r.Condition == state.Succeeded || r.Condition == state.GivenUp
+	return r.State == state.Running || r.State == state.Succeeded || r.State == state.GivenUp
 }

@@ -8,11 +8,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // stalled rules because a job that runs and makes no progress hangs, and its user wants it restarted then.
-func stalled(s *state.Snapshot) (*Verdict, time.Time) {
+func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	deadline := stallDeadline(s)
 	if deadline.IsZero() || s.Now.Before(deadline) {
 		return nil, deadline
@@ -20,7 +21,7 @@ func stalled(s *state.Snapshot) (*Verdict, time.Time) {
 	if s.Job.Spec.Progress.Action != v1alpha1.StallRestart {
 		return nil, time.Time{}
 	}
-	failure := failureAt(s, s.Replica(state.Leader(&s.Job.Spec)), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, stallMessage(s))
+	failure := failure.At(s, s.Replica(state.Leader(&s.Job.Spec)), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, stallMessage(s))
 	failure.Time = metav1.NewTime(deadline.Add(-stallAfter(s)))
 	return restartForTime(s, failure), time.Time{}
 }
@@ -85,4 +86,18 @@ func isStuck(s *state.Snapshot, f *v1alpha1.Failure) bool {
 
 func noProgressLimit(s *state.Snapshot) int32 {
 	return ptr.Deref(s.Job.Spec.Recovery.NoProgressLimit, v1alpha1.DefaultNoProgressLimit)
+}
+
+// undisturbedSince returns since when the job runs with no replica of it replaced; zero if it does not run.
+func undisturbedSince(s *state.Snapshot) time.Time {
+	since := state.RunningSince(s.Job)
+	if since.IsZero() {
+		return since
+	}
+	for role, m := range s.Memory {
+		for index := range m.NextStarts {
+			since = state.Latest(since, s.NextStart(state.Slot{Role: role, Index: index}))
+		}
+	}
+	return since
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -59,7 +60,7 @@ func TestAHangIsToldWithTheLastStep(t *testing.T) {
 		if v.Failure == nil {
 			t.Fatalf("step %d: no failure", step)
 		}
-		if diff := cmp.Diff(want, policy.Describe(v.Failure)); diff != "" {
+		if diff := cmp.Diff(want, failure.Describe(v.Failure)); diff != "" {
 			t.Errorf("step %d (-want +got):\n%s", step, diff)
 		}
 	}

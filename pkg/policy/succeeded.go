@@ -9,12 +9,12 @@ import (
 )
 
 // succeeded rules because the job's success is that of its leader, or of its leader and all workers.
-func succeeded(s *state.Snapshot) (*Verdict, time.Time) {
+func succeeded(s *state.Snapshot) (*Ruling, time.Time) {
 	decided := false
 	for r := range s.Replicas() {
 		switch {
-		case !state.IsAwaited(&s.Job.Spec, r.Slot), r.Condition == state.Parked:
-		case r.Condition == state.Succeeded:
+		case !state.IsAwaited(&s.Job.Spec, r.Slot), r.State == state.Parked:
+		case r.State == state.Succeeded:
 			decided = true
 		default:
 			return nil, time.Time{}
@@ -24,9 +24,9 @@ func succeeded(s *state.Snapshot) (*Verdict, time.Time) {
 		return nil, time.Time{}
 	}
 	if s.Job.Spec.SuccessPolicy == v1alpha1.SuccessAllWorkers {
-		return &Verdict{Ruling: Succeed, Reason: v1alpha1.ReasonAllWorkersSucceeded,
+		return &Ruling{Kind: Succeed, Reason: v1alpha1.ReasonAllWorkersSucceeded,
 			Message: "The leader and all workers exited with code 0."}, time.Time{}
 	}
-	return &Verdict{Ruling: Succeed, Reason: v1alpha1.ReasonLeaderSucceeded,
+	return &Ruling{Kind: Succeed, Reason: v1alpha1.ReasonLeaderSucceeded,
 		Message: fmt.Sprintf("%s leads the job and exited with code 0.", state.Leader(&s.Job.Spec))}, time.Time{}
 }

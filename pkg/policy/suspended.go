@@ -12,7 +12,7 @@ import (
 
 // suspended rules because a suspended job has no pods: it ends only when those of before the suspension are gone or can no
 // longer act, and gives every replica its next life, so that none of them is ever taken for a failure.
-func suspended(s *state.Snapshot) (*Verdict, time.Time) {
+func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	if s.Job.Spec.IsSuspended() && !isResting(s) {
 		if held, until := askFirst(s, stop{reason: whySuspended(s.Job), why: "the job is to be suspended"}); held != nil {
 			return held, until
@@ -20,15 +20,15 @@ func suspended(s *state.Snapshot) (*Verdict, time.Time) {
 	}
 	switch {
 	case s.Job.Spec.IsSuspended() && isQueued(s.Job):
-		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
 	case s.Job.Spec.IsSuspended():
-		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonSuspended,
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
 	case s.ChangedUnseen() && !isResting(s):
-		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job was suspended and changed: it resumes when the pods of before are gone."}, time.Time{}
-	case isResting(s) && (slices.ContainsFunc(s.Pods, isAwaitedToEnd(s)) || len(s.Spares)+len(s.Gang.Groups) > 0):
-		return &Verdict{Ruling: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
+	case isResting(s) && (slices.ContainsFunc(s.Pods, keepsSuspended(s)) || len(s.Spares)+len(s.Gang.Groups) > 0):
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job resumes when the pods of before its suspension are gone."}, time.Time{}
 	default:
 		return nil, time.Time{}
@@ -46,7 +46,7 @@ func whySuspended(job *v1alpha1.TrainingJob) string {
 // whyQueued says where the job waits, and for what if the queue has said so.
 func whyQueued(job *v1alpha1.TrainingJob) string {
 	words := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "spec.suspend is true until then.")
-	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], quote(words))
+	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], state.Quote(words))
 }
 
 // isQueued reports whether a queue says when the job runs.
@@ -55,8 +55,8 @@ func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.Label
 // isResting reports whether the job is suspended, or about to be resumed.
 func isResting(s *state.Snapshot) bool { return s.Is(v1alpha1.ConditionSuspended) }
 
-// isAwaitedToEnd returns a function that reports whether a job can resume only when the pod has ended: it ends with the
+// keepsSuspended returns a function that reports whether a job can resume only when the pod has ended: it ends with the
 // suspension, and is not one that a lost node keeps from going.
-func isAwaitedToEnd(s *state.Snapshot) func(state.Pod) bool {
+func keepsSuspended(s *state.Snapshot) func(state.Pod) bool {
 	return func(p state.Pod) bool { return !p.HasSucceeded() && s.MayAct(&p) }
 }

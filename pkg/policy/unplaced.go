@@ -8,17 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // unplaced rules because the user would rather have the job fail than wait any longer for room. A job that runs waits for
 // nobody: a replica that is replaced has all the time it takes.
-func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
+func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	timeout := schedulingTimeout(s.Job)
 	if timeout == nil || s.Is(v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
-	waits := firstWithout(s, func(r *state.Replica) bool { return !r.LacksNode() })
+	waits := firstRequiredWithout(s, func(r *state.Replica) bool { return !r.LacksNode() })
 	if waits == nil {
 		return nil, time.Time{}
 	}
@@ -33,10 +34,10 @@ func unplaced(s *state.Snapshot) (*Verdict, time.Time) {
 	if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
 		words = c.Message
 	}
-	failure := failureAt(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, words)
-	verdict := fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
-		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, quote(words)))
-	return &verdict, time.Time{}
+	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, words)
+	ruling := fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
+		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(words)))
+	return &ruling, time.Time{}
 }
 
 func schedulingTimeout(job *v1alpha1.TrainingJob) *int32 {

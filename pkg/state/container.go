@@ -115,8 +115,11 @@ func (e *Exit) Matches(r *v1alpha1.RecoveryRule) bool {
 
 // Signal returns the signal that ended the container, if its exit code says so; else 0.
 func (e *Exit) Signal() int32 {
-	if e.Code > 128 && e.Code <= 192 {
+	if IsSignal(e.Code) {
 		return e.Code - 128
 	}
 	return 0
 }
+
+// IsSignal reports whether the exit code is a shell's 128 + signal.
+func IsSignal(code int32) bool { return code > 128 && code <= 192 }

@@ -1,7 +1,7 @@
 // Package state holds what one reconcile may know: the Snapshot, made by New of what was observed. It is values only, the clock
 // included, so that every decision made from it can be repeated, tested and simulated.
 //
-// Its rows are the Replicas: each slot of the job with its life, its pod and the one Condition that it is in. A rule filters
+// Its rows are the Replicas: each slot of the job with its life, its pod and the one State that it is in. A rule filters
 // rows; it does not look at pods to find out how a replica is.
 //
 // A slot is a place in the job, (role, index). A slot's life is (attempt, replacement). A pod belongs to one life of

@@ -2,12 +2,8 @@ package state
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -27,107 +23,26 @@ type Node struct {
 	Others int
 }
 
-// NodeOf returns what the operator knows of a node: it is lost once it has not been ready for lostAfter, or at once if it is tainted
-// as out of service or a signal says so; and it is ill as the signals have it.
-func NodeOf(node *corev1.Node, lostAfter time.Duration, signals Signals) Node {
-	n := Node{Name: node.Name}
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			n.Since = c.LastTransitionTime.Time
-			n.Lost = Trouble{
-				Reason:  v1alpha1.ReasonNodeLost,
-				Message: fmt.Sprintf("not ready for %v", lostAfter), Time: n.Since.Add(lostAfter),
-			}
-		}
-	}
-	if action, words := signals.of(node); action == LoseNode {
-		n.Since, n.Lost = words.Time, words
-	} else if action > IgnoreNode {
-		words.Reason = v1alpha1.ReasonNodeIll
-		n.Ill, n.Action = words, action
-	}
-	for i := range node.Spec.Taints {
-		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeOutOfService {
-			n.Lost = wordsOfTaint(t)
-			n.Since = n.Lost.Time
-		}
-	}
-	return n
-}
+// NodeAction is what jobs do about a node that is said to be ill, from the least to the most.
+type NodeAction int
 
-// BrokenBecause returns why the node is broken by its own status, whatever happened to pods on it; empty if it is not. Cordons and taints
-// show an intention of an administrator, so of these only out-of-service counts, and those that make a node lost.
-func BrokenBecause(node *corev1.Node, now time.Time, lostAfter time.Duration, signals Signals) string {
-	isHeeded := func(c corev1.NodeCondition) bool { return signals.Heeds(&c) }
-	switch n := NodeOf(node, lostAfter, signals); {
-	case n.Lost.Reason != "" && !now.Before(n.Lost.Time):
-		return n.Lost.Reason
-	case slices.ContainsFunc(node.Status.Conditions, isHeeded):
-		return v1alpha1.ReasonNodeIll
-	case lacksDevices(node):
-		return v1alpha1.ReasonDeviceUnhealthy
-	default:
-		return ""
-	}
-}
+// The actions.
+const (
+	// IgnoreNode: nothing.
+	IgnoreNode NodeAction = iota
+	// AvoidNode: nothing is restarted, and new pods prefer other nodes.
+	AvoidNode
+	// MoveFromNode: the job's pods leave the node as soon as may be, by a restart that is charged to nobody, if there is another node for them.
+	MoveFromNode
+	// LoseNode: the node's pods count as lost at once, as on a node that does not answer.
+	LoseNode
+)
 
-// lacksDevices reports whether the node offers fewer devices than it has: the kubelet takes unhealthy ones off what is allocatable.
-// Source: k8s.io/kubernetes/pkg/kubelet/cm/devicemanager/manager.go, GetCapacity.
-func lacksDevices(node *corev1.Node) bool {
-	for name, capacity := range node.Status.Capacity {
-		if allocatable, offered := node.Status.Allocatable[name]; IsDevice(name) && offered && allocatable.Cmp(capacity) < 0 {
-			return true
-		}
-	}
-	return false
-}
+// NodeActions are the names of the actions, in their order.
+var NodeActions = []string{"Ignore", "Avoid", "Move", "Lost"}
 
-// IsDevice reports whether the resource is one of a device plugin, such as nvidia.com/gpu.
-func IsDevice(name corev1.ResourceName) bool {
-	return strings.Contains(string(name), "/") && !strings.HasPrefix(string(name), corev1.ResourceDefaultNamespacePrefix)
-}
-
-// ill returns the trouble of a node of which somebody says so.
-func ill(words string) Trouble { return trouble(v1alpha1.ReasonNodeIll, clipWords(words), time.Time{}) }
-
-// wordsOfCondition returns what the condition says: its type, reason and message.
-func wordsOfCondition(c *corev1.NodeCondition) Trouble {
-	text := string(c.Type)
-	if c.Reason != "" {
-		text += " (" + c.Reason + ")"
-	}
-	if c.Message != "" {
-		text += ": " + c.Message
-	}
-	words := ill(text)
-	words.Time = c.LastTransitionTime.Time
-	return words
-}
-
-// wordsOfTaint returns what the taint says.
-func wordsOfTaint(t *corev1.Taint) Trouble {
-	words := Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + t.Key}
-	if t.TimeAdded != nil {
-		words.Time = t.TimeAdded.Time
-	}
-	return words
-}
-
-// maxWords is how much of what a node says of itself counts, in bytes: its first words tell what is wrong, and its last what to do.
-const maxWords = 480
-
-// clipWords returns both ends of what is too long.
-func clipWords(words string) string {
-	if len(words) <= maxWords {
-		return words
-	}
-	return strings.ToValidUTF8(words[:maxWords/2], "") + " ... " + strings.ToValidUTF8(words[len(words)-maxWords/2:], "")
-}
-
-// DeletedNode returns a node that was deleted under its pods.
-func DeletedNode(name string, now time.Time) Node {
-	return Node{Name: name, Since: now, Lost: Trouble{Reason: v1alpha1.ReasonNodeDeleted, Message: "the node was deleted", Time: now}}
-}
+// String returns the action's name.
+func (a NodeAction) String() string { return NodeActions[a] }
 
 // NodeTrouble returns the trouble of the pod's node, whether or not the pod already counts as lost for it; ok is false if
 // the node is well.
@@ -206,19 +121,3 @@ func isMassLoss(since time.Time, notReady []time.Time, all int) bool {
 
 // IsNotReady reports whether the node's trouble is that it is not ready.
 func (n *Node) IsNotReady() bool { return n.Lost.Reason == v1alpha1.ReasonNodeLost }
-
-// nodeFaults are the reasons of failures that are the node's own: it broke, or its kubelet turned the pod away
-// before a container ran.
-// Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, and the kubelet's other admit handlers.
-var nodeFaults = []string{
-	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, "DeletionByTaintManager",
-	"TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "InvalidNodeInfo",
-	"AppArmor", "SysctlForbidden", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch", "NodeShutdown",
-}
-
-// IsNodeFault reports whether a failure of that reason is the node's own, so that once is enough.
-func IsNodeFault(reason string) bool {
-	return slices.Contains(nodeFaults, reason) ||
-		strings.HasPrefix(reason, "OutOf") || // of a resource: OutOfcpu, OutOfnvidia.com/gpu
-		strings.HasPrefix(reason, "Unexpected") // UnexpectedAdmissionError, of a device plugin; and the like
-}

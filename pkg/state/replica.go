@@ -16,19 +16,19 @@ type Replica struct {
 	Pod *Pod
 	// Last is the last version that was seen of the pod of a replica that has Vanished; nil if none was.
 	Last *Pod
-	// Condition says how the replica is.
-	Condition Condition
+	// State is how the replica is.
+	State State
 	// FormerCanAct is whether a pod of a former life can still act: the present life begins after it.
 	FormerCanAct bool
 }
 
-// Condition is how a replica is in its present life.
-type Condition int
+// State is how a replica is in its present life.
+type State int
 
-// The conditions. A replica is in exactly one of them.
+// The states. A replica is in exactly one of them.
 const (
 	// Missing: it has no pod, and had none that ran: one is to be created.
-	Missing Condition = iota
+	Missing State = iota
 	// Pending: its pod has no node.
 	Pending
 	// Starting: its pod has a node and does not run yet, or restarts in place.
@@ -51,16 +51,16 @@ const (
 	GivenUp
 )
 
-var conditions = []string{
+var states = []string{
 	"Missing", "Pending", "Starting", "Ending", "Running", "Succeeded", "Failed", "Lost", "Vanished", "Parked", "GivenUp",
 }
 
-// String returns the condition's name.
-func (c Condition) String() string { return conditions[c] }
+// String returns the state's name.
+func (c State) String() string { return states[c] }
 
-// conditionOf is the one place that says how a replica is. What is remembered counts more than what is seen: a pod that has
+// stateOf is the one place that says how a replica is. What is remembered counts more than what is seen: a pod that has
 // succeeded may be cleaned up, and one that was given up may stay.
-func (s *Snapshot) conditionOf(r *Replica) Condition {
+func (s *Snapshot) stateOf(r *Replica) State {
 	m, i := s.Memory[r.Slot.Role], r.Slot.Index
 	switch {
 	case m.Succeeded.Has(i):
@@ -70,7 +70,7 @@ func (s *Snapshot) conditionOf(r *Replica) Condition {
 	case m.Parked.Has(i):
 		return Parked
 	case r.Pod != nil:
-		return s.conditionByPod(r)
+		return s.stateByPod(r)
 	case m.Started.Has(i) && !s.IsFinished():
 		return Vanished
 	default:
@@ -78,8 +78,8 @@ func (s *Snapshot) conditionOf(r *Replica) Condition {
 	}
 }
 
-// conditionByPod says how a replica is of which nothing is remembered.
-func (s *Snapshot) conditionByPod(r *Replica) Condition {
+// stateByPod says how a replica is of which nothing is remembered.
+func (s *Snapshot) stateByPod(r *Replica) State {
 	p := r.Pod
 	switch {
 	case p.HasSucceeded() && s.successCounts(r.Slot):
@@ -107,12 +107,12 @@ func (s *Snapshot) successCounts(slot Slot) bool {
 
 // IsBroken reports whether the present life has ended without success.
 func (r *Replica) IsBroken() bool {
-	return r.Condition == Failed || r.Condition == Lost || r.Condition == Vanished
+	return r.State == Failed || r.State == Lost || r.State == Vanished
 }
 
 // NeedsPod reports whether the replica should have a pod that runs.
 func (r *Replica) NeedsPod() bool {
-	return r.Condition != Succeeded && r.Condition != Parked && r.Condition != GivenUp
+	return r.State != Succeeded && r.State != Parked && r.State != GivenUp
 }
 
 // HasNode reports whether the replica's pod has a node.
@@ -123,7 +123,7 @@ func (r *Replica) LacksNode() bool { return r.NeedsPod() && !r.HasNode() }
 
 // FitsNowhere reports whether the scheduler finds no node for the replica's pod.
 func (r *Replica) FitsNowhere() bool {
-	return r.Condition == Pending && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable && !r.Pod.Waiting.Time.IsZero()
+	return r.State == Pending && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable && !r.Pod.Waiting.Time.IsZero()
 }
 
 // NextStart returns the time before which the present life of a restarted slot may not begin; zero if it is not known any more.

@@ -33,7 +33,7 @@ func TestCondition(t *testing.T) {
 		name    string
 		options []builder.JobOption
 		seen    []builder.SnapshotOption
-		want    state.Condition
+		want    state.State
 	}{
 		{"without a pod", nil, nil, state.Missing},
 		{"without a pod of this life", []builder.JobOption{remember(v1alpha1.RoleMemory{Replacements: "1:1"})}, seen(builder.Failed("worker", 1, past)), state.Missing},
@@ -68,13 +68,13 @@ func TestCondition(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", append(c.options, builder.Workers(2), builder.StartedAt(0))...), c.seen...)
 			r := s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 1})
-			if r.Condition != c.want {
-				t.Errorf("%s, want %s", r.Condition, c.want)
+			if r.State != c.want {
+				t.Errorf("%s, want %s", r.State, c.want)
 			}
 			broken := c.want == state.Failed || c.want == state.Lost || c.want == state.Vanished
 			idle := c.want == state.Succeeded || c.want == state.Parked || c.want == state.GivenUp
 			if r.IsBroken() != broken || r.NeedsPod() == idle {
-				t.Errorf("%s: broken %t, needs a pod %t", r.Condition, r.IsBroken(), r.NeedsPod())
+				t.Errorf("%s: broken %t, needs a pod %t", r.State, r.IsBroken(), r.NeedsPod())
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func TestNodesOfReplicas(t *testing.T) {
 	} {
 		r := s.Replica(state.Slot{Role: v1alpha1.Worker, Index: i})
 		if r.HasNode() != want.hasNode || r.LacksNode() != want.lacksNode || r.FitsNowhere() != want.fitsNowhere {
-			t.Errorf("%s, %s: has a node %t, lacks one %t, fits nowhere %t, want %v", r.Slot, r.Condition, r.HasNode(), r.LacksNode(), r.FitsNowhere(), want)
+			t.Errorf("%s, %s: has a node %t, lacks one %t, fits nowhere %t, want %v", r.Slot, r.State, r.HasNode(), r.LacksNode(), r.FitsNowhere(), want)
 		}
 	}
 	if r := s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 5}); r != nil {

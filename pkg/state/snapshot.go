@@ -81,11 +81,11 @@ func (s *Snapshot) addReplicas() {
 		}
 	}
 	for i := range s.replicas {
-		s.replicas[i].Condition = s.conditionOf(&s.replicas[i])
+		s.replicas[i].State = s.stateOf(&s.replicas[i])
 	}
 	for i := range s.Gone {
 		p := &s.Gone[i]
-		if r := s.Replica(p.Slot); r != nil && r.Condition == Vanished && r.Life == p.Life {
+		if r := s.Replica(p.Slot); r != nil && r.State == Vanished && r.Life == p.Life {
 			r.Last = p
 		}
 	}

@@ -42,3 +42,20 @@ func SuspendedFor(job *v1alpha1.TrainingJob, now time.Time) time.Duration {
 func IncidentWindow(spec *v1alpha1.TrainingJobSpec) time.Duration {
 	return time.Duration(ptr.Deref(spec.Recovery.IncidentWindowSeconds, v1alpha1.DefaultIncidentWindowSeconds)) * time.Second
 }
+
+// RunningSince returns since when the present attempt runs; zero if it does not.
+func RunningSince(job *v1alpha1.TrainingJob) time.Time {
+	running := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionRunning)
+	if running == nil || running.Status != "True" {
+		return time.Time{}
+	}
+	if next := job.Status.NextStartTime; next != nil {
+		return Latest(running.LastTransitionTime.Time, next.Time)
+	}
+	return running.LastTransitionTime.Time
+}
+
+// AvoidFor returns for how long a job avoids a node; zero for not at all.
+func AvoidFor(spec *v1alpha1.TrainingJobSpec) time.Duration {
+	return time.Duration(ptr.Deref(spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
+}

@@ -14,10 +14,13 @@ func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
 	}
 }
 
+// IsRank reports whether the role's replicas are ranks of the job's collective: its leader and its workers.
+func IsRank(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
+
 // IsAwaited reports whether the job's success waits for that of the slot.
 func IsAwaited(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
 	if spec.SuccessPolicy == v1alpha1.SuccessAllWorkers {
-		return slot.Role.IsLeader() || slot.Role == v1alpha1.Worker
+		return IsRank(slot.Role)
 	}
 	return slot == Leader(spec)
 }
@@ -54,7 +57,7 @@ func Rank(spec *v1alpha1.TrainingJobSpec, slot Slot) int {
 func WorldSize(spec *v1alpha1.TrainingJobSpec) int {
 	size := 0
 	for role := range spec.ReplicaSpecs {
-		if role.IsLeader() || role == v1alpha1.Worker {
+		if IsRank(role) {
 			size += int(spec.Replicas(role))
 		}
 	}
@@ -68,4 +71,10 @@ func Total(spec *v1alpha1.TrainingJobSpec) int {
 		total += int(spec.Replicas(role))
 	}
 	return total
+}
+
+// HostsRendezvous reports whether the replica holds the store at which the workers of an elastic job meet.
+func HostsRendezvous(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
+	outside := spec.Elastic.Rendezvous != nil && spec.Elastic.Rendezvous.Endpoint != ""
+	return !outside && Leader(spec) == slot
 }

@@ -55,3 +55,15 @@ func Printable(text string) string {
 		return r
 	}, text), ""))
 }
+
+// maxQuote is how many bytes of a message a sentence quotes. The sentence itself must fit beside them.
+const maxQuote = 480
+
+// Quote returns the message, or its beginning and its end if it is too long for a sentence.
+func Quote(message string) string {
+	if len(message) <= maxQuote {
+		return message
+	}
+	head, tail := message[:maxQuote/2], message[len(message)-maxQuote/2:]
+	return strings.ToValidUTF8(head, "") + " ... " + strings.ToValidUTF8(tail, "")
+}

@@ -100,7 +100,7 @@ func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generato
 		if rapid.IntRange(0, 3).Draw(t, "scaled in") == 0 {
 			seen = append(seen, arbitraryPod(t, job, state.Slot{Role: v1alpha1.Worker, Index: 7}, now)...)
 		}
-		for _, node := range nodes {
+		for _, node := range someNodes {
 			switch rapid.IntRange(0, 9).Draw(t, "node") {
 			case 0, 1:
 				seen = append(seen, NodeLost(node, before(t, now)))
@@ -116,8 +116,8 @@ func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generato
 	})
 }
 
-// nodes are those that arbitrary pods are on.
-var nodes = []string{"n1", "n2", "n3"}
+// someNodes are those that arbitrary pods are on.
+var someNodes = []string{"n1", "n2", "n3"}
 
 func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []SnapshotOption {
 	var seen []SnapshotOption
@@ -128,7 +128,7 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 		seen = append(seen, arbitraryGroups(t, job, now))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "ill") == 0 {
-		seen = append(seen, Ill(nodes[rapid.IntRange(0, 2).Draw(t, "which")]), Others(rapid.IntRange(0, 9).Draw(t, "others")))
+		seen = append(seen, Ill(someNodes[rapid.IntRange(0, 2).Draw(t, "which")]), Others(rapid.IntRange(0, 9).Draw(t, "others")))
 	}
 	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
 		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
@@ -186,7 +186,7 @@ func arbitraryPod(t *rapid.T, job *v1alpha1.TrainingJob, slot state.Slot, now ti
 }
 
 func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
-	options := []PodOption{On(rapid.SampledFrom(append(nodes, "", "well")).Draw(t, "on")), At(before(t, now))}
+	options := []PodOption{On(rapid.SampledFrom(append(someNodes, "", "well")).Draw(t, "on")), At(before(t, now))}
 	for _, some := range []PodOption{
 		Exit(1), Exit(127), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), Rejected("Evicted", ""), Unhealthy("gpu", "7"),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),

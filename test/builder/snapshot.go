@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -77,7 +78,7 @@ func Recorded(d time.Duration) SnapshotOption {
 func NodeLost(node string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
 		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: Time(d)}
-		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
+		s.Nodes = append(s.Nodes, nodes.Of(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}},
 		}, 15*time.Second, nil))
 	}
@@ -86,9 +87,9 @@ func NodeLost(node string, d time.Duration) SnapshotOption {
 // NodeTainted says that the node has that taint since d after Epoch, which makes its pods count as lost.
 func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
-		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
+		s.Nodes = append(s.Nodes, nodes.Of(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: taint, TimeAdded: TimePtr(d)}}},
-		}, 15*time.Second, state.Signals{{Kind: state.TaintSignal, Name: taint}: state.LoseNode}))
+		}, 15*time.Second, nodes.Signals{{Kind: nodes.TaintSignal, Name: taint}: state.LoseNode}))
 	}
 }
 
@@ -96,18 +97,18 @@ func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 func NodeIll(node, kind, message string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
 		says := corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: corev1.ConditionTrue, Message: message, LastTransitionTime: Time(d)}
-		s.Nodes = append(s.Nodes, state.NodeOf(&corev1.Node{
+		s.Nodes = append(s.Nodes, nodes.Of(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{says}},
-		}, 15*time.Second, state.Signals{{Kind: state.ConditionSignal, Name: kind}: state.MoveFromNode}))
+		}, 15*time.Second, nodes.Signals{{Kind: nodes.ConditionSignal, Name: kind}: state.MoveFromNode}))
 	}
 }
 
 // Ill are nodes that new pods are to stay off.
-func Ill(nodes ...string) SnapshotOption { return func(s *state.Observed) { s.Ill = nodes } }
+func Ill(names ...string) SnapshotOption { return func(s *state.Observed) { s.Ill = names } }
 
 // NodeDeleted says that the node is gone.
 func NodeDeleted(node string) SnapshotOption {
-	return func(s *state.Observed) { s.Nodes = append(s.Nodes, state.DeletedNode(node, s.Now)) }
+	return func(s *state.Observed) { s.Nodes = append(s.Nodes, nodes.Deleted(node, s.Now)) }
 }
 
 // Home says which node the latest pod of a replica has, or had.

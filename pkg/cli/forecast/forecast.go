@@ -19,8 +19,8 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -83,7 +83,7 @@ func Next(o *state.Observed) (string, error) {
 		fmt.Fprintf(b, "  counts  %s\n", p.Restarts[i].Message)
 	}
 	for _, e := range p.Events {
-		if !slices.ContainsFunc(p.Restarts, func(i policy.Incident) bool { return i.Message == e.Message }) {
+		if !slices.ContainsFunc(p.Restarts, func(i failure.Incident) bool { return i.Message == e.Message }) {
 			fmt.Fprintf(b, "  tells   %s: %s\n", e.Reason, e.Message)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -61,11 +62,11 @@ func replicaFacts(s *state.Snapshot) []string {
 	if s.IsFinished() {
 		return nil
 	}
-	count := map[state.Condition]int{}
+	count := map[state.State]int{}
 	waits := map[string][]*state.Replica{}
 	total := 0
 	for r := range s.Replicas() {
-		count[r.Condition]++
+		count[r.State]++
 		total++
 		if reason := waitsFor(r); reason != "" {
 			waits[reason] = append(waits[reason], r)
@@ -147,7 +148,7 @@ func budgetFacts(v *View) []string {
 // nodeFacts tell which nodes the job's new pods avoid.
 func nodeFacts(v *View) []string {
 	var facts []string
-	for _, n := range state.AvoidedAt(v.Job.Status.AvoidedNodes, v.Now) {
+	for _, n := range nodes.At(v.Job.Status.AvoidedNodes, v.Now) {
 		facts = append(facts, fmt.Sprintf("New pods avoid %s until %s (%s, strike %d).", n.Name, v.clock(n.Until.Time), n.Reason, n.Strikes))
 	}
 	return facts

@@ -45,13 +45,13 @@ func Replicas(v *View, most int) ([]Line, error) {
 
 func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 	line := Line{
-		Ranks: strconv.Itoa(state.Rank(&v.Job.Spec, r.Slot)), Names: r.Slot.String(), State: r.Condition.String(),
+		Ranks: strconv.Itoa(state.Rank(&v.Job.Spec, r.Slot)), Names: r.Slot.String(), State: r.State.String(),
 		Replaced: r.Life.Replacement, Why: state.Printable(why(s, r)),
 	}
-	if r.Condition == state.Missing && v.Job.Spec.IsSuspended() {
+	if r.State == state.Missing && v.Job.Spec.IsSuspended() {
 		line.State = "Suspended"
 	}
-	if r.Condition == state.Failed && !r.Pod.Deleted.IsZero() && r.Pod.CanRun() {
+	if r.State == state.Failed && !r.Pod.Deleted.IsZero() && r.Pod.CanRun() {
 		line.State = state.Ending.String()
 	}
 	if r.Pod != nil {
@@ -74,7 +74,7 @@ func why(s *state.Snapshot, r *state.Replica) string {
 		return strings.TrimSpace(fmt.Sprintf("exit code %d %s", p.Exit.Code, cmp.Or(p.Exit.Message, p.Exit.Reason)))
 	case p.Rejected.Reason != "":
 		return p.Rejected.Reason + ": " + p.Rejected.Message
-	case r.Condition == state.Running && !p.Ready:
+	case r.State == state.Running && !p.Ready:
 		return "not ready"
 	default:
 		return waitsFor(r)

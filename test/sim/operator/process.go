@@ -14,6 +14,7 @@ import (
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/server"
@@ -23,10 +24,10 @@ import (
 const User = "operator"
 
 // options are the operator's defaults, with one request at a time.
-var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfter, MaxCheckpointWait: time.Hour, Signals: state.Signals{
-	{Kind: state.ConditionSignal, Name: MovesFrom}: state.MoveFromNode,
-	{Kind: state.ConditionSignal, Name: StaysOff}:  state.AvoidNode,
-	{Kind: state.ConditionSignal, Name: Loses}:     state.LoseNode,
+var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfter, MaxCheckpointWait: time.Hour, Signals: nodes.Signals{
+	{Kind: nodes.ConditionSignal, Name: MovesFrom}: state.MoveFromNode,
+	{Kind: nodes.ConditionSignal, Name: StaysOff}:  state.AvoidNode,
+	{Kind: nodes.ConditionSignal, Name: Loses}:     state.LoseNode,
 }}
 
 // The types of node conditions by which jobs leave a node, stay off it, and lose it.

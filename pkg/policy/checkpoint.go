@@ -16,10 +16,10 @@ type stop struct {
 	reason, why string
 }
 
-// askFirst returns the verdict that waits until the ranks have saved a checkpoint, and the time of its deadline; nil once they are to be
+// askFirst returns the ruling that waits until the ranks have saved a checkpoint, and the time of its deadline; nil once they are to be
 // stopped: they have answered or let the deadline pass, the job gives them no time, or they do not train. One request is enough for
 // all that stops them.
-func askFirst(s *state.Snapshot, stop stop) (*Verdict, time.Time) {
+func askFirst(s *state.Snapshot, stop stop) (*Ruling, time.Time) {
 	r, by := s.Job.Status.StopRequest, firstEnd(s)
 	switch {
 	case checkpointWait(s) == 0 || !canSave(s):
@@ -33,7 +33,7 @@ func askFirst(s *state.Snapshot, stop stop) (*Verdict, time.Time) {
 	if !s.Now.Before(due) {
 		return nil, time.Time{}
 	}
-	return &Verdict{Ruling: Hold, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
+	return &Ruling{Kind: Hold, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
 		"The ranks are asked to save a checkpoint, as %s; they are stopped when they have, and at %s UTC at the latest.%s",
 		stop.why, due.UTC().Format(time.TimeOnly), bounded(s))}, due
 }
@@ -88,24 +88,15 @@ func canSave(s *state.Snapshot) bool {
 // isTrainingOn reports whether the replica's pod was told to end, and runs for the rest of its grace period.
 func isTrainingOn(r *state.Replica) bool {
 	p := r.Pod
-	return r.Condition == state.Failed && p.Phase == corev1.PodRunning && p.Exit == nil && !p.MainSucceeded && !p.Fenced
+	return r.State == state.Failed && p.Phase == corev1.PodRunning && p.Exit == nil && !p.MainSucceeded && !p.Fenced
 }
 
 // scaledIn has the ranks asked before some of them are taken away because the spec has fewer replicas.
-func scaledIn(s *state.Snapshot) (*Verdict, time.Time) {
+func scaledIn(s *state.Snapshot) (*Ruling, time.Time) {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) && p.Deleted.IsZero() && s.MayAct(p) {
 			return askFirst(s, stop{reason: v1alpha1.ReasonScaledIn, why: "the job is to have fewer replicas"})
 		}
 	}
 	return nil, time.Time{}
-}
-
-// savingFirst holds v back, which restarts the whole job because pods were told to end or are to leave a node, while all ranks can save
-// a checkpoint.
-func savingFirst(s *state.Snapshot, v *Verdict) (held *Verdict, until time.Time) {
-	if v.Ruling != Restart || v.Restarts[0].Scope != v1alpha1.ScopeJob {
-		return nil, time.Time{}
-	}
-	return askFirst(s, stop{reason: v.Failure.Reason, why: describe(v.Failure)})
 }

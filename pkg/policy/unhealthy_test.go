@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -83,8 +84,8 @@ func TestAMoveIsNoRestartWithoutProgress(t *testing.T) {
 		s.RestartsWithoutProgress, s.Progress = 3, &v1alpha1.ProgressStatus{Step: 7}
 	}))
 	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Others(2)))
-	if v.Ruling != policy.Restart || v.Accounts.RestartsWithoutProgress != 3 {
-		t.Errorf("ruling %d (%s), %d restarts without progress", v.Ruling, v.Message, v.Accounts.RestartsWithoutProgress)
+	if v.Kind != policy.Restart || v.Accounts.RestartsWithoutProgress != 3 {
+		t.Errorf("ruling %d (%s), %d restarts without progress", v.Kind, v.Message, v.Accounts.RestartsWithoutProgress)
 	}
 }
 
@@ -113,8 +114,8 @@ func TestAJobThatStaysAvoidsTheNode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			options := append(seen(builder.Running("worker", 0), builder.Running("worker", 1), says(node1)), c.seen...)
 			v := policy.Judge(builder.Snapshot(builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2)}, c.job...)...), options...))
-			if diff := cmp.Diff(c.want, v.Accounts.AvoidedNodes); diff != "" || v.Ruling != policy.Continue {
-				t.Errorf("ruling %d, avoided (-want +got):\n%s", v.Ruling, diff)
+			if diff := cmp.Diff(c.want, v.Accounts.AvoidedNodes); diff != "" || v.Kind != policy.Continue {
+				t.Errorf("ruling %d, avoided (-want +got):\n%s", v.Kind, diff)
 			}
 		})
 	}
@@ -138,7 +139,7 @@ func TestNewPodsPreferOtherNodes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := builder.Snapshot(builder.Job("j", append([]builder.JobOption{builder.Workers(2)}, c.job...)...), c.seen...)
-			if diff := cmp.Diff(c.want, policy.Avoided(s)); diff != "" {
+			if diff := cmp.Diff(c.want, nodes.NotPreferred(s)); diff != "" {
 				t.Errorf("avoided (-want +got):\n%s", diff)
 			}
 		})

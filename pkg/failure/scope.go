@@ -1,11 +1,11 @@
-package policy
+package failure
 
 import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// scopeOf returns what is restarted when a replica of the role breaks: what the user wrote, else the framework's default.
+// ScopeOf returns what is restarted when a replica of the role breaks: what the user wrote, else the framework's default.
 //
 //	                     Worker   Chief/Master/Launcher   PS    Evaluator
 //	TensorFlow, Paddle   Replica  Replica                 Job   Replica     the PS hold the variables
@@ -14,7 +14,7 @@ import (
 //	elastic PyTorch      Replica  Job                     -     Replica     the others meet again; rank 0 hosts the
 //	                                                                        rendezvous, unless it has an endpoint of its own
 //	Custom               Replica  Replica, Launcher: Job  Job   Replica
-func scopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartScope {
+func ScopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartScope {
 	role := slot.Role
 	if own := spec.ReplicaSpecs[role].RestartScope; own != "" {
 		return own
@@ -26,24 +26,18 @@ func scopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartSc
 		return v1alpha1.ScopeJob
 	case !state.IsCollective(spec):
 		return v1alpha1.ScopeReplica
-	case spec.Elastic != nil && !hostsRendezvous(spec, slot):
+	case spec.Elastic != nil && !state.HostsRendezvous(spec, slot):
 		return v1alpha1.ScopeReplica
 	default:
 		return v1alpha1.ScopeJob
 	}
 }
 
-// scopes returns what is restarted by role.
-func scopes(spec *v1alpha1.TrainingJobSpec) map[v1alpha1.Role]v1alpha1.RestartScope {
+// Scopes returns what is restarted by role.
+func Scopes(spec *v1alpha1.TrainingJobSpec) map[v1alpha1.Role]v1alpha1.RestartScope {
 	all := map[v1alpha1.Role]v1alpha1.RestartScope{}
 	for role := range spec.ReplicaSpecs {
-		all[role] = scopeOf(spec, state.Slot{Role: role, Index: 1})
+		all[role] = ScopeOf(spec, state.Slot{Role: role, Index: 1})
 	}
 	return all
-}
-
-// hostsRendezvous reports whether the replica holds the store at which an elastic job's workers meet.
-func hostsRendezvous(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
-	outside := spec.Elastic.Rendezvous != nil && spec.Elastic.Rendezvous.Endpoint != ""
-	return !outside && state.Leader(spec) == slot
 }

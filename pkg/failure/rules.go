@@ -1,4 +1,4 @@
-package policy
+package failure
 
 import (
 	"fmt"
@@ -26,8 +26,8 @@ func matches(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure, p *state.Pod) bool {
 		(len(r.Conditions) == 0 || p != nil && slices.ContainsFunc(r.Conditions, func(c string) bool { return slices.Contains(p.Conditions, c) }))
 }
 
-// ruleText names a rule of recovery.rules: "recovery.rules[2]", or with its name "recovery.rules[2] (bad-host)".
-func ruleText(job *v1alpha1.TrainingJob, n int) string {
+// RuleText names a rule of recovery.rules: "recovery.rules[2]", or with its name "recovery.rules[2] (bad-host)".
+func RuleText(job *v1alpha1.TrainingJob, n int) string {
 	text := fmt.Sprintf("recovery.rules[%d]", n)
 	if name := job.Spec.Recovery.Rules[n].Name; name != "" {
 		text += " (" + name + ")"
@@ -36,25 +36,27 @@ func ruleText(job *v1alpha1.TrainingJob, n int) string {
 }
 
 // applyRule lets the first rule that matches say otherwise about the incident's cause and scope.
-func applyRule(job *v1alpha1.TrainingJob, i *Incident, p *state.Pod) {
-	n := firstRule(job, &i.Failure, p)
+func applyRule(job *v1alpha1.TrainingJob, incident *Incident, p *state.Pod) {
+	n := firstRule(job, &incident.Failure, p)
 	if n < 0 {
 		return
 	}
-	r, wasLoss := &job.Spec.Recovery.Rules[n], isLoss(i.Cause)
-	if r.Action == v1alpha1.ActionFailJob || r.Cause == v1alpha1.CauseFatal {
-		i.FailedBy, i.Cause = &n, v1alpha1.CauseFatal
+	r, wasLoss := &job.Spec.Recovery.Rules[n], IsLoss(incident.Cause)
+	switch {
+	case r.Action == v1alpha1.ActionFailJob:
+		incident.FailedBy, incident.Cause = &n, v1alpha1.CauseFatal
+	case r.Cause == v1alpha1.CauseFatal:
+		incident.FailedBy, incident.Cause = &n, r.Cause
+	case r.Cause != "":
+		incident.Cause = r.Cause
 	}
-	if r.Cause != "" {
-		i.Cause = r.Cause
-	}
-	i.RuleMade = isLoss(i.Cause) && !wasLoss
+	incident.RuleMade = IsLoss(incident.Cause) && !wasLoss
 	if r.Scope != "" {
-		i.Scope = r.Scope
+		incident.Scope = r.Scope
 	}
 }
 
-// failsJob reports whether a rule says that the failure fails the job, whoever failed.
-func failsJob(job *v1alpha1.TrainingJob, i *Incident) bool {
-	return i.FailedBy != nil && job.Spec.Recovery.Rules[*i.FailedBy].Action == v1alpha1.ActionFailJob
+// FailsJob reports whether a rule says that the failure fails the job, whoever failed.
+func FailsJob(job *v1alpha1.TrainingJob, incident *Incident) bool {
+	return incident.FailedBy != nil && job.Spec.Recovery.Rules[*incident.FailedBy].Action == v1alpha1.ActionFailJob
 }

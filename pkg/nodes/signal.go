@@ -1,4 +1,4 @@
-package state
+package nodes
 
 import (
 	"errors"
@@ -7,30 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainingjob/operator/pkg/state"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 )
-
-// NodeAction is what jobs do about a node that is said to be ill, from the least to the most.
-type NodeAction int
-
-// The actions.
-const (
-	// IgnoreNode: nothing.
-	IgnoreNode NodeAction = iota
-	// AvoidNode: nothing is restarted, and new pods prefer other nodes.
-	AvoidNode
-	// MoveFromNode: the job's pods leave the node as soon as may be, by a restart that is charged to nobody, if there is another node for them.
-	MoveFromNode
-	// LoseNode: the node's pods count as lost at once, as on a node that does not answer.
-	LoseNode
-)
-
-// nodeActions are the names of the actions, in their order.
-var nodeActions = []string{"Ignore", "Avoid", "Move", "Lost"}
-
-// String returns the action's name.
-func (a NodeAction) String() string { return nodeActions[a] }
 
 // Signal is something that says of a node that it is ill, or is about to go.
 type Signal struct {
@@ -61,7 +42,7 @@ func (s Signal) String() string {
 }
 
 // Signals say what is done about each signal; about one that is not among them nothing is.
-type Signals map[Signal]NodeAction
+type Signals map[Signal]state.NodeAction
 
 // NoSignals is the word for forgetting all signals known so far.
 const NoSignals = "none"
@@ -78,9 +59,9 @@ const NoSignals = "none"
 // document calls NVSwitchFatalError); kubernetes/node-problem-detector config/*.json; kubernetes/autoscaler
 // cluster-autoscaler/utils/taints/taints.go; kubernetes-sigs/karpenter pkg/apis/v1/taints.go; aws/aws-node-termination-handler pkg/node/node.go.
 func DefaultSignals() Signals {
-	signals := Signals{{Kind: CordonSignal}: AvoidNode}
-	for action, listed := range map[NodeAction]map[SignalKind][]string{
-		MoveFromNode: {
+	signals := Signals{{Kind: CordonSignal}: state.AvoidNode}
+	for action, listed := range map[state.NodeAction]map[SignalKind][]string{
+		state.MoveFromNode: {
 			ConditionSignal: {
 				"GpuMemWatch", "GpuSmWatch", "GpuInforomWatch", "GpuNvlinkWatch", "GpuPcieWatch", "GpuDriverWatch", "GpuMcuWatch", "GpuPmuWatch",
 				"GpuNvswitchFatalWatch", "NVSwitchFatalError", "NVSwitchDown", "SysLogsXIDError", "SysLogsSXIDError", "SysLogsGPUFallenOff",
@@ -91,7 +72,7 @@ func DefaultSignals() Signals {
 				"aws-node-termination-handler/scheduled-maintenance", "aws-node-termination-handler/asg-lifecycle-termination",
 			},
 		},
-		AvoidNode: {
+		state.AvoidNode: {
 			ConditionSignal: {
 				"GpuThermalWatch", "GpuPowerWatch",
 				"KernelDeadlock", "ReadonlyFilesystem", "XfsShutdown", "CorruptDockerOverlay2", "KubeletUnhealthy", "ContainerRuntimeUnhealthy",
@@ -130,25 +111,25 @@ func (s Signals) With(entries []string) (Signals, error) {
 }
 
 // parseSignal reads an entry. Its errors end in what to write.
-func parseSignal(entry string) (Signal, NodeAction, error) {
+func parseSignal(entry string) (Signal, state.NodeAction, error) {
 	text, name, _ := strings.Cut(entry, "=")
-	action := NodeAction(slices.Index(nodeActions, name))
+	action := state.NodeAction(slices.Index(state.NodeActions, name))
 	kind, name, named := strings.Cut(text, ":")
 	signal := Signal{SignalKind(kind), name}
 	switch {
 	case signal.Kind == CordonSignal && !named:
-		if action == LoseNode {
+		if action == state.LoseNode {
 			return signal, 0, errors.New("pods on a cordoned node run on: write cordon=Move, cordon=Avoid or cordon=Ignore")
 		}
 	case signal.Kind != ConditionSignal && signal.Kind != TaintSignal || len(content.IsLabelKey(name)) > 0:
 		return signal, 0, errors.New("write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none")
 	case signal == Signal{ConditionSignal, string(corev1.NodeReady)}:
 		return signal, 0, errors.New("a node is ill if the condition is True, and well if it is Ready: write how long it may be not ready into --node-lost-after")
-	case signal == Signal{TaintSignal, corev1.TaintNodeOutOfService} && action != LoseNode:
+	case signal == Signal{TaintSignal, corev1.TaintNodeOutOfService} && action != state.LoseNode:
 		return signal, 0, errors.New("pods on a node with this taint always count as lost: write nothing about it")
 	}
-	if action < IgnoreNode {
-		return signal, 0, fmt.Errorf("write one of %s after the =", strings.Join(nodeActions, ", "))
+	if action < state.IgnoreNode {
+		return signal, 0, fmt.Errorf("write one of %s after the =", strings.Join(state.NodeActions, ", "))
 	}
 	return signal, action, nil
 }
@@ -165,27 +146,27 @@ func (s Signals) String() string {
 
 // Heeds reports whether the condition says now that its node is ill.
 func (s Signals) Heeds(c *corev1.NodeCondition) bool {
-	return c.Status == corev1.ConditionTrue && s[Signal{ConditionSignal, string(c.Type)}] > IgnoreNode
+	return c.Status == corev1.ConditionTrue && s[Signal{ConditionSignal, string(c.Type)}] > state.IgnoreNode
 }
 
 // of returns what is done about the node by the strongest of its signals, the first of several, and its words; IgnoreNode if it shows none that matters.
-func (s Signals) of(node *corev1.Node) (action NodeAction, words Trouble) {
-	heed := func(signal Signal, tell func() Trouble) {
+func (s Signals) of(node *corev1.Node) (action state.NodeAction, words state.Trouble) {
+	heed := func(signal Signal, tell func() state.Trouble) {
 		if does := s[signal]; does > action {
 			action, words = does, tell()
 		}
 	}
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Status == corev1.ConditionTrue {
-			heed(Signal{ConditionSignal, string(c.Type)}, func() Trouble { return wordsOfCondition(c) })
+			heed(Signal{ConditionSignal, string(c.Type)}, func() state.Trouble { return wordsOfCondition(c) })
 		}
 	}
 	for i := range node.Spec.Taints {
 		t := &node.Spec.Taints[i]
-		heed(Signal{TaintSignal, t.Key}, func() Trouble { return wordsOfTaint(t) })
+		heed(Signal{TaintSignal, t.Key}, func() state.Trouble { return wordsOfTaint(t) })
 	}
 	if node.Spec.Unschedulable {
-		heed(Signal{Kind: CordonSignal}, func() Trouble { return ill("cordoned") })
+		heed(Signal{Kind: CordonSignal}, func() state.Trouble { return ill("cordoned") })
 	}
 	return action, words
 }

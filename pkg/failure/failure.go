@@ -1,9 +1,8 @@
-package policy
+package failure
 
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,20 +14,20 @@ import (
 // maxMessage is the longest message that a Failure holds, in bytes.
 const maxMessage = 1024
 
-// failures returns what broke in the job's present lives, earliest first, each with the cause and scope of its restart.
-func failures(s *state.Snapshot) []Incident {
+// Find returns what broke in the job's present lives, earliest first, each with the cause and scope of its restart.
+func Find(s *state.Snapshot) []Incident {
 	var found []Incident
 	for r := range s.Replicas() {
 		if r.IsBroken() {
-			found = append(found, broken(s, r))
+			found = append(found, IncidentOf(s, r))
 		}
 	}
 	inOrder(found)
 	return found
 }
 
-// isBroken reports whether anything broke in the job's present lives.
-func isBroken(s *state.Snapshot) bool {
+// Any reports whether anything broke in the job's present lives.
+func Any(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
 		if r.IsBroken() {
 			return true
@@ -43,31 +42,31 @@ var explains = []v1alpha1.Cause{
 	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal,
 }
 
-// broken returns the restart that a broken replica asks for.
-func broken(s *state.Snapshot, r *state.Replica) Incident {
-	scope := scopeOf(&s.Job.Spec, r.Slot)
+// IncidentOf returns the restart that a broken replica asks for.
+func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
+	scope := ScopeOf(&s.Job.Spec, r.Slot)
 	p := cmp.Or(r.Pod, r.Last)
 	if p == nil {
-		f := failureAt(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
+		f := At(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
 		if mayGoOn := state.KeepsPods(&s.Job.Spec); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
 			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else it may have been one of an attempt before, restarted in place
 		}
-		return newIncident(s, f, scope, nil)
+		return NewIncident(s, f, scope, nil)
 	}
 	if wasRejected(p) { // it never ran, so nobody else has lost anything
 		scope = v1alpha1.ScopeReplica
 	}
-	return newIncident(s, failureOf(s, p), scope, p)
+	return NewIncident(s, ofPod(s, p), scope, p)
 }
 
-// failureOf returns what a pod says of its failure.
-func failureOf(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
+// ofPod returns what a pod says of its failure.
+func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 	f := v1alpha1.Failure{
 		Role: p.Slot.Role, Index: int32(p.Slot.Index), Attempt: int32(p.Life.Attempt), Pod: p.Name, Node: p.Node,
 		Cause: causeOf(s, p), Time: metav1.NewTime(brokeAt(s, p)),
 	}
 	switch {
-	case isLoss(f.Cause):
+	case IsLoss(f.Cause):
 		why := takenAwayBecause(s, p)
 		f.Reason, f.Message = why.Reason, cmp.Or(why.Message, p.Rejected.Message)
 	case p.Exit != nil && (p.Rejected.Reason == "" || f.Cause == v1alpha1.CauseOOM):
@@ -115,20 +114,20 @@ func clip(message string) string {
 	return message[cut:]
 }
 
-// describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". What the program said of
-// itself is not in it: see withItsWords.
-func describe(f *v1alpha1.Failure) string {
+// Describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". What the program said of
+// itself is not in it: see WithMessage.
+func Describe(f *v1alpha1.Failure) string {
 	if f.Cause == v1alpha1.CauseRequested {
-		return fmt.Sprintf("A restart was asked for (%s)", quote(f.Message))
+		return fmt.Sprintf("A restart was asked for (%s)", state.Quote(f.Message))
 	}
-	text := slotOf(f).String()
+	text := SlotOf(f).String()
 	if f.Node != "" {
 		text += " on " + f.Node
 	}
 	text += " " + whatHappened(f)
 	switch {
-	case f.Reason != "" && f.Message != "" && !isOfProgram(f):
-		text += fmt.Sprintf(" (%s: %s)", f.Reason, quote(f.Message))
+	case f.Reason != "" && f.Message != "" && !IsOfProgram(f):
+		text += fmt.Sprintf(" (%s: %s)", f.Reason, state.Quote(f.Message))
 	case f.Reason != "":
 		text += fmt.Sprintf(" (%s)", f.Reason)
 	}
@@ -138,54 +137,24 @@ func describe(f *v1alpha1.Failure) string {
 	return text
 }
 
-// isOfProgram reports whether the failure's message is what the program said when it ended.
-func isOfProgram(f *v1alpha1.Failure) bool { return f.ExitCode != nil && !isLoss(f.Cause) }
+// IsOfProgram reports whether the failure's message is what the program said when it ended.
+func IsOfProgram(f *v1alpha1.Failure) bool { return f.ExitCode != nil && !IsLoss(f.Cause) }
 
-// withItsWords returns the sentence, which says what was done about the failure, and after it what the program said.
-func withItsWords(f *v1alpha1.Failure, sentence string) string {
-	if f.Message == "" || !isOfProgram(f) {
+// WithMessage returns the sentence, which says what was done about the failure, and after it what the program said.
+func WithMessage(f *v1alpha1.Failure, sentence string) string {
+	if f.Message == "" || !IsOfProgram(f) {
 		return sentence
 	}
-	return sentence + " It said: " + quote(f.Message)
+	return sentence + " It said: " + state.Quote(f.Message)
 }
 
-// maxQuote is how much of somebody else's words a sentence has room for, in bytes: what was done about it must fit beside them.
-const maxQuote = 480
-
-// quote returns both ends of a message that is too long for a sentence.
-func quote(message string) string {
-	if len(message) <= maxQuote {
-		return message
-	}
-	head, tail := message[:maxQuote/2], message[len(message)-maxQuote/2:]
-	return strings.ToValidUTF8(head, "") + " ... " + strings.ToValidUTF8(tail, "")
-}
-
-// losses are the ways to lose a pod, by reason.
-var losses = map[string]string{
-	v1alpha1.ReasonNodeLost:        "lost its node",
-	v1alpha1.ReasonNodeDeleted:     "lost its node",
-	v1alpha1.ReasonNodeTainted:     "lost its node",
-	v1alpha1.ReasonNodeIll:         "leaves its node, which is ill",
-	v1alpha1.ReasonDeviceUnhealthy: "lost a device",
-	v1alpha1.ReasonDeleted:         "was deleted",
-	"EvictionByEvictionAPI":        "was drained or evicted",
-	"DeletionByTaintManager":       "was evicted from a tainted node",
-	"DeletionByPodGC":              "was garbage-collected",
-	"TerminationByKubelet":         "was ended by its node",
-	"Evicted":                      "was evicted by its node",
-	"UnexpectedAdmissionError":     "was turned away by its node",
-	"ContainerStatusUnknown":       "was lost by its node",
-	"Unknown":                      "was lost by its node",
-	preempted:                      "was preempted",
-}
-
+// whatHappened returns how the replica failed, as the predicate of a sentence.
 func whatHappened(f *v1alpha1.Failure) string {
-	loss, known := losses[f.Reason]
+	clause := ReasonOf(f.Reason).clause
 	switch {
-	case known:
-		return loss
-	case isLoss(f.Cause):
+	case clause != "":
+		return clause
+	case IsLoss(f.Cause):
 		return "was lost"
 	case f.ExitCode != nil:
 		what := fmt.Sprintf("exited with code %d", *f.ExitCode)

@@ -1,4 +1,4 @@
-package policy
+package failure
 
 import (
 	"slices"
@@ -28,11 +28,8 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 	}
 }
 
-// Kubernetes' words for what decides a cause.
-const (
-	preempted   = "PreemptionByScheduler"
-	outOfMemory = "OOMKilled"
-)
+// outOfMemory is the kubelet's reason for a container that the kernel killed for want of memory.
+const outOfMemory = "OOMKilled"
 
 // cannotStart are the reasons of containers that ended before their process began.
 var cannotStart = []string{"StartError", "ContainerCannotRun", "CreateContainerError", "RunContainerError"}
@@ -45,7 +42,7 @@ func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
 
 // wasForgotten reports whether the kubelet does not know how the container ended: its node was rebooted, or its runtime lost it.
 func wasForgotten(p *state.Pod) bool {
-	return p.Exit != nil && (p.Exit.Reason == "Unknown" || p.Exit.Reason == "ContainerStatusUnknown")
+	return p.Exit != nil && ReasonOf(p.Exit.Reason).isForgotten
 }
 
 // wasRejected reports whether the kubelet turned the pod away before a container ran.
@@ -62,13 +59,11 @@ func isPermanent(code int32, policy v1alpha1.RestartPolicy) bool {
 	case code == 126, code == 127, code == 93:
 		return true
 	case policy == v1alpha1.RestartExitCode:
-		return !isSignal(code) || code == 139
+		return !state.IsSignal(code) || code == 139
 	default:
 		return false
 	}
 }
-
-func isSignal(code int32) bool { return code > 128 && code <= 192 }
 
 // takenAwayBecause returns how the pod was lost: in Kubernetes' words where it has some.
 func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
@@ -89,7 +84,7 @@ func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
 	}
 }
 
-// isLoss reports whether the cause is a pod that was lost, which is never charged.
-func isLoss(cause v1alpha1.Cause) bool {
+// IsLoss reports whether the cause is a pod that was lost, which is never charged.
+func IsLoss(cause v1alpha1.Cause) bool {
 	return cause == v1alpha1.CauseInfrastructure || cause == v1alpha1.CausePreempted
 }

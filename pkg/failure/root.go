@@ -1,10 +1,11 @@
-package policy
+package failure
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // inOrder sorts failures so that the one that the others followed comes first, as far as can be known. Kubernetes gives times
@@ -32,7 +33,7 @@ func inOrder(failures []Incident) {
 // explaining returns the place of the failure's cause among those that explain one another. How a program's exit is dealt with says
 // nothing of which was first.
 func explaining(f *v1alpha1.Failure) int {
-	if isOfProgram(f) && f.Cause == v1alpha1.CauseFatal {
+	if IsOfProgram(f) && f.Cause == v1alpha1.CauseFatal {
 		return slices.Index(explains, v1alpha1.CauseRetryable)
 	}
 	return slices.Index(explains, f.Cause)
@@ -43,7 +44,7 @@ func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 	var n int32
 	for i := range failures {
 		f := &failures[i].Failure
-		if isOfProgram(f) && isOfProgram(one) && f.Pod != one.Pod && f.Time.Unix() == one.Time.Unix() && f.Cause == one.Cause && exitCode(f) == exitCode(one) {
+		if IsOfProgram(f) && IsOfProgram(one) && f.Pod != one.Pod && f.Time.Unix() == one.Time.Unix() && f.Cause == one.Cause && exitCode(f) == exitCode(one) {
 			n++
 		}
 	}
@@ -66,11 +67,48 @@ func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 // isKill reports whether a signal ended the container that nobody sends to end it in good order.
 func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 
-func killedBy(code int32) bool { return isSignal(code) && code != 128+2 && code != 128+15 }
+func killedBy(code int32) bool { return state.IsSignal(code) && code != 128+2 && code != 128+15 }
 
 func exitCode(f *v1alpha1.Failure) int32 {
 	if f.ExitCode == nil {
 		return 0
 	}
 	return *f.ExitCode
+}
+
+// Restarts returns the restarts that the failures, earliest first, ask for. One failure of scope Job restarts the whole job, once.
+// Else each failed replica or role restarts by itself.
+func Restarts(s *state.Snapshot, broken []Incident) []Incident {
+	first := slices.IndexFunc(broken, func(incident Incident) bool { return incident.Scope == v1alpha1.ScopeJob })
+	if first >= 0 {
+		// an independent replica's fatal exit before it is no consequence of this failure
+		if i := slices.IndexFunc(broken[:first+1], IsFatal); i >= 0 {
+			return broken[i : i+1]
+		}
+		i := first + trueCause(s, broken[first:])
+		broken[i].Alike = alike(broken, &broken[i].Failure)
+		return broken[i : i+1]
+	}
+	var apart []Incident
+	for _, incident := range broken {
+		ofItsRole := func(other Incident) bool { return other.Role == incident.Role }
+		if incident.Scope != v1alpha1.ScopeRole || !slices.ContainsFunc(apart, ofItsRole) {
+			apart = append(apart, incident)
+		}
+	}
+	return apart
+}
+
+// trueCause returns which of the failures, earliest first, is the incident's: the earliest, unless a loss explains it.
+func trueCause(s *state.Snapshot, broken []Incident) int {
+	first := broken[0].Time.Time
+	loss := slices.IndexFunc(broken, func(incident Incident) bool {
+		return incident.Scope == v1alpha1.ScopeJob && explainsFailure(s, &incident.Failure, first)
+	})
+	return max(loss, 0)
+}
+
+// MayBeFollower reports whether a rank exits like that when it has lost a peer.
+func MayBeFollower(f *v1alpha1.Failure) bool {
+	return IsOfProgram(f) && !isKill(f) && (f.Cause == v1alpha1.CauseRetryable || f.Cause == v1alpha1.CauseFatal) && f.Role != v1alpha1.Evaluator
 }

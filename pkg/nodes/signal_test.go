@@ -1,4 +1,4 @@
-package state_test
+package nodes_test
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -49,7 +50,7 @@ func TestANodeIsIllInItsOwnWords(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			n := state.NodeOf(&corev1.Node{
+			n := nodes.Of(&corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Unschedulable: c.cordoned, Taints: c.taints}, Status: corev1.NodeStatus{Conditions: c.conditions},
 			}, 15*second, signals)
 			if n.Action != c.action || n.Ill.Message != c.words || (n.Ill.Reason == "NodeIll") != (c.action > state.IgnoreNode) {
@@ -68,14 +69,14 @@ func TestANodeIsIllInItsOwnWords(t *testing.T) {
 // A monitor may say as much as it likes: what is kept of it is bounded, with the fault at its beginning and the advice at its end.
 func TestTheWordsOfANodeAreCut(t *testing.T) {
 	long := corev1.NodeCondition{Type: "GpuMemWatch", Status: corev1.ConditionTrue, Message: "[79] " + strings.Repeat("x", 5000) + " RecommendedAction: RESTART_VM"}
-	words := state.NodeOf(&corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{long}}}, 0, signals).Ill.Message
+	words := nodes.Of(&corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{long}}}, 0, signals).Ill.Message
 	if len(words) > 500 || !strings.HasPrefix(words, "GpuMemWatch: [79] xxx") || !strings.HasSuffix(words, "xxx RecommendedAction: RESTART_VM") {
 		t.Errorf("%d bytes: %s", len(words), words)
 	}
 }
 
 func TestSignalsAreAddedToThoseThatAreKnown(t *testing.T) {
-	known := state.Signals{{Kind: "cordon"}: state.AvoidNode, {Kind: "condition", Name: "A"}: state.MoveFromNode}
+	known := nodes.Signals{{Kind: "cordon"}: state.AvoidNode, {Kind: "condition", Name: "A"}: state.MoveFromNode}
 	cases := []struct {
 		name    string
 		entries []string
@@ -103,14 +104,14 @@ func TestSignalsAreAddedToThoseThatAreKnown(t *testing.T) {
 
 // Nobody is restarted because somebody cordons a node, or an autoscaler means to remove it: they may take it back.
 func TestTheDefaultsRestartNobodyForWhatIsTakenBack(t *testing.T) {
-	for signal, action := range state.DefaultSignals() {
+	for signal, action := range nodes.DefaultSignals() {
 		if isMine := strings.Contains(signal.String(), "Autoscaler") || strings.Contains(signal.String(), "karpenter") || signal.Kind == "cordon"; isMine && action > state.AvoidNode {
 			t.Errorf("%s=%s", signal, action)
 		}
 		if action == state.LoseNode || action == state.IgnoreNode {
 			t.Errorf("%s=%s", signal, action)
 		}
-		if _, err := (state.Signals{}).With([]string{signal.String() + "=" + action.String()}); err != nil {
+		if _, err := (nodes.Signals{}).With([]string{signal.String() + "=" + action.String()}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -30,7 +30,7 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 		// other is worker 1, beside worker 0, which runs; answer the id that the Lease says.
 		other  builder.SnapshotOption
 		answer string
-		want   policy.Ruling
+		want   policy.Kind
 		// asks is whether the ranks are asked, or still are; wake when that is over.
 		asks bool
 		wake time.Duration
@@ -53,8 +53,8 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 		"a kill":                                {training(), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Restart, false, 0},
 	} {
 		v := policy.Judge(builder.Snapshot(c.job, builder.Now(20*second), builder.Running("worker", 0), c.other, builder.SavedFor(c.answer)))
-		if v.Ruling != c.want || (v.Asked != nil) != c.asks {
-			t.Errorf("%s: ruling %d (%s), asked %+v, want %d and asked %t", name, v.Ruling, v.Message, v.Asked, c.want, c.asks)
+		if v.Kind != c.want || (v.Asked != nil) != c.asks {
+			t.Errorf("%s: ruling %d (%s), asked %+v, want %d and asked %t", name, v.Kind, v.Message, v.Asked, c.want, c.asks)
 		}
 		if at := builder.Time(c.wake); c.wake > 0 && !v.Wake.Equal(at.Time) {
 			t.Errorf("%s: wakes at %v, want %v", name, v.Wake, at)
@@ -70,7 +70,7 @@ func TestRanksAreAskedBeforeTheyLeaveAnIllNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		job  *v1alpha1.TrainingJob
 		more []builder.SnapshotOption
-		want policy.Ruling
+		want policy.Kind
 		asks bool
 	}{
 		"which has just said so":     {training(), []builder.SnapshotOption{says(node1), builder.Others(2)}, policy.Hold, true},
@@ -80,8 +80,8 @@ func TestRanksAreAskedBeforeTheyLeaveAnIllNode(t *testing.T) {
 		"which they cannot, no node": {training(), []builder.SnapshotOption{says(node1), builder.Others(1)}, policy.Continue, false},
 	} {
 		seen := append([]builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Running("worker", 1)}, c.more...)
-		if v := policy.Judge(builder.Snapshot(c.job, seen...)); v.Ruling != c.want || (v.Asked != nil) != c.asks {
-			t.Errorf("%s: ruling %d (%s), asked %+v, want %d and asked %t", name, v.Ruling, v.Message, v.Asked, c.want, c.asks)
+		if v := policy.Judge(builder.Snapshot(c.job, seen...)); v.Kind != c.want || (v.Asked != nil) != c.asks {
+			t.Errorf("%s: ruling %d (%s), asked %+v, want %d and asked %t", name, v.Kind, v.Message, v.Asked, c.want, c.asks)
 		}
 	}
 }
@@ -89,8 +89,8 @@ func TestRanksAreAskedBeforeTheyLeaveAnIllNode(t *testing.T) {
 func TestAJobThatSucceedsWhileItsRanksAreAskedHasSucceeded(t *testing.T) {
 	job := training(builder.Suspended(), builder.StopAsked(15*second))
 	v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Succeeded("worker", 0), builder.Running("worker", 1)))
-	if v.Ruling != policy.Succeed || v.Asked != nil {
-		t.Errorf("ruling %d (%s), asked %+v, want success", v.Ruling, v.Message, v.Asked)
+	if v.Kind != policy.Succeed || v.Asked != nil {
+		t.Errorf("ruling %d (%s), asked %+v, want success", v.Kind, v.Message, v.Asked)
 	}
 }
 
@@ -106,12 +106,12 @@ func TestOneRequestIsEnoughForAllThatStopsTheRanks(t *testing.T) {
 func TestRanksAreAskedBeforeSomeAreTakenAway(t *testing.T) {
 	three := []builder.SnapshotOption{builder.Now(20 * second), builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2)}
 	v := policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3)), three...))
-	if v.Ruling != policy.Hold || v.Asked == nil || v.Asked.Reason != v1alpha1.ReasonScaledIn {
-		t.Errorf("ruling %d (%s), asked %+v, want to be asked as the job has fewer replicas", v.Ruling, v.Message, v.Asked)
+	if v.Kind != policy.Hold || v.Asked == nil || v.Asked.Reason != v1alpha1.ReasonScaledIn {
+		t.Errorf("ruling %d (%s), asked %+v, want to be asked as the job has fewer replicas", v.Kind, v.Message, v.Asked)
 	}
 	v = policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3), builder.StopAsked(15*second)), append(three, builder.SavedFor("0-1"))...))
-	if v.Ruling != policy.Continue || v.Asked != nil {
-		t.Errorf("ruling %d (%s), asked %+v, want nothing more to be asked", v.Ruling, v.Message, v.Asked)
+	if v.Kind != policy.Continue || v.Asked != nil {
+		t.Errorf("ruling %d (%s), asked %+v, want nothing more to be asked", v.Kind, v.Message, v.Asked)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestTheOperatorBoundsHowLongRanksMaySave(t *testing.T) {
 	for name, c := range map[string]struct {
 		asks      int32
 		most      time.Duration
-		want      policy.Ruling
+		want      policy.Kind
 		wake      time.Duration
 		isBounded bool
 	}{
@@ -133,8 +133,8 @@ func TestTheOperatorBoundsHowLongRanksMaySave(t *testing.T) {
 		job := training(builder.Suspended(), builder.Asking(c.asks))
 		most := func(o *state.Observed) { o.MaxCheckpointWait = c.most }
 		v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Running("worker", 0), builder.Running("worker", 1), most))
-		if v.Ruling != c.want || strings.Contains(v.Message, bound) != c.isBounded {
-			t.Errorf("%s: ruling %d (%s), want %d, bounded %t", name, v.Ruling, v.Message, c.want, c.isBounded)
+		if v.Kind != c.want || strings.Contains(v.Message, bound) != c.isBounded {
+			t.Errorf("%s: ruling %d (%s), want %d, bounded %t", name, v.Kind, v.Message, c.want, c.isBounded)
 		}
 		if at := builder.Time(c.wake); c.wake > 0 && (!v.Wake.Equal(at.Time) || !v.Asked.DeadlineTime.Equal(&at)) {
 			t.Errorf("%s: wakes at %v, asks %+v, want both at %v", name, v.Wake, v.Asked, at)

@@ -1,0 +1,118 @@
+package budget
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// budgetNames are the budgets in the order in which a status lists them.
+var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses, v1alpha1.BudgetEvaluatorRestarts}
+
+// Of returns the budget that the restart counts against; "" if it counts against none.
+func Of(incident *failure.Incident) v1alpha1.BudgetName {
+	switch {
+	case incident.Charged:
+		return budgetOfCause(incident.Cause)
+	case incident.RuleMade && incident.Role != v1alpha1.Evaluator:
+		return v1alpha1.BudgetRuleMadeLosses
+	case incident.Role == v1alpha1.Evaluator && !failure.IsLoss(incident.Cause):
+		return v1alpha1.BudgetEvaluatorRestarts
+	default:
+		return ""
+	}
+}
+
+// Describe names a budget that is used up, as its user knows it.
+func Describe(name v1alpha1.BudgetName, limit int32) string {
+	if name == v1alpha1.BudgetRuleMadeLosses {
+		return fmt.Sprintf("the budget %s (%d within recovery.windowSeconds, for losses that only recovery.rules call so)", name, limit)
+	}
+	return fmt.Sprintf("recovery.%s (%d)", name, limit)
+}
+
+// budgetOfCause returns the budget that failures of the cause are charged to.
+func budgetOfCause(cause v1alpha1.Cause) v1alpha1.BudgetName {
+	switch cause {
+	case v1alpha1.CauseOOM:
+		return v1alpha1.BudgetOOMRestarts
+	case v1alpha1.CauseHang:
+		return v1alpha1.BudgetHangRestarts
+	default:
+		return v1alpha1.BudgetRestarts
+	}
+}
+
+// Limit returns how many restarts may be charged to a budget within the window.
+func Limit(s *state.Snapshot, name v1alpha1.BudgetName) int32 {
+	recovery := &s.Job.Spec.Recovery
+	switch name {
+	case v1alpha1.BudgetOOMRestarts:
+		return ptr.Deref(recovery.MaxOOMRestarts, v1alpha1.DefaultMaxOOMRestarts)
+	case v1alpha1.BudgetHangRestarts:
+		return ptr.Deref(recovery.MaxHangRestarts, v1alpha1.DefaultMaxHangRestarts)
+	case v1alpha1.BudgetRuleMadeLosses:
+		return v1alpha1.MaxRuleMadeLosses
+	default:
+		return ptr.Deref(recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)
+	}
+}
+
+// Used returns the times of the restarts that count against a budget now, oldest first.
+func Used(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
+	window := time.Duration(ptr.Deref(s.Job.Spec.Recovery.WindowSeconds, v1alpha1.DefaultWindowSeconds)) * time.Second
+	for _, c := range s.Job.Status.Memory.Charges {
+		if c.Name == name {
+			return slices.DeleteFunc(slices.Clone(c.Times), func(t metav1.Time) bool { return s.Now.Sub(t.Time) >= window })
+		}
+	}
+	return nil
+}
+
+// Charge returns the charges after what the amendments give back or charge elsewhere, and what the incidents charge now.
+func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failure.Incident) []v1alpha1.Charges {
+	var charges []v1alpha1.Charges
+	for _, name := range budgetNames {
+		times := Used(s, name)
+		for _, a := range amendments {
+			at := slices.IndexFunc(times, func(t metav1.Time) bool { return t.Equal(&a.Was.RestartTime) })
+			if a.Was.Charged && budgetOfCause(a.Was.Cause) == name && at >= 0 {
+				times = slices.Delete(times, at, at+1)
+			}
+			if budgetOfAmendment(&a) == name {
+				times = append(times, a.Is.RestartTime)
+			}
+		}
+		for i := range incidents {
+			if Of(&incidents[i]) == name {
+				times = append(times, metav1.NewTime(s.Now.Truncate(time.Second)))
+			}
+		}
+		if len(times) > 0 {
+			slices.SortFunc(times, func(a, b metav1.Time) int { return a.Compare(b.Time) })
+			charges = append(charges, v1alpha1.Charges{Name: name, Times: times})
+		}
+	}
+	return charges
+}
+
+// Budgets returns how much the charges have used up of each budget.
+func Budgets(s *state.Snapshot, charges []v1alpha1.Charges) []v1alpha1.Budget {
+	var list []v1alpha1.Budget
+	for _, c := range charges {
+		list = append(list, v1alpha1.Budget{Name: c.Name, Used: int32(len(c.Times)), Limit: Limit(s, c.Name)})
+	}
+	return list
+}
+
+// budgetOfAmendment returns the budget that the incident's true cause counts against; "" for none.
+func budgetOfAmendment(a *failure.Amendment) v1alpha1.BudgetName {
+	return Of(&failure.Incident{Incident: a.Is, RuleMade: a.RuleMade})
+}

@@ -1,0 +1,70 @@
+package failure
+
+import (
+	"strings"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Reason is what the operator knows of a reason that Kubernetes, or the operator for it, gives for the end of a pod.
+type Reason struct {
+	// clause completes "worker-1 on gpu-3 ..."; empty for a reason without one.
+	clause string
+	// IsNodeFault is whether the node itself failed, or its kubelet rejected the pod before a container ran. The job then avoids the
+	// node after one failure.
+	IsNodeFault bool
+	// IsOnNode is whether the Node or its devices show the reason, so that it matters to other jobs. A template that names a node can get
+	// every other reason from a healthy one: UnexpectedAdmissionError if its GPUs are taken, DeletionByTaintManager if an administrator
+	// keeps the node for another team, NodeShutdown while it restarts, and OutOfcpu or SysctlForbidden at any time.
+	IsOnNode bool
+	// showsLate is whether the node's peers may fail long before the reason shows.
+	showsLate bool
+	// isForgotten is whether the node does not know how the container ended, as after a reboot. The time is then that of the look, by the
+	// node's own clock.
+	isForgotten bool
+}
+
+// preempted is the reason of a pod that the scheduler removed for another one.
+const preempted = "PreemptionByScheduler"
+
+// reasons are all reasons that mean something here.
+// Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, the kubelet's other admit handlers, and the reasons of DisruptionTarget.
+var reasons = map[string]Reason{
+	v1alpha1.ReasonNodeLost:        {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
+	v1alpha1.ReasonNodeTainted:     {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
+	v1alpha1.ReasonNodeDeleted:     {clause: "lost its node", showsLate: true},
+	v1alpha1.ReasonNodeIll:         {clause: "leaves its node, which is ill", IsNodeFault: true, IsOnNode: true},
+	v1alpha1.ReasonDeviceUnhealthy: {clause: "lost a device", IsNodeFault: true, IsOnNode: true},
+	v1alpha1.ReasonDeleted:         {clause: "was deleted"},
+	preempted:                      {clause: "was preempted"},
+	"EvictionByEvictionAPI":        {clause: "was drained or evicted"},
+	"DeletionByTaintManager":       {clause: "was evicted from a tainted node", IsNodeFault: true, showsLate: true},
+	"DeletionByPodGC":              {clause: "was garbage-collected", showsLate: true},
+	"TerminationByKubelet":         {clause: "was ended by its node", showsLate: true},
+	"Evicted":                      {clause: "was evicted by its node"},
+	"ContainerStatusUnknown":       {clause: "was lost by its node", isForgotten: true},
+	"Unknown":                      {clause: "was lost by its node", isForgotten: true},
+
+	"UnexpectedAdmissionError":           {clause: "was turned away by its node", IsNodeFault: true},
+	"TopologyAffinityError":              {IsNodeFault: true},
+	"SMTAlignmentError":                  {IsNodeFault: true},
+	"NodeAffinity":                       {IsNodeFault: true},
+	"NodeName":                           {IsNodeFault: true},
+	"NodePorts":                          {IsNodeFault: true},
+	"TaintToleration":                    {IsNodeFault: true},
+	"InvalidNodeInfo":                    {IsNodeFault: true},
+	"AppArmor":                           {IsNodeFault: true},
+	"SysctlForbidden":                    {IsNodeFault: true},
+	"PodOSNotSupported":                  {IsNodeFault: true},
+	"PodOSSelectorNodeLabelDoesNotMatch": {IsNodeFault: true},
+	"NodeShutdown":                       {IsNodeFault: true},
+}
+
+// ReasonOf returns what is known of a reason; the zero Reason for others.
+func ReasonOf(reason string) Reason {
+	known, isKnown := reasons[reason]
+	if !isKnown { // OutOfcpu, OutOfnvidia.com/gpu; UnexpectedAdmissionError, and the like
+		known.IsNodeFault = strings.HasPrefix(reason, "OutOf") || strings.HasPrefix(reason, "Unexpected")
+	}
+	return known
+}

@@ -1,0 +1,168 @@
+package nodes
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+const (
+	// maxAvoided is how many nodes a job avoids at most: the latest ones.
+	maxAvoided = 16
+	// strikesForExits is how many failures on a node make the job avoid it although the node itself did not break.
+	strikesForExits = 2
+)
+
+// NotPreferred returns the nodes to which new pods of the job prefer all others, sorted: those of the status, and those that are unhealthy.
+func NotPreferred(s *state.Snapshot) []string {
+	nodes := slices.Clone(s.Ill)
+	for _, n := range Avoided(&s.Observed) {
+		nodes = append(nodes, n.Name)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// AvoidedAfter returns the nodes that the job avoids now that incidents are what they are, some of them by amendments.
+func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []failure.Amendment) []v1alpha1.AvoidedNode {
+	ttl := state.AvoidFor(&s.Job.Spec)
+	since := s.Now.Add(-ttl)
+	incidents = slices.Concat(incidents, lostTogether(s, incidents))
+	list := Avoided(&s.Observed)
+	for i := range amendments {
+		list = list.remove(&amendments[i])
+	}
+	for _, incident := range incidents {
+		if incident.Node != "" && incident.RestartTime.After(since) && isToAvoid(&incident, incidents, since) {
+			list = list.add(v1alpha1.AvoidedNode{
+				Name: incident.Node, Strikes: strikesOn(incident.Node, incidents, since), Reason: incident.Reason, Until: metav1.NewTime(incident.RestartTime.Add(ttl)),
+			})
+		}
+	}
+	return list.latest()
+}
+
+// List are the nodes that a job avoids: new pods prefer others. All that changes the list is in this file.
+type List []v1alpha1.AvoidedNode
+
+// At returns the nodes of the list that are still avoided at that time.
+func At(nodes []v1alpha1.AvoidedNode, now time.Time) List {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.AvoidedNode) bool { return !now.Before(n.Until.Time) })
+}
+
+// Now reports whether the job avoids the node.
+func (l List) Now(node string) bool { return l.Of(node) != nil }
+
+// Of returns the entry of the node; nil if the job does not avoid it.
+func (l List) Of(node string) *v1alpha1.AvoidedNode {
+	if i := slices.IndexFunc(l, func(n v1alpha1.AvoidedNode) bool { return n.Name == node }); i >= 0 {
+		return &l[i]
+	}
+	return nil
+}
+
+// Avoided returns the nodes that the job avoids now.
+func Avoided(o *state.Observed) List { return At(o.Job.Status.AvoidedNodes, o.Now) }
+
+// add returns the list with the node, for the longer of the times. The reason that the node itself broke stays.
+func (l List) add(node v1alpha1.AvoidedNode) List {
+	known := l.Of(node.Name)
+	if known == nil {
+		return append(l, node)
+	}
+	known.Strikes = max(known.Strikes, node.Strikes)
+	if known.Until.Before(&node.Until) {
+		known.Until = node.Until
+		if failure.ReasonOf(node.Reason).IsNodeFault || !failure.ReasonOf(known.Reason).IsNodeFault {
+			known.Reason = node.Reason
+		}
+	}
+	return l
+}
+
+// remove returns the list without the strike of an incident that began elsewhere, as shows now.
+func (l List) remove(amendment *failure.Amendment) List {
+	was, is := &amendment.Was, &amendment.Is
+	n := l.Of(was.Node)
+	if n == nil || !isStrike(was) || is.Node == was.Node && isStrike(is) {
+		return l
+	}
+	if n.Strikes--; n.Strikes < 1 || !failure.ReasonOf(n.Reason).IsNodeFault && n.Strikes < strikesForExits {
+		return slices.DeleteFunc(l, func(n v1alpha1.AvoidedNode) bool { return n.Name == was.Node })
+	}
+	return l
+}
+
+// latest returns the nodes by name; the latest ones, if they are too many.
+func (l List) latest() []v1alpha1.AvoidedNode {
+	if len(l) > maxAvoided {
+		slices.SortStableFunc(l, func(a, b v1alpha1.AvoidedNode) int { return b.Until.Compare(a.Until.Time) })
+		l = l[:maxAvoided]
+	}
+	slices.SortFunc(l, func(a, b v1alpha1.AvoidedNode) int { return cmp.Compare(a.Name, b.Name) })
+	return l
+}
+
+// lostTogether returns, as if each were an incident of its own, the nodes that are lost, or left, together with the one that the latest
+// incident names: no more of them than a job avoids.
+func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
+	now := metav1.NewTime(s.Now.Truncate(time.Second))
+	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !failure.ReasonOf(incidents[0].Reason).IsNodeFault {
+		return nil
+	}
+	var more []v1alpha1.Incident
+	for _, n := range s.Nodes {
+		if len(more) == maxAvoided {
+			break
+		}
+		named := slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
+			return incident.Node == n.Name && incident.RestartTime.Equal(&now)
+		})
+		reason := n.Lost.Reason
+		switch {
+		case reason == "":
+			reason = n.Ill.Reason
+		case reason == v1alpha1.ReasonNodeDeleted || s.Now.Before(n.Lost.Time):
+			continue
+		}
+		if !named {
+			more = append(more, v1alpha1.Incident{Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: reason}, RestartTime: now})
+		}
+	}
+	return more
+}
+
+// isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, after several exits of the program
+// on it otherwise.
+func isToAvoid(incident *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
+	return failure.ReasonOf(incident.Reason).IsNodeFault || isStrike(incident) && strikesOn(incident.Node, incidents, since) >= strikesForExits
+}
+
+// isStrike reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
+// deletion), the consequence of a loss elsewhere, or the program's own fault, is not.
+func isStrike(incident *v1alpha1.Incident) bool {
+	return failure.ReasonOf(incident.Reason).IsNodeFault || isExit(incident)
+}
+
+// isExit reports whether the incident began with the end of a program that something outside of it may have caused.
+func isExit(incident *v1alpha1.Incident) bool {
+	isConsequence := incident.Explained && !incident.Charged
+	return (incident.Cause == v1alpha1.CauseRetryable || incident.Cause == v1alpha1.CauseStartup) && !isConsequence
+}
+
+// strikesOn returns how many incidents since then speak against the node.
+func strikesOn(node string, incidents []v1alpha1.Incident, since time.Time) int32 {
+	var n int32
+	for i := range incidents {
+		if incidents[i].Node == node && isStrike(&incidents[i]) && incidents[i].RestartTime.After(since) {
+			n++
+		}
+	}
+	return n
+}

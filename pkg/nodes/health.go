@@ -1,0 +1,106 @@
+package nodes
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// maxUnhealthy is how many unhealthy nodes new pods avoid at most: those that have been unhealthy for longest.
+const maxUnhealthy = 16
+
+// Health is how the operator judges nodes; its flags set it.
+type Health struct {
+	// LostAfter is how long a node must have been not ready for its pods to count as lost.
+	LostAfter time.Duration
+	// Signals are the conditions and taints that count.
+	Signals Signals
+}
+
+// Of returns what the operator knows of the node.
+func (h Health) Of(node *corev1.Node) state.Node { return Of(node, h.LostAfter, h.Signals) }
+
+// Others returns how many other nodes can take the pods of the node: they are healthy, not avoided, and have its devices. It returns 0 if
+// the node is not among all.
+func (h Health) Others(name string, all []corev1.Node, avoided List) int {
+	at := slices.IndexFunc(all, func(n corev1.Node) bool { return n.Name == name })
+	others := 0
+	for i := range all {
+		if other := &all[i]; at >= 0 && !avoided.Now(other.Name) && h.isWell(other) && hasDevicesOf(other, &all[at]) {
+			others++
+		}
+	}
+	return others
+}
+
+// isWell reports whether the node is ready, healthy and open for new pods.
+func (h Health) isWell(node *corev1.Node) bool {
+	n := h.Of(node)
+	return !node.Spec.Unschedulable && n.Lost.Reason == "" && n.Action == state.IgnoreNode
+}
+
+// hasDevicesOf reports whether the node has as many devices of each kind as the other one: a CPU node is no place for a job with GPUs.
+func hasDevicesOf(node, other *corev1.Node) bool {
+	for name, quantity := range other.Status.Allocatable {
+		if has := node.Status.Allocatable[name]; strings.Contains(string(name), "/") && has.Cmp(quantity) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Unhealthy returns the names of the unhealthy nodes, sorted, and of those that a signal calls lost: the scheduler reads no such condition. It
+// leaves out nodes that are only cordoned: the scheduler keeps pods off them.
+func (h Health) Unhealthy(all []corev1.Node) []string {
+	var unhealthy []state.Node
+	for i := range all {
+		if h.isSignalled(&all[i]) {
+			unhealthy = append(unhealthy, h.Of(&all[i]))
+		}
+	}
+	since := func(n state.Node) time.Time { return state.Latest(n.Since, n.Ill.Time) } // one of them is set
+	slices.SortFunc(unhealthy, func(a, b state.Node) int { return cmp.Or(since(a).Compare(since(b)), cmp.Compare(a.Name, b.Name)) })
+	var names []string
+	for _, n := range unhealthy[:min(len(unhealthy), maxUnhealthy)] {
+		names = append(names, n.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// isSignalled reports whether a condition or a taint of the node shows that it is unhealthy.
+func (h Health) isSignalled(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return h.Signals.Heeds(&c) }) ||
+		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+			return h.Signals[Signal{Kind: TaintSignal, Name: t.Key}] > state.IgnoreNode
+		})
+}
+
+// Matter reports whether a pod of the job has no node yet: only then does it matter which nodes are unhealthy.
+func Matter(s *state.Snapshot) bool {
+	if s.IsFinished() || s.Job.Spec.IsSuspended() {
+		return false
+	}
+	for r := range s.Replicas() {
+		if r.LacksNode() {
+			return true
+		}
+	}
+	placed := 0
+	for i := range s.Spares {
+		if s.Spares[i].Scheduled() {
+			placed++
+		}
+	}
+	for _, replicas := range s.Job.Spec.ReplicaSpecs {
+		if replicas.Spares != nil {
+			placed -= int(replicas.Spares.Count)
+		}
+	}
+	return placed < 0
+}

@@ -1,0 +1,52 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// givenUp returns the failures of replicas that are left as they failed from now on.
+func givenUp(s *state.Snapshot) []failure.Incident {
+	var left []failure.Incident
+	for r := range s.Replicas() {
+		if isBeingGivenUp(s, r) {
+			incident := failure.IncidentOf(s, r)
+			incident.Message = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job goes on.")
+			left = append(left, incident)
+		}
+	}
+	return left
+}
+
+// isBeingGivenUp reports whether the replica is left as it failed from now on.
+func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
+	if r.Slot.Role != v1alpha1.Evaluator || !r.IsBroken() {
+		return false
+	}
+	incident := failure.IncidentOf(s, r)
+	return isGivenUp(s, &incident)
+}
+
+// isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget, unless a
+// rule of the user's fails the job for it.
+func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
+	switch {
+	case incident.Role != v1alpha1.Evaluator || failure.FailsJob(s.Job, incident):
+		return false
+	case incident.RuleMade:
+		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= budget.Limit(s, v1alpha1.BudgetRuleMadeLosses)
+	case failure.IsLoss(incident.Cause):
+		return false
+	default:
+		return failure.IsFatal(*incident) || int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(s, v1alpha1.BudgetEvaluatorRestarts)
+	}
+}
+
+// toRestart returns the failures that ask for a restart: those that are not given up.
+func toRestart(s *state.Snapshot, failures []failure.Incident) []failure.Incident {
+	return slices.DeleteFunc(failures, func(incident failure.Incident) bool { return isGivenUp(s, &incident) })
+}

@@ -1,0 +1,131 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// restart returns the ruling on restarts that failures ask for: a fatal one or one beyond a budget fails the job.
+func restart(s *state.Snapshot, incidents []failure.Incident) Ruling {
+	used := map[v1alpha1.BudgetName]int32{}
+	for n := range incidents {
+		incident := &incidents[n]
+		if failure.IsFatal(*incident) {
+			return failFatally(s, incident)
+		}
+		if isStuck(s, &incident.Failure) {
+			return fail(&incident.Failure, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, and recovery.noProgressLimit (%d) restarts in a row have not brought the training beyond step %d.",
+				failure.Describe(&incident.Failure), noProgressLimit(s), s.RecordedStep()))
+		}
+		name := budget.Of(incident)
+		if _, isCounted := used[name]; !isCounted {
+			used[name] = int32(len(budget.Used(s, name)))
+		}
+		used[name]++
+		count, limit := used[name], budget.Limit(s, name)
+		if name != "" && count > limit {
+			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.", failure.Describe(&incident.Failure), budget.Describe(name, limit)))
+		}
+		incident.Followers = followers(s, incident)
+		incident.Message = restartMessage(s, incident, count, limit)
+		incident.InRow, incident.NextStart = budget.Backoff(s, incident)
+	}
+	first := &incidents[0]
+	return Ruling{
+		Kind: Restart, Reason: restartReason(&first.Failure), Message: first.Message, Failure: &first.Failure, Restarts: incidents,
+	}
+}
+
+func fail(f *v1alpha1.Failure, reason, message string) Ruling {
+	return Ruling{Kind: Fail, Reason: reason, Message: failure.WithMessage(f, message), Failure: f}
+}
+
+// failFatally returns the ruling on a failure that no restart can mend.
+func failFatally(s *state.Snapshot, incident *failure.Incident) Ruling {
+	policy := s.Job.Spec.ReplicaSpecs[incident.Role].RestartPolicy
+	switch {
+	case failure.FailsJob(s.Job, incident):
+		return fail(&incident.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and %s says FailJob.", failure.Describe(&incident.Failure), failure.RuleText(s.Job, *incident.FailedBy)))
+	case incident.FailedBy != nil:
+		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which %s calls Fatal.", failure.Describe(&incident.Failure), failure.RuleText(s.Job, *incident.FailedBy)))
+	case policy == v1alpha1.RestartNever:
+		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, failure.Describe(&incident.Failure)+", which restartPolicy Never does not restart.")
+	default:
+		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which restartPolicy %s takes for permanent.", failure.Describe(&incident.Failure), policy))
+	}
+}
+
+// restartMessage tells the incident: what broke, who follows, what it costs.
+func restartMessage(s *state.Snapshot, incident *failure.Incident, count, limit int32) string {
+	charge, follow := "not charged", ""
+	if incident.Charged {
+		charge = fmt.Sprintf("restart %d of %d", count, limit)
+	}
+	if incident.Followers > 0 {
+		follow = fmt.Sprintf(", %d more follow", incident.Followers)
+	}
+	text := failure.Describe(&incident.Failure)
+	switch incident.Scope {
+	case v1alpha1.ScopeJob:
+		text += fmt.Sprintf(": the whole job restarts as attempt %d%s, %s.", s.Job.Status.Attempt+1, follow, charge)
+	case v1alpha1.ScopeRole:
+		text += fmt.Sprintf(": all replicas of role %s are replaced%s, %s.", incident.Role, follow, charge)
+	default:
+		text += fmt.Sprintf(": only this replica is replaced, %s.", charge)
+	}
+	return failure.WithMessage(&incident.Failure, text)
+}
+
+// restartReason returns the condition reason of a restart because of the failure.
+func restartReason(f *v1alpha1.Failure) string {
+	if f.Reason == v1alpha1.ReasonStartupDeadline {
+		return v1alpha1.ReasonStartupDeadline
+	}
+	switch f.Cause {
+	case v1alpha1.CauseInfrastructure:
+		return v1alpha1.ReasonReplicaLost
+	case v1alpha1.CausePreempted:
+		return v1alpha1.ReasonReplicaPreempted
+	case v1alpha1.CauseOOM:
+		return v1alpha1.ReasonOutOfMemory
+	case v1alpha1.CauseHang:
+		return v1alpha1.ReasonHang
+	case v1alpha1.CauseRequested:
+		return v1alpha1.ReasonRestartRequested
+	case v1alpha1.CauseStartup:
+		return v1alpha1.ReasonStartupFailed
+	default:
+		return v1alpha1.ReasonReplicaFailed
+	}
+}
+
+// followers returns how many other replicas are restarted with the one that broke.
+func followers(s *state.Snapshot, incident *failure.Incident) int32 {
+	if incident.Scope == v1alpha1.ScopeReplica {
+		return 0
+	}
+	var n int32
+	for r := range s.Replicas() {
+		if r.Slot != failure.SlotOf(&incident.Failure) && isRestartedBy(s, incident, r) {
+			n++
+		}
+	}
+	return n
+}
+
+// isRestartedBy reports whether the incident gives the replica another life. What has succeeded runs again only with the whole of
+// a collective, whose ranks cannot meet without it.
+func isRestartedBy(s *state.Snapshot, incident *failure.Incident, r *state.Replica) bool {
+	switch incident.Scope {
+	case v1alpha1.ScopeJob:
+		return r.State != state.Parked && (r.State != state.Succeeded || state.IsCollective(&s.Job.Spec))
+	case v1alpha1.ScopeRole:
+		return r.NeedsPod() && r.Slot.Role == incident.Role
+	default:
+		return r.Slot == failure.SlotOf(&incident.Failure)
+	}
+}
