@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// NodeOf returns what the operator knows of a node: it is lost once it has not been ready for lostAfter, or at once if it is tainted
+// Of returns what the operator knows of a node: it is lost once it has not been ready for lostAfter, or at once if it is tainted
 // as out of service or a signal says so; and it is ill as the signals have it.
 func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node {
 	n := state.Node{Name: node.Name}
@@ -100,7 +100,7 @@ func wordsOfTaint(t *corev1.Taint) state.Trouble {
 	return words
 }
 
-// DeletedNode returns a node that was deleted under its pods.
+// Deleted returns a node that was deleted under its pods.
 func Deleted(name string, now time.Time) state.Node {
 	return state.Node{Name: name, Since: now, Lost: state.Trouble{Reason: v1alpha1.ReasonNodeDeleted, Message: "the node was deleted", Time: now}}
 }

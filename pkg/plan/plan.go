@@ -96,7 +96,8 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 		}
 	}
 	p.Events = events(s, &v, &p)
-	if due := s.Recorded.Add(recordAfter(&s.Job.Status, &p.Status)); s.Now.Before(due) && !isUrgent(&s.Job.Status, &p.Status) {
+	due := s.Recorded.Add(recordAfter(&s.Job.Status, &p.Status))
+	if s.Now.Before(due) && !equality.Semantic.DeepEqual(&s.Job.Status, &p.Status) && !isUrgent(&s.Job.Status, &p.Status) {
 		p.Status, p.Events = s.Job.Status, nil
 		p.Wake = state.Earliest(p.Wake, due)
 	}
@@ -178,9 +179,6 @@ func recordAfter(was, next *v1alpha1.TrainingJobStatus) time.Duration {
 
 // isUrgent reports whether more than progress has changed.
 func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
-	if equality.Semantic.DeepEqual(was, next) {
-		return true
-	}
 	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
 		if changed(was, next, condition) {
 			return true

@@ -90,7 +90,10 @@ var (
 	all    = judged{Ruling: policy.Succeed, Reason: v1alpha1.ReasonAllWorkersSucceeded}
 )
 
-const second = time.Second
+const (
+	second = time.Second
+	hour   = time.Hour
+)
 
 func TestFinished(t *testing.T) {
 	finished := builder.Condition(v1alpha1.ConditionFinished, true, v1alpha1.ReasonLeaderSucceeded, 0)

@@ -1,4 +1,4 @@
-package policy_test
+package nodes_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package policy_test
+package failure_test
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -276,23 +275,6 @@ func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
 			}
 		})
 	}
-}
-
-// An exit that no restart can mend, and that came before the restart, fails the job although it shows only now.
-func TestFatalEvidenceFailsTheJob(t *testing.T) {
-	fatalExit := builder.Failed("worker", 2, past, builder.Exit(127), builder.At(20*second))
-	again := incident(func(i *v1alpha1.Incident) {
-		i.Attempt, i.Pod, i.RestartTime = 1, "j-worker-0-a1r0", builder.Time(50*second)
-	})
-	check(t, []judgeCase{
-		{"it came before the failure that the job was restarted for", restarted(), seen(fatalExit), fatal},
-		{"it came in the same second, and no other exited so", restarted(), seen(builder.Failed("worker", 2, past, builder.Exit(127), builder.At(30*second))), fatal},
-		{"it came later", restarted(), seen(builder.Failed("worker", 2, past, builder.Exit(127), builder.At(31*second))), judged{}},
-		{"the incident is not the latest", restarted(builder.Attempt(2), builder.Incidents(again, incident())), seen(fatalExit), judged{}},
-		{"a rule calls it fatal", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Action: v1alpha1.ActionFailJob})),
-			seen(builder.Failed("worker", 2, past, builder.Exit(7), builder.At(20*second))), judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonFailJobRule}},
-		{"a finished job stays as it is", restarted(builder.Condition(v1alpha1.ConditionFinished, true, "", 0)), seen(fatalExit), judged{Ruling: policy.Final}},
-	})
 }
 
 // A device breaks first, and who watches it says so later: an exit on a node that says within the window that it is ill is not charged.
