@@ -104,5 +104,5 @@ func JobRestartsInRow(s *state.Snapshot) int32 {
 	if since := state.RunningSince(s.Job); !since.IsZero() && s.Now.Sub(since) >= calmAfter {
 		return 0
 	}
-	return s.Job.Status.ConsecutiveRestarts
+	return s.Job.Status.Memory.RestartsInRow
 }

@@ -88,7 +88,7 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 		pod.Annotations[v1alpha1.AnnotationTold] = `{"life":"1-0","time":"2026-01-01T00:00:00Z"}` + strings.Repeat(" ", rapid.IntRange(0, 2000).Draw(t, "blanks"))
 	}
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
-	pod.Annotations[v1alpha1.AnnotationStopRequest] = rapid.SampledFrom([]string{"", "0-1 Suspended"}).Draw(t, "asked")
+	pod.Annotations[v1alpha1.AnnotationCheckpointRequest] = rapid.SampledFrom([]string{"", "0-1 Suspended"}).Draw(t, "asked")
 	for range rapid.IntRange(0, 3).Draw(t, "rules") {
 		pod.Spec.Containers[0].RestartPolicyRules = append(pod.Spec.Containers[0].RestartPolicyRules, rule.Draw(t, "rule"))
 	}

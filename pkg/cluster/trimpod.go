@@ -20,7 +20,7 @@ func (s *shared) trimPod(o any) (any, error) {
 		return o, nil
 	}
 	trimmed := &corev1.Pod{
-		ObjectMeta: identity(pod, v1alpha1.AnnotationTold, v1alpha1.AnnotationStopRequest, state.AnnotationMain),
+		ObjectMeta: identity(pod, v1alpha1.AnnotationTold, v1alpha1.AnnotationCheckpointRequest, state.AnnotationMain),
 		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod), Volumes: claim(pod)},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: words(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),

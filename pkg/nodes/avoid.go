@@ -15,8 +15,8 @@ import (
 const (
 	// maxAvoided is how many nodes a job avoids at most: the latest ones.
 	maxAvoided = 16
-	// strikesForExits is how many failures on a node make the job avoid it although the node itself did not break.
-	strikesForExits = 2
+	// failuresForExits is how many failures on a node make the job avoid it although the node itself did not break.
+	failuresForExits = 2
 )
 
 // NotPreferred returns the nodes to which new pods of the job prefer all others, sorted: those of the status, and those that are unhealthy.
@@ -41,7 +41,7 @@ func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 	for _, incident := range incidents {
 		if incident.Node != "" && incident.RestartTime.After(since) && isToAvoid(&incident, incidents, since) {
 			list = list.add(v1alpha1.AvoidedNode{
-				Name: incident.Node, Strikes: strikesOn(incident.Node, incidents, since), Reason: incident.Reason, Until: metav1.NewTime(incident.RestartTime.Add(ttl)),
+				Name: incident.Node, Failures: failuresOn(incident.Node, incidents, since), Reason: incident.Reason, ExpirationTime: metav1.NewTime(incident.RestartTime.Add(ttl)),
 			})
 		}
 	}
@@ -53,7 +53,7 @@ type List []v1alpha1.AvoidedNode
 
 // At returns the nodes of the list that are still avoided at that time.
 func At(nodes []v1alpha1.AvoidedNode, now time.Time) List {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.AvoidedNode) bool { return !now.Before(n.Until.Time) })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.AvoidedNode) bool { return !now.Before(n.ExpirationTime.Time) })
 }
 
 // Now reports whether the job avoids the node.
@@ -76,9 +76,9 @@ func (l List) add(node v1alpha1.AvoidedNode) List {
 	if known == nil {
 		return append(l, node)
 	}
-	known.Strikes = max(known.Strikes, node.Strikes)
-	if known.Until.Before(&node.Until) {
-		known.Until = node.Until
+	known.Failures = max(known.Failures, node.Failures)
+	if known.ExpirationTime.Before(&node.ExpirationTime) {
+		known.ExpirationTime = node.ExpirationTime
 		if failure.ReasonOf(node.Reason).IsNodeFault || !failure.ReasonOf(known.Reason).IsNodeFault {
 			known.Reason = node.Reason
 		}
@@ -90,10 +90,10 @@ func (l List) add(node v1alpha1.AvoidedNode) List {
 func (l List) remove(amendment *failure.Amendment) List {
 	was, is := &amendment.Was, &amendment.Is
 	n := l.Of(was.Node)
-	if n == nil || !isStrike(was) || is.Node == was.Node && isStrike(is) {
+	if n == nil || !countsAgainstNode(was) || is.Node == was.Node && countsAgainstNode(is) {
 		return l
 	}
-	if n.Strikes--; n.Strikes < 1 || !failure.ReasonOf(n.Reason).IsNodeFault && n.Strikes < strikesForExits {
+	if n.Failures--; n.Failures < 1 || !failure.ReasonOf(n.Reason).IsNodeFault && n.Failures < failuresForExits {
 		return slices.DeleteFunc(l, func(n v1alpha1.AvoidedNode) bool { return n.Name == was.Node })
 	}
 	return l
@@ -102,7 +102,7 @@ func (l List) remove(amendment *failure.Amendment) List {
 // latest returns the nodes by name; the latest ones, if they are too many.
 func (l List) latest() []v1alpha1.AvoidedNode {
 	if len(l) > maxAvoided {
-		slices.SortStableFunc(l, func(a, b v1alpha1.AvoidedNode) int { return b.Until.Compare(a.Until.Time) })
+		slices.SortStableFunc(l, func(a, b v1alpha1.AvoidedNode) int { return b.ExpirationTime.Compare(a.ExpirationTime.Time) })
 		l = l[:maxAvoided]
 	}
 	slices.SortFunc(l, func(a, b v1alpha1.AvoidedNode) int { return cmp.Compare(a.Name, b.Name) })
@@ -141,12 +141,12 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 // isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, after several exits of the program
 // on it otherwise.
 func isToAvoid(incident *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
-	return failure.ReasonOf(incident.Reason).IsNodeFault || isStrike(incident) && strikesOn(incident.Node, incidents, since) >= strikesForExits
+	return failure.ReasonOf(incident.Reason).IsNodeFault || countsAgainstNode(incident) && failuresOn(incident.Node, incidents, since) >= failuresForExits
 }
 
-// isStrike reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
+// countsAgainstNode reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
 // deletion), the consequence of a loss elsewhere, or the program's own fault, is not.
-func isStrike(incident *v1alpha1.Incident) bool {
+func countsAgainstNode(incident *v1alpha1.Incident) bool {
 	return failure.ReasonOf(incident.Reason).IsNodeFault || isExit(incident)
 }
 
@@ -156,11 +156,11 @@ func isExit(incident *v1alpha1.Incident) bool {
 	return (incident.Cause == v1alpha1.CauseRetryable || incident.Cause == v1alpha1.CauseStartup) && !isConsequence
 }
 
-// strikesOn returns how many incidents since then speak against the node.
-func strikesOn(node string, incidents []v1alpha1.Incident, since time.Time) int32 {
+// failuresOn returns how many incidents since then speak against the node.
+func failuresOn(node string, incidents []v1alpha1.Incident, since time.Time) int32 {
 	var n int32
 	for i := range incidents {
-		if incidents[i].Node == node && isStrike(&incidents[i]) && incidents[i].RestartTime.After(since) {
+		if incidents[i].Node == node && countsAgainstNode(&incidents[i]) && incidents[i].RestartTime.After(since) {
 			n++
 		}
 	}

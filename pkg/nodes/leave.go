@@ -61,7 +61,7 @@ func StayOn(s *state.Snapshot, nodes []v1alpha1.AvoidedNode) []v1alpha1.AvoidedN
 		kept := At(nodes, s.Now)
 		if !kept.Now(incident.Node) && len(kept) < maxAvoided {
 			nodes = kept.add(v1alpha1.AvoidedNode{
-				Name: incident.Node, Reason: incident.Reason, Strikes: 1, Until: metav1.NewTime(incident.RestartTime.Add(state.AvoidFor(&s.Job.Spec))),
+				Name: incident.Node, Reason: incident.Reason, Failures: 1, ExpirationTime: metav1.NewTime(incident.RestartTime.Add(state.AvoidFor(&s.Job.Spec))),
 			}).latest()
 		}
 	}

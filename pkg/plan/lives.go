@@ -118,7 +118,7 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 			next.Memory.GroupAttempt = ptr.To(state.GroupAttempt(&s.Job.Status))
 		}
 		next.Attempt++
-		next.ConsecutiveRestarts, next.NextStartTime = incident.InRow, &metav1.Time{Time: incident.NextStart}
+		next.Memory.RestartsInRow, next.NextStartTime = incident.InRow, &metav1.Time{Time: incident.NextStart}
 		beginAttempt(s, memory)
 	}
 }

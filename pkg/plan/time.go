@@ -44,7 +44,7 @@ func runningTimeRatio(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) strin
 	if next.CompletionTime != nil {
 		until = next.CompletionTime.Time
 	}
-	total := until.Sub(next.StartTime.Time) - state.SuspendedFor(s.Job, until)
+	total := until.Sub(next.StartTime.Time) - state.SuspendedFor(&s.Job.Status, until)
 	if total < time.Second {
 		return ""
 	}

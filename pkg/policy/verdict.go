@@ -41,7 +41,7 @@ type Ruling struct {
 	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
 	Restarts []failure.Incident
 	// Asked is what the ranks are asked before they are stopped; nil if nothing, or not any more.
-	Asked *v1alpha1.StopRequest
+	Asked *v1alpha1.CheckpointRequest
 	// Finishing is whether ranks of a job that has succeeded still have time to end by themselves.
 	Finishing bool
 	// Expired is whether the time to live of a finished job is over.

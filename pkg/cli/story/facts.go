@@ -119,7 +119,7 @@ func waitFacts(v *View, s *state.Snapshot) []string {
 	}
 	if at := v.Job.Status.NextStartTime; at != nil && v.Now.Before(at.Time) {
 		return []string{fmt.Sprintf("Back-off: the next attempt begins at %s, in %s (restart %d in a row).",
-			v.clock(at.Time), duration.HumanDuration(at.Sub(v.Now)), v.Job.Status.ConsecutiveRestarts)}
+			v.clock(at.Time), duration.HumanDuration(at.Sub(v.Now)), v.Job.Status.Memory.RestartsInRow)}
 	}
 	var facts []string
 	for r := range s.Replicas() {
@@ -149,7 +149,7 @@ func budgetFacts(v *View) []string {
 func nodeFacts(v *View) []string {
 	var facts []string
 	for _, n := range nodes.At(v.Job.Status.AvoidedNodes, v.Now) {
-		facts = append(facts, fmt.Sprintf("New pods avoid %s until %s (%s, strike %d).", n.Name, v.clock(n.Until.Time), n.Reason, n.Strikes))
+		facts = append(facts, fmt.Sprintf("New pods avoid %s until %s (%s, failure %d).", n.Name, v.clock(n.ExpirationTime.Time), n.Reason, n.Failures))
 	}
 	return facts
 }

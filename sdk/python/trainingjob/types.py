@@ -97,8 +97,8 @@ class Progress(TypedDict, total=False):
     """action on a stall. Notify: condition Progressing=False and an Event. Restart: also restart the whole job, as
     an incident of cause Hang. Default Notify."""
 
-    askSeconds: int
-    """askSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped
+    checkpointGraceSeconds: int
+    """checkpointGraceSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped
     although they are well: for a suspension, a queue's or the scheduler's preemption, a drain, a restart that was
     asked for, or as their number goes down. They find the request in the file TRAININGJOB_STOP_FILE and answer it
     in the Lease, by the annotation trainingjob.dev/saved-for; then they are stopped at once, and without an answer
@@ -651,8 +651,8 @@ class ReplicaStatus(TypedDict, total=False):
     """succeeded is the number of replicas that finished with success."""
 
 
-class StopRequestRequired(TypedDict):
-    """What every StopRequest has."""
+class CheckpointRequestRequired(TypedDict):
+    """What every CheckpointRequest has."""
 
     deadlineTime: str
     """deadlineTime is when they are stopped without an answer."""
@@ -668,8 +668,8 @@ class StopRequestRequired(TypedDict):
     """time of the request."""
 
 
-class StopRequest(StopRequestRequired, total=False):
-    """stopRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
+class CheckpointRequest(CheckpointRequestRequired, total=False):
+    """checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
 
 
 class TrainingJobStatus(TypedDict, total=False):
@@ -772,8 +772,8 @@ class TrainingJobStatus(TypedDict, total=False):
     startTime: str
     """startTime is when the job first started."""
 
-    stopRequest: StopRequest
-    """stopRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
+    checkpointRequest: CheckpointRequest
+    """checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
 
     suspendedSeconds: int
     """suspendedSeconds is how long the job was suspended after its first start, without the present suspension."""
