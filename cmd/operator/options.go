@@ -80,7 +80,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
 	f.DurationVar(&o.nodeLostAfter, "node-lost-after", o.nodeLostAfter, "how long a node may be not ready before its pods count as lost, 1s to 1h")
 	f.DurationVar(&o.maxCheckpointWait, "max-checkpoint-wait", o.maxCheckpointWait,
-		"how long a job may save a checkpoint before it is suspended, restarted or drained, 0s to 1h: the bound of progress.askSeconds; 0s waits for no checkpoint")
+		"how long a job may save a checkpoint before it is suspended, restarted or drained, 0s to 1h: the bound of progress.checkpointGraceSeconds; 0s waits for no checkpoint")
 	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)
 	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "what jobs do about nodes that are said to be ill, beside and instead of the defaults, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Move (jobs leave for other nodes), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log tells")
 	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means that of the replicas")

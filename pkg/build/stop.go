@@ -14,7 +14,7 @@ const stopVolume = "trainingjob-stop"
 
 // asks reports whether the job's ranks are asked for a checkpoint before they are stopped although they are well.
 func asks(job *v1alpha1.TrainingJob) bool {
-	return job.Spec.Progress != nil && job.Spec.Progress.AskSeconds > 0
+	return job.Spec.Progress != nil && job.Spec.Progress.CheckpointGraceSeconds > 0
 }
 
 // showRequests gives every container the file of requests to stop, which the kubelet writes from the pod's annotation. A container that
@@ -23,7 +23,7 @@ func showRequests(pod *corev1.PodSpec) {
 	folder, file := path.Split(v1alpha1.StopFile)
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: stopVolume, VolumeSource: corev1.VolumeSource{
 		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
-			Path: file, FieldRef: metadata("annotations", v1alpha1.AnnotationStopRequest)}}}}})
+			Path: file, FieldRef: metadata("annotations", v1alpha1.AnnotationCheckpointRequest)}}}}})
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
 			c := &containers[i]

@@ -23,7 +23,7 @@ func TestContainersSeeWhatTheirRanksAreAsked(t *testing.T) {
 	pod := build.Pod(job, worker1, state.Life{}, nil, nil)
 	wantVolume := []corev1.Volume{{Name: "trainingjob-stop", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 		Items: []corev1.DownwardAPIVolumeFile{{Path: "stop", FieldRef: &corev1.ObjectFieldSelector{
-			APIVersion: "v1", FieldPath: "metadata.annotations['trainingjob.dev/stop-request']"}}}}}}}
+			APIVersion: "v1", FieldPath: "metadata.annotations['trainingjob.dev/checkpoint-request']"}}}}}}}
 	if diff := cmp.Diff(wantVolume, pod.Spec.Volumes); diff != "" {
 		t.Errorf("volumes (-want +got):\n%s", diff)
 	}

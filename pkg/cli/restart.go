@@ -31,7 +31,7 @@ func (t *tool) restartCommand() *cobra.Command {
 		Long: `Restart a job, or one replica of it, such as worker-3.
 
 For the whole job the operator is asked, by the annotation trainingjob.dev/restart: it counts a restart of cause Requested, and does it as
-recovery.restart says, in place or with new pods. Of one replica the pod is deleted: a restart of cause Infrastructure and reason
+recovery.restartMethod says, in place or with new pods. Of one replica the pod is deleted: a restart of cause Infrastructure and reason
 Deleted, and an Event on the job says before that it was asked for. Where the ranks depend on each other, that is a restart of the whole
 job too; kubectl tj says so.`,
 		Example: "  kubectl tj restart mnist\n  kubectl tj restart mnist worker-3 --reason 'its loader hangs'",

@@ -100,9 +100,9 @@ func TestPodsAreAskedForACheckpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []map[string]string{{"note": "mine", "trainingjob.dev/stop-request": text}, {"note": "mine"}}
+		want := []map[string]string{{"note": "mine", "trainingjob.dev/checkpoint-request": text}, {"note": "mine"}}
 		if text == "" {
-			delete(want[0], "trainingjob.dev/stop-request")
+			delete(want[0], "trainingjob.dev/checkpoint-request")
 		}
 		for i, pod := range pods {
 			if err := api.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {

@@ -65,7 +65,7 @@ func TestWhatIsHeardOfPods(t *testing.T) {
 		{"pods of the attempt before end and go", builder.Job("j", builder.Workers(2), builder.Attempt(1)), []builder.SnapshotOption{builder.Running("worker", 0, builder.Life(0, 0)), builder.Running("worker", 1, builder.Life(0, 0))},
 			[]change{{0, runs, ending}, {0, ending, ended}, {1, runs, ended}, {0, ended, absent}, {1, ended, absent}},
 			[]string{"expected", "expected", "last", "expected", "last"}},
-		{"they may go on in place", builder.Job("j", builder.Workers(2), builder.Attempt(1), func(j *v1alpha1.TrainingJob) { j.Spec.Recovery.Restart = v1alpha1.RestartInPlace }), []builder.SnapshotOption{builder.Running("worker", 0, builder.Life(0, 0)), builder.Running("worker", 1, builder.Life(0, 0))},
+		{"they may go on in place", builder.Job("j", builder.Workers(2), builder.Attempt(1), func(j *v1alpha1.TrainingJob) { j.Spec.Recovery.RestartMethod = v1alpha1.RestartInPlace }), []builder.SnapshotOption{builder.Running("worker", 0, builder.Life(0, 0)), builder.Running("worker", 1, builder.Life(0, 0))},
 			[]change{{0, runs, seen(next, corev1.PodRunning)}}, []string{"unexpected"}},
 		{"the number of workers may change", builder.Job("j", builder.Workers(3), builder.Elastic(1, 3)), starting,
 			[]change{{1, waits, runs}}, []string{"unexpected"}},

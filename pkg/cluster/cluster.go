@@ -82,7 +82,7 @@ type Options struct {
 	WatchNodes bool
 	// LostAfter is how long a node may be not ready before its pods count as lost.
 	LostAfter time.Duration
-	// MaxCheckpointWait is how long ranks may save a checkpoint before they are stopped, whatever progress.askSeconds is.
+	// MaxCheckpointWait is how long ranks may save a checkpoint before they are stopped, whatever progress.checkpointGraceSeconds is.
 	MaxCheckpointWait time.Duration
 	// Signals say what is done about nodes that say, or of which somebody says, that they are ill.
 	Signals state.Signals

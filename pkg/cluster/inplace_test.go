@@ -25,7 +25,7 @@ const sameBytes = "docker.io/library/train:life-1-0@sha256:9f86d081884c7d659a2fe
 // One patch restarts a pod in place: if somebody has written to the pod meanwhile it is not done, and if the API server will not have
 // it, it is not tried again.
 func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace }))
+	job := builder.Job("j", builder.Workers(1), builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace }))
 	for name, c := range map[string]struct {
 		version  string
 		refuse   error

@@ -48,7 +48,7 @@ func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step
 // the pod is then created anew.
 func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.RestartPod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
-	life, annotations := step.Told.Life, map[string]any{v1alpha1.AnnotationTold: step.Told.String(), v1alpha1.AnnotationStopRequest: nil}
+	life, annotations := step.Told.Life, map[string]any{v1alpha1.AnnotationTold: step.Told.String(), v1alpha1.AnnotationCheckpointRequest: nil}
 	if step.Port != 0 {
 		annotations[v1alpha1.AnnotationLeaderPort] = strconv.Itoa(int(step.Port))
 	}
@@ -102,7 +102,7 @@ func (c *Cluster) askPod(ctx context.Context, job *v1alpha1.TrainingJob, step pl
 		text = step.Text
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": step.UID, "annotations": map[string]any{v1alpha1.AnnotationStopRequest: text}}})
+		"uid": step.UID, "annotations": map[string]any{v1alpha1.AnnotationCheckpointRequest: text}}})
 	if err == nil {
 		err = c.changePod(ctx, job, step.Name, patch)
 	}

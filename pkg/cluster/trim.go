@@ -54,7 +54,7 @@ func (s *shared) trimPod(o any) (any, error) {
 			Labels:            s.labelsOf(pod),
 			OwnerReferences:   owners(pod.OwnerReferences),
 			CreationTimestamp: pod.CreationTimestamp,
-			Annotations:       only(pod.Annotations, v1alpha1.AnnotationTold, v1alpha1.AnnotationStopRequest, state.AnnotationMain),
+			Annotations:       only(pod.Annotations, v1alpha1.AnnotationTold, v1alpha1.AnnotationCheckpointRequest, state.AnnotationMain),
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod)},

@@ -15,7 +15,7 @@ import (
 
 // An old process that still looks for its peers finds nobody of the next attempt where it looks.
 func TestEachAttemptInPlaceMeetsAtAPortOfItsOwn(t *testing.T) {
-	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
+	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
 	for _, c := range []struct {
 		framework v1alpha1.Framework
 		port      int32

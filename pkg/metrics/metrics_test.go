@@ -99,7 +99,7 @@ func TestObserve(t *testing.T) {
 			want: []string{"gang_wait_seconds{gang=Default} 9"}},
 		{name: "a restart that avoids the node",
 			then: func(n *status) {
-				n.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "gpu-1", Reason: "NodeLost", Until: builder.Time(time.Hour)}}
+				n.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "gpu-1", Reason: "NodeLost", ExpirationTime: builder.Time(time.Hour)}}
 			},
 			restarts: []v1alpha1.Incident{incident("Worker", 3, "Replica", 0, 15*s)},
 			want:     []string{"decision_seconds{node_lost=false} 15", "node_faults_total{reason=NodeLost} 1", "restarts_total{framework=PyTorch,role=Worker,cause=Infrastructure,scope=Replica,rung=elsewhere} 1"}},

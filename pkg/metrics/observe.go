@@ -58,7 +58,7 @@ func (t transition) takenUp() []Observation {
 // rung says how the incident goes on: the mildest of what it does.
 func (t transition) rung(i *v1alpha1.Incident) string {
 	isAvoided := func(n v1alpha1.AvoidedNode) bool {
-		return n.Name == i.Node && n.Until.After(i.RestartTime.Time)
+		return n.Name == i.Node && n.ExpirationTime.After(i.RestartTime.Time)
 	}
 	switch {
 	case i.Scope == v1alpha1.ScopeJob && t.is.Memory.GroupAttempt != nil:
@@ -83,7 +83,7 @@ func (t transition) faults() []Observation {
 	var list []Observation
 	for _, n := range t.is.AvoidedNodes {
 		isOld := func(o v1alpha1.AvoidedNode) bool {
-			return o.Name == n.Name && o.Reason == n.Reason && !o.Until.Before(&n.Until)
+			return o.Name == n.Name && o.Reason == n.Reason && !o.ExpirationTime.Before(&n.ExpirationTime)
 		}
 		if plan.IsNodesOwn(n.Reason) && !slices.ContainsFunc(t.was.AvoidedNodes, isOld) {
 			list = append(list, NodeFaults.with(1, n.Reason))

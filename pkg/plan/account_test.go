@@ -59,7 +59,7 @@ func TestAnIncidentAndWhatExplainsIt(t *testing.T) {
 	job = after(t, builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1), past), builder.Running("worker", 1, past), builder.NodeLost(lostNode, 45*second),
 		builder.Now(61*second)))
 	free := books{0, []v1alpha1.Incident{explained}, nil,
-		[]v1alpha1.AvoidedNode{{Name: lostNode, Strikes: 1, Reason: "NodeLost", Until: builder.Time(24*time.Hour + 40*second)}}, &loss}
+		[]v1alpha1.AvoidedNode{{Name: lostNode, Failures: 1, Reason: "NodeLost", ExpirationTime: builder.Time(24*time.Hour + 40*second)}}, &loss}
 	if diff := cmp.Diff(free, booksOf(&job.Status), utc); diff != "" {
 		t.Errorf("what explains it (-want +got):\n%s", diff)
 	}
@@ -101,7 +101,7 @@ func TestAnExplanationIsToldOnceAndOfItsOwnIncident(t *testing.T) {
 	want := []plan.Event{
 		{Type: normal, Reason: "IncidentExplained", Action: "Infrastructure",
 			Message: "worker-1 on node-worker-1 lost its node (NodeLost: not ready for 15s): this explains the restart of 12:00:32 UTC. It is no longer charged."},
-		{Type: warning, Reason: "NodeAvoided", Action: "NodeLost", Message: "New pods avoid node-worker-1 until 2026-01-06 12:00 UTC: NodeLost, strike 1."},
+		{Type: warning, Reason: "NodeAvoided", Action: "NodeLost", Message: "New pods avoid node-worker-1 until 2026-01-06 12:00 UTC: NodeLost, failure 1."},
 		{Type: warning, Reason: "NodeAvoided", Action: "NodeLost", Node: lostNode,
 			Message: "TrainingJob team-a/j avoids this node until 2026-01-06 12:00 UTC: NodeLost."},
 	}
@@ -261,7 +261,7 @@ func TestTheFullestStatusStaysSmall(t *testing.T) {
 	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Pod: name, Node: name, Cause: v1alpha1.CauseRetryable, Reason: "Error", Message: message}}
 	full := builder.Status(func(status *v1alpha1.TrainingJobStatus) {
 		for i := range 16 {
-			status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: fmt.Sprint(name, i), Reason: "UnexpectedAdmissionError", Until: builder.Time(time.Hour)})
+			status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: fmt.Sprint(name, i), Reason: "UnexpectedAdmissionError", ExpirationTime: builder.Time(time.Hour)})
 		}
 		status.Incidents = slices.Repeat([]v1alpha1.Incident{incident}, 10)
 	})

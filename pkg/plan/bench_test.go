@@ -94,7 +94,7 @@ func exits(i int) builder.SnapshotOption {
 }
 
 // goesOnInPlace has ranks restart in their pods, and knownImages says that the pods' nodes know their images by a digest.
-var goesOnInPlace = builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
+var goesOnInPlace = builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
 
 func knownImages(o *state.Observed) {
 	for i := range o.Pods {

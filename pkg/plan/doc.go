@@ -21,7 +21,7 @@
 //   - A replica that is created again prefers the node of its life before, and one that has none, or avoids it, is created after those
 //     that return, as schedulers place first what came first. Where pods were is in the process's memory alone: a preference is worth
 //     no field of the status.
-//   - A whole-job restart can keep pods (recovery.restart: InPlace): a pod that is well is told its next life and begins it in place.
+//   - A whole-job restart can keep pods (recovery.restartMethod: InPlace): a pod that is well is told its next life and begins it in place.
 //     Whether it has is read from its own process, never from what was written: see state.Told. The fence counts the old process.
 //     The leader goes first; if it broke it comes last with all new pods, so that no new rank meets a store of the attempt before.
 //   - Only whole-job restarts do: whoever is replaced alone broke, and what broke has no process to start again.

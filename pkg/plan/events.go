@@ -50,7 +50,7 @@ func events(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	if len(p.Restarts) > 0 {
 		list = append(list, restartEvent(p.Restarts))
 	}
-	list = append(list, stopEvents(s, was.StopRequest, next.StopRequest)...)
+	list = append(list, stopEvents(s, was.CheckpointRequest, next.CheckpointRequest)...)
 	list = append(list, explained(v.Amendments)...)
 	list = append(list, avoidedAnew(s, v, next)...)
 	list = append(list, parked(v)...)

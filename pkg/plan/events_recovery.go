@@ -61,7 +61,7 @@ func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJo
 
 // areAlike reports whether one sentence tells of both nodes.
 func areAlike(a, b *v1alpha1.AvoidedNode) bool {
-	return a.Reason == b.Reason && a.Until.Equal(&b.Until)
+	return a.Reason == b.Reason && a.ExpirationTime.Equal(&b.ExpirationTime)
 }
 
 // staysOn reports whether the job would leave the node, which is ill, if there were others.
@@ -85,7 +85,7 @@ func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool)
 	case stays:
 		return fmt.Sprintf("The job stays on %s, which are ill: there are too few others. New pods prefer others until %s.", firstOf(nodes), until)
 	case len(nodes) == 1:
-		return fmt.Sprintf("New pods avoid %s until %s: %s, strike %d.", n.Name, until, n.Reason, n.Strikes)
+		return fmt.Sprintf("New pods avoid %s until %s: %s, failure %d.", n.Name, until, n.Reason, n.Failures)
 	default:
 		return fmt.Sprintf("New pods avoid %s until %s: %s.", firstOf(nodes), until, n.Reason)
 	}
@@ -99,7 +99,7 @@ func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode, stays bool) strin
 	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, untilWhen(n), n.Reason)
 }
 
-func untilWhen(n *v1alpha1.AvoidedNode) string { return n.Until.UTC().Format("2006-01-02 15:04 UTC") }
+func untilWhen(n *v1alpha1.AvoidedNode) string { return n.ExpirationTime.UTC().Format("2006-01-02 15:04 UTC") }
 
 // wordsOf returns what says that the node is ill.
 func wordsOf(s *state.Snapshot, node string) string {

@@ -33,7 +33,7 @@ func TestAJobMovesFromAnIllNode(t *testing.T) {
 	if diff := cmp.Diff([]string{"|" + said}, notes(p, v1alpha1.EventRestarting)); diff != "" || len(p.Steps) > 0 || p.Status.Reason != v1alpha1.ReasonReplicaLost {
 		t.Errorf("%s, %d steps, Events (-want +got):\n%s", p.Status.Reason, len(p.Steps), diff)
 	}
-	avoided := []string{"|New pods avoid node-worker-1 until 2026-01-06 12:01 UTC: NodeIll, strike 1.", "node-worker-1|TrainingJob team-a/j avoids this node until 2026-01-06 12:01 UTC: NodeIll."}
+	avoided := []string{"|New pods avoid node-worker-1 until 2026-01-06 12:01 UTC: NodeIll, failure 1.", "node-worker-1|TrainingJob team-a/j avoids this node until 2026-01-06 12:01 UTC: NodeIll."}
 	if diff := cmp.Diff(avoided, notes(p, v1alpha1.EventNodeAvoided)); diff != "" {
 		t.Errorf("Events (-want +got):\n%s", diff)
 	}

@@ -17,7 +17,7 @@ const bytes = "train@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d
 
 // inAttempt1 is a job of three ranks whose first attempt has just ended, and that restarts in place.
 func inAttempt1(options ...builder.JobOption) *v1alpha1.TrainingJob {
-	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
+	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
 	return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.StartedAt(0), builder.Attempt(1), inPlace}, options...)...)
 }
 
@@ -69,7 +69,7 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		{"not one whose replica has begun the attempt and lost its pod, while another exit is looked into: a create that came late has made it", inAttempt1(),
 			then(leaderBack, other, builder.Failed("worker", 1, builder.Exit(42), builder.At(19*second), builder.Life(1, 0)), builder.Gone("worker", 2)),
 			[]string{"delete j-worker-2: its life is past"}, 21*second + 500*time.Millisecond},
-		{"a job that recreates restarts nothing in place", inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartRecreate })), then(leader, other),
+		{"a job that recreates restarts nothing in place", inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartRecreate })), then(leader, other),
 			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
 		{"of a gang that stays in its group, in place", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.GroupAttempt = ptr.To[int32](0) })),
 			then(leader, other, ganged(state.Group{Name: "j-0", Minimum: 3})), []string{retellLeader}, 0},
@@ -102,7 +102,7 @@ func TestAPodThatCouldGoOnInPlaceIsDeletedAsItWasRead(t *testing.T) {
 		want string
 	}{
 		"in place": {inAttempt1(), "7"},
-		"anew":     {inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartRecreate })), ""},
+		"anew":     {inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartRecreate })), ""},
 	} {
 		steps := plan.Make(builder.Snapshot(c.job, waits, builder.Now(20*second))).Steps
 		if d, is := steps[0].(plan.DeletePod); len(steps) != 1 || !is || d.Version != c.want {

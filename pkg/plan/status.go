@@ -29,7 +29,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepProgress(s, &next)
 		beginLives(s, &next, memory, v)
 		answerRequest(s, &next, v)
-		next.StopRequest = v.Asked
+		next.CheckpointRequest = v.Asked
 		keepAccounts(&next, &v.Accounts)
 		setConditions(s, &next, v)
 		keepRunningTime(s, &next, v)
@@ -51,7 +51,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 // keepShape takes over what only a suspended job may change, once no pods of before are left that have another: not while ranks are
 // asked for a checkpoint, who go on if the job is resumed as it was.
 func keepShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
-	mayHaveChanged := next.ObservedGeneration != s.Job.Generation || s.Job.Status.StopRequest != nil
+	mayHaveChanged := next.ObservedGeneration != s.Job.Generation || s.Job.Status.CheckpointRequest != nil
 	if next.Memory.Shape == "" || mayHaveChanged && v.Asked == nil {
 		next.Memory.Shape = state.Shape(&s.Job.Spec)
 	}

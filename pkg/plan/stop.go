@@ -14,7 +14,7 @@ const askAgainAfter = 2 * time.Second
 
 // askPods returns the steps that show the pods what the status asks their ranks, or nothing any more, and when they are told once more.
 func askPods(s *state.Snapshot) (steps []Step, again time.Time) {
-	request := s.Job.Status.StopRequest
+	request := s.Job.Status.CheckpointRequest
 	text := state.StopText(request)
 	switch {
 	case request == nil:
@@ -37,15 +37,15 @@ func askPods(s *state.Snapshot) (steps []Step, again time.Time) {
 
 // stopID returns the id of what the status asks the ranks; empty if nothing.
 func stopID(status *v1alpha1.TrainingJobStatus) string {
-	if status.StopRequest == nil {
+	if status.CheckpointRequest == nil {
 		return ""
 	}
-	return status.StopRequest.ID
+	return status.CheckpointRequest.ID
 }
 
 // stopEvents tells that the ranks are asked to save a checkpoint, and whether they have. Of a request that came to nothing, as they broke
 // first or are no longer to be stopped, other Events tell.
-func stopEvents(s *state.Snapshot, was, is *v1alpha1.StopRequest) []Event {
+func stopEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event {
 	switch {
 	case was == nil && is != nil:
 		return []Event{normal(v1alpha1.EventStopAsked, is.Reason, fmt.Sprintf(

@@ -46,7 +46,7 @@ func TestRanksThatAreTakenAwayHaveTheirTime(t *testing.T) {
 		return training(append([]builder.JobOption{builder.Elastic(1, 3), builder.Workers(1)}, options...)...)
 	}
 	p := plan.Make(builder.Snapshot(fewer(), both("")...))
-	if p.Status.StopRequest == nil || len(p.Steps) > 0 || p.Status.Memory.Roles[v1alpha1.Worker].Replacements != "" {
+	if p.Status.CheckpointRequest == nil || len(p.Steps) > 0 || p.Status.Memory.Roles[v1alpha1.Worker].Replacements != "" {
 		t.Errorf("plans %v, want worker 1 to live on while the ranks are asked", p)
 	}
 	checkSteps(t, []stepCase{
@@ -56,7 +56,7 @@ func TestRanksThatAreTakenAwayHaveTheirTime(t *testing.T) {
 			[]string{"delete j-worker-1: its life is past"}, 10*time.Minute + 14*second},
 	})
 	p = plan.Make(builder.Snapshot(fewer(builder.StopAsked(15*second)), both("", builder.SavedFor("0-1"))...))
-	if p.Status.StopRequest != nil || p.Status.Memory.Roles[v1alpha1.Worker].Replacements != "1:1" {
+	if p.Status.CheckpointRequest != nil || p.Status.Memory.Roles[v1alpha1.Worker].Replacements != "1:1" {
 		t.Errorf("plans %v, want worker 1 to have its next life once they have answered", p)
 	}
 }
@@ -95,10 +95,10 @@ func TestAJobThatIsChangedWhileItsRanksAreAskedIsNotResumedUnseen(t *testing.T) 
 	changed.Generation, changed.Status.ObservedGeneration, changed.Status.Memory.Shape = 2, 1, shape
 	builder.Workers(2, builder.Env("LEARNING_RATE", "0.1"))(changed)
 	asked := after(t, builder.Snapshot(changed, both("")...))
-	if got := asked.Status; got.StopRequest == nil || got.Memory.Shape != shape || got.ObservedGeneration != 2 {
-		t.Fatalf("asked %+v, shape %s, generation %d, want the shape of the pods (%s)", got.StopRequest, got.Memory.Shape, got.ObservedGeneration, shape)
+	if got := asked.Status; got.CheckpointRequest == nil || got.Memory.Shape != shape || got.ObservedGeneration != 2 {
+		t.Fatalf("asked %+v, shape %s, generation %d, want the shape of the pods (%s)", got.CheckpointRequest, got.Memory.Shape, got.ObservedGeneration, shape)
 	}
-	stopped := after(t, builder.Snapshot(asked, both("", builder.SavedFor(asked.Status.StopRequest.ID))...))
+	stopped := after(t, builder.Snapshot(asked, both("", builder.SavedFor(asked.Status.CheckpointRequest.ID))...))
 	if got := stopped.Status; got.Phase != v1alpha1.PhaseSuspended || got.Memory.Shape == shape {
 		t.Errorf("%s, shape %s, want to be suspended with the new one", got.Phase, got.Memory.Shape)
 	}

@@ -14,8 +14,8 @@ import (
 const (
 	// maxAvoided is how many nodes a job avoids at most: the latest ones.
 	maxAvoided = 16
-	// strikesForExits is how many failures on a node make the job avoid it although the node itself did not break.
-	strikesForExits = 2
+	// failuresForExits is how many failures on a node make the job avoid it although the node itself did not break.
+	failuresForExits = 2
 )
 
 // avoided returns the nodes to which new pods of the job prefer all others, sorted: those of the status, and those that are unhealthy.
@@ -40,7 +40,7 @@ func avoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 	for _, i := range incidents {
 		if i.Node != "" && i.RestartTime.After(since) && isToAvoid(&i, incidents, since) {
 			list = list.add(v1alpha1.AvoidedNode{
-				Name: i.Node, Strikes: strikesOn(i.Node, incidents, since), Reason: i.Reason, Until: metav1.NewTime(i.RestartTime.Add(ttl)),
+				Name: i.Node, Failures: failuresOn(i.Node, incidents, since), Reason: i.Reason, ExpirationTime: metav1.NewTime(i.RestartTime.Add(ttl)),
 			})
 		}
 	}
@@ -56,9 +56,9 @@ func (l avoidList) add(node v1alpha1.AvoidedNode) avoidList {
 	if known == nil {
 		return append(l, node)
 	}
-	known.Strikes = max(known.Strikes, node.Strikes)
-	if known.Until.Before(&node.Until) {
-		known.Until = node.Until
+	known.Failures = max(known.Failures, node.Failures)
+	if known.ExpirationTime.Before(&node.ExpirationTime) {
+		known.ExpirationTime = node.ExpirationTime
 		if state.IsNodeFault(node.Reason) || !state.IsNodeFault(known.Reason) {
 			known.Reason = node.Reason
 		}
@@ -70,10 +70,10 @@ func (l avoidList) add(node v1alpha1.AvoidedNode) avoidList {
 func (l avoidList) remove(amendment *Amendment) avoidList {
 	was, is := &amendment.Was, &amendment.Is
 	n := state.Avoided(l).Of(was.Node)
-	if n == nil || !isStrike(was) || is.Node == was.Node && isStrike(is) {
+	if n == nil || !countsAgainstNode(was) || is.Node == was.Node && countsAgainstNode(is) {
 		return l
 	}
-	if n.Strikes--; n.Strikes < 1 || !state.IsNodeFault(n.Reason) && n.Strikes < strikesForExits {
+	if n.Failures--; n.Failures < 1 || !state.IsNodeFault(n.Reason) && n.Failures < failuresForExits {
 		return slices.DeleteFunc(l, func(n v1alpha1.AvoidedNode) bool { return n.Name == was.Node })
 	}
 	return l
@@ -82,7 +82,7 @@ func (l avoidList) remove(amendment *Amendment) avoidList {
 // latest returns the nodes by name; the latest ones, if they are too many.
 func (l avoidList) latest() []v1alpha1.AvoidedNode {
 	if len(l) > maxAvoided {
-		slices.SortStableFunc(l, func(a, b v1alpha1.AvoidedNode) int { return b.Until.Compare(a.Until.Time) })
+		slices.SortStableFunc(l, func(a, b v1alpha1.AvoidedNode) int { return b.ExpirationTime.Compare(a.ExpirationTime.Time) })
 		l = l[:maxAvoided]
 	}
 	slices.SortFunc(l, func(a, b v1alpha1.AvoidedNode) int { return cmp.Compare(a.Name, b.Name) })
@@ -119,12 +119,12 @@ func besides(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incide
 // isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, after several exits of the program
 // on it otherwise.
 func isToAvoid(i *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
-	return state.IsNodeFault(i.Reason) || isStrike(i) && strikesOn(i.Node, incidents, since) >= strikesForExits
+	return state.IsNodeFault(i.Reason) || countsAgainstNode(i) && failuresOn(i.Node, incidents, since) >= failuresForExits
 }
 
-// isStrike reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
+// countsAgainstNode reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
 // deletion), the consequence of a loss elsewhere, or the program's own fault, is not.
-func isStrike(i *v1alpha1.Incident) bool { return state.IsNodeFault(i.Reason) || isExit(i) }
+func countsAgainstNode(i *v1alpha1.Incident) bool { return state.IsNodeFault(i.Reason) || isExit(i) }
 
 // isExit reports whether the incident began with the end of a program that something outside of it may have caused.
 func isExit(i *v1alpha1.Incident) bool {
@@ -132,11 +132,11 @@ func isExit(i *v1alpha1.Incident) bool {
 	return (i.Cause == v1alpha1.CauseRetryable || i.Cause == v1alpha1.CauseStartup) && !isConsequence
 }
 
-// strikesOn returns how many incidents since then speak against the node.
-func strikesOn(node string, incidents []v1alpha1.Incident, since time.Time) int32 {
+// failuresOn returns how many incidents since then speak against the node.
+func failuresOn(node string, incidents []v1alpha1.Incident, since time.Time) int32 {
 	var n int32
 	for i := range incidents {
-		if incidents[i].Node == node && isStrike(&incidents[i]) && incidents[i].RestartTime.After(since) {
+		if incidents[i].Node == node && countsAgainstNode(&incidents[i]) && incidents[i].RestartTime.After(since) {
 			n++
 		}
 	}

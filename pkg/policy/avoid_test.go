@@ -34,7 +34,7 @@ func consequence(i v1alpha1.Incident) v1alpha1.Incident {
 // avoidedFor says that the job avoids node a for two strikes of that reason.
 func avoidedFor(reason string) builder.JobOption {
 	return builder.Status(func(status *v1alpha1.TrainingJobStatus) {
-		status.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "a", Strikes: 2, Reason: reason, Until: builder.Time(hour)}}
+		status.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "a", Failures: 2, Reason: reason, ExpirationTime: builder.Time(hour)}}
 	})
 }
 
@@ -46,7 +46,7 @@ func avoidedBy(job *v1alpha1.TrainingJob, now time.Duration, incidents ...v1alph
 func listed(nodes []v1alpha1.AvoidedNode) []string {
 	var got []string
 	for _, n := range nodes {
-		got = append(got, fmt.Sprintf("%s: %d, %s, %v", n.Name, n.Strikes, n.Reason, n.Until.Sub(builder.Epoch)))
+		got = append(got, fmt.Sprintf("%s: %d, %s, %v", n.Name, n.Failures, n.Reason, n.ExpirationTime.Sub(builder.Epoch)))
 	}
 	return got
 }

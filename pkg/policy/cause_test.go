@@ -153,7 +153,7 @@ func TestAVanishedPodIsNamedWhereItsNameIsKnown(t *testing.T) {
 		{state.Life{Attempt: 1}, "", v1alpha1.RestartInPlace, ""},
 		{state.Life{Attempt: 1, Replacement: 1}, "0:1", v1alpha1.RestartInPlace, "j-worker-0-a1r1"},
 	} {
-		job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Attempt(int32(c.life.Attempt)), builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = c.restart }),
+		job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Attempt(int32(c.life.Attempt)), builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = c.restart }),
 			builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-1", Replacements: c.replaced}))
 		s := builder.Snapshot(job, builder.Running("worker", 1, builder.Life(c.life.Attempt, 0)))
 		v := policy.Judge(s)

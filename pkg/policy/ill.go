@@ -82,7 +82,7 @@ func stayOn(s *state.Snapshot, nodes []v1alpha1.AvoidedNode) []v1alpha1.AvoidedN
 		kept := avoidList(state.AvoidedAt(nodes, s.Now))
 		if !state.Avoided(kept).Now(i.Node) && len(kept) < maxAvoided {
 			nodes = kept.add(v1alpha1.AvoidedNode{
-				Name: i.Node, Reason: i.Reason, Strikes: 1, Until: metav1.NewTime(i.RestartTime.Add(state.AvoidFor(&s.Job.Spec))),
+				Name: i.Node, Reason: i.Reason, Failures: 1, ExpirationTime: metav1.NewTime(i.RestartTime.Add(state.AvoidFor(&s.Job.Spec))),
 			}).latest()
 		}
 	}

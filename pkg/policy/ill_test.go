@@ -19,7 +19,7 @@ func says(node string) builder.SnapshotOption {
 // avoidedAs says why the job avoids a node until d after Epoch.
 func avoidedAs(node, reason string, until time.Duration) builder.JobOption {
 	return builder.Status(func(s *v1alpha1.TrainingJobStatus) {
-		s.AvoidedNodes = append(s.AvoidedNodes, v1alpha1.AvoidedNode{Name: node, Reason: reason, Strikes: 1, Until: builder.Time(until)})
+		s.AvoidedNodes = append(s.AvoidedNodes, v1alpha1.AvoidedNode{Name: node, Reason: reason, Failures: 1, ExpirationTime: builder.Time(until)})
 	})
 }
 
@@ -89,11 +89,11 @@ func TestAMoveIsNoRestartWithoutProgress(t *testing.T) {
 }
 
 func TestAJobThatStaysAvoidsTheNode(t *testing.T) {
-	stays := v1alpha1.AvoidedNode{Name: node1, Reason: "NodeIll", Strikes: 1, Until: builder.Time(24*hour + 60*second)}
-	other := v1alpha1.AvoidedNode{Name: "a", Reason: "Error", Strikes: 2, Until: builder.Time(hour)}
+	stays := v1alpha1.AvoidedNode{Name: node1, Reason: "NodeIll", Failures: 1, ExpirationTime: builder.Time(24*hour + 60*second)}
+	other := v1alpha1.AvoidedNode{Name: "a", Reason: "Error", Failures: 2, ExpirationTime: builder.Time(hour)}
 	full := builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 		for i := range 16 {
-			s.AvoidedNodes = append(s.AvoidedNodes, v1alpha1.AvoidedNode{Name: string(rune('a' + i)), Reason: "Error", Until: builder.Time(hour)})
+			s.AvoidedNodes = append(s.AvoidedNodes, v1alpha1.AvoidedNode{Name: string(rune('a' + i)), Reason: "Error", ExpirationTime: builder.Time(hour)})
 		}
 	})
 	cases := []struct {

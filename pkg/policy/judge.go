@@ -38,7 +38,7 @@ type Verdict struct {
 	// Failure is the evidence of a Fail or Restart by failure; nil otherwise.
 	Failure *v1alpha1.Failure
 	// Asked is what the ranks are asked before they are stopped; nil if nothing, or not any more.
-	Asked *v1alpha1.StopRequest
+	Asked *v1alpha1.CheckpointRequest
 	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
 	Restarts []Incident
 	// Amendments are earlier incidents whose true cause shows now.

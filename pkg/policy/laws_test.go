@@ -178,7 +178,7 @@ func TestExplainAndAvoidObeyTheirLaws(t *testing.T) {
 		}
 		avoided := policy.AvoidedAfter(s, s.Job.Status.Incidents, policy.Explain(s, v.Restarts))
 		byName := func(a, b v1alpha1.AvoidedNode) int { return strings.Compare(a.Name, b.Name) }
-		if len(avoided) > 16 || !slices.IsSortedFunc(avoided, byName) || slices.ContainsFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.Until.Time) }) {
+		if len(avoided) > 16 || !slices.IsSortedFunc(avoided, byName) || slices.ContainsFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.ExpirationTime.Time) }) {
 			t.Fatalf("the job avoids %+v", avoided)
 		}
 	})

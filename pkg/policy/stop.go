@@ -20,12 +20,12 @@ type stop struct {
 // stopped: they have answered or let the deadline pass, the job gives them no time, or they do not train. One request is enough for
 // all that stops them.
 func askFirst(s *state.Snapshot, stop stop) (*Verdict, time.Time) {
-	r, by := s.Job.Status.StopRequest, firstEnd(s)
+	r, by := s.Job.Status.CheckpointRequest, firstEnd(s)
 	switch {
 	case checkpointWait(s) == 0 || !canSave(s):
 		return nil, time.Time{}
 	case r == nil:
-		r = s.NewStopRequest(stop.reason, stopBy(s, by))
+		r = s.NewCheckpointRequest(stop.reason, stopBy(s, by))
 	case s.HasAnswered(r):
 		return nil, time.Time{}
 	}
@@ -46,7 +46,7 @@ func askedFor(s *state.Snapshot) time.Duration {
 	if s.Job.Spec.Progress == nil {
 		return 0
 	}
-	return time.Duration(s.Job.Spec.Progress.AskSeconds) * time.Second
+	return time.Duration(s.Job.Spec.Progress.CheckpointGraceSeconds) * time.Second
 }
 
 // bounded returns a sentence if the operator gives the ranks less time than the job does; else it is empty.
@@ -54,7 +54,7 @@ func bounded(s *state.Snapshot) string {
 	if askedFor(s) <= s.MaxCheckpointWait {
 		return ""
 	}
-	return fmt.Sprintf(" The operator bounds progress.askSeconds to %v.", s.MaxCheckpointWait)
+	return fmt.Sprintf(" The operator bounds progress.checkpointGraceSeconds to %v.", s.MaxCheckpointWait)
 }
 
 // firstEnd returns when the first of the ranks whose pods were told to end is killed, and with it the checkpoint; zero if none was told to.

@@ -98,7 +98,7 @@ func TestAJobThatSucceedsWhileItsRanksAreAskedHasSucceeded(t *testing.T) {
 func TestOneRequestIsEnoughForAllThatStopsTheRanks(t *testing.T) {
 	job := training(builder.Suspended(), builder.StopAsked(15*second))
 	v := policy.Judge(builder.Snapshot(job, builder.Now(18*second), builder.Running("worker", 0), builder.Running("worker", 1)))
-	if v.Asked == nil || *v.Asked != *job.Status.StopRequest {
+	if v.Asked == nil || *v.Asked != *job.Status.CheckpointRequest {
 		t.Errorf("asks %+v, want what it has asked", v.Asked)
 	}
 }
@@ -117,7 +117,7 @@ func TestRanksAreAskedBeforeSomeAreTakenAway(t *testing.T) {
 
 // The operator bounds how long ranks may hold up what stops them: who preempts a job gets its nodes.
 func TestTheOperatorBoundsHowLongRanksMaySave(t *testing.T) {
-	const bound = " The operator bounds progress.askSeconds to 30s."
+	const bound = " The operator bounds progress.checkpointGraceSeconds to 30s."
 	for name, c := range map[string]struct {
 		asks      int32
 		most      time.Duration

@@ -14,7 +14,7 @@ type Avoided []v1alpha1.AvoidedNode
 
 // AvoidedAt returns the nodes of the list that are still avoided at that time.
 func AvoidedAt(nodes []v1alpha1.AvoidedNode, now time.Time) Avoided {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.AvoidedNode) bool { return !now.Before(n.Until.Time) })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.AvoidedNode) bool { return !now.Before(n.ExpirationTime.Time) })
 }
 
 // Now reports whether the job avoids the node.

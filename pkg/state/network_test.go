@@ -13,8 +13,8 @@ func TestNames(t *testing.T) {
 	framework := func(f v1alpha1.Framework) builder.JobOption {
 		return func(j *v1alpha1.TrainingJob) { j.Spec.Framework = f }
 	}
-	names := func(n v1alpha1.Names) builder.JobOption {
-		return func(j *v1alpha1.TrainingJob) { j.Spec.Network = &v1alpha1.Network{Names: n} }
+	names := func(n v1alpha1.DNSNames) builder.JobOption {
+		return func(j *v1alpha1.TrainingJob) { j.Spec.Network = &v1alpha1.Network{DNSNames: n} }
 	}
 	all, leader := []bool{true, true}, []bool{true, false}
 	cases := []struct {
@@ -24,7 +24,7 @@ func TestNames(t *testing.T) {
 	}{
 		{"PyTorch", []builder.JobOption{framework(v1alpha1.PyTorch)}, leader},
 		{"PyTorch, elastic", []builder.JobOption{framework(v1alpha1.PyTorch), builder.Elastic(1, 2)}, all},
-		{"PyTorch, all", []builder.JobOption{framework(v1alpha1.PyTorch), names(v1alpha1.NamesAll)}, all},
+		{"PyTorch, all", []builder.JobOption{framework(v1alpha1.PyTorch), names(v1alpha1.DNSNamesAll)}, all},
 		{"JAX", []builder.JobOption{framework(v1alpha1.JAX)}, leader},
 		{"TensorFlow", []builder.JobOption{framework(v1alpha1.TensorFlow)}, all},
 		{"MPI", []builder.JobOption{framework(v1alpha1.MPI)}, all},
@@ -32,7 +32,7 @@ func TestNames(t *testing.T) {
 		{"LightGBM", []builder.JobOption{framework(v1alpha1.LightGBM)}, all},
 		{"Paddle", []builder.JobOption{framework(v1alpha1.Paddle)}, all},
 		{"Custom", []builder.JobOption{framework(v1alpha1.Custom)}, all},
-		{"Custom, leader", []builder.JobOption{framework(v1alpha1.Custom), names(v1alpha1.NamesLeader)}, leader},
+		{"Custom, leader", []builder.JobOption{framework(v1alpha1.Custom), names(v1alpha1.DNSNamesLeader)}, leader},
 	}
 	for _, c := range cases {
 		job := builder.Job("j", append(c.options, builder.Workers(2))...)

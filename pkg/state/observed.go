@@ -38,7 +38,7 @@ type Observed struct {
 	AllNodes int
 	// LostAfter is how long a node must have been not ready for its pods to count as lost.
 	LostAfter time.Duration
-	// MaxCheckpointWait bounds progress.askSeconds: an administrator wants preempted nodes back.
+	// MaxCheckpointWait bounds progress.checkpointGraceSeconds: an administrator wants preempted nodes back.
 	MaxCheckpointWait time.Duration
 	// Ill are the unhealthy nodes, sorted: 16 at most. They are read only if pods are to be placed.
 	Ill []string

@@ -156,7 +156,7 @@ func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
-		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationStopRequest],
+		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
 		Ended: ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}

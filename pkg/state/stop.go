@@ -9,16 +9,16 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// NewStopRequest returns the request to save a checkpoint, for that reason, until the deadline at the latest.
-func (s *Snapshot) NewStopRequest(reason string, deadline time.Time) *v1alpha1.StopRequest {
-	return &v1alpha1.StopRequest{
+// NewCheckpointRequest returns the request to save a checkpoint, for that reason, until the deadline at the latest.
+func (s *Snapshot) NewCheckpointRequest(reason string, deadline time.Time) *v1alpha1.CheckpointRequest {
+	return &v1alpha1.CheckpointRequest{
 		ID: fmt.Sprintf("%d-%d", s.Job.Status.Attempt, s.Now.Unix()), Reason: reason,
 		Time: metav1.NewTime(s.Now.Truncate(time.Second)), DeadlineTime: metav1.NewTime(deadline),
 	}
 }
 
 // StopText returns a request to stop as the ranks read it; empty for none.
-func StopText(r *v1alpha1.StopRequest) string {
+func StopText(r *v1alpha1.CheckpointRequest) string {
 	if r == nil {
 		return ""
 	}
@@ -26,6 +26,6 @@ func StopText(r *v1alpha1.StopRequest) string {
 }
 
 // HasAnswered reports whether the ranks have saved what the request asks them to.
-func (s *Snapshot) HasAnswered(r *v1alpha1.StopRequest) bool {
+func (s *Snapshot) HasAnswered(r *v1alpha1.CheckpointRequest) bool {
 	return r != nil && s.Progress.SavedFor == r.ID
 }

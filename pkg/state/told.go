@@ -157,7 +157,7 @@ func ImageFor(byDigest string, life Life) string {
 // so if old and new ranks cannot meet, as each attempt has a port of its own, and no program is waited for longer than if its pod
 // were deleted.
 func KeepsPods(spec *v1alpha1.TrainingJobSpec) bool {
-	if method := spec.Recovery.Restart; method != "" {
+	if method := spec.Recovery.RestartMethod; method != "" {
 		return method == v1alpha1.RestartInPlace
 	}
 	meetsAnew := slices.Contains([]v1alpha1.Framework{v1alpha1.PyTorch, v1alpha1.JAX, v1alpha1.XGBoost}, spec.Framework)

@@ -145,7 +145,7 @@ func TestWhichJobsKeepTheirPods(t *testing.T) {
 		return builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = &seconds }))
 	}
 	method := func(m v1alpha1.RestartMethod) builder.JobOption {
-		return builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = m })
+		return builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = m })
 	}
 	generous := builder.Recovery(func(r *v1alpha1.Recovery) { r.TerminationGraceSeconds = ptr.To[int32](60) })
 	for name, c := range map[string]struct {

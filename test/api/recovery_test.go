@@ -66,15 +66,15 @@ var recoveries = []struct{ name, change, refusal string }{
 		"a rendezvous of another backend than c10d is outside the job: write its endpoint, host:port",
 	},
 	{"a rendezvous of an unknown kind", meetingAt(`{backend: zeus}`), `Unsupported value: "zeus": supported values: "c10d", "etcd", "etcd-v2"`},
-	{"names for an elastic PyTorch job's leader alone", `spec: {framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 8}, network: {names: Leader}}`, needsNames},
-	{"names for a TensorFlow job's leader alone", `spec: {framework: TensorFlow, network: {names: Leader}}`, needsNames},
-	{"names for a Custom job's leader alone", `spec: {framework: Custom, network: {names: Leader}}`, ""},
-	{"names for all of a JAX job", `spec: {framework: JAX, network: {names: All}}`, ""},
-	{"names for some", `spec: {network: {names: Some}}`, `Unsupported value: "Some": supported values: "All", "Leader"`},
+	{"names for an elastic PyTorch job's leader alone", `spec: {framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 8}, network: {dnsNames: Leader}}`, needsNames},
+	{"names for a TensorFlow job's leader alone", `spec: {framework: TensorFlow, network: {dnsNames: Leader}}`, needsNames},
+	{"names for a Custom job's leader alone", `spec: {framework: Custom, network: {dnsNames: Leader}}`, ""},
+	{"names for all of a JAX job", `spec: {framework: JAX, network: {dnsNames: All}}`, ""},
+	{"names for some", `spec: {network: {dnsNames: Some}}`, `Unsupported value: "Some": supported values: "All", "Leader"`},
 	{"a setting of a rendezvous that is none", meetingAt(`{conf: [fast]}`), "spec.elastic.rendezvous.conf[0] in body should match"},
 }
 
-const needsNames = "only the ranks of JAX, Custom and PyTorch jobs that are not elastic find each other by their leader alone: leave network.names out or write All"
+const needsNames = "only the ranks of JAX, Custom and PyTorch jobs that are not elastic find each other by their leader alone: leave network.dnsNames out or write All"
 
 func meetingAt(rendezvous string) string {
 	return `spec: {framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 8, rendezvous: ` + rendezvous + `}}`
@@ -110,7 +110,7 @@ func longStatus() v1alpha1.TrainingJobStatus {
 		status.Incidents = append(status.Incidents, v1alpha1.Incident{Failure: failure, Scope: v1alpha1.ScopeJob, Followers: 9999, RestartTime: now})
 	}
 	for n := range 16 {
-		status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: fmt.Sprintf("%s%02d", strings.Repeat("n", 251), n), Strikes: 2, Until: now})
+		status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: fmt.Sprintf("%s%02d", strings.Repeat("n", 251), n), Failures: 2, ExpirationTime: now})
 	}
 	for _, name := range []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses, v1alpha1.BudgetEvaluatorRestarts} {
 		status.Budgets = append(status.Budgets, v1alpha1.Budget{Name: name, Used: 100, Limit: 100})

@@ -51,10 +51,10 @@ var changes = []struct{ name, from, change, refusal string }{
 		"elastic may change only while the job is suspended: set suspend: true first",
 	},
 	{
-		"taking the ranks out of DNS while the job runs", `spec: {framework: PyTorch}`, `spec: {network: {names: Leader}}`,
+		"taking the ranks out of DNS while the job runs", `spec: {framework: PyTorch}`, `spec: {network: {dnsNames: Leader}}`,
 		"network may change only while the job is suspended: set suspend: true first",
 	},
-	{"taking the ranks out of DNS while the job is suspended", `spec: {framework: PyTorch, suspend: true}`, `spec: {network: {names: Leader}}`, ""},
+	{"taking the ranks out of DNS while the job is suspended", `spec: {framework: PyTorch, suspend: true}`, `spec: {network: {dnsNames: Leader}}`, ""},
 	{
 		"giving an MPI job other slots while it runs", mpiJob, `spec: {mpi: {slotsPerWorker: 2}}`,
 		"mpi may change only while the job is suspended: set suspend: true first",

@@ -84,7 +84,7 @@ var trainingJobRecreated = contender{
 
 func recreatedJob(b *bench, i int, s shape, _ recovery) ([]client.Object, error) {
 	job := b.trainingJob("train", i, s)
-	job.Spec.Recovery.Restart = v1alpha1.RestartRecreate
+	job.Spec.Recovery.RestartMethod = v1alpha1.RestartRecreate
 	return []client.Object{job}, nil
 }
 

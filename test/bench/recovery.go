@@ -60,14 +60,14 @@ func (b *bench) wholeRestart(ctx context.Context) error {
 		}
 		same = append(same, seconds)
 		recreated := b.recovering(v1alpha1.PyTorch)
-		recreated.Spec.Recovery.Restart = v1alpha1.RestartRecreate
+		recreated.Spec.Recovery.RestartMethod = v1alpha1.RestartRecreate
 		seconds, spent, err := b.restart(ctx, recreated, b.workers)
 		if err != nil {
 			return err
 		}
 		ours, writes = append(ours, seconds), spent.writes
 		inPlace := b.recovering(v1alpha1.PyTorch)
-		inPlace.Spec.Recovery.Restart = v1alpha1.RestartInPlace
+		inPlace.Spec.Recovery.RestartMethod = v1alpha1.RestartInPlace
 		if seconds, spent, err = b.restart(ctx, inPlace, 1); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 // arbitraryWaits draws how long a job waits for what ends by itself, and who says when it runs.
 func arbitraryWaits(t *rapid.T, spec *v1alpha1.TrainingJobSpec) {
 	if spec.Progress != nil {
-		spec.Progress.AskSeconds = rapid.SampledFrom([]int32{0, 0, 30, 100, 3600}).Draw(t, "askSeconds")
+		spec.Progress.CheckpointGraceSeconds = rapid.SampledFrom([]int32{0, 0, 30, 100, 3600}).Draw(t, "checkpointGraceSeconds")
 	}
 	spec.RunPolicy.FinishGraceSeconds = ptr.To(rapid.SampledFrom([]int32{0, 30, 200}).Draw(t, "finishGrace"))
 	if spec.Scheduling != nil && spec.Scheduling.Gang == "" && rapid.Bool().Draw(t, "queued") {
@@ -59,7 +59,7 @@ func arbitraryWaits(t *rapid.T, spec *v1alpha1.TrainingJobSpec) {
 func arbitraryRecovery(t *rapid.T) func(*v1alpha1.Recovery) {
 	return func(r *v1alpha1.Recovery) {
 		r.MaxOOMRestarts, r.MaxHangRestarts = ptr.To(rapid.Int32Range(0, 2).Draw(t, "maxOOMRestarts")), ptr.To(rapid.Int32Range(0, 2).Draw(t, "maxHangRestarts"))
-		r.Restart = rapid.SampledFrom([]v1alpha1.RestartMethod{v1alpha1.RestartRecreate, v1alpha1.RestartInPlace}).Draw(t, "restart")
+		r.RestartMethod = rapid.SampledFrom([]v1alpha1.RestartMethod{v1alpha1.RestartRecreate, v1alpha1.RestartInPlace}).Draw(t, "restart")
 		r.TerminationGraceSeconds = ptr.To(rapid.SampledFrom([]int32{0, 5, 60}).Draw(t, "terminationGrace"))
 		if rapid.IntRange(0, 3).Draw(t, "is forced") == 0 {
 			r.ForceAfterSeconds = ptr.To[int32](60)

@@ -186,7 +186,7 @@ func Asking(seconds int32) JobOption {
 		if job.Spec.Progress == nil {
 			Progress(v1alpha1.DefaultStallAfterSeconds, v1alpha1.StallNotify)(job)
 		}
-		job.Spec.Progress.AskSeconds = seconds
+		job.Spec.Progress.CheckpointGraceSeconds = seconds
 	}
 }
 

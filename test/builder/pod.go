@@ -147,7 +147,7 @@ func On(node string) PodOption { return Edit(func(pod *corev1.Pod) { pod.Spec.No
 
 // Asked says what the pod's containers find in the file of requests to stop.
 func Asked(text string) PodOption {
-	return Edit(func(pod *corev1.Pod) { pod.Annotations = map[string]string{v1alpha1.AnnotationStopRequest: text} })
+	return Edit(func(pod *corev1.Pod) { pod.Annotations = map[string]string{v1alpha1.AnnotationCheckpointRequest: text} })
 }
 
 // Fenced takes the pod out of the Service.

@@ -49,7 +49,7 @@ func StartedAt(d time.Duration) JobOption {
 // StopAsked says that the ranks were asked d after Epoch to save a checkpoint, and have 10 s for it. The request's id is 0-1.
 func StopAsked(d time.Duration) JobOption {
 	return Status(func(status *v1alpha1.TrainingJobStatus) {
-		status.StopRequest = &v1alpha1.StopRequest{ID: "0-1", Reason: v1alpha1.ReasonSuspended, Time: Time(d), DeadlineTime: Time(d + 10*time.Second)}
+		status.CheckpointRequest = &v1alpha1.CheckpointRequest{ID: "0-1", Reason: v1alpha1.ReasonSuspended, Time: Time(d), DeadlineTime: Time(d + 10*time.Second)}
 	})
 }
 
@@ -85,7 +85,7 @@ func Incidents(incidents ...v1alpha1.Incident) JobOption {
 // Avoided says that the job avoids a node until d after Epoch.
 func Avoided(node string, until time.Duration) JobOption {
 	return Status(func(status *v1alpha1.TrainingJobStatus) {
-		status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: node, Strikes: 1, Until: Time(until)})
+		status.AvoidedNodes = append(status.AvoidedNodes, v1alpha1.AvoidedNode{Name: node, Failures: 1, ExpirationTime: Time(until)})
 	})
 }
 

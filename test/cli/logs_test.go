@@ -58,7 +58,7 @@ func account(t *testing.T, text string, lives ...string) (lines int, last map[st
 // A job of four ranks goes through three kinds of restart and then fails; meanwhile all connections are cut again and again in some of
 // the cases. The log is whole, and the exit status is what the failing rank ended with.
 func TestFollowThroughRestarts(t *testing.T) {
-	const anew, inPlace = "", `, restart: InPlace, avoidNodesSeconds: 0`
+	const anew, inPlace = "", `, restartMethod: InPlace, avoidNodesSeconds: 0`
 	for name, c := range map[string]struct {
 		trained
 		cutEvery time.Duration

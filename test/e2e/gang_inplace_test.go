@@ -18,7 +18,7 @@ import (
 )
 
 // inPlace restarts the pods that are well where they are.
-var inPlace = recovering(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
+var inPlace = recovering(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
 
 // notOnlyRunning returns what the watch has shown of the job's pods since the first of them was seen that a scheduler or a queue could take for
 // anything but pods that run: each was created, got its node and ran, and stayed so.

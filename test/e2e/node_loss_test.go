@@ -30,7 +30,7 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 		strict := maxRestarts(0)
 		windowed = strike(custom("windowed", maxRestarts(1), window(60), workers(1, safe)))
 		windowed.exits(1, "worker-0")
-		collective = strike(pytorch("collective", strict, naming(v1alpha1.NamesAll), master(safe), workers(2, preferring(dead), off(alsoDead, flaky))))
+		collective = strike(pytorch("collective", strict, naming(v1alpha1.DNSNamesAll), master(safe), workers(2, preferring(dead), off(alsoDead, flaky))))
 		servers = strike(tensorflow("servers", strict, chief(safe), ps(2, safe), workers(1, preferring(dead), off(alsoDead, flaky))))
 		both = strike(pytorch("both", strict, master(preferring(dead), off(flaky)), workers(2, preferring(alsoDead), off(flaky))))
 		claimant = strike(custom("claimant", strict, master(safe), workers(1, preferring(dead), off(alsoDead, flaky), claiming("data"))))

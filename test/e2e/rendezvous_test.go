@@ -24,8 +24,8 @@ func dnsName(pod *corev1.Pod) string {
 }
 
 // naming says whose names DNS is to know.
-func naming(names v1alpha1.Names) jobOption {
-	return func(job *v1alpha1.TrainingJob) { job.Spec.Network = &v1alpha1.Network{Names: names} }
+func naming(names v1alpha1.DNSNames) jobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.Network = &v1alpha1.Network{DNSNames: names} }
 }
 
 // reachable returns the names of the pods that the job's Service leads to, sorted.
@@ -45,7 +45,7 @@ func (j *submitted) reachable() []string {
 
 var _ = Describe("Rendezvous", func() {
 	It("takes names for those whom others look for: the leader of a collective that meets there, or all", func() {
-		leader, all, servers := submit(pytorch("leader", master(), workers(2))), submit(pytorch("all", naming(v1alpha1.NamesAll), workers(2))), submit(tensorflow("ps", ps(1), workers(1)))
+		leader, all, servers := submit(pytorch("leader", master(), workers(2))), submit(pytorch("all", naming(v1alpha1.DNSNamesAll), workers(2))), submit(tensorflow("ps", ps(1), workers(1)))
 		for _, j := range []*submitted{leader, all, servers} {
 			j.runs(0, 0)
 		}
@@ -57,7 +57,7 @@ var _ = Describe("Rendezvous", func() {
 		Eventually(leader.reachable).Should(Equal([]string{"leader-master-0-a1r0"}))
 		leader.suspend()
 		leader.becomes("it is suspended", func(v *view) bool { return v.isTrue(v1alpha1.ConditionSuspended) && len(v.pods) == 0 })
-		leader.change(naming(v1alpha1.NamesAll))
+		leader.change(naming(v1alpha1.DNSNamesAll))
 		leader.resume()
 		leader.runs(1, 1)
 		Eventually(leader.reachable).Should(HaveLen(3))

@@ -118,7 +118,7 @@ var _ = Describe("A pod has to end", func() {
 	},
 		Entry("5 s", int64(5), func() *v1alpha1.TrainingJob { return pytorch("p", workers(2)) }),
 		Entry("the 2 s of its template, which are less", int64(2), func() *v1alpha1.TrainingJob {
-			return pytorch("p", workers(2, takingAtMost(2)), recovering(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartRecreate }))
+			return pytorch("p", workers(2, takingAtMost(2)), recovering(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartRecreate }))
 		}),
 		Entry("recovery.terminationGraceSeconds", int64(20), func() *v1alpha1.TrainingJob {
 			return pytorch("p", workers(2), recovering(func(r *v1alpha1.Recovery) { r.TerminationGraceSeconds = ptr.To[int32](20) }))

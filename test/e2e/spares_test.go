@@ -42,7 +42,7 @@ var _ = Describe("Spares", Serial, func() {
 	It("hold a node once the replicas are placed, are nobody's peers, and go when the job rests or ends", func() {
 		gpusAreFree()
 		_, gpus := gpuNodes()
-		j := submit(pytorch("p", naming(v1alpha1.NamesAll), workers(2, limited(gpu, gpus), only(fakeNodes(3)...), spares(1))))
+		j := submit(pytorch("p", naming(v1alpha1.DNSNamesAll), workers(2, limited(gpu, gpus), only(fakeNodes(3)...), spares(1))))
 		v := j.runs(0, 0)
 		spare := j.holdsNodes(1)[0]
 		v.is("it has a node of its own", v.slotOn(spare.Spec.NodeName) == "")

@@ -22,13 +22,13 @@ import (
 func (j *submitted) isAsked() (id, reason string) {
 	GinkgoHelper()
 	v := j.becomes("every rank is asked", func(v *view) bool {
-		asked := v.job.Status.StopRequest != nil && len(v.pods) > 0
+		asked := v.job.Status.CheckpointRequest != nil && len(v.pods) > 0
 		for i := range v.pods {
-			asked = asked && v.pods[i].Annotations["trainingjob.dev/stop-request"] != ""
+			asked = asked && v.pods[i].Annotations["trainingjob.dev/checkpoint-request"] != ""
 		}
 		return asked
 	})
-	words := strings.Fields(v.pods[0].Annotations["trainingjob.dev/stop-request"])
+	words := strings.Fields(v.pods[0].Annotations["trainingjob.dev/checkpoint-request"])
 	Expect(words).To(HaveLen(3), "id, reason and deadline")
 	v.is("it runs on, and says why", v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Reason == "StopAsked")
 	return words[0], words[1]
@@ -59,12 +59,12 @@ var _ = Describe("Ranks that are well", func() {
 		j.stays("what answers another request stops nobody", func(v *view) bool { return isSame(before.uids(), v) && v.job.Status.Phase == v1alpha1.PhaseRunning })
 		j.saves(id, 42)
 		v := j.becomes("it is suspended", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseSuspended && len(v.pods) == 0 })
-		v.is("nothing is asked any more", v.job.Status.StopRequest == nil)
+		v.is("nothing is asked any more", v.job.Status.CheckpointRequest == nil)
 		j.tells("CheckpointSaved", "step 42 in step-42")
 		j.resume()
 		v = j.runs(0, 0)
 		for i := range v.pods {
-			Expect(v.pods[i].Annotations).NotTo(HaveKey("trainingjob.dev/stop-request"), v.pods[i].Name)
+			Expect(v.pods[i].Annotations).NotTo(HaveKey("trainingjob.dev/checkpoint-request"), v.pods[i].Name)
 		}
 	})
 
@@ -75,14 +75,14 @@ var _ = Describe("Ranks that are well", func() {
 		j.isAsked()
 		j.resume()
 		j.becomes("nothing is asked any more", func(v *view) bool {
-			return v.job.Status.StopRequest == nil && isSame(before.uids(), v) && v.pods[0].Annotations["trainingjob.dev/stop-request"] == ""
+			return v.job.Status.CheckpointRequest == nil && isSame(before.uids(), v) && v.pods[0].Annotations["trainingjob.dev/checkpoint-request"] == ""
 		})
 		j.exits(0, "master-0")
 		j.succeeds()
 	})
 
 	It("save a checkpoint before a restart in place that is asked for, and are asked anew each time", func() {
-		inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
+		inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
 		j := submit(pytorch("p", master(), workers(1), asking, inPlace))
 		before := j.runs(0, 0)
 		for n := range int32(2) {
@@ -93,7 +93,7 @@ var _ = Describe("Ranks that are well", func() {
 			v := j.runs(n+1, n+1)
 			v.is("the pods are the same", isSame(before.uids(), v))
 			for i := range v.pods {
-				Expect(v.pods[i].Annotations).NotTo(HaveKey("trainingjob.dev/stop-request"), v.pods[i].Name)
+				Expect(v.pods[i].Annotations).NotTo(HaveKey("trainingjob.dev/checkpoint-request"), v.pods[i].Name)
 			}
 		}
 	})
@@ -105,7 +105,7 @@ var _ = Describe("Ranks that are well", func() {
 		id, reason := j.isAsked()
 		Expect(reason).To(Equal("EvictionByEvictionAPI"))
 		j.saves(id, 7)
-		j.becomes("the job restarts", func(v *view) bool { return v.job.Status.Attempt == 1 && v.job.Status.StopRequest == nil })
+		j.becomes("the job restarts", func(v *view) bool { return v.job.Status.Attempt == 1 && v.job.Status.CheckpointRequest == nil })
 		j.tells("CheckpointSaved", "step 7")
 	})
 

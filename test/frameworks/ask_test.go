@@ -29,8 +29,8 @@ var _ = Describe("examples/progress.yaml", Ordered, Label("ask"), func() {
 	BeforeAll(example{name: "hello-ps"}.bringImage) // an image with Python
 	BeforeEach(nodesAreWell)
 
-	DescribeTable("is suspended and resumed", func(ctx SpecContext, askSeconds int32) {
-		r := beginProgress(ctx, askSeconds)
+	DescribeTable("is suspended and resumed", func(ctx SpecContext, checkpointGraceSeconds int32) {
+		r := beginProgress(ctx, checkpointGraceSeconds)
 		var lost, took []float64
 		for round := range *rounds {
 			r.reports(round)
@@ -40,7 +40,7 @@ var _ = Describe("examples/progress.yaml", Ordered, Label("ask"), func() {
 			r.hasPhase(v1alpha1.PhaseSuspended)
 			job := r.job()
 			stopped := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionSuspended).LastTransitionTime.Time
-			if askSeconds > 0 {
+			if checkpointGraceSeconds > 0 {
 				before = job.Status.Progress.CheckpointTime.Time
 			}
 			lost, took = append(lost, max(0, stopped.Sub(before).Seconds())), append(took, time.Since(asked).Seconds())
@@ -49,17 +49,17 @@ var _ = Describe("examples/progress.yaml", Ordered, Label("ask"), func() {
 		}
 		AddReportEntry("seconds of training lost", spread(lost))
 		AddReportEntry("seconds until it is suspended", spread(took))
-		if askSeconds > 0 {
+		if checkpointGraceSeconds > 0 {
 			Expect(lost).To(HaveEach(BeNumerically("<=", 2)), "what was trained after the answer")
 		}
 	},
-		Entry("with askSeconds: 60", NodeTimeout(time.Hour), int32(60)),
-		Entry("with askSeconds: 0", NodeTimeout(time.Hour), int32(0)),
+		Entry("with checkpointGraceSeconds: 60", NodeTimeout(time.Hour), int32(60)),
+		Entry("with checkpointGraceSeconds: 0", NodeTimeout(time.Hour), int32(0)),
 	)
 })
 
 // beginProgress submits examples/progress.yaml, in an image that is here, without GPUs.
-func beginProgress(ctx SpecContext, askSeconds int32) *run {
+func beginProgress(ctx SpecContext, checkpointGraceSeconds int32) *run {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join(root, "examples/progress.yaml"))
 	Expect(err).NotTo(HaveOccurred())
@@ -73,7 +73,7 @@ func beginProgress(ctx SpecContext, askSeconds int32) *run {
 	r := &run{ctx: ctx, name: job.Name, namespace: ns.Name, spec: job, tape: &tape{pods: map[string]*podSeen{}}}
 	DeferCleanup(func(ctx SpecContext) { r.cleanUp(ctx, ns, func() {}) })
 	binding.Subjects[0].Namespace = ns.Name
-	job.Spec.Progress.AskSeconds = askSeconds
+	job.Spec.Progress.CheckpointGraceSeconds = checkpointGraceSeconds
 	for _, replicas := range job.Spec.ReplicaSpecs {
 		pod := &replicas.Template.Spec
 		for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {

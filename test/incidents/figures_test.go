@@ -28,7 +28,7 @@ var _ = Describe("How long a whole restart takes", Serial, Label("figures"), fun
 		for _, way := range ways {
 			made := apart(ranks)
 			made.Name = map[v1alpha1.RestartMethod]string{v1alpha1.RestartInPlace: "kept", v1alpha1.RestartRecreate: "made"}[way]
-			made.Spec.Recovery.Restart = way
+			made.Spec.Recovery.RestartMethod = way
 			jobs[way] = &timed{job: submit(ctx, made, builder.BackOff(0, 1))}
 			jobs[way].runs(ctx, 0)
 		}

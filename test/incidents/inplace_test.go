@@ -24,7 +24,7 @@ import (
 func apart(ranks int) *v1alpha1.TrainingJob {
 	return newJob(v1alpha1.Custom, builder.Workers(ranks, builder.Scope(v1alpha1.ScopeJob)),
 		builder.Recovery(func(r *v1alpha1.Recovery) {
-			r.Restart = v1alpha1.RestartInPlace
+			r.RestartMethod = v1alpha1.RestartInPlace
 			r.AvoidNodesSeconds = ptr.To[int32](0) // nobody is moved away from the node of the one that breaks again and again
 		}))
 }

@@ -51,8 +51,8 @@ var _ = Describe("Ranks that are asked to save a checkpoint", func() {
 		for round := range int32(*rounds) {
 			asked := time.Now()
 			train.asksForRestart(ctx, "round "+attempt(round+1))
-			train.becomes(ctx, "it asks", func(s *v1alpha1.TrainingJobStatus) bool { return s.StopRequest != nil })
-			id := train.seen.Status.StopRequest.ID
+			train.becomes(ctx, "it asks", func(s *v1alpha1.TrainingJobStatus) bool { return s.CheckpointRequest != nil })
+			id := train.seen.Status.CheckpointRequest.ID
 			for rank := range ranks {
 				heard = append(heard, train.hears(ctx, rank, id).Sub(asked))
 			}
@@ -71,6 +71,6 @@ var _ = Describe("Ranks that are asked to save a checkpoint", func() {
 		AddReportEntry("from the answer until all run again", spread(stopped))
 	},
 		Entry("a restart in place"),
-		Entry("a restart with new pods", builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartRecreate })),
+		Entry("a restart with new pods", builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartRecreate })),
 	)
 })

@@ -33,8 +33,8 @@ func Identity(job *v1alpha1.TrainingJob, pod *corev1.Pod, is Life) []string {
 
 // AllNamed reports whether the job's Service is to name all replicas, and not the leader alone.
 func AllNamed(job *v1alpha1.TrainingJob) bool {
-	if network := job.Spec.Network; network != nil && network.Names != "" {
-		return network.Names == "All"
+	if network := job.Spec.Network; network != nil && network.DNSNames != "" {
+		return network.DNSNames == "All"
 	}
 	return job.Spec.Framework != "JAX" && (job.Spec.Framework != "PyTorch" || job.Spec.Elastic != nil)
 }

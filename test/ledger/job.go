@@ -23,7 +23,7 @@ func Statuses(was, is *v1alpha1.TrainingJobStatus, name string) []string {
 	s.monotone(was, is, name)
 	s.final(was, is, name)
 	s.phase(was, is, name)
-	s.must(is.StopRequest == nil || is.Phase == v1alpha1.PhaseRunning, "21 asked: %s is %s, and its ranks are asked to save a checkpoint", name, is.Phase)
+	s.must(is.CheckpointRequest == nil || is.Phase == v1alpha1.PhaseRunning, "21 asked: %s is %s, and its ranks are asked to save a checkpoint", name, is.Phase)
 	return s.Broken
 }
 

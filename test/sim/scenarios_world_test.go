@@ -85,7 +85,7 @@ var worlds = []scenario{
 			r.isAsked()
 			r.wait(5 * time.Second)
 			r.phase(v1alpha1.PhaseRunning)
-			r.within(14*time.Second, "what was asked is done", func() { r.AnswerStopRequest(); r.phase(v1alpha1.PhaseSuspended) })
+			r.within(14*time.Second, "what was asked is done", func() { r.AnswerCheckpointRequest(); r.phase(v1alpha1.PhaseSuspended) })
 			r.Suspend(false)
 			r.succeed("worker-0")
 		}},
@@ -105,7 +105,7 @@ var worlds = []scenario{
 			r.isAsked()
 			r.Suspend(false)
 			r.until("nothing is asked any more", func() bool {
-				return r.Job().Status.StopRequest == nil && r.pod("worker-0").Annotations[v1alpha1.AnnotationStopRequest] == ""
+				return r.Job().Status.CheckpointRequest == nil && r.pod("worker-0").Annotations[v1alpha1.AnnotationCheckpointRequest] == ""
 			})
 			r.succeed("worker-0")
 			if got := r.pod("worker-0").UID; got != first {
@@ -118,7 +118,7 @@ var worlds = []scenario{
 			r.Deaf["j-worker-1"] = true // it trains on for its grace period
 			r.Drain(world.User, r.pod("worker-1"), "EvictionByEvictionAPI")
 			r.isAsked()
-			r.AnswerStopRequest()
+			r.AnswerCheckpointRequest()
 			r.restarted(1)
 			r.Deaf["j-worker-1"] = false
 			r.succeed("worker-0")

@@ -232,8 +232,8 @@ func (r *run) phase(phase v1alpha1.Phase) {
 // isAsked waits until every pod shows what its rank is asked.
 func (r *run) isAsked() {
 	r.until("the ranks are asked", func() bool {
-		return r.Job().Status.StopRequest != nil && !slices.ContainsFunc(r.Pods(), func(pod *corev1.Pod) bool {
-			return pod.Annotations[v1alpha1.AnnotationStopRequest] == ""
+		return r.Job().Status.CheckpointRequest != nil && !slices.ContainsFunc(r.Pods(), func(pod *corev1.Pod) bool {
+			return pod.Annotations[v1alpha1.AnnotationCheckpointRequest] == ""
 		})
 	})
 }

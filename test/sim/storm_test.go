@@ -115,7 +115,7 @@ func restartedInPlace(role v1alpha1.Role) builder.JobOption {
 }
 
 // inPlace restarts the replicas that are well in their pods.
-var inPlace = builder.Recovery(func(r *v1alpha1.Recovery) { r.Restart = v1alpha1.RestartInPlace })
+var inPlace = builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
 
 // quick has every pod end within five seconds: then a job whose ranks meet at a port of each attempt is restarted in place by default.
 var quick = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = ptr.To[int64](5) }))
@@ -303,7 +303,7 @@ func (s *storm) meddle(r *run) {
 	case 42, 43:
 		r.AskForRestart()
 	case 44, 45, 46, 47, 48, 49:
-		r.AnswerStopRequest()
+		r.AnswerCheckpointRequest()
 	case 50, 51, 52, 53:
 		s.monitor(r)
 	default:

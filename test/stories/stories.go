@@ -80,7 +80,7 @@ func Many(n int) (*story.View, []journal.Line) {
 	}
 	v.Events = []corev1.Event{
 		event("Normal", "Running", "AllReplicasRunning: All replicas run.", runs),
-		event("Warning", "NodeAvoided", "New pods avoid gpu-12 until 2026-01-06 12:51 UTC: NodeLost, strike 1.", 51*time.Minute+16*time.Second),
+		event("Warning", "NodeAvoided", "New pods avoid gpu-12 until 2026-01-06 12:51 UTC: NodeLost, failure 1.", 51*time.Minute+16*time.Second),
 		event("Warning", "Restarting", fmt.Sprintf("worker-%d on gpu-12 was lost (NodeLost): the whole job restarts as attempt 2, %d more follow, not charged.", n/2, n-1), 51*time.Minute+16*time.Second),
 	}
 	return v, lines
@@ -94,7 +94,7 @@ func many(job *v1alpha1.TrainingJob, n int, runs time.Duration) {
 	s.LostSeconds = v1alpha1.LostSeconds{Nodes: 74, Starting: 96, Detection: 19, Restart: 33, Redone: 610}
 	s.Progress = &v1alpha1.ProgressStatus{Step: 48200, Checkpoint: "s3://runs/llama-7b/48000"}
 	s.LastFailure = &s.Incidents[0].Failure
-	s.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "gpu-12", Strikes: 1, Reason: v1alpha1.ReasonNodeLost, Until: builder.Time(25 * time.Hour)}}
+	s.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "gpu-12", Failures: 1, Reason: v1alpha1.ReasonNodeLost, ExpirationTime: builder.Time(25 * time.Hour)}}
 	builder.Condition(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, runs)(job)
 	builder.Condition(v1alpha1.ConditionScheduled, true, "PodsScheduled", runs-30*time.Second)(job)
 	s.Conditions[len(s.Conditions)-1].Message = "All pods have nodes, and none of them is one that the job avoids; spares: worker-spare-0 holds gpu-40, worker-spare-1 holds gpu-41."

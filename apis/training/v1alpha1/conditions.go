@@ -137,7 +137,7 @@ const (
 	ReasonVanished = "Vanished"
 )
 
-// ReasonScaledIn is that of a status.stopRequest: replicas are taken away.
+// ReasonScaledIn is that of a status.checkpointRequest: replicas are taken away.
 const ReasonScaledIn = "ScaledIn"
 
 // Reasons of Stalled, beside those of Failed.

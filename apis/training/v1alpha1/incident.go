@@ -116,10 +116,10 @@ type AvoidedNode struct {
 	// name of the node.
 	Name string `json:"name"`
 	// strikes is the number of incidents that began on the node.
-	Strikes int32 `json:"strikes"`
+	Failures int32 `json:"failures"`
 	// reason of the latest of them.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// until is when the job forgives the node.
-	Until metav1.Time `json:"until"`
+	ExpirationTime metav1.Time `json:"expirationTime"`
 }

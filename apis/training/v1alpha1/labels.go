@@ -41,11 +41,11 @@ const AnnotationTold = Group + "/told"
 // AnnotationLeaderPort is on pods that can be restarted in place and meet at a port of their leader: that of the attempt.
 const AnnotationLeaderPort = Group + "/leader-port"
 
-// AnnotationStopRequest is on pods whose ranks are asked to save a checkpoint before they are stopped: "<id> <reason> <deadline>". They see
+// AnnotationCheckpointRequest is on pods whose ranks are asked to save a checkpoint before they are stopped: "<id> <reason> <deadline>". They see
 // it as the file StopFile.
-const AnnotationStopRequest = Group + "/stop-request"
+const AnnotationCheckpointRequest = Group + "/checkpoint-request"
 
-// StopFile is where the containers of a job with progress.askSeconds find what they are asked; it is empty while they are asked nothing.
+// StopFile is where the containers of a job with progress.checkpointGraceSeconds find what they are asked; it is empty while they are asked nothing.
 const StopFile = "/etc/trainingjob/stop"
 
 // Annotations of an MPI job's launcher, which it sees as the files hostfile and machinefile: its workers and their slots.
@@ -84,7 +84,7 @@ const (
 	EnvRank = "TRAININGJOB_RANK"
 	// EnvProgressLease is the name of the Lease to renew; only jobs with spec.progress have it.
 	EnvProgressLease = "TRAININGJOB_PROGRESS_LEASE"
-	// EnvStopFile is StopFile; only jobs with progress.askSeconds have it.
+	// EnvStopFile is StopFile; only jobs with progress.checkpointGraceSeconds have it.
 	EnvStopFile = "TRAININGJOB_STOP_FILE"
 	// EnvName is the job's name.
 	EnvName = "TRAININGJOB_NAME"

@@ -7,16 +7,16 @@ type Network struct {
 	// faster and spares the cluster's DNS. Default: Leader for JAX and for PyTorch that is not elastic, whose ranks look only for their
 	// leader and tell each other their addresses there; All for the rest.
 	// +optional
-	Names Names `json:"names,omitempty"`
+	DNSNames DNSNames `json:"dnsNames,omitempty"`
 }
 
-// Names says which pods can be found in DNS.
+// DNSNames says which pods can be found in DNS.
 //
 // +kubebuilder:validation:Enum=All;Leader
-type Names string
+type DNSNames string
 
 // The pods that can be found in DNS.
 const (
-	NamesAll    Names = "All"
-	NamesLeader Names = "Leader"
+	DNSNamesAll    DNSNames = "All"
+	DNSNamesLeader DNSNames = "Leader"
 )

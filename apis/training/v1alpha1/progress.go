@@ -18,7 +18,7 @@ type Progress struct {
 	// +kubebuilder:default=Notify
 	// +optional
 	Action StallAction `json:"action,omitempty"`
-	// askSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped although they are well: for
+	// checkpointGraceSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped although they are well: for
 	// a suspension, a queue's or the scheduler's preemption, a drain, a restart that was asked for, or as their number goes down. They
 	// find the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation trainingjob.dev/saved-for;
 	// then they are stopped at once, and without an answer after this time. The operator's --max-checkpoint-wait bounds it.
@@ -26,11 +26,11 @@ type Progress struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
-	AskSeconds int32 `json:"askSeconds,omitempty"`
+	CheckpointGraceSeconds int32 `json:"checkpointGraceSeconds,omitempty"`
 }
 
-// StopRequest asks the ranks of a job that runs to save a checkpoint before they are stopped.
-type StopRequest struct {
+// CheckpointRequest asks the ranks of a job that runs to save a checkpoint before they are stopped.
+type CheckpointRequest struct {
 	// id is what the answer in the progress Lease repeats: "<attempt>-<Unix time>".
 	ID string `json:"id"`
 	// reason why they are to be stopped: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or why their pods are ended.

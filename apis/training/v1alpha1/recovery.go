@@ -34,7 +34,7 @@ type Recovery struct {
 	// terminationGracePeriodSeconds is at most terminationGraceSeconds, as a program that ignores SIGTERM is waited for that long;
 	// else Recreate.
 	// +optional
-	Restart RestartMethod `json:"restart,omitempty"`
+	RestartMethod RestartMethod `json:"restartMethod,omitempty"`
 
 	// windowSeconds is how long a charged restart counts against its budget. Default 86400, one day.
 	// +kubebuilder:default=86400

@@ -70,9 +70,9 @@ type TrainingJobStatus struct {
 	// +listMapKey=name
 	// +optional
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty"`
-	// stopRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped.
+	// checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped.
 	// +optional
-	StopRequest *StopRequest `json:"stopRequest,omitempty"`
+	CheckpointRequest *CheckpointRequest `json:"checkpointRequest,omitempty"`
 	// progress is what the job's Lease said last.
 	// +optional
 	Progress *ProgressStatus `json:"progress,omitempty"`

@@ -148,7 +148,7 @@ func budgetFacts(v *View) []string {
 func nodeFacts(v *View) []string {
 	var facts []string
 	for _, n := range state.AvoidedAt(v.Job.Status.AvoidedNodes, v.Now) {
-		facts = append(facts, fmt.Sprintf("New pods avoid %s until %s (%s, strike %d).", n.Name, v.clock(n.Until.Time), n.Reason, n.Strikes))
+		facts = append(facts, fmt.Sprintf("New pods avoid %s until %s (%s, failure %d).", n.Name, v.clock(n.ExpirationTime.Time), n.Reason, n.Failures))
 	}
 	return facts
 }

@@ -93,7 +93,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(nightly(), example("deadlines-and-cleanup"))
         self.assertEqual(gang(), example("gang"))
         self.assertEqual(recovery_rules(), example("recovery-rules")["spec"]["recovery"])
-        self.assertEqual(tj.progress(stall_after_seconds=900, action="Restart", ask_seconds=60), example("progress")["spec"]["progress"])
+        self.assertEqual(tj.progress(stall_after_seconds=900, action="Restart", checkpoint_grace_seconds=60), example("progress")["spec"]["progress"])
         self.assertEqual(tj.spares(2, command=["sleep", "infinity"]),
                          example("spares")["spec"]["replicaSpecs"]["Worker"]["spares"])
         for name, build, role in (("pytorch-ddp", ddp, "Master"), ("pytorch-elastic", elastic, "Worker")):

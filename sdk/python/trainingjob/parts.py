@@ -55,7 +55,7 @@ def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finishe
 def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = None, max_hang_restarts: int | None = None,
              window_seconds: int | None = None, incident_window_seconds: int | None = None, no_progress_limit: int | None = None,
              avoid_nodes_seconds: int | None = None, backoff_seconds: int | None = None, max_backoff_seconds: int | None = None,
-             restart: str | None = None, termination_grace_seconds: int | None = None, force_after_seconds: int | None = None,
+             restart_method: str | None = None, termination_grace_seconds: int | None = None, force_after_seconds: int | None = None,
              rules: list | None = None) -> dict:
     """Returns how often and when a job is restarted.
 
@@ -64,7 +64,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
     no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods avoid a node that broke. Default 86400.
     backoff_seconds: wait before the second restart in a row, doubling up to max_backoff_seconds. Default 5 and 300.
-    restart: Recreate, or InPlace to keep the pods of the replicas that are well when the whole job restarts. Default InPlace for PyTorch,
+    restartMethod: Recreate, or InPlace to keep the pods of the replicas that are well when the whole job restarts. Default InPlace for PyTorch,
       JAX and XGBoost whose pods have at most termination_grace_seconds to end, else Recreate.
     termination_grace_seconds: how long a pod that a restart ends has from SIGTERM to SIGKILL. Default 5.
     force_after_seconds: how long after its grace period a pod that does not end may go on. Default for ever.
@@ -74,7 +74,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
                  windowSeconds=window_seconds, incidentWindowSeconds=incident_window_seconds,
                  noProgressLimit=no_progress_limit, avoidNodesSeconds=avoid_nodes_seconds,
                  backoffSeconds=backoff_seconds, maxBackoffSeconds=max_backoff_seconds,
-                 restart=restart, terminationGraceSeconds=termination_grace_seconds, forceAfterSeconds=force_after_seconds,
+                 restartMethod=restart_method, terminationGraceSeconds=termination_grace_seconds, forceAfterSeconds=force_after_seconds,
                  rules=listed(rules))
 
 
@@ -135,24 +135,24 @@ def mpi(*, slots_per_worker: int | None = None, launch_agent: str | None = None)
     return given(slotsPerWorker=slots_per_worker, launchAgent=launch_agent)
 
 
-def network(*, names: str | None = None) -> dict:
+def network(*, dns_names: str | None = None) -> dict:
     """Returns which pods have names in DNS.
 
-    names: All or Leader. Default Leader for JAX and for PyTorch that is not elastic, All for the rest.
+    dns_names: All or Leader. Default Leader for JAX and for PyTorch that is not elastic, All for the rest.
     """
-    one_of("names", names, ("All", "Leader"))
-    return given(names=names)
+    one_of("dns_names", dns_names, ("All", "Leader"))
+    return given(dnsNames=dns_names)
 
 
-def progress(*, stall_after_seconds: int | None = None, action: str | None = None, ask_seconds: int | None = None) -> dict:
+def progress(*, stall_after_seconds: int | None = None, action: str | None = None, checkpoint_grace_seconds: int | None = None) -> dict:
     """Returns what to do when the job's Lease <job>-progress is not renewed for so long.
 
     stall_after_seconds: 10 to 86400. Default 600.
     action: Notify (default) or Restart.
-    ask_seconds: how long ranks that are well have to save a checkpoint before they are stopped; see should_stop. 0 to 3600.
+    checkpoint_grace_seconds: how long ranks that are well have to save a checkpoint before they are stopped; see should_stop. 0 to 3600.
       Default 0: they are not asked.
     """
     one_of("action", action, ("Notify", "Restart"))
     within("stall_after_seconds", stall_after_seconds, 10, 86400)
-    within("ask_seconds", ask_seconds, 0, 3600)
-    return given(stallAfterSeconds=stall_after_seconds, action=action, askSeconds=ask_seconds)
+    within("checkpoint_grace_seconds", checkpoint_grace_seconds, 0, 3600)
+    return given(stallAfterSeconds=stall_after_seconds, action=action, checkpointGraceSeconds=checkpoint_grace_seconds)

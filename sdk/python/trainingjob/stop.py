@@ -10,7 +10,7 @@ def should_stop() -> str | None:
 
     Let one rank ask, and tell the others with what they exchange anyway: the files of two pods do not change in the same moment.
     Once the checkpoint is there, write the id into the annotation trainingjob.dev/saved-for of the job's progress Lease and go on until
-    SIGTERM: an exit with 0 would say that the training is done. Jobs without spec.progress.askSeconds are asked nothing.
+    SIGTERM: an exit with 0 would say that the training is done. Jobs without spec.progress.checkpointGraceSeconds are asked nothing.
     """
     try:
         with open(os.environ["TRAININGJOB_STOP_FILE"], encoding="utf-8") as file:

@@ -83,7 +83,7 @@ class MPI(TypedDict, total=False):
 class Network(TypedDict, total=False):
     """network says which pods have names in DNS. May change only while suspended."""
 
-    names: Literal["All", "Leader"]
+    dnsNames: Literal["All", "Leader"]
     """names says which pods can be found in DNS, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every replica.
     Leader: the chief, master or launcher, else worker 0; the names of the others are written nowhere, which makes a
     large job start and restart faster and spares the cluster's DNS. Default: Leader for JAX and for PyTorch that is
@@ -97,12 +97,12 @@ class Progress(TypedDict, total=False):
     """action on a stall. Notify: condition Progressing=False and an Event. Restart: also restart the whole job, as
     an incident of cause Hang. Default Notify."""
 
-    askSeconds: int
-    """askSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped
-    although they are well: for a suspension, a queue's or the scheduler's preemption, a drain, a restart that was
-    asked for, or as their number goes down. They find the request in the file TRAININGJOB_STOP_FILE and answer it
-    in the Lease, by the annotation trainingjob.dev/saved-for; then they are stopped at once, and without an answer
-    after this time. The operator's --max-checkpoint-wait bounds it. Default 0: nobody is asked."""
+    checkpointGraceSeconds: int
+    """checkpointGraceSeconds is how long the ranks of a job that runs have to save a checkpoint before they are
+    stopped although they are well: for a suspension, a queue's or the scheduler's preemption, a drain, a restart
+    that was asked for, or as their number goes down. They find the request in the file TRAININGJOB_STOP_FILE and
+    answer it in the Lease, by the annotation trainingjob.dev/saved-for; then they are stopped at once, and without
+    an answer after this time. The operator's --max-checkpoint-wait bounds it. Default 0: nobody is asked."""
 
     stallAfterSeconds: int
     """stallAfterSeconds is how long a running job may leave its Lease without renewal. It counts from the moment
@@ -191,7 +191,7 @@ class Recovery(TypedDict, total=False):
     Lease; one more fails it, whatever its budgets. Only for jobs with spec.progress that have reported a step;
     preemptions do not count. 0 turns it off. Default 3."""
 
-    restart: Literal["Recreate", "InPlace"]
+    restartMethod: Literal["Recreate", "InPlace"]
     """restart is how a whole-job restart gives the replicas that are well their next life. InPlace starts their
     main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
     created anew. Recreate deletes all pods and creates others. Default: InPlace for PyTorch jobs that are not
@@ -393,14 +393,14 @@ class TrainingJobSpec(TrainingJobSpecRequired, total=False):
 class AvoidedNodeRequired(TypedDict):
     """What every AvoidedNode has."""
 
-    name: str
-    """name of the node."""
+    expirationTime: str
+    """until is when the job forgives the node."""
 
-    strikes: int
+    failures: int
     """strikes is the number of incidents that began on the node."""
 
-    until: str
-    """until is when the job forgives the node."""
+    name: str
+    """name of the node."""
 
 
 class AvoidedNode(AvoidedNodeRequired, total=False):
@@ -425,6 +425,27 @@ class BudgetRequired(TypedDict):
 
 class Budget(BudgetRequired, total=False):
     """Budget is how much of a budget is used up."""
+
+
+class CheckpointRequestRequired(TypedDict):
+    """What every CheckpointRequest has."""
+
+    deadlineTime: str
+    """deadlineTime is when they are stopped without an answer."""
+
+    id: str
+    """id is what the answer in the progress Lease repeats: "<attempt>-<Unix time>"."""
+
+    reason: str
+    """reason why they are to be stopped: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or why
+    their pods are ended."""
+
+    time: str
+    """time of the request."""
+
+
+class CheckpointRequest(CheckpointRequestRequired, total=False):
+    """checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
 
 
 class ConditionRequired(TypedDict):
@@ -651,27 +672,6 @@ class ReplicaStatus(TypedDict, total=False):
     """succeeded is the number of replicas that finished with success."""
 
 
-class StopRequestRequired(TypedDict):
-    """What every StopRequest has."""
-
-    deadlineTime: str
-    """deadlineTime is when they are stopped without an answer."""
-
-    id: str
-    """id is what the answer in the progress Lease repeats: "<attempt>-<Unix time>"."""
-
-    reason: str
-    """reason why they are to be stopped: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or why
-    their pods are ended."""
-
-    time: str
-    """time of the request."""
-
-
-class StopRequest(StopRequestRequired, total=False):
-    """stopRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
-
-
 class TrainingJobStatus(TypedDict, total=False):
     """status is what the operator saw and decided. Only the operator writes it."""
 
@@ -687,6 +687,9 @@ class TrainingJobStatus(TypedDict, total=False):
 
     chargedRestarts: int
     """chargedRestarts is how many of the restarts are charged to a budget of spec.recovery."""
+
+    checkpointRequest: CheckpointRequest
+    """checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
 
     completionTime: str
     """completionTime is when the job succeeded or failed."""
@@ -771,9 +774,6 @@ class TrainingJobStatus(TypedDict, total=False):
 
     startTime: str
     """startTime is when the job first started."""
-
-    stopRequest: StopRequest
-    """stopRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
 
     suspendedSeconds: int
     """suspendedSeconds is how long the job was suspended after its first start, without the present suspension."""

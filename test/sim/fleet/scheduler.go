@@ -51,7 +51,7 @@ func (f *Fleet) bind(pod *corev1.Pod) bool {
 	}
 	node := f.nodes[at]
 	if slices.ContainsFunc(f.Status().AvoidedNodes, func(n v1alpha1.AvoidedNode) bool {
-		return n.Name == node && f.Clock.now.Before(n.Until.Time)
+		return n.Name == node && f.Clock.now.Before(n.ExpirationTime.Time)
 	}) {
 		f.OnAvoided++
 	}

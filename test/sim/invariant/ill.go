@@ -23,7 +23,7 @@ func (c *Checker) checkMove(before *v1alpha1.TrainingJob, i *v1alpha1.Incident) 
 	words, isIll := saysIll(node, operator.MovesFrom)
 	pod, _ := seen.Get(server.Pods, client.ObjectKey{Namespace: before.Namespace, Name: i.Pod}).(*corev1.Pod)
 	isKnown := func(n v1alpha1.AvoidedNode) bool {
-		return n.Name == i.Node && n.Reason == v1alpha1.ReasonNodeIll && i.RestartTime.Before(&n.Until)
+		return n.Name == i.Node && n.Reason == v1alpha1.ReasonNodeIll && i.RestartTime.Before(&n.ExpirationTime)
 	}
 	switch {
 	case !isIll:
@@ -84,7 +84,7 @@ func isSaidIll(node *corev1.Node) bool {
 // avoidingAt returns the job with the nodes alone that it avoids at that time.
 func avoidingAt(job *v1alpha1.TrainingJob, now metav1.Time) *v1alpha1.TrainingJob {
 	job = job.DeepCopy()
-	job.Status.AvoidedNodes = slices.DeleteFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return !now.Before(&n.Until) })
+	job.Status.AvoidedNodes = slices.DeleteFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return !now.Before(&n.ExpirationTime) })
 	return job
 }
 

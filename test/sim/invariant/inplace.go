@@ -65,8 +65,8 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 // wantsInPlace reports whether docs/recovery.md says that the job's ranks are restarted in place: as it wants, and else if its framework
 // meets at a port of each attempt and its pods end within recovery.terminationGraceSeconds.
 func wantsInPlace(spec *v1alpha1.TrainingJobSpec) bool {
-	if spec.Recovery.Restart != "" {
-		return spec.Recovery.Restart == "InPlace"
+	if spec.Recovery.RestartMethod != "" {
+		return spec.Recovery.RestartMethod == "InPlace"
 	}
 	meets := map[v1alpha1.Framework]bool{"PyTorch": true, "JAX": true, "XGBoost": true}[spec.Framework] && spec.Elastic == nil
 	for _, replicas := range spec.ReplicaSpecs {

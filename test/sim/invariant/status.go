@@ -116,7 +116,7 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 		clear(h.rendezvous) // a suspended job can be changed
 		clear(h.ranks)
 	}
-	h.noteAsked(before.Status.StopRequest, after.Status.StopRequest)
+	h.noteAsked(before.Status.CheckpointRequest, after.Status.CheckpointRequest)
 	if before.Status.Attempt != after.Status.Attempt {
 		h.happened[v1alpha1.EventRestarting]++
 	} else if before.Status.Restarts != after.Status.Restarts {
@@ -138,7 +138,7 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 // noteAvoided counts the nodes that are avoided from now on: for the first time, or again after a while.
 func (h *history) noteAvoided(was, now *v1alpha1.TrainingJobStatus, at time.Time) {
 	for _, n := range now.AvoidedNodes {
-		isOld := func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name && at.Before(o.Until.Time) }
+		isOld := func(o v1alpha1.AvoidedNode) bool { return o.Name == n.Name && at.Before(o.ExpirationTime.Time) }
 		if !slices.ContainsFunc(was.AvoidedNodes, isOld) {
 			h.happened[v1alpha1.EventNodeAvoided]++
 		}

@@ -21,7 +21,7 @@ import (
 
 // checkStop holds what the ranks are asked against what becomes of them.
 func (c *Checker) checkStop(before, after *v1alpha1.TrainingJob, d *operator.Decision) {
-	was, now := before.Status.StopRequest, after.Status.StopRequest
+	was, now := before.Status.CheckpointRequest, after.Status.CheckpointRequest
 	switch {
 	case was == nil && now != nil:
 		c.checkRequest(before, now, d)
@@ -41,7 +41,7 @@ func (c *Checker) checkStop(before, after *v1alpha1.TrainingJob, d *operator.Dec
 }
 
 // noteAsked counts what Events may tell of requests: that one is made, and one of two ends of it.
-func (h *history) noteAsked(was, now *v1alpha1.StopRequest) {
+func (h *history) noteAsked(was, now *v1alpha1.CheckpointRequest) {
 	switch {
 	case was == nil && now != nil:
 		h.happened[v1alpha1.EventStopAsked]++
@@ -56,11 +56,11 @@ func seconds(job *v1alpha1.TrainingJob) int32 {
 	if job.Spec.Progress == nil {
 		return 0
 	}
-	return job.Spec.Progress.AskSeconds
+	return job.Spec.Progress.CheckpointGraceSeconds
 }
 
 // checkRequest: the ranks of a job that runs are asked, and have the time that the job gives them, at most.
-func (c *Checker) checkRequest(before *v1alpha1.TrainingJob, now *v1alpha1.StopRequest, d *operator.Decision) {
+func (c *Checker) checkRequest(before *v1alpha1.TrainingJob, now *v1alpha1.CheckpointRequest, d *operator.Decision) {
 	most := time.Duration(seconds(d.From))*time.Second + time.Second
 	if !is(before, v1alpha1.ConditionRunning) || most == time.Second || now.DeadlineTime.Sub(now.Time.Time) > most || now.Time.After(c.world.Clock.Now()) {
 		c.violate("21 asked: the ranks of a job that is %s, and gives them %v, get %+v", before.Status.Phase, most, now)
@@ -115,12 +115,12 @@ func (c *Checker) takeStopFileOff(pod *corev1.Pod, got *corev1.PodSpec, job *v1a
 
 // checkAsk: the operator tells a pod of the job's what its status asks, and changes nothing else of it.
 func (c *Checker) checkAsk(was, is *corev1.Pod, d *operator.Decision) {
-	want, text := maps.Clone(is.Annotations), is.Annotations["trainingjob.dev/stop-request"]
-	delete(want, "trainingjob.dev/stop-request")
+	want, text := maps.Clone(is.Annotations), is.Annotations["trainingjob.dev/checkpoint-request"]
+	delete(want, "trainingjob.dev/checkpoint-request")
 	had := maps.Clone(was.Annotations)
-	delete(had, "trainingjob.dev/stop-request")
+	delete(had, "trainingjob.dev/checkpoint-request")
 	id, _, _ := strings.Cut(text, " ")
-	request := d.From.Status.StopRequest
+	request := d.From.Status.CheckpointRequest
 	switch ref := metav1.GetControllerOfNoCopy(is); {
 	case ref == nil || ref.UID != d.UID():
 		c.violate("7 foreign objects: %s, which is not the job's, is asked", is.Name)

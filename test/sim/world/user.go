@@ -79,17 +79,17 @@ func (w *World) RenewLease(steps int64) {
 	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Leases, Key: client.ObjectKeyFromObject(lease), Object: lease})
 }
 
-// AnswerStopRequest lets the training answer what its ranks are asked, as the file of one of them that runs says, if any does.
-func (w *World) AnswerStopRequest() {
+// AnswerCheckpointRequest lets the training answer what its ranks are asked, as the file of one of them that runs says, if any does.
+func (w *World) AnswerCheckpointRequest() {
 	o, _ := w.Server.Get(server.Leases, w.Key.Namespace, state.LeaseName(w.Key.Name)).(*coordinationv1.Lease)
 	i := slices.IndexFunc(w.Pods(), func(pod *corev1.Pod) bool {
-		return pod.Annotations[v1alpha1.AnnotationStopRequest] != "" && pod.Status.Phase == corev1.PodRunning
+		return pod.Annotations[v1alpha1.AnnotationCheckpointRequest] != "" && pod.Status.Phase == corev1.PodRunning
 	})
 	if o == nil || i < 0 {
 		return
 	}
 	lease := o.DeepCopy()
-	id, _, _ := strings.Cut(w.Pods()[i].Annotations[v1alpha1.AnnotationStopRequest], " ")
+	id, _, _ := strings.Cut(w.Pods()[i].Annotations[v1alpha1.AnnotationCheckpointRequest], " ")
 	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(w.Clock.Now()))
 	if lease.Annotations == nil {
 		lease.Annotations = map[string]string{}
