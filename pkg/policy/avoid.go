@@ -66,7 +66,7 @@ func (l avoidList) add(node v1alpha1.AvoidedNode) avoidList {
 	return l
 }
 
-// remove returns the list without the strike of an incident that began elsewhere, as shows now.
+// remove returns the list without the failure of an incident that began elsewhere, as shows now.
 func (l avoidList) remove(amendment *Amendment) avoidList {
 	was, is := &amendment.Was, &amendment.Is
 	n := state.Avoided(l).Of(was.Node)

@@ -115,11 +115,11 @@ const MaxRuleMadeLosses int32 = 100
 type AvoidedNode struct {
 	// name of the node.
 	Name string `json:"name"`
-	// strikes is the number of incidents that began on the node.
+	// failures is the number of incidents that began on the node.
 	Failures int32 `json:"failures"`
 	// reason of the latest of them.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// until is when the job forgives the node.
+	// expirationTime is when the job stops avoiding the node.
 	ExpirationTime metav1.Time `json:"expirationTime"`
 }

@@ -70,7 +70,7 @@ type TrainingJobStatus struct {
 	// +listMapKey=name
 	// +optional
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty"`
-	// checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped.
+	// checkpointRequest asks the ranks to save a checkpoint before the operator stops them. It is absent otherwise.
 	// +optional
 	CheckpointRequest *CheckpointRequest `json:"checkpointRequest,omitempty"`
 	// progress is what the job's Lease said last.

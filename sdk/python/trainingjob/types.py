@@ -84,10 +84,11 @@ class Network(TypedDict, total=False):
     """network says which pods have names in DNS. May change only while suspended."""
 
     dnsNames: Literal["All", "Leader"]
-    """names says which pods can be found in DNS, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every replica.
-    Leader: the chief, master or launcher, else worker 0; the names of the others are written nowhere, which makes a
-    large job start and restart faster and spares the cluster's DNS. Default: Leader for JAX and for PyTorch that is
-    not elastic, whose ranks look only for their leader and tell each other their addresses there; All for the rest."""
+    """dnsNames says which pods can be found in DNS, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every
+    replica. Leader: the chief, master or launcher, else worker 0; the names of the others are written nowhere,
+    which makes a large job start and restart faster and spares the cluster's DNS. Default: Leader for JAX and for
+    PyTorch that is not elastic, whose ranks look only for their leader and tell each other their addresses there;
+    All for the rest."""
 
 
 class Progress(TypedDict, total=False):
@@ -98,11 +99,11 @@ class Progress(TypedDict, total=False):
     an incident of cause Hang. Default Notify."""
 
     checkpointGraceSeconds: int
-    """checkpointGraceSeconds is how long the ranks of a job that runs have to save a checkpoint before they are
-    stopped although they are well: for a suspension, a queue's or the scheduler's preemption, a drain, a restart
-    that was asked for, or as their number goes down. They find the request in the file TRAININGJOB_STOP_FILE and
-    answer it in the Lease, by the annotation trainingjob.dev/saved-for; then they are stopped at once, and without
-    an answer after this time. The operator's --max-checkpoint-wait bounds it. Default 0: nobody is asked."""
+    """checkpointGraceSeconds is how long the ranks of a running job have to save a checkpoint before the operator
+    stops them for a suspension, a preemption, a drain, a requested restart or a smaller number of workers. The
+    ranks find the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation
+    trainingjob.dev/saved-for. The operator stops them at once after the answer, and without an answer after this
+    time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint."""
 
     stallAfterSeconds: int
     """stallAfterSeconds is how long a running job may leave its Lease without renewal. It counts from the moment
@@ -192,8 +193,8 @@ class Recovery(TypedDict, total=False):
     preemptions do not count. 0 turns it off. Default 3."""
 
     restartMethod: Literal["Recreate", "InPlace"]
-    """restart is how a whole-job restart gives the replicas that are well their next life. InPlace starts their
-    main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
+    """restartMethod is how a whole-job restart gives the replicas that are well their next life. InPlace starts
+    their main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
     created anew. Recreate deletes all pods and creates others. Default: InPlace for PyTorch jobs that are not
     elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds is at most terminationGraceSeconds,
     as a program that ignores SIGTERM is waited for that long; else Recreate."""
@@ -394,10 +395,10 @@ class AvoidedNodeRequired(TypedDict):
     """What every AvoidedNode has."""
 
     expirationTime: str
-    """until is when the job forgives the node."""
+    """expirationTime is when the job stops avoiding the node."""
 
     failures: int
-    """strikes is the number of incidents that began on the node."""
+    """failures is the number of incidents that began on the node."""
 
     name: str
     """name of the node."""
@@ -445,7 +446,7 @@ class CheckpointRequestRequired(TypedDict):
 
 
 class CheckpointRequest(CheckpointRequestRequired, total=False):
-    """checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
+    """checkpointRequest asks the ranks to save a checkpoint before the operator stops them. It is absent otherwise."""
 
 
 class ConditionRequired(TypedDict):
@@ -689,7 +690,7 @@ class TrainingJobStatus(TypedDict, total=False):
     """chargedRestarts is how many of the restarts are charged to a budget of spec.recovery."""
 
     checkpointRequest: CheckpointRequest
-    """checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
+    """checkpointRequest asks the ranks to save a checkpoint before the operator stops them. It is absent otherwise."""
 
     completionTime: str
     """completionTime is when the job succeeded or failed."""
