@@ -38,8 +38,8 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	writeMemory(&next, memory)
 	next.Phase = PhaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
+	next.Ready = readyOf(&next)
 	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
-		next.RunningTimeRatio = runningTimeRatio(s, &next)
 		if v.Ruling != policy.Final {
 			keepLostTime(s, &next, v)
 		}
@@ -71,7 +71,17 @@ func countReady(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	for _, status := range next.ReplicaStatuses {
 		next.ReadyReplicas += status.Ready
 	}
-	next.Ready = fmt.Sprintf("%d/%d", next.ReadyReplicas, next.Replicas)
+}
+
+// readyOf returns the column READY: "7/8", or "-" while the job is suspended and once it has finished. Pods that still end then say
+// nothing about the job.
+func readyOf(next *v1alpha1.TrainingJobStatus) string {
+	for _, condition := range []string{v1alpha1.ConditionSuspended, v1alpha1.ConditionFinished} {
+		if meta.IsStatusConditionTrue(next.Conditions, condition) {
+			return "-"
+		}
+	}
+	return fmt.Sprintf("%d/%d", next.ReadyReplicas, next.Replicas)
 }
 
 // queueOf returns the queue in force: Kueue's, else that of the job's gang scheduler.
@@ -124,11 +134,10 @@ func keepTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 		next.StartTime = &now
 	}
 	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) && v.Ruling != policy.Suspend {
-		next.SuspendedSeconds = int64(state.SuspendedFor(s.Job, s.Now).Seconds())
+		next.SuspendedSeconds = int64(state.SuspendedFor(&s.Job.Status, s.Now).Seconds())
 	}
 	if v.Ruling == policy.Succeed || v.Ruling == policy.Fail {
 		next.CompletionTime = &now
-		next.Duration = now.Sub(next.StartTime.Time).String()
 	}
 }
 

@@ -14,7 +14,7 @@ func expired(s *state.Snapshot) (*Verdict, time.Time) {
 	if limit == nil || s.Job.Status.StartTime == nil {
 		return nil, time.Time{}
 	}
-	deadline := s.Job.Status.StartTime.Add(state.SuspendedFor(s.Job, s.Now) + time.Duration(*limit)*time.Second)
+	deadline := s.Job.Status.StartTime.Add(state.SuspendedFor(&s.Job.Status, s.Now) + time.Duration(*limit)*time.Second)
 	if s.Now.Before(deadline) {
 		return nil, deadline
 	}

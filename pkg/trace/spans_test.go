@@ -56,7 +56,7 @@ func tale() []func(*status) {
 		func(s *status) {
 			now := at(200)
 			set(s, "Running", "False", 200)
-			s.CompletionTime, s.Phase, s.RunningTimeRatio = &now, v1alpha1.PhaseSucceeded, "0.789"
+			s.CompletionTime, s.Phase, s.RunningSeconds = &now, v1alpha1.PhaseSucceeded, 0
 		},
 	}
 }

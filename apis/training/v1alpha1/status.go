@@ -18,7 +18,7 @@ type TrainingJobStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// ready is readyReplicas of replicas: "7/8".
+	// ready is readyReplicas of replicas, for the column READY: "7/8". It is "-" while the job is suspended and once it has finished.
 	// +optional
 	Ready string `json:"ready,omitempty"`
 	// replicas is the number of replicas that the job should have, in all roles.
@@ -96,16 +96,9 @@ type TrainingJobStatus struct {
 	// runningSeconds is how long the job ran, in all its attempts, without the present run.
 	// +optional
 	RunningSeconds int64 `json:"runningSeconds,omitempty"`
-	// runningTimeRatio is the time that the job ran over the time since its first start, suspensions left out, as
-	// of the latest change of this status: "0.973". Running means that all replicas ran, whether or not the training got on.
-	// +optional
-	RunningTimeRatio string `json:"runningTimeRatio,omitempty"`
 	// lostSeconds say where the rest of the time went, as of the latest change of this status.
 	// +optional
 	LostSeconds LostSeconds `json:"lostSeconds,omitempty"`
-	// duration is the time from startTime to completionTime, once the job has finished: "1h2m3s".
-	// +optional
-	Duration string `json:"duration,omitempty"`
 
 	// memory is what the operator must remember to go on. It is nobody's but the operator's: its form may change with any version.
 	// +optional
@@ -151,7 +144,7 @@ type ReplicaStatus struct {
 
 // LostSeconds are the seconds in which the job did not train, by what it waited for.
 type LostSeconds struct {
-	// queue is how long a queue kept the job suspended; runningTimeRatio leaves it out.
+	// queue is how long a queue kept the job suspended. This time is not part of the time since the first start.
 	// +optional
 	Queue int64 `json:"queue,omitempty"`
 	// nodes is how long pods waited for nodes.

@@ -202,7 +202,7 @@ func TestTimeline(t *testing.T) {
 		return builder.Job("mnist", append([]builder.JobOption{
 			builder.Workers(2), builder.RunsSince(260 * second), builder.Attempt(1), phase(v1alpha1.PhaseRunning, "", ""), builder.Incidents(lost, first),
 			builder.Status(func(s *v1alpha1.TrainingJobStatus) {
-				s.Restarts, s.RunningTime, s.RunningTimeRatio = 2, builder.TimePtr(40*second), "0.833"
+				s.Restarts, s.RunningTime, s.RunningSeconds = 2, builder.TimePtr(40*second), 160
 				s.LostSeconds = v1alpha1.LostSeconds{Starting: 90, Restart: 10}
 			}),
 		}, options...)...)

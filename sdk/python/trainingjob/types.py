@@ -607,7 +607,7 @@ class LostSeconds(TypedDict, total=False):
     """nodes is how long pods waited for nodes."""
 
     queue: int
-    """queue is how long a queue kept the job suspended; runningTimeRatio leaves it out."""
+    """queue is how long a queue kept the job suspended. This time is not part of the time since the first start."""
 
     redone: int
     """redone is how long the job ran after whole-job restarts until it reported a step as high as before; it is
@@ -702,9 +702,6 @@ class TrainingJobStatus(TypedDict, total=False):
     """consecutiveRestarts is the number of whole-job restarts with less than 10 minutes of running between them; it
     sets their back-off."""
 
-    duration: str
-    """duration is the time from startTime to completionTime, once the job has finished: "1h2m3s"."""
-
     incidents: List[Incident]
     """incidents are the last 10 restarts, newest first."""
 
@@ -740,7 +737,8 @@ class TrainingJobStatus(TypedDict, total=False):
     else spec.scheduling.queue."""
 
     ready: str
-    """ready is readyReplicas of replicas: "7/8"."""
+    """ready is readyReplicas of replicas, for the column READY: "7/8". It is "-" while the job is suspended and
+    once it has finished."""
 
     readyReplicas: int
     """readyReplicas is the number of replicas whose pod is ready."""
@@ -767,11 +765,6 @@ class TrainingJobStatus(TypedDict, total=False):
 
     runningTime: str
     """runningTime is when all replicas of the job first ran."""
-
-    runningTimeRatio: str
-    """runningTimeRatio is the time that the job ran over the time since its first start, suspensions left out, as
-    of the latest change of this status: "0.973". Running means that all replicas ran, whether or not the training
-    got on."""
 
     startTime: str
     """startTime is when the job first started."""
