@@ -100,7 +100,7 @@ type TrainingJobStatus struct {
 	// +optional
 	LostSeconds LostSeconds `json:"lostSeconds,omitempty"`
 
-	// memory is what the operator must remember to go on. It is nobody's but the operator's: its form may change with any version.
+	// memory is what the operator must remember to go on. Only the operator reads and writes it: its form may change with any version.
 	// +optional
 	Memory Memory `json:"memory,omitempty"`
 

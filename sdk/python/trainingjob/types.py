@@ -713,8 +713,8 @@ class TrainingJobStatus(TypedDict, total=False):
     """lostSeconds say where the rest of the time went, as of the latest change of this status."""
 
     memory: Dict[str, Any]
-    """memory is what the operator must remember to go on. It is nobody's but the operator's: its form may change
-    with any version."""
+    """memory is what the operator must remember to go on. Only the operator reads and writes it: its form may
+    change with any version."""
 
     message: str
     """message says in one sentence why the job is in this phase."""
