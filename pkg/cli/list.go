@@ -89,7 +89,7 @@ func (t *tool) row(job *v1alpha1.TrainingJob, o *listing) []string {
 		if status.Progress != nil {
 			step = fmt.Sprint(status.Progress.Step)
 		}
-		row = append(row, string(job.Spec.Framework), cmp.Or(status.Queue, "-"), fmt.Sprint(status.Attempt), step, ratioOf(status, t.now()))
+		row = append(row, string(job.Spec.Framework), cmp.Or(state.QueueOf(job), "-"), fmt.Sprint(status.Attempt), step, ratioOf(status, t.now()))
 	}
 	if o.all {
 		row = append([]string{job.Namespace}, row...)

@@ -17,7 +17,7 @@ func OfJob(job *v1alpha1.TrainingJob, now time.Time) []Observation {
 	add := func(family *Family, value float64, labels ...string) {
 		list = append(list, family.with(value, append([]string{job.Namespace, job.Name}, labels...)...))
 	}
-	add(JobInfo, 1, string(job.Spec.Framework), status.Queue, string(job.UID))
+	add(JobInfo, 1, string(job.Spec.Framework), state.QueueOf(job), string(job.UID))
 	add(JobPhase, 1, string(status.Phase))
 	add(JobReplicas, float64(status.Replicas))
 	add(JobReadyReplicas, float64(status.ReadyReplicas))

@@ -280,9 +280,9 @@ func TestFleet(t *testing.T) {
 
 func TestOfJob(t *testing.T) {
 	job := builder.Job("j", builder.Framework(v1alpha1.JAX), builder.Workers(2))
-	job.Namespace, job.UID = "a", "u"
+	job.Namespace, job.UID, job.Labels = "a", "u", map[string]string{v1alpha1.LabelQueue: "q"}
 	job.Status = status{
-		Phase: "Running", Queue: "q", Replicas: 2, ReadyReplicas: 2, Attempt: 1, Restarts: 3, ChargedRestarts: 1, RunningSeconds: 20, StartTime: builder.TimePtr(-60 * time.Second),
+		Phase: "Running", Replicas: 2, ReadyReplicas: 2, Attempt: 1, Restarts: 3, ChargedRestarts: 1, RunningSeconds: 20, StartTime: builder.TimePtr(-60 * time.Second),
 		LostSeconds: v1alpha1.LostSeconds{Nodes: 7},
 		Progress:    &v1alpha1.ProgressStatus{Step: 42, RenewTime: builder.TimePtr(50 * time.Second), CheckpointTime: builder.TimePtr(0)},
 		Budgets:     []v1alpha1.Budget{{Name: "maxRestarts", Used: 1, Limit: 10}},

@@ -117,7 +117,7 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 			next.Memory.GroupAttempt = ptr.To(state.GroupAttempt(&s.Job.Status))
 		}
 		next.Attempt++
-		next.ConsecutiveRestarts, next.NextStartTime = i.InRow, &metav1.Time{Time: i.NextStart}
+		next.Memory.RestartsInRow, next.NextStartTime = i.InRow, &metav1.Time{Time: i.NextStart}
 		beginAttempt(s, memory)
 	}
 }

@@ -134,8 +134,8 @@ func TestAStallRestartsTheJobOnce(t *testing.T) {
 	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(60, v1alpha1.StallRestart)), running...)
 	s := builder.Snapshot(job, append(running, builder.Now(80*second))...)
 	p := plan.Make(s)
-	if got := p.Status; got.Attempt != 1 || got.Incidents[0].Cause != v1alpha1.CauseHang || got.Budgets[0].Name != v1alpha1.BudgetHangRestarts || got.RestartsWithoutProgress != 1 {
-		t.Errorf("attempt %d, incidents %+v, budgets %+v, %d restarts without progress", got.Attempt, got.Incidents, got.Budgets, got.RestartsWithoutProgress)
+	if got := p.Status; got.Attempt != 1 || got.Incidents[0].Cause != v1alpha1.CauseHang || got.Budgets[0].Name != v1alpha1.BudgetHangRestarts || got.Memory.RestartsWithoutProgress != 1 {
+		t.Errorf("attempt %d, incidents %+v, budgets %+v, %d restarts without progress", got.Attempt, got.Incidents, got.Budgets, got.Memory.RestartsWithoutProgress)
 	}
 	want := []plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not" +
 		" renewed for 1m0s; the last step was 7): the whole job restarts as attempt 1, restart 1 of 5."}}
@@ -152,7 +152,7 @@ func TestAStallRestartsTheJobOnce(t *testing.T) {
 func TestRestartsWithoutProgressAreCounted(t *testing.T) {
 	base := []builder.JobOption{builder.Workers(2), builder.Evaluators(1), builder.StartedAt(0), builder.Progress(600, v1alpha1.StallNotify),
 		builder.Status(func(status *v1alpha1.TrainingJobStatus) {
-			status.Progress, status.RestartsWithoutProgress = &v1alpha1.ProgressStatus{Step: 7}, 2
+			status.Progress, status.Memory.RestartsWithoutProgress = &v1alpha1.ProgressStatus{Step: 7}, 2
 		})}
 	exit := builder.Failed("worker", 1, builder.Exit(1))
 	cases := []struct {
@@ -170,7 +170,7 @@ func TestRestartsWithoutProgressAreCounted(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got := plan.Make(builder.Snapshot(builder.Job("j", base...), append(c.pods, builder.Running("worker", 0))...)).Status
-			if diff := cmp.Diff(c.want, got.RestartsWithoutProgress); diff != "" {
+			if diff := cmp.Diff(c.want, got.Memory.RestartsWithoutProgress); diff != "" {
 				t.Errorf("restarts without progress (-want +got):\n%s", diff)
 			}
 		})

@@ -18,7 +18,6 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next := *s.Job.Status.DeepCopy()
 	keepShape(s, &next, v)
 	next.ObservedGeneration = s.Job.Generation
-	next.Queue = queueOf(s.Job)
 	next.ReplicaStatuses = observe(s, v)
 	countReady(s, &next)
 	memory := s.Memory.Clone()
@@ -84,14 +83,6 @@ func readyOf(next *v1alpha1.TrainingJobStatus) string {
 	return fmt.Sprintf("%d/%d", next.ReadyReplicas, next.Replicas)
 }
 
-// queueOf returns the queue in force: Kueue's, else that of the job's gang scheduler.
-func queueOf(job *v1alpha1.TrainingJob) string {
-	if queue := job.Labels[v1alpha1.LabelQueue]; queue != "" || job.Spec.Scheduling == nil {
-		return queue
-	}
-	return job.Spec.Scheduling.Queue
-}
-
 // renewalEvery is how old the renewal in a status may get that nothing else makes it worth to write: a job has many of them.
 const renewalEvery = 5 * time.Minute
 
@@ -145,7 +136,7 @@ func keepTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 func keepAccounts(next *v1alpha1.TrainingJobStatus, accounts *policy.Accounts) {
 	next.LastFailure, next.Incidents, next.AvoidedNodes = accounts.LastFailure, accounts.Incidents, accounts.AvoidedNodes
 	next.ChargedRestarts, next.Budgets, next.Memory.Charges = accounts.ChargedRestarts, accounts.Budgets, accounts.Charges
-	next.RestartsWithoutProgress = accounts.RestartsWithoutProgress
+	next.Memory.RestartsWithoutProgress = accounts.RestartsWithoutProgress
 }
 
 func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {

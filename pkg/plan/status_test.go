@@ -140,7 +140,7 @@ type counted struct {
 
 func countedIn(status *v1alpha1.TrainingJobStatus) counted {
 	role, worker := status.ReplicaStatuses[v1alpha1.Worker], status.Memory.Roles[v1alpha1.Worker]
-	c := counted{status.Phase, status.Attempt, status.Restarts, status.ChargedRestarts, status.ConsecutiveRestarts, role.Restarts,
+	c := counted{status.Phase, status.Attempt, status.Restarts, status.ChargedRestarts, status.Memory.RestartsInRow, role.Restarts,
 		worker.Started, worker.Succeeded, worker.Replacements, string(role.RestartScope), worker.RestartsInRow, worker.NextStarts, 0}
 	if status.NextStartTime != nil {
 		c.Next = status.NextStartTime.Sub(builder.Epoch)

@@ -32,7 +32,7 @@ func accountsOf(s *state.Snapshot) Accounts {
 	return Accounts{
 		LastFailure: was.LastFailure, Incidents: slices.Clone(was.Incidents),
 		Charges: was.Memory.Charges, ChargedRestarts: was.ChargedRestarts, Budgets: was.Budgets,
-		AvoidedNodes: slices.Clone(was.AvoidedNodes), RestartsWithoutProgress: was.RestartsWithoutProgress,
+		AvoidedNodes: slices.Clone(was.AvoidedNodes), RestartsWithoutProgress: was.Memory.RestartsWithoutProgress,
 	}
 }
 

@@ -116,7 +116,7 @@ func jobRestartsInRow(s *state.Snapshot) int32 {
 	if since := runningSince(s.Job); !since.IsZero() && s.Now.Sub(since) >= calmAfter {
 		return 0
 	}
-	return s.Job.Status.ConsecutiveRestarts
+	return s.Job.Status.Memory.RestartsInRow
 }
 
 // runningSince returns since when the present attempt runs; zero if it does not.

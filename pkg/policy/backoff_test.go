@@ -13,7 +13,7 @@ import (
 )
 
 func inARow(n int32) builder.JobOption {
-	return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.ConsecutiveRestarts = n })
+	return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.Memory.RestartsInRow = n })
 }
 
 // slotInARow says that worker-1 is in its n-th restart in a row, begun at the time; of 0 nothing is remembered.

@@ -119,7 +119,7 @@ func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
 	got, message := fails(t, builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "killed"), builder.On("gpu-3")))
 	want := &v1alpha1.Failure{
 		Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseOOM, Pod: "j-worker-1", Node: "gpu-3",
-		ExitCode: ptr(137), Signal: ptr(9), Reason: "OOMKilled", Message: "killed", Time: builder.Time(30 * time.Second),
+		ExitCode: ptr(137), Reason: "OOMKilled", Message: "killed", Time: builder.Time(30 * time.Second),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)

@@ -80,9 +80,6 @@ func failureOf(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 		if !p.Exit.Main {
 			f.Container = p.Exit.Container
 		}
-		if signal := p.Exit.Signal(); signal != 0 {
-			f.Signal = &signal
-		}
 	}
 	f.Message = clip(f.Message)
 	return f

@@ -80,7 +80,7 @@ func TestAMoveIsToldInTheNodesWords(t *testing.T) {
 // A move says nothing of the training: it neither counts against noProgressLimit nor is refused for it.
 func TestAMoveIsNoRestartWithoutProgress(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2), builder.Progress(600, v1alpha1.StallRestart), builder.RunsSince(0), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
-		s.RestartsWithoutProgress, s.Progress = 3, &v1alpha1.ProgressStatus{Step: 7}
+		s.Memory.RestartsWithoutProgress, s.Progress = 3, &v1alpha1.ProgressStatus{Step: 7}
 	}))
 	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Others(2)))
 	if v.Ruling != policy.Restart || v.Accounts.RestartsWithoutProgress != 3 {

@@ -14,7 +14,7 @@ import (
 func asked(words, answered string, options ...builder.JobOption) *v1alpha1.TrainingJob {
 	job := builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2), builder.StartedAt(0), builder.Attempt(3),
 		builder.Status(func(s *v1alpha1.TrainingJobStatus) {
-			s.Memory.RestartRequest, s.ConsecutiveRestarts, s.NextStartTime = answered, 3, builder.TimePtr(0)
+			s.Memory.RestartRequest, s.Memory.RestartsInRow, s.NextStartTime = answered, 3, builder.TimePtr(0)
 		})}, options...)...)
 	job.Annotations = map[string]string{"trainingjob.dev/restart": words}
 	return job

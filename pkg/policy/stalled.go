@@ -67,7 +67,7 @@ func restartsWithoutProgress(s *state.Snapshot) int32 {
 	if s.Progress.Step > s.RecordedStep() {
 		return 0
 	}
-	return s.Job.Status.RestartsWithoutProgress
+	return s.Job.Status.Memory.RestartsWithoutProgress
 }
 
 // countsAsStuck reports whether a restart after the failure is one more without progress, unless a newer step comes. A

@@ -17,7 +17,7 @@ func timesSecond(n int) time.Duration { return time.Duration(n) * second }
 // reported says which step the status remembers, and how many restarts came since.
 func reported(step int64, restarts int32) builder.JobOption {
 	return builder.Status(func(status *v1alpha1.TrainingJobStatus) {
-		status.Progress, status.RestartsWithoutProgress = &v1alpha1.ProgressStatus{Step: step}, restarts
+		status.Progress, status.Memory.RestartsWithoutProgress = &v1alpha1.ProgressStatus{Step: step}, restarts
 	})
 }
 

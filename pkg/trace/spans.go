@@ -52,7 +52,7 @@ func (c cutter) queued(was, is *v1alpha1.TrainingJobStatus) []Span {
 		return nil
 	}
 	span := c.span(Queued, is.Attempt, since(was, v1alpha1.ConditionQueued), since(is, v1alpha1.ConditionQueued))
-	span.Attributes = append(span.Attributes, Attribute{"trainingjob.queue", is.Queue})
+	span.Attributes = append(span.Attributes, Attribute{"trainingjob.queue", state.QueueOf(c.job)})
 	return []Span{span}
 }
 

@@ -93,7 +93,7 @@ func longStatus() v1alpha1.TrainingJobStatus {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	failure := v1alpha1.Failure{
 		Role: v1alpha1.Worker, Index: 9999, Attempt: 1000, Cause: v1alpha1.CauseInfrastructure, Pod: strings.Repeat("p", 253), Node: strings.Repeat("n", 253),
-		ExitCode: ptr.To[int32](137), Signal: ptr.To[int32](9), Reason: strings.Repeat("r", 128), Message: strings.Repeat("m", 1024), Time: now,
+		ExitCode: ptr.To[int32](137), Reason: strings.Repeat("r", 128), Message: strings.Repeat("m", 1024), Time: now,
 	}
 	status := v1alpha1.TrainingJobStatus{
 		Phase: v1alpha1.PhaseRunning, Message: strings.Repeat("m", 1024), Ready: "10000/10000", LastFailure: &failure,

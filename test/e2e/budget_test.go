@@ -43,7 +43,7 @@ var _ = Describe("Budget", func() {
 		f.Time.Time = time.Time{}
 		Expect(f).To(Equal(&v1alpha1.Failure{
 			Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseOOM, Pod: pod.Name, Node: pod.Spec.NodeName,
-			ExitCode: ptr.To[int32](137), Signal: ptr.To[int32](9), Reason: "OOMKilled", Message: "no memory for batch 7",
+			ExitCode: ptr.To[int32](137), Reason: "OOMKilled", Message: "no memory for batch 7",
 		}))
 		j.tells(v1alpha1.ConditionFailed, "worker-1", pod.Spec.NodeName, "137", "no memory for batch 7")
 		j.leaves("worker-1 Failed")

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
@@ -110,9 +109,6 @@ func (b *incident) incident(n int) v1alpha1.Incident {
 	}
 	if b.code > 0 {
 		i.ExitCode = &b.code
-	}
-	if b.code > 128 {
-		i.Signal = ptr.To(b.code - 128)
 	}
 	return i
 }

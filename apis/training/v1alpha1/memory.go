@@ -20,6 +20,12 @@ type Memory struct {
 	// roles is what is remembered of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`
+	// restartsInRow is the number of whole-job restarts with less than 10 minutes of running between them. It sets their back-off.
+	// +optional
+	RestartsInRow int32 `json:"restartsInRow,omitempty"`
+	// restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit bounds it.
+	// +optional
+	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
 	// countedTime is until when the time was added up.
 	// +optional
 	CountedTime *metav1.Time `json:"countedTime,omitempty"`

@@ -27,10 +27,6 @@ type TrainingJobStatus struct {
 	// readyReplicas is the number of replicas whose pod is ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// queue that the job waits in or was admitted by: Kueue's, which the label kueue.x-k8s.io/queue-name names, else
-	// spec.scheduling.queue.
-	// +optional
-	Queue string `json:"queue,omitempty"`
 	// attempt is the number of whole-job restarts so far: 0 in the job's first life.
 	// +optional
 	Attempt int32 `json:"attempt"`
@@ -45,15 +41,6 @@ type TrainingJobStatus struct {
 	// +listMapKey=name
 	// +optional
 	Budgets []Budget `json:"budgets,omitempty"`
-	// consecutiveRestarts is the number of whole-job restarts with less than 10 minutes of running between them; it sets their
-	// back-off.
-	// +optional
-	ConsecutiveRestarts int32 `json:"consecutiveRestarts,omitempty"`
-
-	// restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit bounds it.
-	// +optional
-	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
-
 	// replicaStatuses says by role how its replicas are.
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`

@@ -15,7 +15,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp
 // +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=.status.reason
 // +kubebuilder:printcolumn:name=Framework,type=string,JSONPath=.spec.framework,priority=1
-// +kubebuilder:printcolumn:name=Queue,type=string,JSONPath=.status.queue,priority=1
+// +kubebuilder:printcolumn:name=Queue,type=string,JSONPath=`.metadata.labels.kueue\.x-k8s\.io/queue-name`,priority=1
 // +kubebuilder:printcolumn:name=Attempt,type=integer,JSONPath=.status.attempt,priority=1
 // +kubebuilder:printcolumn:name=Step,type=integer,JSONPath=.status.progress.step,priority=1
 // +kubebuilder:printcolumn:name=Checkpoint,type=string,JSONPath=.status.progress.checkpoint,priority=1

@@ -117,11 +117,6 @@ func (in *Failure) DeepCopyInto(out *Failure) {
 		*out = new(int32)
 		**out = **in
 	}
-	if in.Signal != nil {
-		in, out := &in.Signal, &out.Signal
-		*out = new(int32)
-		**out = **in
-	}
 	in.Time.DeepCopyInto(&out.Time)
 }
 

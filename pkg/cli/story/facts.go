@@ -118,7 +118,7 @@ func waitFacts(v *View, s *state.Snapshot) []string {
 	}
 	if at := v.Job.Status.NextStartTime; at != nil && v.Now.Before(at.Time) {
 		return []string{fmt.Sprintf("Back-off: the next attempt begins at %s, in %s (restart %d in a row).",
-			v.clock(at.Time), duration.HumanDuration(at.Sub(v.Now)), v.Job.Status.ConsecutiveRestarts)}
+			v.clock(at.Time), duration.HumanDuration(at.Sub(v.Now)), v.Job.Status.Memory.RestartsInRow)}
 	}
 	var facts []string
 	for r := range s.Replicas() {

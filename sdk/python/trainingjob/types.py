@@ -521,7 +521,7 @@ class Incident(IncidentRequired, total=False):
     """container that failed, if it is not the main one: an init container, or a side-car that a rule names."""
 
     exitCode: int
-    """exitCode of that container; absent if none ended."""
+    """exitCode of that container; absent if none ended. Above 128 a signal ended it: 137 is signal 9."""
 
     explained: bool
     """explained is whether the cause showed only after the restart and replaced the first impression."""
@@ -541,9 +541,6 @@ class Incident(IncidentRequired, total=False):
 
     reason: str
     """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""
-
-    signal: int
-    """signal that ended the container, if its exit code says so (above 128)."""
 
 
 class FailureRequired(TypedDict):
@@ -578,7 +575,7 @@ class Failure(FailureRequired, total=False):
     """container that failed, if it is not the main one: an init container, or a side-car that a rule names."""
 
     exitCode: int
-    """exitCode of that container; absent if none ended."""
+    """exitCode of that container; absent if none ended. Above 128 a signal ended it: 137 is signal 9."""
 
     message: str
     """message is the end of the container's termination message."""
@@ -592,9 +589,6 @@ class Failure(FailureRequired, total=False):
 
     reason: str
     """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""
-
-    signal: int
-    """signal that ended the container, if its exit code says so (above 128)."""
 
 
 class LostSeconds(TypedDict, total=False):
@@ -698,10 +692,6 @@ class TrainingJobStatus(TypedDict, total=False):
     conditions: List[Condition]
     """conditions say what is true of the job; their types and reasons are listed in the API reference."""
 
-    consecutiveRestarts: int
-    """consecutiveRestarts is the number of whole-job restarts with less than 10 minutes of running between them; it
-    sets their back-off."""
-
     incidents: List[Incident]
     """incidents are the last 10 restarts, newest first."""
 
@@ -732,10 +722,6 @@ class TrainingJobStatus(TypedDict, total=False):
     progress: ProgressStatus
     """progress is what the job's Lease said last."""
 
-    queue: str
-    """queue that the job waits in or was admitted by: Kueue's, which the label kueue.x-k8s.io/queue-name names,
-    else spec.scheduling.queue."""
-
     ready: str
     """ready is readyReplicas of replicas, for the column READY: "7/8". It is "-" while the job is suspended and
     once it has finished."""
@@ -755,10 +741,6 @@ class TrainingJobStatus(TypedDict, total=False):
     restarts: int
     """restarts is the number of restarts so far: each whole-job or whole-role restart and each replaced replica
     counts one."""
-
-    restartsWithoutProgress: int
-    """restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit
-    bounds it."""
 
     runningSeconds: int
     """runningSeconds is how long the job ran, in all its attempts, without the present run."""

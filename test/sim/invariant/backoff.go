@@ -38,7 +38,7 @@ func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) 
 		}
 		return
 	}
-	if !was.NextStartTime.Equal(now.NextStartTime) || was.ConsecutiveRestarts != now.ConsecutiveRestarts {
+	if !was.NextStartTime.Equal(now.NextStartTime) || was.Memory.RestartsInRow != now.Memory.RestartsInRow {
 		c.violate("14 back-off: nextStartTime %v becomes %v, and the job has not restarted as a whole", was.NextStartTime, now.NextStartTime)
 	}
 	rows := map[state.Slot]row{}
@@ -121,7 +121,7 @@ func (c *Checker) checkWholeBackOff(h *history, before, after *v1alpha1.Training
 		first = 1
 	}
 	promised := row{n, i.RestartTime.Add(promisedWait(first, *recovery.MaxBackoffSeconds, n))}
-	said := row{restarts: int(after.Status.ConsecutiveRestarts)}
+	said := row{restarts: int(after.Status.Memory.RestartsInRow)}
 	if next := after.Status.NextStartTime; next != nil {
 		said.until = next.Time
 	}
