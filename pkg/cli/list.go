@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // listing are the flags of list.
@@ -87,7 +89,7 @@ func (t *tool) row(job *v1alpha1.TrainingJob, o *listing) []string {
 		if status.Progress != nil {
 			step = fmt.Sprint(status.Progress.Step)
 		}
-		row = append(row, string(job.Spec.Framework), cmp.Or(status.Queue, "-"), fmt.Sprint(status.Attempt), step, cmp.Or(status.RunningTimeRatio, "-"))
+		row = append(row, string(job.Spec.Framework), cmp.Or(state.QueueOf(job), "-"), fmt.Sprint(status.Attempt), step, ratioOf(status, t.now()))
 	}
 	if o.all {
 		row = append([]string{job.Namespace}, row...)
@@ -97,6 +99,14 @@ func (t *tool) row(job *v1alpha1.TrainingJob, o *listing) []string {
 		why = strings.TrimSuffix(status.Reason+": "+status.Message, ": ")
 	}
 	return append(row, cmp.Or(why, "-"))
+}
+
+// ratioOf returns which part of its time the job has run: "0.973".
+func ratioOf(status *v1alpha1.TrainingJobStatus, now time.Time) string {
+	if ratio, ok := state.RunningTimeRatio(status, now); ok {
+		return fmt.Sprintf("%.3f", ratio)
+	}
+	return "-"
 }
 
 // table prints rows in columns.

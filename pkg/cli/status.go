@@ -90,10 +90,18 @@ func (t *tool) statusText(v *story.View, o *statusFlags) (string, error) {
 	return b.String(), nil
 }
 
+// readiness returns how many replicas are ready, or nothing of a job that should have no pods.
+func readiness(before string, s *v1alpha1.TrainingJobStatus) string {
+	if s.Ready == "" || s.Ready == "-" {
+		return ""
+	}
+	return before + s.Ready + " ready"
+}
+
 // headline sums the job up in a few lines.
 func (t *tool) headline(v *story.View) string {
 	s := &v.Job.Status
-	text := fmt.Sprintf("%s: %s, %s ready, attempt %d, %d restarts\n", v.Job.Name, cmp.Or(string(s.Phase), "not seen by the operator yet"), cmp.Or(s.Ready, "-"), s.Attempt, s.Restarts)
+	text := fmt.Sprintf("%s: %s%s, attempt %d, %d restarts\n", v.Job.Name, cmp.Or(string(s.Phase), "not seen by the operator yet"), readiness(", ", s), s.Attempt, s.Restarts)
 	if s.Message != "" {
 		text += s.Message + "\n"
 	}
@@ -178,7 +186,7 @@ func (t *tool) lineByLine() func(*story.View) error {
 	before := ""
 	return func(v *story.View) error {
 		s := &v.Job.Status
-		text := fmt.Sprintf("%s %s ready, attempt %d, %d restarts: %s", cmp.Or(string(s.Phase), "-"), cmp.Or(s.Ready, "-"), s.Attempt, s.Restarts, cmp.Or(s.Message, "-"))
+		text := fmt.Sprintf("%s%s, attempt %d, %d restarts: %s", cmp.Or(string(s.Phase), "-"), readiness(" ", s), s.Attempt, s.Restarts, cmp.Or(s.Message, "-"))
 		if text == before {
 			return nil
 		}

@@ -86,7 +86,7 @@ func TestAProcessThatDoesNotLeadTellsNothingOfJobs(t *testing.T) {
 func TestTheRegistryServesTheCatalogue(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	job.Status = v1alpha1.TrainingJobStatus{
-		Phase: v1alpha1.PhaseRunning, RunningTimeRatio: "1", Budgets: []v1alpha1.Budget{{Name: v1alpha1.BudgetRestarts}},
+		Phase: v1alpha1.PhaseRunning, StartTime: builder.TimePtr(0), Budgets: []v1alpha1.Budget{{Name: v1alpha1.BudgetRestarts}},
 		Progress:     &v1alpha1.ProgressStatus{RenewTime: builder.TimePtr(0), CheckpointTime: builder.TimePtr(0)},
 		AvoidedNodes: []v1alpha1.AvoidedNode{{Name: "gpu-1"}},
 	}

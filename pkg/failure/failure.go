@@ -79,9 +79,6 @@ func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 		if !p.Exit.Main {
 			f.Container = p.Exit.Container
 		}
-		if signal := p.Exit.Signal(); signal != 0 {
-			f.Signal = &signal
-		}
 	}
 	f.Message = clip(f.Message)
 	return f

@@ -171,7 +171,7 @@ var (
 	JobChargedRestarts = ofJob("charged_restarts", Gauge, "restarts", "How many of the restarts are charged to a budget; what is given back is taken off.")
 	JobRunning         = ofJob("running_seconds_total", Counter, "seconds", "Time that all replicas of the job ran, the present run included.")
 	JobLost            = ofJob("lost_seconds_total", Counter, "seconds", "Seconds in which the job did not train, by cause, as status.lostSeconds says.", "cause")
-	JobRatio           = ofJob("running_time_ratio", Gauge, "ratio", "The part of its time since the first start in which the job ran, as of the latest change of its status.")
+	JobRatio           = ofJob("running_time_ratio", Gauge, "ratio", "The part of its time since the first start in which the job ran.")
 	JobStep            = ofJob("progress_step", Gauge, "steps", "The highest step that the training has reported.")
 	JobProgressAge     = ofJob("progress_age_seconds", Gauge, "seconds", "How long ago the running job renewed its progress Lease, as its status knows: up to 5 minutes too old.")
 	JobCheckpointAge   = ofJob("checkpoint_age_seconds", Gauge, "seconds", "How long ago the running job reported a new checkpoint: what would be lost now.")

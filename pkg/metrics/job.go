@@ -1,13 +1,13 @@
 package metrics
 
 import (
-	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // OfJob returns what one job is like now.
@@ -17,18 +17,18 @@ func OfJob(job *v1alpha1.TrainingJob, now time.Time) []Observation {
 	add := func(family *Family, value float64, labels ...string) {
 		list = append(list, family.with(value, append([]string{job.Namespace, job.Name}, labels...)...))
 	}
-	add(JobInfo, 1, string(job.Spec.Framework), status.Queue, string(job.UID))
+	add(JobInfo, 1, string(job.Spec.Framework), state.QueueOf(job), string(job.UID))
 	add(JobPhase, 1, string(status.Phase))
 	add(JobReplicas, float64(status.Replicas))
 	add(JobReadyReplicas, float64(status.ReadyReplicas))
 	add(JobAttempt, float64(status.Attempt))
 	add(JobRestarts, float64(status.Restarts))
 	add(JobChargedRestarts, float64(status.ChargedRestarts))
-	add(JobRunning, runningSeconds(status, now))
+	add(JobRunning, state.RunningFor(status, now).Seconds())
 	for _, lost := range lostByCause(&status.LostSeconds) {
 		add(JobLost, float64(lost.seconds), lost.cause)
 	}
-	if ratio, err := strconv.ParseFloat(status.RunningTimeRatio, 64); err == nil {
+	if ratio, ok := state.RunningTimeRatio(status, now); ok {
 		add(JobRatio, ratio)
 	}
 	if p := status.Progress; p != nil {
@@ -47,15 +47,6 @@ func addAge(add func(*Family, float64, ...string), status *v1alpha1.TrainingJobS
 	if status.Phase == v1alpha1.PhaseRunning && at != nil {
 		add(family, between(at, &metav1.Time{Time: now}))
 	}
-}
-
-// runningSeconds returns how long the job has run, the present run included.
-func runningSeconds(status *v1alpha1.TrainingJobStatus, now time.Time) float64 {
-	ran := float64(status.RunningSeconds)
-	if runs := condition(status, v1alpha1.ConditionRunning); isTrue(runs) {
-		ran += between(&runs.LastTransitionTime, &metav1.Time{Time: now})
-	}
-	return ran
 }
 
 // budgetLeft returns how many more restarts the budget allows: those that were charged longer ago than its window count no more.

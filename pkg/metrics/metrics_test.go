@@ -203,7 +203,7 @@ func TestObserve(t *testing.T) {
 			want: []string{"recovery_seconds{cause=Infrastructure,scope=Replica} 10"}},
 		{name: "the job fails",
 			then: func(n *status) {
-				n.CompletionTime, n.RunningTimeRatio = builder.TimePtr(time.Hour), "0.875"
+				n.StartTime, n.CompletionTime, n.RunningSeconds = builder.TimePtr(0), builder.TimePtr(time.Hour), 3150
 				is(n, "Failed", "True", "MaxRestartsExceeded", time.Hour)
 			},
 			want: []string{"finished_total{framework=PyTorch,result=Failed,reason=MaxRestartsExceeded} 1", "running_time_ratio{framework=PyTorch,result=Failed} 0.875"}},
@@ -280,9 +280,9 @@ func TestFleet(t *testing.T) {
 
 func TestOfJob(t *testing.T) {
 	job := builder.Job("j", builder.Framework(v1alpha1.JAX), builder.Workers(2))
-	job.Namespace, job.UID = "a", "u"
+	job.Namespace, job.UID, job.Labels = "a", "u", map[string]string{v1alpha1.LabelQueue: "q"}
 	job.Status = status{
-		Phase: "Running", Queue: "q", Replicas: 2, ReadyReplicas: 2, Attempt: 1, Restarts: 3, ChargedRestarts: 1, RunningSeconds: 100, RunningTimeRatio: "0.500",
+		Phase: "Running", Replicas: 2, ReadyReplicas: 2, Attempt: 1, Restarts: 3, ChargedRestarts: 1, RunningSeconds: 20, StartTime: builder.TimePtr(-60 * time.Second),
 		LostSeconds: v1alpha1.LostSeconds{Nodes: 7},
 		Progress:    &v1alpha1.ProgressStatus{Step: 42, RenewTime: builder.TimePtr(50 * time.Second), CheckpointTime: builder.TimePtr(0)},
 		Budgets:     []v1alpha1.Budget{{Name: "maxRestarts", Used: 1, Limit: 10}},
@@ -297,7 +297,7 @@ func TestOfJob(t *testing.T) {
 		"job_lost_seconds_total{namespace=a,trainingjob=j,cause=restart} 0", "job_lost_seconds_total{namespace=a,trainingjob=j,cause=starting} 0",
 		"job_phase{namespace=a,trainingjob=j,phase=Running} 1", "job_progress_age_seconds{namespace=a,trainingjob=j} 10", "job_progress_step{namespace=a,trainingjob=j} 42",
 		"job_ready_replicas{namespace=a,trainingjob=j} 2", "job_replicas{namespace=a,trainingjob=j} 2", "job_restarts_total{namespace=a,trainingjob=j} 3",
-		"job_running_seconds_total{namespace=a,trainingjob=j} 140", "job_running_time_ratio{namespace=a,trainingjob=j} 0.5",
+		"job_running_seconds_total{namespace=a,trainingjob=j} 60", "job_running_time_ratio{namespace=a,trainingjob=j} 0.5",
 	}
 	if diff := cmp.Diff(want, told(metrics.OfJob(job, builder.Epoch.Add(time.Minute)))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // transition is a status beside the one before it.
@@ -104,7 +105,7 @@ func (t transition) finished() []Observation {
 			continue
 		}
 		list = append(list, Finished.with(1, t.framework, result, c.Reason))
-		if ratio, err := strconv.ParseFloat(t.is.RunningTimeRatio, 64); err == nil {
+		if ratio, ok := state.RunningTimeRatio(t.is, t.is.CompletionTime.Time); ok {
 			list = append(list, RatioAtEnd.with(ratio, t.framework, result))
 		}
 	}

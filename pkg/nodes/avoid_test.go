@@ -32,14 +32,14 @@ func consequence(i v1alpha1.Incident) v1alpha1.Incident {
 	return i
 }
 
-// avoidedFor says that the job avoids node a for two strikes of that reason.
+// avoidedFor says that the job avoids node a for two failures of that reason.
 func avoidedFor(reason string) builder.JobOption {
 	return builder.Status(func(status *v1alpha1.TrainingJobStatus) {
 		status.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "a", Failures: 2, Reason: reason, ExpirationTime: builder.Time(hour)}}
 	})
 }
 
-// avoidedBy is what the job avoids: "node: strikes, reason, until", times after Epoch.
+// avoidedBy is what the job avoids: "node: failures, reason, expiration time", times after Epoch.
 func avoidedBy(job *v1alpha1.TrainingJob, now time.Duration, incidents ...v1alpha1.Incident) []string {
 	return listed(nodes.AvoidedAfter(builder.Snapshot(job, builder.Now(now)), incidents, nil))
 }
@@ -118,7 +118,7 @@ func TestNodesAreAvoided(t *testing.T) {
 }
 
 // The first impression named a follower on node a; then it shows that the pod on b failed first, or was lost.
-func TestAStrikeGoesWithTheIncidentThatIsExplained(t *testing.T) {
+func TestAFailureGoesWithTheIncidentThatIsExplained(t *testing.T) {
 	first := exitOn("a", 60*second)
 	first.Charged = true
 	cases := []struct {
@@ -130,7 +130,7 @@ func TestAStrikeGoesWithTheIncidentThatIsExplained(t *testing.T) {
 		{"an earlier exit on another node", "Error", v1alpha1.Incident{Failure: exitOn("b", 0).Failure, Charged: true}, nil},
 		{"a loss of another node", "Error", on("b", "NodeLost", v1alpha1.CauseInfrastructure, 0), []string{"b: 1, NodeLost, 24h1m0s"}},
 		{"the loss of that very node", "Error", on("a", "NodeLost", v1alpha1.CauseInfrastructure, 0), []string{"a: 2, NodeLost, 24h1m0s"}},
-		{"another strike was the node's own fault", "NodeLost", on("b", "NodeLost", v1alpha1.CauseInfrastructure, 0),
+		{"another failure was the node's own fault", "NodeLost", on("b", "NodeLost", v1alpha1.CauseInfrastructure, 0),
 			[]string{"a: 1, NodeLost, 1h0m0s", "b: 1, NodeLost, 24h1m0s"}},
 	}
 	for _, c := range cases {

@@ -93,7 +93,9 @@ func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode, stays bool) strin
 	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, untilWhen(n), n.Reason)
 }
 
-func untilWhen(n *v1alpha1.AvoidedNode) string { return n.ExpirationTime.UTC().Format("2006-01-02 15:04 UTC") }
+func untilWhen(n *v1alpha1.AvoidedNode) string {
+	return n.ExpirationTime.UTC().Format("2006-01-02 15:04 UTC")
+}
 
 // wordsOf returns what says that the node is ill.
 func wordsOf(s *state.Snapshot, node string) string {

@@ -170,7 +170,7 @@ func recordAfter(was, next *v1alpha1.TrainingJobStatus) time.Duration {
 	}
 	same, progress := *next, *next.Progress
 	progress.Step, progress.RenewTime = was.Progress.Step, was.Progress.RenewTime
-	same.Progress, same.RunningTimeRatio, same.LostSeconds, same.Memory.CountedTime = &progress, was.RunningTimeRatio, was.LostSeconds, was.Memory.CountedTime
+	same.Progress, same.LostSeconds, same.Memory.CountedTime = &progress, was.LostSeconds, was.Memory.CountedTime
 	if equality.Semantic.DeepEqual(was, &same) {
 		return recordStepEvery
 	}

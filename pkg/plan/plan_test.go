@@ -128,16 +128,6 @@ func TestAJobThatNamesThisOperatorIsOurs(t *testing.T) {
 	}
 }
 
-func TestTheStatusNamesTheQueueInForce(t *testing.T) {
-	volcano := func(job *v1alpha1.TrainingJob) { job.Spec.Scheduling = &v1alpha1.Scheduling{Queue: "research"} }
-	kueue := func(job *v1alpha1.TrainingJob) { job.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"} }
-	for want, options := range map[string][]builder.JobOption{"": nil, "research": {volcano}, "team-a": {volcano, kueue}} {
-		if got := plan.Make(builder.Snapshot(builder.Job("j", append(options, builder.Workers(1))...))).Status.Queue; got != want {
-			t.Errorf("queue %q, want %q", got, want)
-		}
-	}
-}
-
 // A pod of a life that the job never had keeps the operator from telling which pods are the job's: it must not stand still in silence.
 func TestAJobThatStandsStillForAForeignPodSaysSo(t *testing.T) {
 	foreign := func(o *state.Observed) { o.Foreign = "j-worker-0-a9r0" }

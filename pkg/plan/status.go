@@ -18,7 +18,6 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next := *s.Job.Status.DeepCopy()
 	keepShape(s, &next, v)
 	next.ObservedGeneration = s.Job.Generation
-	next.Queue = queueOf(s.Job)
 	next.ReplicaStatuses = observe(s, v)
 	countReady(s, &next)
 	memory := s.Memory.Clone()
@@ -38,8 +37,8 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	writeMemory(&next, memory)
 	next.Phase = PhaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
+	next.Ready = readyOf(&next)
 	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
-		next.RunningTimeRatio = runningTimeRatio(s, &next)
 		if v.Kind != policy.Final {
 			keepLostTime(s, &next, v)
 		}
@@ -71,15 +70,17 @@ func countReady(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	for _, status := range next.ReplicaStatuses {
 		next.ReadyReplicas += status.Ready
 	}
-	next.Ready = fmt.Sprintf("%d/%d", next.ReadyReplicas, next.Replicas)
 }
 
-// queueOf returns the queue in force: Kueue's, else that of the job's gang scheduler.
-func queueOf(job *v1alpha1.TrainingJob) string {
-	if queue := job.Labels[v1alpha1.LabelQueue]; queue != "" || job.Spec.Scheduling == nil {
-		return queue
+// readyOf returns the column READY: "7/8", or "-" while the job is suspended and once it has finished. Pods that still end then say
+// nothing about the job.
+func readyOf(next *v1alpha1.TrainingJobStatus) string {
+	for _, condition := range []string{v1alpha1.ConditionSuspended, v1alpha1.ConditionFinished} {
+		if meta.IsStatusConditionTrue(next.Conditions, condition) {
+			return "-"
+		}
 	}
-	return job.Spec.Scheduling.Queue
+	return fmt.Sprintf("%d/%d", next.ReadyReplicas, next.Replicas)
 }
 
 // renewalEvery is how old the renewal in a status may get that nothing else makes it worth to write: a job has many of them.
@@ -128,7 +129,6 @@ func keepTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 	}
 	if v.Kind == policy.Succeed || v.Kind == policy.Fail {
 		next.CompletionTime = &now
-		next.Duration = now.Sub(next.StartTime.Time).String()
 	}
 }
 

@@ -212,14 +212,31 @@ func TestConditionsTellTheStoryOfTheJob(t *testing.T) {
 	tell("worker 0 exits with code 0", []string{"Created", "Succeeded", "Finished"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
 }
 
+// READY is about pods that train. Those that still end after a suspension or at the end say nothing.
+func TestReadyIsADashForAJobThatShouldHaveNoPods(t *testing.T) {
+	job := takenOn(t, builder.Workers(2))
+	both := seen(builder.Running("worker", 0), builder.Running("worker", 1))
+	if got := plan.Make(builder.Snapshot(job, both...)).Status.Ready; got != "2/2" {
+		t.Errorf("running: %q", got)
+	}
+	ended := plan.Make(builder.Snapshot(job, builder.Succeeded("worker", 0), builder.Running("worker", 1))).Status
+	if ended.Ready != "-" || ended.ReadyReplicas != 1 {
+		t.Errorf("succeeded: %q with %d ready", ended.Ready, ended.ReadyReplicas)
+	}
+	job.Spec.Suspend = ptr.To(true)
+	if got := plan.Make(builder.Snapshot(job, both...)).Status.Ready; got != "-" {
+		t.Errorf("suspended: %q", got)
+	}
+}
+
 func TestAFailedJobIsFinishedAndStalled(t *testing.T) {
 	job := takenOn(t, builder.Workers(2), builder.MaxRestarts(0))
 	got := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3)))).Status
 	if diff := cmp.Diff([]string{"Created", "Failed", "Finished", "Stalled"}, truths(&got)); diff != "" {
 		t.Errorf("True are (-want +got):\n%s", diff)
 	}
-	if got.LastFailure == nil || got.LastFailure.Pod != "j-worker-1" || got.Restarts != 0 || got.Duration != "1m0s" {
-		t.Errorf("first failure %v, %d restarts, duration %s", got.LastFailure, got.Restarts, got.Duration)
+	if got.LastFailure == nil || got.LastFailure.Pod != "j-worker-1" || got.Restarts != 0 || got.CompletionTime.Sub(got.StartTime.Time) != time.Minute {
+		t.Errorf("first failure %v, %d restarts, %v to %v", got.LastFailure, got.Restarts, got.StartTime, got.CompletionTime)
 	}
 }
 

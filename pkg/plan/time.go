@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,27 +31,6 @@ func presentRun(s *state.Snapshot, until time.Time) time.Duration {
 		return 0
 	}
 	return max(0, until.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
-}
-
-// runningTimeRatio returns the time that the job ran over the time from its start to its end or now, suspensions left out:
-// "0.973".
-func runningTimeRatio(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) string {
-	if next.StartTime == nil {
-		return ""
-	}
-	until := s.Now.Truncate(time.Second)
-	if next.CompletionTime != nil {
-		until = next.CompletionTime.Time
-	}
-	total := until.Sub(next.StartTime.Time) - state.SuspendedFor(&s.Job.Status, until)
-	if total < time.Second {
-		return ""
-	}
-	ran := time.Duration(next.RunningSeconds) * time.Second
-	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
-		ran += presentRun(s, s.Now)
-	}
-	return fmt.Sprintf("%.3f", min(1, ran.Seconds()/total.Seconds()))
 }
 
 // keepLostTime adds up what the job waited for since the time was last added up. What it waited for then says the status of then.

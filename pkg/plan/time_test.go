@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -26,14 +28,15 @@ func TestTimeIsAddedUpOverAttemptsAndSuspensions(t *testing.T) {
 	tell := func(what string, now int, want clocked, pods ...builder.SnapshotOption) {
 		t.Helper()
 		job = after(t, builder.Snapshot(job, append(pods, builder.Now(time.Duration(now)*second+300*time.Millisecond))...))
-		got := clocked{job.Status.RunningSeconds, job.Status.SuspendedSeconds, job.Status.RunningTimeRatio}
+		ratio, _ := state.RunningTimeRatio(&job.Status, builder.Epoch.Add(time.Duration(now)*second))
+		got := clocked{job.Status.RunningSeconds, job.Status.SuspendedSeconds, fmt.Sprintf("%.3f", ratio)}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s at %d s (-want +got):\n%s", what, now, diff)
 		}
 	}
 	tell("it starts", 10, clocked{0, 0, "0.000"}, builder.Pending("worker", 0), builder.Pending("worker", 1, builder.On("n")))
 	tell("it runs", 20, clocked{0, 0, "0.000"}, running...)
-	tell("nothing changes, and nothing is written", 60, clocked{0, 0, "0.000"}, running...)
+	tell("nothing changes, nothing is written, and the ratio grows", 60, clocked{0, 0, "0.667"}, running...)
 	tell("it restarts after 70 s, which is noticed 10 s later", 100, clocked{70, 0, "0.700"},
 		builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.At(90*second)))
 	tell("it runs again", 200, clocked{70, 0, "0.350"}, running...)
@@ -79,7 +82,8 @@ func TestLostTimeIsAddedUpByWhatTheJobWaitedFor(t *testing.T) {
 }
 
 func TestAJobThatHasNotStartedHasNoRatio(t *testing.T) {
-	if got := takenOn(t, builder.Workers(1), builder.Suspended()).Status; got.RunningTimeRatio != "" || got.RunningSeconds != 0 {
-		t.Errorf("ratio %q, ran %d s", got.RunningTimeRatio, got.RunningSeconds)
+	got := takenOn(t, builder.Workers(1), builder.Suspended()).Status
+	if ratio, ok := state.RunningTimeRatio(&got, builder.Epoch.Add(time.Hour)); ok || got.RunningSeconds != 0 {
+		t.Errorf("ratio %v, ran %d s", ratio, got.RunningSeconds)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/metrics"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Spans returns the spans that are over with the plan's status, which is made from the job's: each once.
@@ -51,7 +52,7 @@ func (c cutter) queued(was, is *v1alpha1.TrainingJobStatus) []Span {
 		return nil
 	}
 	span := c.span(Queued, is.Attempt, since(was, v1alpha1.ConditionQueued), since(is, v1alpha1.ConditionQueued))
-	span.Attributes = append(span.Attributes, Attribute{"trainingjob.queue", is.Queue})
+	span.Attributes = append(span.Attributes, Attribute{"trainingjob.queue", state.QueueOf(c.job)})
 	return []Span{span}
 }
 
@@ -165,7 +166,9 @@ func (c cutter) finished(is *v1alpha1.TrainingJobStatus) Span {
 	span.ID, span.Parent = c.root(), [8]byte{}
 	span.Attributes = []Attribute{
 		{"trainingjob.attempts", int64(is.Attempt) + 1}, {"trainingjob.restarts", int64(is.Restarts)}, {"trainingjob.phase", string(is.Phase)},
-		{"trainingjob.running_time_ratio", is.RunningTimeRatio},
+	}
+	if ratio, ok := state.RunningTimeRatio(is, is.CompletionTime.Time); ok {
+		span.Attributes = append(span.Attributes, Attribute{"trainingjob.running_time_ratio", fmt.Sprintf("%.3f", ratio)})
 	}
 	if is.Phase == v1alpha1.PhaseFailed {
 		span.Error = is.Reason

@@ -35,7 +35,7 @@ func tale() []func(*status) {
 		Scope: "Job", Followers: 3, RestartTime: at(115),
 	}
 	return []func(*status){
-		func(s *status) { set(s, "Queued", "True", 0); set(s, "Suspended", "True", 0); s.Queue = "team-a" },
+		func(s *status) { set(s, "Queued", "True", 0); set(s, "Suspended", "True", 0) },
 		func(s *status) {
 			now := at(10)
 			set(s, "Queued", "False", 10)
@@ -56,7 +56,7 @@ func tale() []func(*status) {
 		func(s *status) {
 			now := at(200)
 			set(s, "Running", "False", 200)
-			s.CompletionTime, s.Phase, s.RunningTimeRatio = &now, v1alpha1.PhaseSucceeded, "0.789"
+			s.CompletionTime, s.Phase, s.RunningSeconds = &now, v1alpha1.PhaseSucceeded, 0
 		},
 	}
 }
@@ -64,6 +64,7 @@ func tale() []func(*status) {
 // spans returns the spans of the tale, as the operator cuts them status by status.
 func spans() []trace.Span {
 	job := builder.Job("ring", builder.Framework(v1alpha1.PyTorch), builder.Workers(4))
+	job.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"}
 	job.Namespace, job.UID, job.CreationTimestamp, job.Status = "team-a", "a428809b-49e0-4f42-8e14-c8638c541bc6", at(0), status{}
 	var list []trace.Span
 	for _, change := range tale() {

@@ -95,8 +95,8 @@ func withPhase(t *testing.T, ns, name string, phase v1alpha1.Phase) {
 	j := typed(t, job(t, ns, "metadata: {name: "+name+"}"))
 	create(t, j)
 	j.Status = v1alpha1.TrainingJobStatus{
-		Phase: phase, Reason: "BecauseOfTest", Ready: "3/4", Restarts: 5, Attempt: 2, Duration: "1m2s",
-		Progress: &v1alpha1.ProgressStatus{Step: 4200, Checkpoint: "s3://runs/4200"}, RunningTimeRatio: "0.973",
+		Phase: phase, Reason: "BecauseOfTest", Ready: "3/4", Restarts: 5, Attempt: 2,
+		Progress:        &v1alpha1.ProgressStatus{Step: 4200, Checkpoint: "s3://runs/4200"},
 		ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Active: 3, Selector: "a=b"}},
 	}
 	if err := admin.Status().Update(t.Context(), j); err != nil {
@@ -122,8 +122,8 @@ func TestKubectlGetShowsTheColumns(t *testing.T) {
 	ns := namespace(t, nil)
 	withPhase(t, ns, "works", v1alpha1.PhaseRunning)
 	for _, c := range []struct{ flags, want, row string }{
-		{"", "NAME PHASE READY RESTARTS AGE", ""},
-		{"-o=wide", "NAME PHASE READY RESTARTS AGE REASON FRAMEWORK QUEUE ATTEMPT STEP CHECKPOINT RUNNING DURATION", "BecauseOfTest TensorFlow 2 4200 s3://runs/4200 0.973 1m2s"},
+		{"", "NAME PHASE READY RESTARTS AGE REASON", "BecauseOfTest"},
+		{"-o=wide", "NAME PHASE READY RESTARTS AGE REASON FRAMEWORK QUEUE ATTEMPT STEP CHECKPOINT", "BecauseOfTest TensorFlow 2 4200 s3://runs/4200"},
 	} {
 		lines := strings.Split(kubectl(t, append([]string{"get", "tj", "-n", ns}, strings.Fields(c.flags)...)...), "\n")
 		if got := strings.Join(strings.Fields(lines[0]), " "); got != c.want {

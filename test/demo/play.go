@@ -123,6 +123,6 @@ func (a *act) awaitEnd(ctx context.Context, what string, phase v1alpha1.Phase, h
 	return a.await(ctx, what, func(j *v1alpha1.TrainingJob) bool {
 		ended = ended || (j.Status.Phase == phase && holds(j))
 		left, err := a.pods(ctx)
-		return ended && err == nil && len(left) == 0 && j.Status.Ready[0] == '0' && a.timeline.hasTold(a.name, string(phase))
+		return ended && err == nil && len(left) == 0 && j.Status.ReadyReplicas == 0 && a.timeline.hasTold(a.name, string(phase))
 	})
 }

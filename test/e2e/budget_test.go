@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 var _ = Describe("Budget", func() {
@@ -80,8 +81,8 @@ var _ = Describe("Budget", func() {
 		j.runs(1, 1)
 		j.exits(1, "worker-0")
 		v := j.becomes("it runs again", func(v *view) bool { return v.job.Status.Restarts == 2 && v.job.Status.Ready == "1/1" && v.allRun() })
-		ratio, err := strconv.ParseFloat(v.job.Status.RunningTimeRatio, 64)
-		Expect(err).NotTo(HaveOccurred(), "%s", v)
+		ratio, ok := state.RunningTimeRatio(&v.job.Status, time.Now())
+		Expect(ok).To(BeTrue(), "%s", v)
 		Expect(ratio).To(And(BeNumerically(">=", 0), BeNumerically("<", 1)), "%s", v)
 	})
 

@@ -36,7 +36,6 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		j.becomes("nothing is left of why it waited", func(v *view) bool { return v.job.Annotations[v1alpha1.AnnotationQueueMessage] == "" })
 		v.is("it is neither queued nor suspended", !v.isTrue(v1alpha1.ConditionQueued) && !v.isTrue(v1alpha1.ConditionSuspended))
 		v.is("its time counts from now", v.job.Status.StartTime != nil && v.job.Status.ChargedRestarts == 0)
-		Expect(v.job.Status.Queue).To(Equal(q.name))
 		Expect(v.job.Status.LostSeconds.Queue).To(BeNumerically(">=", 1), "seconds in the queue")
 		j.exits(0, "worker-0")
 		j.succeeds()

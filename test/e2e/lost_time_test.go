@@ -3,13 +3,13 @@
 package e2e
 
 import (
-	"strconv"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Times in the status have whole seconds: a wait of 3 s counts as 2 to 4, and a busy machine adds a few.
@@ -34,8 +34,8 @@ var _ = Describe("Lost time", Serial, func() {
 		Expect(lost.Restart).To(BeNumerically("~", 5, 2), "restart: %+v", lost)
 		Expect(lost.Starting).To(BeNumerically(">=", 3), "starting: %+v", lost)
 		Expect(lost.Queue).To(BeZero(), "queue: %+v", lost)
-		ratio, err := strconv.ParseFloat(v.job.Status.RunningTimeRatio, 64)
-		Expect(err).NotTo(HaveOccurred())
+		ratio, ok := state.RunningTimeRatio(&v.job.Status, time.Now())
+		Expect(ok).To(BeTrue(), "%s", v)
 		Expect(ratio).To(BeNumerically("<", 0.5), "it has waited more than it ran")
 	})
 })

@@ -54,7 +54,7 @@ var _ = Describe("A node that is said to be gone", Serial, func() {
 		j.exits(1, "worker-0")
 		v = j.runs(0, 2)
 		avoids(j, v, node)
-		v.is("two strikes", v.job.Status.AvoidedNodes[0].Failures == 2)
+		v.is("two failures", v.job.Status.AvoidedNodes[0].Failures == 2)
 		v.is("both are charged", v.job.Status.ChargedRestarts == 2)
 	})
 })

@@ -84,10 +84,10 @@ func list(t *testing.T) string {
 	one, _ := stories.One()
 	many, _ := stories.Many(64)
 	waits := builder.Job("bert-large", builder.Workers(16), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
-		s.Phase, s.Ready, s.Message = v1alpha1.PhaseQueued, "0/16", "The job waits to be admitted by queue team-a."
+		s.Phase, s.Ready, s.Message = v1alpha1.PhaseQueued, "-", "The job waits to be admitted by queue team-a."
 	}))
 	failed := builder.Job("resnet", builder.Workers(4), builder.StartedAt(30*time.Minute), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
-		s.Phase, s.Ready, s.RunningTime, s.CompletionTime = v1alpha1.PhaseFailed, "0/4", builder.TimePtr(31*time.Minute), builder.TimePtr(70*time.Minute)
+		s.Phase, s.Ready, s.RunningTime, s.CompletionTime = v1alpha1.PhaseFailed, "-", builder.TimePtr(31*time.Minute), builder.TimePtr(70*time.Minute)
 		s.Message = "worker-2 on gpu-3 exited with code 127 (Error), which restartPolicy OnFailure takes for permanent."
 	}))
 	var jobs []v1alpha1.TrainingJob

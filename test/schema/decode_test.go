@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +149,18 @@ func TestAnUnknownKindOfLeafIsAnError(t *testing.T) {
 		root.Properties["new"] = unknown
 		if _, err := schema.Leaves(root); err == nil || !strings.Contains(err.Error(), "new is ") {
 			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// A newer operator may write fields that the CRD and this operator do not know: whatever they hold, the job stays readable.
+func TestUnknownFieldsOfTheMemoryDecode(t *testing.T) {
+	for _, value := range []string{`"text"`, `1.5e400`, `99999999999999999999`, `[{"a":null}]`, `{"b":{"c":true}}`, `null`} {
+		for _, memory := range []string{`{"new":%s}`, `{"roles":{"Worker":{"new":%s}}}`, `{"charges":[{"name":"maxRestarts","new":%s}]}`} {
+			job := fmt.Sprintf(`{"apiVersion":"trainingjob.dev/v1alpha1","kind":"TrainingJob","status":{"memory":`+memory+`}}`, value)
+			if err := schema.Decode([]byte(job)); err != nil {
+				t.Errorf("%s: %v", job, err)
+			}
 		}
 	}
 }

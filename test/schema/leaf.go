@@ -65,7 +65,7 @@ func Leaves(schema *Props, path ...string) ([]Leaf, error) {
 	if len(path) == 1 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, path[0]) {
 		return nil, nil // the API server itself decodes them
 	}
-	if len(below) == 0 || schema.XPreserveUnknownFields != nil {
+	if len(below) == 0 || schema.XPreserveUnknownFields != nil && !keepsUnknown(path) {
 		leaf := Leaf{Path: path, Schema: schema}
 		if !slices.Contains(kinds, leaf.Kind()) {
 			return nil, fmt.Errorf("%s is %s: add values that Go may fail to decode to Extremes, and the kind to kinds", leaf, leaf.Kind())
@@ -83,6 +83,14 @@ func Leaves(schema *Props, path ...string) ([]Leaf, error) {
 	}
 	return leaves, nil
 }
+
+// keepsUnknown reports whether path is in the operator's memory. Only the operator writes it. Go ignores the fields that it does not
+// know, and the schema bounds those that it knows, so that the leaves below are those of any other object.
+func keepsUnknown(path []string) bool {
+	return len(path) >= len(memory) && slices.Equal(path[:len(memory)], memory)
+}
+
+var memory = []string{"status", "memory"}
 
 // Set writes a value, in JSON, to the leaf of a job. What root requires on the way has a plain value unless the job has one.
 func (l Leaf) Set(root *Props, job map[string]any, value string) {

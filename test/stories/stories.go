@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
@@ -22,7 +21,7 @@ func One() (*story.View, []journal.Line) {
 	job := builder.Job("mnist", builder.Framework(v1alpha1.PyTorch), builder.Workers(1), builder.StartedAt(0),
 		builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 			s.Phase, s.Reason, s.Message = v1alpha1.PhaseSucceeded, v1alpha1.ReasonLeaderSucceeded, "worker-0 leads the job and exited with code 0."
-			s.Ready, s.RunningTime, s.CompletionTime, s.RunningTimeRatio = "0/1", builder.TimePtr(9*time.Second), builder.TimePtr(4*time.Minute), "0.963"
+			s.Ready, s.RunningTime, s.CompletionTime, s.RunningSeconds = "-", builder.TimePtr(9*time.Second), builder.TimePtr(4*time.Minute), 231
 			s.LostSeconds = v1alpha1.LostSeconds{Nodes: 2, Starting: 7}
 		}),
 		builder.Condition(v1alpha1.ConditionSucceeded, true, v1alpha1.ReasonLeaderSucceeded, 4*time.Minute),
@@ -90,7 +89,7 @@ func Many(n int) (*story.View, []journal.Line) {
 func many(job *v1alpha1.TrainingJob, n int, runs time.Duration) {
 	s := &job.Status
 	s.Phase, s.Reason, s.Message = v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."
-	s.Ready, s.Restarts, s.ChargedRestarts, s.RunningTime, s.RunningTimeRatio = fmt.Sprintf("%d/%d", n, n), 3, 2, builder.TimePtr(48*time.Second), "0.962"
+	s.Ready, s.Restarts, s.ChargedRestarts, s.RunningTime = fmt.Sprintf("%d/%d", n, n), 3, 2, builder.TimePtr(48*time.Second)
 	s.LostSeconds = v1alpha1.LostSeconds{Nodes: 74, Starting: 96, Detection: 19, Restart: 33, Redone: 610}
 	s.Progress = &v1alpha1.ProgressStatus{Step: 48200, Checkpoint: "s3://runs/llama-7b/48000"}
 	s.LastFailure = &s.Incidents[0].Failure
@@ -110,9 +109,6 @@ func (b *incident) incident(n int) v1alpha1.Incident {
 	}
 	if b.code > 0 {
 		i.ExitCode = &b.code
-	}
-	if b.code > 128 {
-		i.Signal = ptr.To(b.code - 128)
 	}
 	return i
 }

@@ -21,12 +21,9 @@ type Failure struct {
 	// container that failed, if it is not the main one: an init container, or a side-car that a rule names.
 	// +optional
 	Container string `json:"container,omitempty"`
-	// exitCode of that container; absent if none ended.
+	// exitCode of that container; absent if none ended. Above 128 a signal ended it: 137 is signal 9.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
-	// signal that ended the container, if its exit code says so (above 128).
-	// +optional
-	Signal *int32 `json:"signal,omitempty"`
 	// reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ...
 	// +optional
 	Reason string `json:"reason,omitempty"`
@@ -115,11 +112,11 @@ const MaxRuleMadeLosses int32 = 100
 type AvoidedNode struct {
 	// name of the node.
 	Name string `json:"name"`
-	// strikes is the number of incidents that began on the node.
+	// failures is the number of incidents that began on the node.
 	Failures int32 `json:"failures"`
 	// reason of the latest of them.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// until is when the job forgives the node.
+	// expirationTime is when the job stops avoiding the node.
 	ExpirationTime metav1.Time `json:"expirationTime"`
 }

@@ -49,11 +49,12 @@ const AnnotationTold = Group + "/told"
 // AnnotationLeaderPort is on pods that can be restarted in place and meet at a port of their leader: that of the attempt.
 const AnnotationLeaderPort = Group + "/leader-port"
 
-// AnnotationCheckpointRequest is on pods whose ranks are asked to save a checkpoint before they are stopped: "<id> <reason> <deadline>". They see
-// it as the file StopFile.
+// AnnotationCheckpointRequest is on pods whose ranks are asked to save a checkpoint before they are stopped: "<id> <reason> <deadline>".
+// They see it as the file StopFile.
 const AnnotationCheckpointRequest = Group + "/checkpoint-request"
 
-// StopFile is where the containers of a job with progress.checkpointGraceSeconds find what they are asked; it is empty while they are asked nothing.
+// StopFile is where the containers of a job with progress.checkpointGraceSeconds find the request for a checkpoint. The file is empty
+// while there is none.
 const StopFile = "/etc/trainingjob/stop"
 
 // Annotations of an MPI job's launcher, which it sees as the files hostfile and machinefile: its workers and their slots.

@@ -2,8 +2,11 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Memory is what the operator must remember of a job from one pass to the next. It is in the status, as the status is all that
-// survives the operator; it is nobody's but the operator's, and its form may change with any version.
+// Memory is what the operator must remember of a job from one reconcile to the next. It is in the status because only the status
+// survives the operator. Only the operator reads and writes it, and its form may change with any version. The API server keeps
+// fields of it that the CRD does not know: a newer operator beside an older CRD forgets nothing.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
 type Memory struct {
 	// shape is a hash of what only a suspended job may change, as the present pods have it.
 	// +optional
@@ -17,6 +20,12 @@ type Memory struct {
 	// roles is what is remembered of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`
+	// restartsInRow is the number of whole-job restarts with less than 10 minutes of running between them. It sets their back-off.
+	// +optional
+	RestartsInRow int32 `json:"restartsInRow,omitempty"`
+	// restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit bounds it.
+	// +optional
+	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
 	// countedTime is until when the time was added up.
 	// +optional
 	CountedTime *metav1.Time `json:"countedTime,omitempty"`
@@ -32,6 +41,8 @@ type Memory struct {
 
 // RoleMemory is what is remembered of one role's replicas. Sets of indexes are written as "0-3,5", numbers by index as
 // "0-3:1,5:2", zeros left out.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
 type RoleMemory struct {
 	// started are the replicas that have run in their present life.
 	// +optional
@@ -62,6 +73,8 @@ type RoleMemory struct {
 }
 
 // Charges are the restarts charged to one budget.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
 type Charges struct {
 	// name of the budget.
 	Name BudgetName `json:"name"`

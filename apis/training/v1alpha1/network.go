@@ -2,7 +2,7 @@ package v1alpha1
 
 // Network says how the pods of a job are known to each other.
 type Network struct {
-	// names says which pods can be found in DNS, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every replica. Leader: the chief,
+	// dnsNames says which pods can be found in DNS, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every replica. Leader: the chief,
 	// master or launcher, else worker 0; the names of the others are written nowhere, which makes a large job start and restart
 	// faster and spares the cluster's DNS. Default: Leader for JAX and for PyTorch that is not elastic, whose ranks look only for their
 	// leader and tell each other their addresses there; All for the rest.

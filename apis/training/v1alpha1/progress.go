@@ -18,11 +18,11 @@ type Progress struct {
 	// +kubebuilder:default=Notify
 	// +optional
 	Action StallAction `json:"action,omitempty"`
-	// checkpointGraceSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped although they are well: for
-	// a suspension, a queue's or the scheduler's preemption, a drain, a restart that was asked for, or as their number goes down. They
-	// find the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation trainingjob.dev/saved-for;
-	// then they are stopped at once, and without an answer after this time. The operator's --max-checkpoint-wait bounds it.
-	// Default 0: nobody is asked.
+	// checkpointGraceSeconds is how long the ranks of a running job have to save a checkpoint before the operator stops them for a
+	// suspension, a preemption, a drain, a requested restart or a smaller number of workers. The ranks find the request in the file
+	// TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation trainingjob.dev/saved-for. The operator stops them at
+	// once after the answer, and without an answer after this time. Its flag --max-checkpoint-wait bounds the time.
+	// Default 0: the operator requests no checkpoint.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	// +optional

@@ -28,7 +28,7 @@ type Recovery struct {
 	// +optional
 	MaxHangRestarts *int32 `json:"maxHangRestarts,omitempty"`
 
-	// restart is how a whole-job restart gives the replicas that are well their next life. InPlace starts their main container again
+	// restartMethod is how a whole-job restart gives the replicas that are well their next life. InPlace starts their main container again
 	// in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is created anew. Recreate deletes all pods
 	// and creates others. Default: InPlace for PyTorch jobs that are not elastic, JAX and XGBoost, if every template's
 	// terminationGracePeriodSeconds is at most terminationGraceSeconds, as a program that ignores SIGTERM is waited for that long;

@@ -18,7 +18,7 @@ type TrainingJobStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// ready is readyReplicas of replicas: "7/8".
+	// ready is readyReplicas of replicas, for the column READY: "7/8". It is "-" while the job is suspended and once it has finished.
 	// +optional
 	Ready string `json:"ready,omitempty"`
 	// replicas is the number of replicas that the job should have, in all roles.
@@ -27,10 +27,6 @@ type TrainingJobStatus struct {
 	// readyReplicas is the number of replicas whose pod is ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// queue that the job waits in or was admitted by: Kueue's, which the label kueue.x-k8s.io/queue-name names, else
-	// spec.scheduling.queue.
-	// +optional
-	Queue string `json:"queue,omitempty"`
 	// attempt is the number of whole-job restarts so far: 0 in the job's first life.
 	// +optional
 	Attempt int32 `json:"attempt"`
@@ -45,15 +41,6 @@ type TrainingJobStatus struct {
 	// +listMapKey=name
 	// +optional
 	Budgets []Budget `json:"budgets,omitempty"`
-	// consecutiveRestarts is the number of whole-job restarts with less than 10 minutes of running between them; it sets their
-	// back-off.
-	// +optional
-	ConsecutiveRestarts int32 `json:"consecutiveRestarts,omitempty"`
-
-	// restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit bounds it.
-	// +optional
-	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
-
 	// replicaStatuses says by role how its replicas are.
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
@@ -70,7 +57,7 @@ type TrainingJobStatus struct {
 	// +listMapKey=name
 	// +optional
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty"`
-	// checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped.
+	// checkpointRequest asks the ranks to save a checkpoint before the operator stops them. It is absent otherwise.
 	// +optional
 	CheckpointRequest *CheckpointRequest `json:"checkpointRequest,omitempty"`
 	// progress is what the job's Lease said last.
@@ -96,18 +83,11 @@ type TrainingJobStatus struct {
 	// runningSeconds is how long the job ran, in all its attempts, without the present run.
 	// +optional
 	RunningSeconds int64 `json:"runningSeconds,omitempty"`
-	// runningTimeRatio is the time that the job ran over the time since its first start, suspensions left out, as
-	// of the latest change of this status: "0.973". Running means that all replicas ran, whether or not the training got on.
-	// +optional
-	RunningTimeRatio string `json:"runningTimeRatio,omitempty"`
 	// lostSeconds say where the rest of the time went, as of the latest change of this status.
 	// +optional
 	LostSeconds LostSeconds `json:"lostSeconds,omitempty"`
-	// duration is the time from startTime to completionTime, once the job has finished: "1h2m3s".
-	// +optional
-	Duration string `json:"duration,omitempty"`
 
-	// memory is what the operator must remember to go on. It is nobody's but the operator's: its form may change with any version.
+	// memory is what the operator must remember to go on. Only the operator reads and writes it: its form may change with any version.
 	// +optional
 	Memory Memory `json:"memory,omitempty"`
 
@@ -151,7 +131,7 @@ type ReplicaStatus struct {
 
 // LostSeconds are the seconds in which the job did not train, by what it waited for.
 type LostSeconds struct {
-	// queue is how long a queue kept the job suspended; runningTimeRatio leaves it out.
+	// queue is how long a queue kept the job suspended. This time is not part of the time since the first start.
 	// +optional
 	Queue int64 `json:"queue,omitempty"`
 	// nodes is how long pods waited for nodes.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 //go:embed pages
@@ -95,25 +96,16 @@ func (r *Report) tiles() []tile {
 	if r.Start != nil {
 		list = append(list, tile{"Duration", duration.HumanDuration(r.End.Sub(*r.Start)), "since " + clock(*r.Start)})
 	}
-	if s.RunningTimeRatio != "" {
-		list = append(list, tile{"Ran", percent(s.RunningTimeRatio), "of the time"})
+	if ratio, ok := state.RunningTimeRatio(s, r.End); ok {
+		list = append(list, tile{"Ran", fmt.Sprintf("%.1f %%", 100*ratio), "of the time"})
 	}
-	if s.Ready != "" && s.CompletionTime == nil {
+	if s.Ready != "" && s.Ready != "-" {
 		list = append(list, tile{"Ready", s.Ready, "replicas"})
 	}
 	if s.Progress != nil {
 		list = append(list, tile{"Step", fmt.Sprint(s.Progress.Step), cut(s.Progress.Checkpoint, 40)})
 	}
 	return list
-}
-
-// percent returns a ratio of the status as a percentage.
-func percent(ratio string) string {
-	var value float64
-	if _, err := fmt.Sscanf(ratio, "%f", &value); err != nil {
-		return ratio
-	}
-	return fmt.Sprintf("%.1f %%", 100*value)
 }
 
 // told returns the newest incidents in words.

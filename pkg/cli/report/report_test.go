@@ -167,7 +167,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	v, lines := stories.Many(3)
 	s := &v.Job.Status
 	v.Job.Name, v.Job.Namespace, v.Job.Spec.Framework = hostile, hostile, hostile
-	s.Phase, s.Reason, s.Message, s.Ready, s.RunningTimeRatio = v1alpha1.Phase(hostile), hostile, hostile, hostile, hostile
+	s.Phase, s.Reason, s.Message, s.Ready = v1alpha1.Phase(hostile), hostile, hostile, hostile
 	s.Progress.Checkpoint, s.AvoidedNodes[0].Name, s.AvoidedNodes[0].Reason = hostile, hostile, hostile
 	for i := range s.Incidents {
 		f := &s.Incidents[i].Failure

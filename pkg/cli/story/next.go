@@ -87,7 +87,7 @@ func next(v *View, s *state.Snapshot) []string {
 	case isTrue(job, v1alpha1.ConditionSucceeded):
 		return nil
 	case isTrue(job, v1alpha1.ConditionQueued):
-		list = []string{"Wait for the queue: kubectl get workloads -n NS, kubectl describe localqueue -n NS " + job.Status.Queue}
+		list = []string{"Wait for the queue: kubectl get workloads -n NS, kubectl describe localqueue -n NS " + state.QueueOf(job)}
 	case job.Spec.IsSuspended():
 		list = []string{"Start it again: kubectl tj resume -n NS NAME"}
 	case isTrue(job, v1alpha1.ConditionStalled):

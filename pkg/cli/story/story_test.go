@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
@@ -53,9 +52,6 @@ func failure(cause v1alpha1.Cause, reason string, code int32, at time.Duration) 
 	}
 	if code > 0 {
 		f.ExitCode = &code
-	}
-	if code > 128 {
-		f.Signal = ptr.To(code - 128)
 	}
 	return f
 }
@@ -137,7 +133,7 @@ func TestWhy(t *testing.T) {
 		{"it is suspended", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0),
 			phase(v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended, "spec.suspend is true.")))},
 		{"it waits in a queue", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionQueued, true, v1alpha1.ReasonQueued, 0),
-			builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Queue = "team-a" }), phase(v1alpha1.PhaseQueued, v1alpha1.ReasonQueued, "The job waits to be admitted by queue team-a.")))},
+			func(j *v1alpha1.TrainingJob) { j.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"} }, phase(v1alpha1.PhaseQueued, v1alpha1.ReasonQueued, "The job waits to be admitted by queue team-a.")))},
 		{"it has succeeded", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionSucceeded, true, v1alpha1.ReasonLeaderSucceeded, 500*second),
 			builder.Condition(v1alpha1.ConditionFinished, true, v1alpha1.ReasonLeaderSucceeded, 500*second), phase(v1alpha1.PhaseSucceeded, v1alpha1.ReasonLeaderSucceeded, "worker-0 has succeeded.")))},
 	}
@@ -202,7 +198,7 @@ func TestTimeline(t *testing.T) {
 		return builder.Job("mnist", append([]builder.JobOption{
 			builder.Workers(2), builder.RunsSince(260 * second), builder.Attempt(1), phase(v1alpha1.PhaseRunning, "", ""), builder.Incidents(lost, first),
 			builder.Status(func(s *v1alpha1.TrainingJobStatus) {
-				s.Restarts, s.RunningTime, s.RunningTimeRatio = 2, builder.TimePtr(40*second), "0.833"
+				s.Restarts, s.RunningTime, s.RunningSeconds = 2, builder.TimePtr(40*second), 160
 				s.LostSeconds = v1alpha1.LostSeconds{Starting: 90, Restart: 10}
 			}),
 		}, options...)...)

@@ -92,8 +92,8 @@ func head(b *strings.Builder, v *View, spans []Span) {
 	status := &v.Job.Status
 	total := spans[len(spans)-1].To.Sub(spans[0].From)
 	fmt.Fprintf(b, "%s: %s, %d attempts, %d restarts in %s", v.Job.Name, status.Phase, status.Attempt-spans[0].First+1, status.Restarts, duration.HumanDuration(total))
-	if status.RunningTimeRatio != "" {
-		fmt.Fprintf(b, ", ran %s of the time", status.RunningTimeRatio)
+	if ratio, ok := state.RunningTimeRatio(status, v.Now); ok {
+		fmt.Fprintf(b, ", ran %.3f of the time", ratio)
 	}
 	b.WriteString("\n\n")
 }

@@ -104,8 +104,8 @@ func WhatBroke(f *v1alpha1.Failure) string {
 	}
 	var details []string
 	switch {
-	case f.Signal != nil:
-		details = append(details, fmt.Sprintf("exit code %d, signal %d", exitCode(f), *f.Signal))
+	case exitCode(f) > 128 && exitCode(f) <= 192:
+		details = append(details, fmt.Sprintf("exit code %d, signal %d", exitCode(f), exitCode(f)-128))
 	case f.ExitCode != nil:
 		details = append(details, fmt.Sprintf("exit code %d", *f.ExitCode))
 	}

@@ -66,6 +66,12 @@ func answering(t *testing.T, answer *string) (*Sieve, *rest.Config) {
 	return sieve, config
 }
 
+// memory returns a job that remembers this.
+func memory(name, remembered string) string {
+	return fmt.Sprintf(`{"apiVersion":"trainingjob.dev/v1alpha1","kind":"TrainingJob","metadata":{"name":%q,"namespace":"n","uid":"uid-%[1]s"},`+
+		`"status":{"memory":%[2]s}}`, name, remembered)
+}
+
 // get returns the sieved body of an answer.
 func get(t *testing.T, config *rest.Config, path string) (string, error) {
 	t.Helper()
@@ -116,11 +122,13 @@ func TestAListLacksOnlyWhatGoCannotDecode(t *testing.T) {
 		items         []string
 		want, skipped []string
 	}{
-		"nothing in it":          {nil, nil, nil},
-		"all of it is good":      {[]string{job("a", good), job("b", good)}, []string{"a", "b"}, nil},
-		"the first is bad":       {[]string{job("a", bad), job("b", good)}, []string{"b"}, []string{"TrainingJob.trainingjob.dev n/a"}},
-		"the last is bad":        {[]string{job("a", good), job("b", bad)}, []string{"a"}, []string{"TrainingJob.trainingjob.dev n/b"}},
-		"all of it is bad":       {[]string{job("a", bad), job("b", bad)}, nil, []string{"TrainingJob.trainingjob.dev n/a", "TrainingJob.trainingjob.dev n/b"}},
+		"nothing in it":     {nil, nil, nil},
+		"all of it is good": {[]string{job("a", good), job("b", good)}, []string{"a", "b"}, nil},
+		"the first is bad":  {[]string{job("a", bad), job("b", good)}, []string{"b"}, []string{"TrainingJob.trainingjob.dev n/a"}},
+		"the last is bad":   {[]string{job("a", good), job("b", bad)}, []string{"a"}, []string{"TrainingJob.trainingjob.dev n/b"}},
+		"all of it is bad":  {[]string{job("a", bad), job("b", bad)}, nil, []string{"TrainingJob.trainingjob.dev n/a", "TrainingJob.trainingjob.dev n/b"}},
+		"a memory is bad": {[]string{memory("a", `{"redoStep":"far"}`), memory("b", `{"new":[1]}`), job("c", good)}, []string{"b", "c"},
+			[]string{"TrainingJob.trainingjob.dev n/a"}},
 		"a kind of someone else": {[]string{group}, nil, []string{"PodGroup.scheduling.volcano.sh n/g"}},
 		"a kind without a type":  {[]string{`{"apiVersion":"x.dev/v1","kind":"X","metadata":{"name":"x"}}`}, []string{"x"}, nil},
 		"items without a kind":   {[]string{`{"metadata":{"name":"p"}}`}, []string{"p"}, nil},

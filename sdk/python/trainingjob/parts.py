@@ -55,7 +55,7 @@ def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finishe
 def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = None, max_hang_restarts: int | None = None,
              window_seconds: int | None = None, incident_window_seconds: int | None = None, no_progress_limit: int | None = None,
              avoid_nodes_seconds: int | None = None, backoff_seconds: int | None = None, max_backoff_seconds: int | None = None,
-             restart: str | None = None, termination_grace_seconds: int | None = None, force_after_seconds: int | None = None,
+             restart_method: str | None = None, termination_grace_seconds: int | None = None, force_after_seconds: int | None = None,
              rules: list | None = None) -> dict:
     """Returns how often and when a job is restarted.
 
@@ -74,7 +74,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
                  windowSeconds=window_seconds, incidentWindowSeconds=incident_window_seconds,
                  noProgressLimit=no_progress_limit, avoidNodesSeconds=avoid_nodes_seconds,
                  backoffSeconds=backoff_seconds, maxBackoffSeconds=max_backoff_seconds,
-                 restart=restart, terminationGraceSeconds=termination_grace_seconds, forceAfterSeconds=force_after_seconds,
+                 restartMethod=restart_method, terminationGraceSeconds=termination_grace_seconds, forceAfterSeconds=force_after_seconds,
                  rules=listed(rules))
 
 
@@ -135,13 +135,13 @@ def mpi(*, slots_per_worker: int | None = None, launch_agent: str | None = None)
     return given(slotsPerWorker=slots_per_worker, launchAgent=launch_agent)
 
 
-def network(*, names: str | None = None) -> dict:
+def network(*, dns_names: str | None = None) -> dict:
     """Returns which pods have names in DNS.
 
-    names: All or Leader. Default Leader for JAX and for PyTorch that is not elastic, All for the rest.
+    dns_names: All or Leader. Default Leader for JAX and for PyTorch that is not elastic, All for the rest.
     """
-    one_of("names", names, ("All", "Leader"))
-    return given(names=names)
+    one_of("dns_names", dns_names, ("All", "Leader"))
+    return given(dnsNames=dns_names)
 
 
 def progress(*, stall_after_seconds: int | None = None, action: str | None = None, checkpoint_grace_seconds: int | None = None) -> dict:

@@ -133,7 +133,7 @@ def _limits(job: TrainingJob) -> Iterator[str]:
     if status.get("restarts"):
         yield f"Restarts so far: {status.get('restarts')}, of which {status.get('chargedRestarts', 0)} are charged."
     for node in status.get("avoidedNodes", []):
-        yield f"New pods avoid {node['name']} until {node.get('until')} ({node.get('reason')})."
+        yield f"New pods avoid {node['name']} until {node.get('expirationTime')} ({node.get('reason')})."
 
 
 def _warnings(job: TrainingJob, events: List[Dict[str, str]]) -> Iterator[str]:

@@ -83,11 +83,12 @@ class MPI(TypedDict, total=False):
 class Network(TypedDict, total=False):
     """network says which pods have names in DNS. May change only while suspended."""
 
-    names: Literal["All", "Leader"]
-    """names says which pods can be found in DNS, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every replica.
-    Leader: the chief, master or launcher, else worker 0; the names of the others are written nowhere, which makes a
-    large job start and restart faster and spares the cluster's DNS. Default: Leader for JAX and for PyTorch that is
-    not elastic, whose ranks look only for their leader and tell each other their addresses there; All for the rest."""
+    dnsNames: Literal["All", "Leader"]
+    """dnsNames says which pods can be found in DNS, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every
+    replica. Leader: the chief, master or launcher, else worker 0; the names of the others are written nowhere,
+    which makes a large job start and restart faster and spares the cluster's DNS. Default: Leader for JAX and for
+    PyTorch that is not elastic, whose ranks look only for their leader and tell each other their addresses there;
+    All for the rest."""
 
 
 class Progress(TypedDict, total=False):
@@ -98,11 +99,11 @@ class Progress(TypedDict, total=False):
     an incident of cause Hang. Default Notify."""
 
     checkpointGraceSeconds: int
-    """checkpointGraceSeconds is how long the ranks of a job that runs have to save a checkpoint before they are stopped
-    although they are well: for a suspension, a queue's or the scheduler's preemption, a drain, a restart that was
-    asked for, or as their number goes down. They find the request in the file TRAININGJOB_STOP_FILE and answer it
-    in the Lease, by the annotation trainingjob.dev/saved-for; then they are stopped at once, and without an answer
-    after this time. The operator's --max-checkpoint-wait bounds it. Default 0: nobody is asked."""
+    """checkpointGraceSeconds is how long the ranks of a running job have to save a checkpoint before the operator
+    stops them for a suspension, a preemption, a drain, a requested restart or a smaller number of workers. The
+    ranks find the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation
+    trainingjob.dev/saved-for. The operator stops them at once after the answer, and without an answer after this
+    time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint."""
 
     stallAfterSeconds: int
     """stallAfterSeconds is how long a running job may leave its Lease without renewal. It counts from the moment
@@ -191,9 +192,9 @@ class Recovery(TypedDict, total=False):
     Lease; one more fails it, whatever its budgets. Only for jobs with spec.progress that have reported a step;
     preemptions do not count. 0 turns it off. Default 3."""
 
-    restart: Literal["Recreate", "InPlace"]
-    """restart is how a whole-job restart gives the replicas that are well their next life. InPlace starts their
-    main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
+    restartMethod: Literal["Recreate", "InPlace"]
+    """restartMethod is how a whole-job restart gives the replicas that are well their next life. InPlace starts
+    their main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
     created anew. Recreate deletes all pods and creates others. Default: InPlace for PyTorch jobs that are not
     elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds is at most terminationGraceSeconds,
     as a program that ignores SIGTERM is waited for that long; else Recreate."""
@@ -245,10 +246,12 @@ class ReplicaSpec(ReplicaSpecRequired, total=False):
     for the Worker role of an elastic job."""
 
     restartPolicy: Literal["Never", "OnFailure", "Always", "ExitCode"]
-    """restartPolicy says which exits are restarted. OnFailure: every exit code but 0. Always: exit code 0 too,
-    unless the job waits for that replica's success. ExitCode: 130, 137, 138, 143 and other signals are restarted;
-    1, 2, 126, 127, 128, 139 are permanent and fail the job. Never: none. A pod that was lost, not at fault
-    (drained, evicted, deleted), is restarted under every policy. Default OnFailure."""
+    """restartPolicy decides which exits are restarted. OnFailure: every exit code but 0 and the permanent ones.
+    Always: exit code 0 too, unless the job waits for that replica's success. ExitCode: signals, which are the exit
+    codes 129 to 192 without 139; all others fail the job. Never: none. Under every policy 93, 126 and 127 are
+    permanent and fail the job: the program asks for no further attempt by 93, and a command that cannot run exits
+    with 126 or 127. Under every policy a pod that was lost and not at fault (drained, evicted, deleted) is
+    restarted. A rule of recovery.rules may decide otherwise. Default OnFailure."""
 
     restartScope: Literal["Replica", "Role", "Job"]
     """restartScope says what is restarted when a replica of this role breaks: Replica (only it), Role (all of its
@@ -393,14 +396,14 @@ class TrainingJobSpec(TrainingJobSpecRequired, total=False):
 class AvoidedNodeRequired(TypedDict):
     """What every AvoidedNode has."""
 
+    expirationTime: str
+    """expirationTime is when the job stops avoiding the node."""
+
+    failures: int
+    """failures is the number of incidents that began on the node."""
+
     name: str
     """name of the node."""
-
-    strikes: int
-    """strikes is the number of incidents that began on the node."""
-
-    until: str
-    """until is when the job forgives the node."""
 
 
 class AvoidedNode(AvoidedNodeRequired, total=False):
@@ -425,6 +428,27 @@ class BudgetRequired(TypedDict):
 
 class Budget(BudgetRequired, total=False):
     """Budget is how much of a budget is used up."""
+
+
+class CheckpointRequestRequired(TypedDict):
+    """What every CheckpointRequest has."""
+
+    deadlineTime: str
+    """deadlineTime is when they are stopped without an answer."""
+
+    id: str
+    """id is what the answer in the progress Lease repeats: "<attempt>-<Unix time>"."""
+
+    reason: str
+    """reason why they are to be stopped: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or why
+    their pods are ended."""
+
+    time: str
+    """time of the request."""
+
+
+class CheckpointRequest(CheckpointRequestRequired, total=False):
+    """checkpointRequest asks the ranks to save a checkpoint before the operator stops them. It is absent otherwise."""
 
 
 class ConditionRequired(TypedDict):
@@ -499,7 +523,7 @@ class Incident(IncidentRequired, total=False):
     """container that failed, if it is not the main one: an init container, or a side-car that a rule names."""
 
     exitCode: int
-    """exitCode of that container; absent if none ended."""
+    """exitCode of that container; absent if none ended. Above 128 a signal ended it: 137 is signal 9."""
 
     explained: bool
     """explained is whether the cause showed only after the restart and replaced the first impression."""
@@ -519,9 +543,6 @@ class Incident(IncidentRequired, total=False):
 
     reason: str
     """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""
-
-    signal: int
-    """signal that ended the container, if its exit code says so (above 128)."""
 
 
 class FailureRequired(TypedDict):
@@ -556,7 +577,7 @@ class Failure(FailureRequired, total=False):
     """container that failed, if it is not the main one: an init container, or a side-car that a rule names."""
 
     exitCode: int
-    """exitCode of that container; absent if none ended."""
+    """exitCode of that container; absent if none ended. Above 128 a signal ended it: 137 is signal 9."""
 
     message: str
     """message is the end of the container's termination message."""
@@ -571,9 +592,6 @@ class Failure(FailureRequired, total=False):
     reason: str
     """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""
 
-    signal: int
-    """signal that ended the container, if its exit code says so (above 128)."""
-
 
 class LostSeconds(TypedDict, total=False):
     """lostSeconds say where the rest of the time went, as of the latest change of this status."""
@@ -585,7 +603,7 @@ class LostSeconds(TypedDict, total=False):
     """nodes is how long pods waited for nodes."""
 
     queue: int
-    """queue is how long a queue kept the job suspended; runningTimeRatio leaves it out."""
+    """queue is how long a queue kept the job suspended. This time is not part of the time since the first start."""
 
     redone: int
     """redone is how long the job ran after whole-job restarts until it reported a step as high as before; it is
@@ -651,27 +669,6 @@ class ReplicaStatus(TypedDict, total=False):
     """succeeded is the number of replicas that finished with success."""
 
 
-class CheckpointRequestRequired(TypedDict):
-    """What every CheckpointRequest has."""
-
-    deadlineTime: str
-    """deadlineTime is when they are stopped without an answer."""
-
-    id: str
-    """id is what the answer in the progress Lease repeats: "<attempt>-<Unix time>"."""
-
-    reason: str
-    """reason why they are to be stopped: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or why
-    their pods are ended."""
-
-    time: str
-    """time of the request."""
-
-
-class CheckpointRequest(CheckpointRequestRequired, total=False):
-    """checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
-
-
 class TrainingJobStatus(TypedDict, total=False):
     """status is what the operator saw and decided. Only the operator writes it."""
 
@@ -688,18 +685,14 @@ class TrainingJobStatus(TypedDict, total=False):
     chargedRestarts: int
     """chargedRestarts is how many of the restarts are charged to a budget of spec.recovery."""
 
+    checkpointRequest: CheckpointRequest
+    """checkpointRequest asks the ranks to save a checkpoint before the operator stops them. It is absent otherwise."""
+
     completionTime: str
     """completionTime is when the job succeeded or failed."""
 
     conditions: List[Condition]
     """conditions say what is true of the job; their types and reasons are listed in the API reference."""
-
-    consecutiveRestarts: int
-    """consecutiveRestarts is the number of whole-job restarts with less than 10 minutes of running between them; it
-    sets their back-off."""
-
-    duration: str
-    """duration is the time from startTime to completionTime, once the job has finished: "1h2m3s"."""
 
     incidents: List[Incident]
     """incidents are the last 10 restarts, newest first."""
@@ -712,8 +705,8 @@ class TrainingJobStatus(TypedDict, total=False):
     """lostSeconds say where the rest of the time went, as of the latest change of this status."""
 
     memory: Dict[str, Any]
-    """memory is what the operator must remember to go on. It is nobody's but the operator's: its form may change
-    with any version."""
+    """memory is what the operator must remember to go on. Only the operator reads and writes it: its form may
+    change with any version."""
 
     message: str
     """message says in one sentence why the job is in this phase."""
@@ -731,12 +724,9 @@ class TrainingJobStatus(TypedDict, total=False):
     progress: ProgressStatus
     """progress is what the job's Lease said last."""
 
-    queue: str
-    """queue that the job waits in or was admitted by: Kueue's, which the label kueue.x-k8s.io/queue-name names,
-    else spec.scheduling.queue."""
-
     ready: str
-    """ready is readyReplicas of replicas: "7/8"."""
+    """ready is readyReplicas of replicas, for the column READY: "7/8". It is "-" while the job is suspended and
+    once it has finished."""
 
     readyReplicas: int
     """readyReplicas is the number of replicas whose pod is ready."""
@@ -754,26 +744,14 @@ class TrainingJobStatus(TypedDict, total=False):
     """restarts is the number of restarts so far: each whole-job or whole-role restart and each replaced replica
     counts one."""
 
-    restartsWithoutProgress: int
-    """restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit
-    bounds it."""
-
     runningSeconds: int
     """runningSeconds is how long the job ran, in all its attempts, without the present run."""
 
     runningTime: str
     """runningTime is when all replicas of the job first ran."""
 
-    runningTimeRatio: str
-    """runningTimeRatio is the time that the job ran over the time since its first start, suspensions left out, as
-    of the latest change of this status: "0.973". Running means that all replicas ran, whether or not the training
-    got on."""
-
     startTime: str
     """startTime is when the job first started."""
-
-    checkpointRequest: CheckpointRequest
-    """checkpointRequest is what the ranks are asked just now: to save a checkpoint, as they are to be stopped."""
 
     suspendedSeconds: int
     """suspendedSeconds is how long the job was suspended after its first start, without the present suspension."""

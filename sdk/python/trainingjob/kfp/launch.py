@@ -175,9 +175,9 @@ def _outcome(name: str, status: TrainingJobStatus) -> Outcome:
     ran, lost = status.get("runningSeconds", 0), status.get("lostSeconds", {})
     restarts = status.get("restarts", 0)
     metrics: Dict[str, float] = {"restarts": restarts, "attempts": status.get("attempt", 0) + 1, "running_seconds": ran}
-    ratio = status.get("runningTimeRatio")
-    if ratio:
-        metrics["running_time_ratio"] = float(ratio)
+    took = _seconds(status) - status.get("suspendedSeconds", 0)
+    if took >= 1:
+        metrics["running_time_ratio"] = round(min(1.0, ran / took), 3)
     step = status.get("progress", {}).get("step")
     if step is not None:
         metrics["step"] = step
