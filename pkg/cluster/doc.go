@@ -28,7 +28,7 @@
 //   - Of a pod that is gone the watch's last word is kept until the job has counted it: a pod on a tainted node can be deleted and gone
 //     before the cache shows the taint, and what is told of its loss should not depend on which watch was faster. It is kept in memory
 //     only; after a crash such a pod has vanished without a trace.
-//   - Live lists are read in pages of 500: at a take-over the metadata of 50,000 pods at once took hundreds of megabytes.
+//   - Live lists are read in pages of 20: users may attach a megabyte to the metadata of each pod. Pages of 500 took 900 MB at a take-over.
 //   - Equal pod templates of cached jobs are held once: 1,000 jobs of a sweep with a script of 100 kB each take 3 MB, not 200.
 //     Templates that differ are all held, as decisions read them; a quota on the number of jobs is what limits those.
 //   - How often spares failed in a row is kept in memory only. After a crash the wait begins with 5 s again.

@@ -127,8 +127,8 @@ func TestTheStartupListIsReadInPages(t *testing.T) {
 	if err := c.verify(t.Context(), job, cached); err != nil || server.gets > 0 {
 		t.Errorf("a cache that has all pods: %v, %d objects read besides", err, server.gets)
 	}
-	if server.largest > 500 || server.lists != 4 {
-		t.Errorf("%d answers, the largest with %d objects: want 4 with 500 at most", server.lists, server.largest)
+	if server.largest > 20 || server.lists != 63 {
+		t.Errorf("%d answers, the largest with %d objects: want 63 with 20 at most", server.lists, server.largest)
 	}
 	c, _ = refusing()
 	c.live = server
