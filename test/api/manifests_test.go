@@ -120,7 +120,7 @@ func TestTheNamespaceOfTheOperatorEnforcesTheRestrictedStandard(t *testing.T) {
 
 // A Deployment may be scaled to one replica, and drains and upgrades of nodes must still pass. So a budget allows one eviction of any number of pods.
 func TestABudgetLetsADrainPassWithOneReplica(t *testing.T) {
-	for folder, name := range map[string]string{base: operatorName, singleNamespace: operatorName, kueue: "trainingjob-kueue-adapter"} {
+	for folder, name := range map[string]string{base: operatorName, someNamespaces: operatorName, kueue: "trainingjob-kueue-adapter"} {
 		budget := find[policyv1.PodDisruptionBudget](t, rendered(t, folder), "PodDisruptionBudget", name)
 		if most := budget.Spec.MaxUnavailable; most == nil || most.IntValue() != 1 || budget.Spec.MinAvailable != nil {
 			t.Errorf("%s: maxUnavailable %v, minAvailable %v, want 1 and none", folder, most, budget.Spec.MinAvailable)
