@@ -147,7 +147,9 @@ func (l *lab) operatorLosesARight(*testing.T) {
 	}
 	l.apply(strings.ReplaceAll(bulk("breaks"), "resources: {limits: {nvidia.com/gpu: 1}}", "env: []"))
 	l.kubectl("wait", "--for=condition=Running", "--timeout=120s", "tj", "-l", "bulk=breaks")
-	restore := l.role(func(role string) string { return strings.ReplaceAll(role, `"trainingjobs/status"`, `"trainingjobs/nothing"`) })
+	restore := l.role(func(role string) string {
+		return strings.ReplaceAll(role, `"trainingjobs/status"`, `"trainingjobs/nothing"`)
+	})
 	broken := time.Now()
 	for i := range many {
 		l.kubectl("annotate", "pod", "-l", fmt.Sprintf("trainingjob.dev/job-name=breaks-%d", i), "lab.trainingjob.dev/exit-code=1")
