@@ -42,7 +42,7 @@ var classes = map[string]string{
 	".status.lastFailure":         "Failure",
 	".status.lostSeconds":         "LostSeconds",
 	".status.progress":            "ProgressStatus",
-	".status.checkpointRequest":         "CheckpointRequest",
+	".status.checkpointRequest":   "CheckpointRequest",
 	".status.replicaStatuses{}":   "ReplicaStatus",
 }
 
