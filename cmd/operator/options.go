@@ -101,10 +101,6 @@ func (o *options) validate() error {
 		return fmt.Errorf("--log-format %q: write json or text", o.logFormat)
 	case o.concurrentJobs < 1 || o.concurrentJobs > 256:
 		return fmt.Errorf("--concurrent-jobs %d: write a number from 1 to 256", o.concurrentJobs)
-	case o.leaseDuration <= o.renewDeadline:
-		return fmt.Errorf("--leader-elect-lease-duration %s: write more than --leader-elect-renew-deadline, %s", o.leaseDuration, o.renewDeadline)
-	case o.retryPeriod <= 0 || o.retryPeriod*3 > o.renewDeadline*2: // client-go wants room for a retry with jitter
-		return fmt.Errorf("--leader-elect-retry-period %s: write a time above 0 and at most two thirds of --leader-elect-renew-deadline, %s", o.retryPeriod, o.renewDeadline)
 	case o.nodeLostAfter < time.Second || o.nodeLostAfter > time.Hour:
 		return fmt.Errorf("--node-lost-after %v: write a time from 1s to 1h", o.nodeLostAfter)
 	case o.maxCheckpointWait < 0 || o.maxCheckpointWait > time.Hour:
@@ -115,7 +111,18 @@ func (o *options) validate() error {
 		return fmt.Errorf("--kube-api-qps %v: write 0 for no limit, or a number above it", o.qps)
 	}
 	_, err := o.signals()
-	return errors.Join(err, o.validateNamespaces(), o.validateTraces(), o.validateCertificate())
+	return errors.Join(err, o.validateElection(), o.validateNamespaces(), o.validateTraces(), o.validateCertificate())
+}
+
+func (o *options) validateElection() error {
+	switch {
+	case o.leaseDuration <= o.renewDeadline:
+		return fmt.Errorf("--leader-elect-lease-duration %s: write more than --leader-elect-renew-deadline, %s", o.leaseDuration, o.renewDeadline)
+	case o.retryPeriod <= 0 || o.retryPeriod*3 > o.renewDeadline*2: // client-go wants room for a retry with jitter
+		return fmt.Errorf("--leader-elect-retry-period %s: write a time above 0 and at most two thirds of --leader-elect-renew-deadline, %s", o.retryPeriod, o.renewDeadline)
+	default:
+		return nil
+	}
 }
 
 // signals returns what is done about which signals of nodes: the defaults, what --node-signals says, and the taints of --lost-node-taints.

@@ -44,7 +44,7 @@ func New(scheme *runtime.Scheme, log logr.Logger) *Intake {
 
 // Guard puts the intake into what a manager is made of.
 func (i *Intake) Guard(config *rest.Config, options *cache.Options) {
-	config.Wrap(i.Sieve.Wrap)
+	config.Wrap(i.Wrap)
 	options.NewInformer = i.NewInformer
 }
 

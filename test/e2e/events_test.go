@@ -60,7 +60,7 @@ var _ = Describe("Status", func() {
 		Expect(s.ReplicaStatuses[v1alpha1.Worker].RestartScope).To(Equal(v1alpha1.ScopeReplica))
 		Expect(s.ReplicaStatuses[v1alpha1.PS].RestartScope).To(Equal(v1alpha1.ScopeJob))
 		j.exits(0, "chief-0")
-		v = j.succeeds()
+		j.succeeds()
 		v = j.becomes("no pod is active", func(v *view) bool { return active(v) == 0 })
 		Expect(v.job.Status.Ready).To(Equal("-"))
 	})

@@ -41,6 +41,7 @@ type transport struct {
 // WrappedRoundTripper returns the next transport. client-go cancels requests through it.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
+// RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(request)
 	if err != nil || request.Method != http.MethodGet || response.StatusCode != http.StatusOK || !isJSON(response) {
