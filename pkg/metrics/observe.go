@@ -30,7 +30,7 @@ func Observe(job *v1alpha1.TrainingJob, p *plan.Plan) []Observation {
 	t := newTransition(job, p)
 	var list []Observation
 	for i := range p.Restarts {
-		list = append(list, t.restart(&p.Restarts[i].Incident), decision(&p.Restarts[i].Incident))
+		list = append(list, t.restart(&p.Restarts[i].Incident), t.decision(&p.Restarts[i].Incident))
 	}
 	for _, observe := range []func() []Observation{t.takenUp, t.faults, t.finished, t.startup, t.waits, t.lost, t.recovered} {
 		list = append(list, observe()...)
@@ -42,10 +42,11 @@ func (t transition) restart(i *v1alpha1.Incident) Observation {
 	return Restarts.with(1, t.framework, roleLabel(i.Role), string(i.Cause), string(i.Scope), t.rung(i))
 }
 
-// decision measures how long it took to decide on the restart.
-func decision(incident *v1alpha1.Incident) Observation {
-	isLost := incident.Reason == v1alpha1.ReasonNodeLost
-	return Decision.with(between(&incident.Time, &incident.RestartTime), strconv.FormatBool(isLost))
+// decision measures how long it took to decide on the restart, from the failure or, if that was later, from the beginning of the replica's life:
+// its node may have failed before.
+func (t transition) decision(incident *v1alpha1.Incident) Observation {
+	begin, isLost := t.begin(incident), incident.Reason == v1alpha1.ReasonNodeLost
+	return Decision.with(between(&begin, &incident.RestartTime), strconv.FormatBool(isLost))
 }
 
 // takenUp measures how long a new job had no status.

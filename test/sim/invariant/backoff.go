@@ -30,7 +30,9 @@ func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) 
 	anew := now.Incidents[:min(max(int(now.Restarts-was.Restarts), 0), len(now.Incidents))]
 	if is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended) {
 		h.backOffs.own = map[state.Slot]row{}
-		return
+		if was.Attempt == now.Attempt {
+			return
+		}
 	}
 	if was.Attempt != now.Attempt {
 		if len(anew) == 1 {
