@@ -75,6 +75,7 @@ func (p *place) add(play *play) {
 func (p *place) conclude(within time.Duration) {
 	GinkgoHelper()
 	p.harm.stop()
+	p.tape.catchUp() // or a leader is told to succeed while a pod that was told to fail still runs by the tape
 	say("%s; now the jobs are let go to their ends", p.harm)
 	Eventually(p.curtain).WithTimeout(within).Should(BeEmpty(), func() string { return "jobs that do not reach their verdict:\n" + p.unfinished() })
 	p.judge()
