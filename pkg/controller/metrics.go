@@ -3,9 +3,8 @@ package controller
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/metrics"
-	"github.com/trainingjob/operator/pkg/plan"
 )
 
 // counted are the metrics of what all jobs together have been through since the process began.
@@ -35,9 +34,9 @@ func newCounted(registry prometheus.Registerer) (*counted, error) {
 	return c, nil
 }
 
-// record counts what the plan's status, now written, says that the job's former status does not.
-func (c *counted) record(job *v1alpha1.TrainingJob, p *plan.Plan) {
-	for _, o := range metrics.Observe(job, p) {
+// record counts what happened to a job, once its status is written.
+func (c *counted) record(happened *history.History) {
+	for _, o := range metrics.Observe(happened) {
 		if counter, is := c.counters[o.Family]; is {
 			counter.WithLabelValues(o.Labels...).Add(o.Value)
 		} else {

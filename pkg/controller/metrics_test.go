@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/intake"
 	"github.com/trainingjob/operator/pkg/metrics"
-	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -160,8 +160,8 @@ func TestWhatAStatusTellsIsCounted(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.StartTime = builder.TimePtr(0) }))
 	next := job.Status.DeepCopy()
 	next.LostSeconds.Nodes, next.RunningTime = 4, builder.TimePtr(7*time.Second)
-	counts.record(job, &plan.Plan{Status: *next})
-	counts.record(job, &plan.Plan{Status: *next})
+	counts.record(history.Between(job, next, nil))
+	counts.record(history.Between(job, next, nil))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

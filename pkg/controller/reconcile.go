@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
@@ -45,14 +46,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// recorded counts what was written into the status, and tells the log and the traces of it.
+// recorded reports a written status to the metrics, the log and the traces.
 func (r *Reconciler) recorded(job *v1alpha1.TrainingJob, p *plan.Plan) {
-	r.metrics.record(job, p)
-	for _, line := range journal.Lines(job, p) {
+	happened := history.Between(job, &p.Status, p.Restarts)
+	r.metrics.record(happened)
+	for _, line := range journal.Lines(happened) {
 		r.log.Info(line.Message, line.Fields()...)
 	}
 	if r.traces != nil {
-		r.traces.Tell(trace.Spans(job, p))
+		r.traces.Tell(trace.Spans(happened))
 	}
 }
 

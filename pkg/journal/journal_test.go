@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/test/builder"
@@ -42,6 +43,10 @@ func after(job *v1alpha1.TrainingJob, change func(*v1alpha1.TrainingJobStatus), 
 	return p
 }
 
+func linesOf(job *v1alpha1.TrainingJob, p *plan.Plan) []journal.Line {
+	return journal.Lines(history.Between(job, &p.Status, p.Restarts))
+}
+
 // written returns the lines as the operator's log has them, without the times.
 func written(job *v1alpha1.TrainingJob, p *plan.Plan) string {
 	var text bytes.Buffer
@@ -52,7 +57,7 @@ func written(job *v1alpha1.TrainingJob, p *plan.Plan) string {
 		return a
 	}
 	log := logr.FromSlogHandler(slog.NewJSONHandler(&text, &slog.HandlerOptions{ReplaceAttr: noTime}))
-	for _, line := range journal.Lines(job, p) {
+	for _, line := range linesOf(job, p) {
 		log.Info(line.Message, line.Fields()...)
 	}
 	return text.String()
@@ -105,7 +110,7 @@ func TestEachOfManyRestartsHasItsLine(t *testing.T) {
 	for i := range int32(12) {
 		all = append(all, incident(0, i, v1alpha1.CauseRetryable, second))
 	}
-	lines := journal.Lines(job, after(job, func(s *v1alpha1.TrainingJobStatus) { s.Restarts, s.Incidents = 12, all[:10] }, all...))
+	lines := linesOf(job, after(job, func(s *v1alpha1.TrainingJobStatus) { s.Restarts, s.Incidents = 12, all[:10] }, all...))
 	if len(lines) != 12 {
 		t.Fatalf("%d lines, want 12", len(lines))
 	}
@@ -147,11 +152,11 @@ func TestALineIsReadAsItWasWritten(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0))
 	p := after(job, func(s *v1alpha1.TrainingJobStatus) { s.Restarts = 1 }, incident(0, 1, v1alpha1.CauseOOM, second))
 	read, err := journal.Read(strings.NewReader(written(job, p)))
-	if diff := cmp.Diff(asJSON(t, journal.Lines(job, p)), asJSON(t, read)); diff != "" || err != nil {
+	if diff := cmp.Diff(asJSON(t, linesOf(job, p)), asJSON(t, read)); diff != "" || err != nil {
 		t.Errorf("error %v, read (-want +got):\n%s", err, diff)
 	}
 	var text bytes.Buffer
-	line := journal.Lines(job, p)[0]
+	line := linesOf(job, p)[0]
 	logr.FromSlogHandler(slog.NewTextHandler(&text, nil)).Info(line.Message, line.Fields()...)
 	if !strings.Contains(text.String(), `incident="{\"role\":\"Worker\",\"index\":1`) {
 		t.Errorf("as text: %s", text.String())

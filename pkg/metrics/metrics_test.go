@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/metrics"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
@@ -222,12 +223,12 @@ func TestObserve(t *testing.T) {
 			for _, i := range c.restarts {
 				p.Restarts = append(p.Restarts, failure.Incident{Incident: i})
 			}
-			if diff := cmp.Diff(c.want, told(metrics.Observe(job, &p))); diff != "" {
+			if diff := cmp.Diff(c.want, told(metrics.Observe(history.Between(job, &p.Status, p.Restarts)))); diff != "" {
 				t.Errorf("observed (-want +got):\n%s", diff)
 			}
 			again := *job
 			again.Status = p.Status
-			if more := metrics.Observe(&again, &plan.Plan{Status: p.Status}); len(more) > 0 {
+			if more := metrics.Observe(history.Between(&again, &p.Status, nil)); len(more) > 0 {
 				t.Errorf("the same status a second time: %s", told(more))
 			}
 		})

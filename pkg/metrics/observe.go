@@ -10,43 +10,73 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// transition is a status beside the one before it.
+// Observe returns what a job's history adds to counters and histograms. Count it once the status is written.
+func Observe(h *history.History) []Observation {
+	t := transition{h, h.Was, h.Is, string(h.Job.Spec.Framework)}
+	var list []Observation
+	for i := range h.List {
+		list = append(list, t.of(&h.List[i])...)
+	}
+	for _, observe := range []func() []Observation{t.takenUp, t.faults, t.startup, t.lost} {
+		list = append(list, observe()...)
+	}
+	return list
+}
+
+// transition is a history whose statuses and framework have short names.
 type transition struct {
-	job       *v1alpha1.TrainingJob
+	*history.History
 	was, is   *v1alpha1.TrainingJobStatus
 	framework string
 }
 
-func newTransition(job *v1alpha1.TrainingJob, p *plan.Plan) transition {
-	return transition{job: job, was: &job.Status, is: &p.Status, framework: string(job.Spec.Framework)}
-}
-
-// Observe returns what the plan's status, once it is written, says that the job's status before does not.
-func Observe(job *v1alpha1.TrainingJob, p *plan.Plan) []Observation {
-	t := newTransition(job, p)
-	var list []Observation
-	for i := range p.Restarts {
-		list = append(list, t.restart(&p.Restarts[i].Incident), t.decision(&p.Restarts[i].Incident))
+// of returns the observations of one transition.
+func (t transition) of(happened *history.Transition) []Observation {
+	switch happened.Kind {
+	case history.Restarted:
+		return []Observation{t.restart(happened.Incident), t.decision(happened.Incident)}
+	case history.Queued:
+		return []Observation{QueueWait.with(between(&happened.Begin, &happened.End), t.framework)}
+	case history.Scheduled:
+		if happened.Attempt > 0 { // a later attempt waits for its nodes as a part of a recovery
+			return nil
+		}
+		return []Observation{GangWait.with(between(&happened.Begin, &happened.End), gangLabel(t.Job))}
+	case history.Recovered:
+		return recovered(happened)
+	case history.Finished:
+		return t.finished()
+	default:
+		return nil
 	}
-	for _, observe := range []func() []Observation{t.takenUp, t.faults, t.finished, t.startup, t.waits, t.lost, t.recovered} {
-		list = append(list, observe()...)
-	}
-	return list
 }
 
 func (t transition) restart(i *v1alpha1.Incident) Observation {
 	return Restarts.with(1, t.framework, roleLabel(i.Role), string(i.Cause), string(i.Scope), t.rung(i))
 }
 
-// decision measures how long it took to decide on the restart, from the failure or, if that was later, from the beginning of the replica's life:
-// its node may have failed before.
+// decision measures the time from the failure to the decision to restart. If the replica's life began later, it measures from there: its
+// node may have failed before.
 func (t transition) decision(incident *v1alpha1.Incident) Observation {
-	begin, isLost := t.begin(incident), incident.Reason == v1alpha1.ReasonNodeLost
+	begin, isLost := t.BeginOf(incident), incident.Reason == v1alpha1.ReasonNodeLost
 	return Decision.with(between(&begin, &incident.RestartTime), strconv.FormatBool(isLost))
+}
+
+// recovered measures how long a restart took, and its parts.
+func recovered(r *history.Transition) []Observation {
+	incident := r.Incident
+	list := []Observation{RecoveryTime.with(between(&r.Begin, &r.End), string(incident.Cause), string(incident.Scope))}
+	if incident.Scope == v1alpha1.ScopeJob {
+		list = append(list, RecoveryPart.with(between(&r.Begin, &incident.RestartTime), "detection"))
+	}
+	if r.Placed != nil {
+		list = append(list, RecoveryPart.with(between(&incident.RestartTime, r.Placed), "placement"), RecoveryPart.with(between(r.Placed, &r.End), "start"))
+	}
+	return list
 }
 
 // takenUp measures how long a new job had no status.
@@ -55,7 +85,7 @@ func (t transition) takenUp() []Observation {
 	if created == nil || condition(t.was, v1alpha1.ConditionCreated) != nil {
 		return nil
 	}
-	return []Observation{TakenUp.with(between(&t.job.CreationTimestamp, &created.LastTransitionTime))}
+	return []Observation{TakenUp.with(between(&t.Job.CreationTimestamp, &created.LastTransitionTime))}
 }
 
 // rung says how the incident goes on: the mildest of what it does.
@@ -96,9 +126,6 @@ func (t transition) faults() []Observation {
 }
 
 func (t transition) finished() []Observation {
-	if t.was.CompletionTime != nil || t.is.CompletionTime == nil {
-		return nil
-	}
 	var list []Observation
 	for _, result := range []string{v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailed} {
 		c := meta.FindStatusCondition(t.is.Conditions, result)
@@ -118,28 +145,6 @@ func (t transition) startup() []Observation {
 		return nil
 	}
 	return []Observation{Startup.with(between(t.is.StartTime, t.is.RunningTime), t.framework)}
-}
-
-// waits tells how long the job waited for its queue and for nodes, when the wait is over. A later attempt waits for its nodes as part
-// of a recovery.
-func (t transition) waits() []Observation {
-	var list []Observation
-	if queued := condition(t.was, v1alpha1.ConditionQueued); isTrue(queued) {
-		if now := condition(t.is, v1alpha1.ConditionQueued); now != nil && !isTrue(now) {
-			list = append(list, QueueWait.with(between(&queued.LastTransitionTime, &now.LastTransitionTime), t.framework))
-		}
-	}
-	scheduled := condition(t.is, v1alpha1.ConditionScheduled)
-	if t.is.Attempt > 0 || t.is.StartTime == nil || !isTrue(scheduled) || isTrue(condition(t.was, v1alpha1.ConditionScheduled)) {
-		return list
-	}
-	since := t.is.StartTime
-	for _, c := range []*metav1.Condition{condition(t.is, v1alpha1.ConditionSuspended), condition(t.was, v1alpha1.ConditionScheduled)} {
-		if c != nil && since.Before(&c.LastTransitionTime) { // it was resumed, or a pod lost its place again
-			since = &c.LastTransitionTime
-		}
-	}
-	return append(list, GangWait.with(between(since, &scheduled.LastTransitionTime), gangLabel(t.job)))
 }
 
 func gangLabel(job *v1alpha1.TrainingJob) string {

@@ -9,24 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/metrics"
-	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Spans returns the spans that are over with the plan's status, which is made from the job's: each once.
-func Spans(job *v1alpha1.TrainingJob, p *plan.Plan) []Span {
-	c, was, is := cutter{job}, &job.Status, &p.Status
+// Spans returns the spans of a job's history, each once.
+func Spans(h *history.History) []Span {
+	c := cutter{h.Job}
 	var list []Span
-	list = append(list, c.queued(was, is)...)
-	list = append(list, c.running(was, is)...)
-	list = append(list, c.scheduled(was, is)...)
-	list = append(list, c.started(was, is)...)
-	for _, r := range metrics.Recoveries(job, p) {
-		list = append(list, c.recovered(&r)...)
-	}
-	if was.CompletionTime == nil && is.CompletionTime != nil {
-		list = append(list, c.finished(is))
+	for i := range h.List {
+		list = append(list, c.spans(h, &h.List[i])...)
 	}
 	for i := range list {
 		list[i].Attributes = append(c.of(), list[i].Attributes...)
@@ -34,91 +26,39 @@ func Spans(job *v1alpha1.TrainingJob, p *plan.Plan) []Span {
 	return list
 }
 
-// became reports whether a condition has become true, or ceased to be.
-func became(was, is *v1alpha1.TrainingJobStatus, kind string, value bool) bool {
-	return meta.IsStatusConditionTrue(was.Conditions, kind) != value && meta.IsStatusConditionTrue(is.Conditions, kind) == value
-}
-
-// since returns when the condition became what it is; zero if it is not there.
-func since(status *v1alpha1.TrainingJobStatus, kind string) metav1.Time {
-	if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
-		return c.LastTransitionTime
-	}
-	return metav1.Time{}
-}
-
-func (c cutter) queued(was, is *v1alpha1.TrainingJobStatus) []Span {
-	if !became(was, is, v1alpha1.ConditionQueued, false) {
-		return nil
-	}
-	span := c.span(Queued, is.Attempt, since(was, v1alpha1.ConditionQueued), since(is, v1alpha1.ConditionQueued))
-	span.Attributes = append(span.Attributes, Attribute{"trainingjob.queue", state.QueueOf(c.job)})
-	return []Span{span}
-}
-
-// running ends with the failure that ended it, not when that was noticed.
-func (c cutter) running(was, is *v1alpha1.TrainingJobStatus) []Span {
-	if !became(was, is, v1alpha1.ConditionRunning, false) {
-		return nil
-	}
-	end := since(is, v1alpha1.ConditionRunning)
-	if i := restartOf(is, was.Attempt); i != nil && is.Attempt > was.Attempt {
-		if i.Time.Before(&end) { // the clock of the node may be ahead
-			end = i.Time
+// spans returns the spans that end with a transition.
+func (c cutter) spans(h *history.History, t *history.Transition) []Span {
+	switch t.Kind {
+	case history.Queued:
+		span := c.span(Queued, t.Attempt, t.Begin, t.End)
+		span.Attributes = append(span.Attributes, Attribute{"trainingjob.queue", state.QueueOf(c.job)})
+		return []Span{span}
+	case history.Running:
+		return []Span{c.span(Running, t.Attempt, t.Begin, t.End)}
+	case history.Scheduled:
+		return []Span{c.partOf(h, t, c.span(Scheduling, t.Attempt, t.Begin, t.End))}
+	case history.Runs:
+		if t.Begin.IsZero() {
+			return nil
 		}
-	} else if is.CompletionTime != nil {
-		end = *is.CompletionTime
-	}
-	return []Span{c.span(Running, was.Attempt, since(was, v1alpha1.ConditionRunning), end)}
-}
-
-// scheduled ends when every replica's pod has a node.
-func (c cutter) scheduled(was, is *v1alpha1.TrainingJobStatus) []Span {
-	if !became(was, is, v1alpha1.ConditionScheduled, true) || is.StartTime == nil {
+		return []Span{c.partOf(h, t, c.span(Starting, t.Attempt, t.Begin, t.End))}
+	case history.Recovered:
+		return c.recovered(t)
+	case history.Finished:
+		return []Span{c.finished(h.Is, t)}
+	default:
 		return nil
 	}
-	begin := beginOf(is)
-	if lost := since(was, v1alpha1.ConditionScheduled); begin.Before(&lost) { // a pod has lost its place again
-		begin = lost
-	}
-	return []Span{c.partOf(is, c.span(Scheduling, is.Attempt, begin, since(is, v1alpha1.ConditionScheduled)))}
 }
 
-// started ends when all replicas run.
-func (c cutter) started(was, is *v1alpha1.TrainingJobStatus) []Span {
-	if !became(was, is, v1alpha1.ConditionRunning, true) || !meta.IsStatusConditionTrue(is.Conditions, v1alpha1.ConditionScheduled) {
-		return nil
+// partOf makes the span a part of the recovery that began the attempt, unless the job was suspended since.
+func (c cutter) partOf(h *history.History, t *history.Transition, span Span) Span {
+	var suspended metav1.Time
+	if condition := meta.FindStatusCondition(h.Is.Conditions, v1alpha1.ConditionSuspended); condition != nil {
+		suspended = condition.LastTransitionTime
 	}
-	return []Span{c.partOf(is, c.span(Starting, is.Attempt, since(is, v1alpha1.ConditionScheduled), since(is, v1alpha1.ConditionRunning)))}
-}
-
-// beginOf returns when the present attempt began: with a restart, with the job, or with its resumption.
-func beginOf(is *v1alpha1.TrainingJobStatus) metav1.Time {
-	begin := *is.StartTime
-	if i := restartOf(is, is.Attempt-1); i != nil {
-		begin = i.RestartTime
-	}
-	if resumed := since(is, v1alpha1.ConditionSuspended); begin.Before(&resumed) {
-		begin = resumed
-	}
-	return begin
-}
-
-// restartOf returns the incident that ended an attempt, or nil.
-func restartOf(status *v1alpha1.TrainingJobStatus, attempt int32) *v1alpha1.Incident {
-	at := slices.IndexFunc(status.Incidents, func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeJob && i.Attempt == attempt })
-	if at < 0 {
-		return nil
-	}
-	return &status.Incidents[at]
-}
-
-// partOf makes the span a part of the recovery that the attempt is, if it is one that nobody suspended.
-func (c cutter) partOf(is *v1alpha1.TrainingJobStatus, span Span) Span {
-	i := restartOf(is, is.Attempt-1)
-	suspended := since(is, v1alpha1.ConditionSuspended)
-	if i != nil && !i.RestartTime.Before(&suspended) {
-		span.Parent = c.idOf(i)
+	if t.Incident != nil && !t.Incident.RestartTime.Before(&suspended) {
+		span.Parent = c.idOf(t.Incident)
 	}
 	return span
 }
@@ -132,8 +72,8 @@ func slotOf(i *v1alpha1.Incident) string {
 	return fmt.Sprintf("%s-%d", strings.ToLower(string(i.Role)), i.Index)
 }
 
-// recovered returns the span of a recovery, and that of the detection.
-func (c cutter) recovered(r *metrics.Recovery) []Span {
+// recovered returns the span of a recovery and the span of its detection.
+func (c cutter) recovered(r *history.Transition) []Span {
 	i := r.Incident
 	span := c.span(Recovering, i.Attempt, r.Begin, r.End)
 	span.ID = c.idOf(i)
@@ -161,8 +101,8 @@ func facts(i *v1alpha1.Incident) []Attribute {
 }
 
 // finished returns the span of the whole job.
-func (c cutter) finished(is *v1alpha1.TrainingJobStatus) Span {
-	span := c.span(Job, 0, c.job.CreationTimestamp, *is.CompletionTime)
+func (c cutter) finished(is *v1alpha1.TrainingJobStatus, t *history.Transition) Span {
+	span := c.span(Job, 0, t.Begin, t.End)
 	span.ID, span.Parent = c.root(), [8]byte{}
 	span.Attributes = []Attribute{
 		{"trainingjob.attempts", int64(is.Attempt) + 1}, {"trainingjob.restarts", int64(is.Restarts)}, {"trainingjob.phase", string(is.Phase)},

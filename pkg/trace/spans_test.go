@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/trace"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -70,7 +70,7 @@ func spans() []trace.Span {
 	for _, change := range tale() {
 		next := job.Status.DeepCopy()
 		change(next)
-		list = append(list, trace.Spans(job, &plan.Plan{Status: *next})...)
+		list = append(list, trace.Spans(history.Between(job, next, nil))...)
 		job.Status = *next
 	}
 	return list
@@ -159,11 +159,11 @@ func TestAReplicaRecoversAndTheJobFails(t *testing.T) {
 	now := at(9)
 	next.Memory = v1alpha1.Memory{CountedTime: &now, Roles: map[v1alpha1.Role]v1alpha1.RoleMemory{"Worker": {Started: "1", Replacements: "1:1"}}}
 	next.CompletionTime, next.Phase, next.Reason = &now, v1alpha1.PhaseFailed, "FatalExit"
-	list := trace.Spans(job, &plan.Plan{Status: *next})
+	list := trace.Spans(history.Between(job, next, nil))
 	if len(list) != 2 || list[0].Name != trace.Recovering || list[0].End.Sub(list[0].Start) != 4*time.Second || list[0].Parent != list[1].ID || list[1].Error != "FatalExit" {
 		t.Errorf("%+v", list)
 	}
-	if job.Status = *next; len(trace.Spans(job, &plan.Plan{Status: *next})) != 0 {
+	if job.Status = *next; len(trace.Spans(history.Between(job, next, nil))) != 0 {
 		t.Error("spans of a status that was told already")
 	}
 }
@@ -181,7 +181,7 @@ func TestTwoFailuresThatBeganAtOnceAreTwoSpans(t *testing.T) {
 		next := job.Status.DeepCopy()
 		now := at(end)
 		next.Memory = v1alpha1.Memory{CountedTime: &now, Roles: map[v1alpha1.Role]v1alpha1.RoleMemory{"Worker": {Started: "1", Replacements: fmt.Sprintf("1:%d", len(incidents))}}}
-		list := trace.Spans(job, &plan.Plan{Status: *next})
+		list := trace.Spans(history.Between(job, next, nil))
 		if len(list) != 1 || list[0].Name != trace.Recovering {
 			t.Fatalf("%+v", list)
 		}
@@ -201,7 +201,7 @@ func TestAFailureWhoseClockIsAheadEndsTheAttemptWhenItIsSeen(t *testing.T) {
 	set(next, "Running", "False", 20)
 	next.Attempt = 1
 	next.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: "Worker", Pod: "j-worker-0", Time: at(23)}, Scope: "Job", RestartTime: at(20)}}
-	if list := trace.Spans(job, &plan.Plan{Status: *next}); len(list) != 1 || list[0].Name != trace.Running || !list[0].End.Equal(at(20).Time) {
+	if list := trace.Spans(history.Between(job, next, nil)); len(list) != 1 || list[0].Name != trace.Running || !list[0].End.Equal(at(20).Time) {
 		t.Errorf("%+v", list)
 	}
 }

@@ -59,6 +59,7 @@ var _ = Describe("An outage of the API server", Serial, Label("outage"), func() 
 		progress.Say("the failure is answered %.1f s after the API server's return", time.Since(back).Seconds())
 		Eventually(l.jobState).WithContext(ctx).WithArguments(job).Should(HavePrefix("Running, 2/2 ready"))
 		progress.Say("all replicas run again %.1f s after the API server's return", time.Since(back).Seconds())
+		l.sayWhatPodsWaitedFor(ctx)
 		incidents := l.read(ctx, job).Status.Incidents
 		for _, i := range incidents {
 			progress.Say("incident at %s: %s %s of %s, %s", i.Time.UTC().Format(time.TimeOnly), i.Cause, i.Reason, i.Pod, i.Message)
@@ -117,6 +118,26 @@ func (l *installed) read(ctx context.Context, job *v1alpha1.TrainingJob) *v1alph
 		return &v1alpha1.TrainingJob{} // asked again
 	}
 	return now
+}
+
+// sayWhatPodsWaitedFor prints when each pod of the job was created, scheduled, initialized and ready: where the seconds after an outage go.
+func (l *installed) sayWhatPodsWaitedFor(ctx context.Context) {
+	GinkgoHelper()
+	var pods corev1.PodList
+	Expect(l.kube.List(ctx, &pods, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		line := fmt.Sprintf("%s on %s: created %s", pod.Name, pod.Spec.NodeName, pod.CreationTimestamp.UTC().Format(time.TimeOnly))
+		for _, c := range pod.Status.Conditions {
+			line += fmt.Sprintf(", %s=%s %s", c.Type, c.Status, c.LastTransitionTime.UTC().Format(time.TimeOnly))
+		}
+		progress.Say("%s", line)
+	}
+	for _, args := range [][]string{{"get", "events", "-A", "--sort-by=.lastTimestamp"}, {"get", "nodes", "-o", "wide"}} {
+		said, err := l.Kubectl(ctx, args...)
+		Expect(err).NotTo(HaveOccurred(), said)
+		progress.Say("%s", said)
+	}
 }
 
 func (l *installed) jobState(ctx context.Context, job *v1alpha1.TrainingJob) string {

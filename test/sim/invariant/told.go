@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	statushistory "github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/metrics"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/trace"
@@ -28,7 +29,8 @@ type heard struct {
 func (c *Checker) Told(d *operator.Decision, job *v1alpha1.TrainingJob, p *plan.Plan) {
 	t := c.heardOf(d.UID())
 	age := c.world.Clock.Now().Sub(job.CreationTimestamp.Time).Seconds() + 1
-	for _, o := range metrics.Observe(job, p) {
+	happened := statushistory.Between(job, &p.Status, p.Restarts)
+	for _, o := range metrics.Observe(happened) {
 		switch {
 		case o.Value < 0 || o.Family.Unit == "seconds" && o.Value > age:
 			c.violate("8 exactly once: %s is told as %v %v of a job that is %v s old", o.Family.Name, o.Labels, o.Value, age)
@@ -43,7 +45,7 @@ func (c *Checker) Told(d *operator.Decision, job *v1alpha1.TrainingJob, p *plan.
 	if t.restarts > t.most.restarts || t.lost["nodes"] > float64(t.most.nodes) || t.lost["restart"] > float64(t.most.restart) {
 		c.violate("8 exactly once: %d restarts and lost time %v are counted, statuses say at most %+v", t.restarts, t.lost, t.most)
 	}
-	for _, s := range trace.Spans(job, p) {
+	for _, s := range trace.Spans(happened) {
 		c.span(t, &s, age)
 	}
 }

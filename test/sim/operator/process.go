@@ -13,6 +13,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/controller"
+	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -152,7 +153,8 @@ func (p *Process) recorded(job *v1alpha1.TrainingJob, made *plan.Plan) {
 	if p.dead || p.world.Line == nil {
 		return
 	}
-	for _, line := range journal.Lines(job, made) {
+	happened := history.Between(job, &made.Status, made.Restarts)
+	for _, line := range journal.Lines(happened) {
 		p.world.Line(p.decision, &line)
 	}
 }

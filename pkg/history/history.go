@@ -1,0 +1,83 @@
+package history
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
+)
+
+// Kind is a kind of transition.
+type Kind string
+
+// The kinds of transitions, in the order of the list.
+const (
+	Explained Kind = "Explained"
+	Queued    Kind = "Queued"
+	Running   Kind = "Running"
+	Restarted Kind = "Restarted"
+	Scheduled Kind = "Scheduled"
+	Runs      Kind = "Runs"
+	Recovered Kind = "Recovered"
+	Finished  Kind = "Finished"
+)
+
+// Transition is one thing that happened.
+type Transition struct {
+	Kind Kind
+	// Attempt is the attempt that it happened to.
+	Attempt int32
+	// Begin and End are the time that is over now: in the queue, running, until all pods had nodes, until all replicas ran, or from
+	// the failure until the recovery. Begin is zero if it is not known.
+	Begin, End metav1.Time
+	// Incident is the restart: of Runs and Scheduled the restart of the whole job that began the attempt; nil if none did.
+	Incident *v1alpha1.Incident
+	// Number is the incident's number among all restarts of the job, from 1.
+	Number int32
+	// Placed is when every pod had a node again; only of a recovery of the whole job, and only if it is known.
+	Placed *metav1.Time
+}
+
+// History is what happened to a job between two statuses.
+type History struct {
+	Job *v1alpha1.TrainingJob
+	// Was is the job's status before, Is the next one.
+	Was, Is *v1alpha1.TrainingJobStatus
+	// List is in the order of the kinds; restarts and recoveries are in their own order.
+	List []Transition
+}
+
+// Between returns what happened between the job's status and the next one, which counts the restarts.
+func Between(job *v1alpha1.TrainingJob, next *v1alpha1.TrainingJobStatus, restarts []failure.Incident) *History {
+	h := &History{Job: job, Was: &job.Status, Is: next}
+	h.explained(len(restarts))
+	h.queued()
+	h.stopped()
+	for i := range restarts {
+		incident := &restarts[i].Incident
+		h.add(Transition{
+			Kind: Restarted, Attempt: incident.Attempt, Begin: incident.Time, End: incident.RestartTime,
+			Incident: incident, Number: h.Was.Restarts + int32(i) + 1,
+		})
+	}
+	h.scheduled()
+	h.runs()
+	h.recovered()
+	if h.Was.CompletionTime == nil && next.CompletionTime != nil {
+		h.add(Transition{Kind: Finished, Attempt: next.Attempt, Begin: job.CreationTimestamp, End: *next.CompletionTime})
+	}
+	return h
+}
+
+func (h *History) add(t Transition) { h.List = append(h.List, t) }
+
+// Only returns the transitions of a kind.
+func (h *History) Only(kind Kind) []Transition {
+	var list []Transition
+	for _, t := range h.List {
+		if t.Kind == kind {
+			list = append(list, t)
+		}
+	}
+	return list
+}
