@@ -14,7 +14,7 @@ type Incident struct {
 	v1alpha1.Incident
 	// RuleMade is whether the failure is a loss only because a rule of recovery.rules says so.
 	RuleMade bool
-	// FailedBy is the index of the rule of recovery.rules that fails the job, or calls the failure fatal; nil if none does.
+	// FailedBy is the index of the rule of recovery.rules that fails the job; nil if none does.
 	FailedBy *int
 	// InRow is the number of restarts in a row that this one makes, and NextStart the time before which the lives that it begins
 	// may not begin.

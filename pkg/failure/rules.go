@@ -42,21 +42,14 @@ func applyRule(job *v1alpha1.TrainingJob, incident *Incident, p *state.Pod) {
 		return
 	}
 	r, wasLoss := &job.Spec.Recovery.Rules[n], IsLoss(incident.Cause)
-	switch {
-	case r.Action == v1alpha1.ActionFailJob:
-		incident.FailedBy, incident.Cause = &n, v1alpha1.CauseFatal
-	case r.Cause == v1alpha1.CauseFatal:
-		incident.FailedBy, incident.Cause = &n, r.Cause
-	case r.Cause != "":
+	if r.Cause == v1alpha1.CauseFatal {
+		incident.FailedBy = &n
+	}
+	if r.Cause != "" {
 		incident.Cause = r.Cause
 	}
 	incident.RuleMade = IsLoss(incident.Cause) && !wasLoss
 	if r.Scope != "" {
 		incident.Scope = r.Scope
 	}
-}
-
-// FailsJob reports whether a rule says that the failure fails the job, whoever failed.
-func FailsJob(job *v1alpha1.TrainingJob, incident *Incident) bool {
-	return incident.FailedBy != nil && job.Spec.Recovery.Rules[*incident.FailedBy].Action == v1alpha1.ActionFailJob
 }

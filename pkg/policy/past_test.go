@@ -45,7 +45,7 @@ func TestFatalEvidenceFailsTheJob(t *testing.T) {
 		{"it came in the same second, and no other exited so", restarted(), seen(builder.Failed("worker", 2, past, builder.Exit(127), builder.At(30*second))), fatal},
 		{"it came later", restarted(), seen(builder.Failed("worker", 2, past, builder.Exit(127), builder.At(31*second))), judged{}},
 		{"the incident is not the latest", restarted(builder.Attempt(2), builder.Incidents(again, incident())), seen(fatalExit), judged{}},
-		{"a rule calls it fatal", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Action: v1alpha1.ActionFailJob})),
+		{"a rule calls it fatal", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Cause: v1alpha1.CauseFatal})),
 			seen(builder.Failed("worker", 2, past, builder.Exit(7), builder.At(20*second))), judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonFailJobRule}},
 		{"a finished job stays as it is", restarted(builder.Condition(v1alpha1.ConditionFinished, true, "", 0)), seen(fatalExit), judged{Ruling: policy.Final}},
 	})

@@ -23,7 +23,7 @@ func asked(words, answered string, options ...builder.JobOption) *v1alpha1.Train
 func TestARestartThatIsAskedFor(t *testing.T) {
 	run := []builder.SnapshotOption{builder.Now(20 * second), builder.Running("worker", 0), builder.Running("worker", 1)}
 	catchAll := builder.Recovery(func(r *v1alpha1.Recovery) {
-		r.Rules = []v1alpha1.RecoveryRule{{Action: v1alpha1.ActionFailJob}}
+		r.Rules = []v1alpha1.RecoveryRule{{Cause: v1alpha1.CauseFatal}}
 	})
 	long := strings.Repeat("世", 200)
 	for name, c := range map[string]struct {

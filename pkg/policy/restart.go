@@ -48,10 +48,9 @@ func fail(f *v1alpha1.Failure, reason, message string) Ruling {
 func failFatally(s *state.Snapshot, incident *failure.Incident) Ruling {
 	policy := s.Job.Spec.ReplicaSpecs[incident.Role].RestartPolicy
 	switch {
-	case failure.FailsJob(s.Job, incident):
-		return fail(&incident.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and %s says FailJob.", failure.Describe(&incident.Failure), failure.RuleText(s.Job, *incident.FailedBy)))
 	case incident.FailedBy != nil:
-		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which %s calls Fatal.", failure.Describe(&incident.Failure), failure.RuleText(s.Job, *incident.FailedBy)))
+		rule := failure.RuleText(s.Job, *incident.FailedBy)
+		return fail(&incident.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and %s fails the job.", failure.Describe(&incident.Failure), rule))
 	case policy == v1alpha1.RestartNever:
 		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, failure.Describe(&incident.Failure)+", which restartPolicy Never does not restart.")
 	default:

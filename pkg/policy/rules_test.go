@@ -15,7 +15,7 @@ import (
 type rule = v1alpha1.RecoveryRule
 
 func failJob(r rule) rule {
-	r.Action = v1alpha1.ActionFailJob
+	r.Cause = v1alpha1.CauseFatal
 	return r
 }
 
@@ -63,8 +63,8 @@ func TestRulesMatch(t *testing.T) {
 
 func TestWhatRulesSay(t *testing.T) {
 	worker := rule{Roles: []v1alpha1.Role{v1alpha1.Worker}}
-	says := func(cause v1alpha1.Cause, scope v1alpha1.RestartScope, action v1alpha1.RuleAction) rule {
-		return rule{Roles: []v1alpha1.Role{v1alpha1.Worker, v1alpha1.Evaluator}, Cause: cause, Scope: scope, Action: action}
+	says := func(cause v1alpha1.Cause, scope v1alpha1.RestartScope) rule {
+		return rule{Roles: []v1alpha1.Role{v1alpha1.Worker, v1alpha1.Evaluator}, Cause: cause, Scope: scope}
 	}
 	base := func(rules ...rule) *v1alpha1.TrainingJob {
 		return builder.Job("j", builder.Workers(2), builder.Evaluators(1), builder.Rules(rules...))
@@ -83,41 +83,40 @@ func TestWhatRulesSay(t *testing.T) {
 		return judged{Ruling: policy.Restart, Reason: reason, Restarts: orders}
 	}
 	check(t, []judgeCase{
-		{"another cause: a fatal exit is retried", base(says(v1alpha1.CauseRetryable, "", "")), exit, restart(0, "worker-1 Retryable Replica charged")},
-		{"another cause: an exit is nobody's fault", base(says(v1alpha1.CauseInfrastructure, "", "")), exit, lost(0, "worker-1 Infrastructure Replica free")},
-		{"another cause: an exit is charged to another budget", base(says(v1alpha1.CauseOOM, "", "")), exit,
+		{"another cause: a fatal exit is retried", base(says(v1alpha1.CauseRetryable, "")), exit, restart(0, "worker-1 Retryable Replica charged")},
+		{"another cause: an exit is nobody's fault", base(says(v1alpha1.CauseInfrastructure, "")), exit, lost(0, "worker-1 Infrastructure Replica free")},
+		{"another cause: an exit is charged to another budget", base(says(v1alpha1.CauseOOM, "")), exit,
 			ruled(v1alpha1.ReasonOutOfMemory, "worker-1 OOM Replica charged")},
 		{"another cause: an exit is fatal", base(rule{ExitCodes: []int32{3}, Cause: v1alpha1.CauseFatal}),
-			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))), fatal},
-		{"another scope: the job follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeJob, "")), exit, restart(0, "worker-1 Retryable Job charged")},
-		{"another scope: the role follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeRole, "")), exit, restart(0, "worker-1 Retryable Role charged")},
-		{"a scope alone leaves the cause", base(says("", v1alpha1.ScopeJob, "")), exit, fatal},
-		{"FailJob fails the job for a loss", base(says("", "", v1alpha1.ActionFailJob)), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)), byRule},
-		{"the first rule that matches wins", base(rule{ExitCodes: []int32{1}, Action: v1alpha1.ActionFailJob}, says(v1alpha1.CauseRetryable, "", ""),
-			says("", "", v1alpha1.ActionFailJob)), exit, restart(0, "worker-1 Retryable Replica charged")},
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))), byRule},
+		{"another scope: the job follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeJob)), exit, restart(0, "worker-1 Retryable Job charged")},
+		{"another scope: the role follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeRole)), exit, restart(0, "worker-1 Retryable Role charged")},
+		{"a scope alone leaves the cause", base(says("", v1alpha1.ScopeJob)), exit, fatal},
+		{"cause Fatal fails the job for a loss", base(says(v1alpha1.CauseFatal, "")), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)), byRule},
+		{"the first rule that matches wins", base(rule{ExitCodes: []int32{1}, Cause: v1alpha1.CauseFatal}, says(v1alpha1.CauseRetryable, ""),
+			says(v1alpha1.CauseFatal, "")), exit, restart(0, "worker-1 Retryable Replica charged")},
 		{"no rule matches", base(rule{Roles: []v1alpha1.Role{v1alpha1.PS}, Cause: v1alpha1.CauseRetryable}), exit, fatal},
-		{"an evaluator's failure fails the job if a rule says so", base(says("", "", v1alpha1.ActionFailJob)), evaluator, byRule},
-		{"an evaluator that a rule calls fatal is given up", base(says(v1alpha1.CauseFatal, "", "")), evaluator, judged{}},
-		{"an evaluator that a rule calls retryable is not charged to the training", base(says(v1alpha1.CauseRetryable, "", "")), evaluator,
+		{"an evaluator's failure fails the job if a rule says so", base(says(v1alpha1.CauseFatal, "")), evaluator, byRule},
+		{"an evaluator that a rule calls retryable is not charged to the training", base(says(v1alpha1.CauseRetryable, "")), evaluator,
 			restart(0, "evaluator-0 Retryable Replica free")},
-		{"FailJob on a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Action: v1alpha1.ActionFailJob}), seen(builder.Pending("worker", 0)), byRule},
+		{"cause Fatal on a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Cause: v1alpha1.CauseFatal}), seen(builder.Pending("worker", 0)), byRule},
 		{"a scope for a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Scope: v1alpha1.ScopeReplica}),
 			seen(builder.Running("worker", 0)), ruled(v1alpha1.ReasonStartupDeadline, "worker-1 Startup Replica charged")},
 		{"a cause for a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Cause: v1alpha1.CauseInfrastructure}), seen(builder.Pending("worker", 0)),
 			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonStartupDeadline, Restarts: []string{"worker-0 Infrastructure Job free"}}},
-		{"FailJob on a job that hangs", hangs(rule{Reasons: []string{v1alpha1.ReasonProgressStalled}, Action: v1alpha1.ActionFailJob}), hang, byRule},
+		{"cause Fatal on a job that hangs", hangs(rule{Reasons: []string{v1alpha1.ReasonProgressStalled}, Cause: v1alpha1.CauseFatal}), hang, byRule},
 		{"a scope for a job that hangs", hangs(rule{Reasons: []string{v1alpha1.ReasonProgressStalled}, Scope: v1alpha1.ScopeReplica}), hang,
 			ruled(v1alpha1.ReasonHang, "worker-0 Hang Replica charged")},
-		{"a rule for exit codes says nothing of a job that hangs", hangs(rule{Roles: worker.Roles, ExitCodes: []int32{1}, Action: v1alpha1.ActionFailJob}), hang,
+		{"a rule for exit codes says nothing of a job that hangs", hangs(rule{Roles: worker.Roles, ExitCodes: []int32{1}, Cause: v1alpha1.CauseFatal}), hang,
 			ruled(v1alpha1.ReasonHang, "worker-0 Hang Job charged")},
 	})
 }
 
 // A rule that fails the job is told with its place in the list, and where a user looks for it.
 func TestARuleThatFailsTheJobIsNamed(t *testing.T) {
-	job := builder.Job("j", builder.Workers(2), builder.Rules(rule{ExitCodes: []int32{9}, Cause: v1alpha1.CauseOOM}, rule{ExitCodes: []int32{3}, Action: v1alpha1.ActionFailJob}))
+	job := builder.Job("j", builder.Workers(2), builder.Rules(rule{ExitCodes: []int32{9}, Cause: v1alpha1.CauseOOM}, rule{ExitCodes: []int32{3}, Cause: v1alpha1.CauseFatal}))
 	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))))
-	if want := "worker-1 on node-worker-1 exited with code 3 (Error), and recovery.rules[1] says FailJob."; v.Message != want {
+	if want := "worker-1 on node-worker-1 exited with code 3 (Error), and recovery.rules[1] fails the job."; v.Message != want {
 		t.Errorf("message %q, want %q", v.Message, want)
 	}
 }
@@ -129,7 +128,7 @@ func TestMatchersNarrowAndValuesWiden(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		code := rapid.Int32Range(1, 6).Draw(t, "code")
 		matched := func(r rule) bool {
-			r.Action = v1alpha1.ActionFailJob
+			r.Cause = v1alpha1.CauseFatal
 			job := builder.Job("j", builder.Workers(2), builder.Rules(r))
 			v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(code))))
 			return v.Reason == v1alpha1.ReasonFailJobRule
@@ -163,8 +162,8 @@ func TestRulesForSideCars(t *testing.T) {
 		{"the main container failed before it", job(named), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.At(10*second), aside)),
 			restart(0, "worker-1 Retryable Replica charged")},
 	})
-	v := policy.Judge(builder.Snapshot(job(rule{Name: "bad-logs", ContainerName: "logs", Action: v1alpha1.ActionFailJob}), runs...))
-	if want := "worker-1 on node-worker-1 broke as its container logs exited with code 7 (Error), and recovery.rules[0] (bad-logs) says FailJob."; v.Message != want || v.Failure.Container != "logs" {
+	v := policy.Judge(builder.Snapshot(job(rule{Name: "bad-logs", ContainerName: "logs", Cause: v1alpha1.CauseFatal}), runs...))
+	if want := "worker-1 on node-worker-1 broke as its container logs exited with code 7 (Error), and recovery.rules[0] (bad-logs) fails the job."; v.Message != want || v.Failure.Container != "logs" {
 		t.Errorf("container %s: %q\nwant %q", v.Failure.Container, v.Message, want)
 	}
 }

@@ -28,7 +28,7 @@ func TestAJobLeavesAnIllNode(t *testing.T) {
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2), builder.MaxRestarts(0)}, options...)...)
 	}
-	failAll := builder.Rules(v1alpha1.RecoveryRule{Action: v1alpha1.ActionFailJob})
+	failAll := builder.Rules(v1alpha1.RecoveryRule{Cause: v1alpha1.CauseFatal})
 	avoidsNone := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
 	run := seen(builder.Running("worker", 0), builder.Running("worker", 1))
 	with := func(more ...builder.SnapshotOption) []builder.SnapshotOption {

@@ -21,20 +21,16 @@ import (
 var recoveries = []struct{ name, change, refusal string }{
 	{"a rule as it should be", `spec: {recovery: {rules: [{roles: [Worker], exitCodes: [75], scope: Job, cause: Infrastructure}]}}`, ""},
 	{
-		"a rule that matches nothing", `spec: {recovery: {rules: [{action: FailJob}]}}`,
+		"a rule that matches nothing", `spec: {recovery: {rules: [{cause: Fatal}]}}`,
 		"a rule must match something: write roles, containerName, exitCodes, signals, reasons or conditions",
 	},
 	{
 		"a rule without an outcome", `spec: {recovery: {rules: [{exitCodes: [1]}]}}`,
-		"a rule must say something: write cause, scope or action: FailJob",
+		"a rule must change something: write cause, scope or both",
 	},
 	{
-		"a rule that fails the job and names a cause", `spec: {recovery: {rules: [{exitCodes: [1], action: FailJob, cause: OOM}]}}`,
-		"action: FailJob restarts nothing: leave cause and scope out",
-	},
-	{
-		"a rule that fails the job and names a scope", `spec: {recovery: {rules: [{signals: [9], action: FailJob, scope: Job}]}}`,
-		"action: FailJob restarts nothing: leave cause and scope out",
+		"a rule that fails the job and names a scope", `spec: {recovery: {rules: [{signals: [9], cause: Fatal, scope: Job}]}}`,
+		"cause: Fatal fails the job and restarts nothing: leave scope out",
 	},
 	{
 		"a rule for success", `spec: {recovery: {rules: [{exitCodes: [0], scope: Job}]}}`,

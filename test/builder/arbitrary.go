@@ -79,8 +79,8 @@ func arbitraryRecovery(t *rapid.T) func(*v1alpha1.Recovery) {
 				Cause:         rapid.SampledFrom([]v1alpha1.Cause{"", v1alpha1.CauseRetryable, v1alpha1.CauseInfrastructure, v1alpha1.CauseFatal, v1alpha1.CauseOOM}).Draw(t, "cause"),
 				Scope:         rapid.SampledFrom([]v1alpha1.RestartScope{"", v1alpha1.ScopeReplica, v1alpha1.ScopeJob}).Draw(t, "scope"),
 			}
-			if rapid.IntRange(0, 4).Draw(t, "fails the job") == 0 {
-				rule.Cause, rule.Scope, rule.Action = "", "", v1alpha1.ActionFailJob
+			if rule.Cause == v1alpha1.CauseFatal {
+				rule.Scope = ""
 			}
 			r.Rules = append(r.Rules, rule)
 		}

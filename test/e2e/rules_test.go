@@ -47,7 +47,7 @@ var _ = Describe("A replica that runs out of memory", func() {
 
 var _ = Describe("A rule", func() {
 	It("fails the job at an exit code that no restart can mend", func() {
-		j := submit(pytorch("p", master(), workers(1), rules(v1alpha1.RecoveryRule{ExitCodes: []int32{42}, Action: v1alpha1.ActionFailJob})))
+		j := submit(pytorch("p", master(), workers(1), rules(v1alpha1.RecoveryRule{ExitCodes: []int32{42}, Cause: v1alpha1.CauseFatal})))
 		j.runs(0, 0)
 		j.exits(42, "worker-0")
 		v := j.fails(v1alpha1.ReasonFailJobRule)
@@ -77,7 +77,7 @@ var _ = Describe("A rule", func() {
 		j := submit(custom("c", master(), ps(1), workers(1), rules(
 			v1alpha1.RecoveryRule{Roles: []v1alpha1.Role{v1alpha1.PS}, Reasons: []string{"OOMKilled"}, Scope: v1alpha1.ScopeReplica},
 			v1alpha1.RecoveryRule{Reasons: []string{"OOMKilled"}, Scope: v1alpha1.ScopeJob},
-			v1alpha1.RecoveryRule{Conditions: []string{string(corev1.DisruptionTarget)}, Action: v1alpha1.ActionFailJob},
+			v1alpha1.RecoveryRule{Conditions: []string{string(corev1.DisruptionTarget)}, Cause: v1alpha1.CauseFatal},
 		)))
 		before := j.runs(0, 0)
 		j.runsOutOfMemory("ps-0")

@@ -112,8 +112,8 @@ type Recovery struct {
 // values.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.roles) || has(self.containerName) || has(self.exitCodes) || has(self.signals) || has(self.reasons) || has(self.conditions)",message="a rule must match something: write roles, containerName, exitCodes, signals, reasons or conditions"
-// +kubebuilder:validation:XValidation:rule="has(self.cause) || has(self.scope) || has(self.action)",message="a rule must say something: write cause, scope or action: FailJob"
-// +kubebuilder:validation:XValidation:rule="!has(self.action) || (!has(self.cause) && !has(self.scope))",message="action: FailJob restarts nothing: leave cause and scope out"
+// +kubebuilder:validation:XValidation:rule="has(self.cause) || has(self.scope)",message="a rule must change something: write cause, scope or both"
+// +kubebuilder:validation:XValidation:rule="!has(self.cause) || self.cause != 'Fatal' || !has(self.scope)",message="cause: Fatal fails the job and restarts nothing: leave scope out"
 type RecoveryRule struct {
 	// name of the rule in messages. Default: its place in the list.
 	// +kubebuilder:validation:MinLength=1
@@ -165,9 +165,9 @@ type RecoveryRule struct {
 	// +optional
 	Conditions []string `json:"conditions,omitempty"`
 
-	// cause that the failure has: it decides which budget is charged. Default: what Kubernetes says. A failure that is
-	// Infrastructure or Preempted only because a rule says so is not charged to maxRestarts, but at most 100 of them within
-	// windowSeconds are restarted (budget ruleMadeLosses); one more fails the job.
+	// cause of the failure: it decides which budget is charged. Fatal fails the job at once, whichever replica failed. Default: the
+	// cause by Kubernetes' facts. A failure that is Infrastructure or Preempted only because a rule says so is not charged to
+	// maxRestarts. At most 100 of them within windowSeconds are restarted (budget ruleMadeLosses); one more fails the job.
 	// +kubebuilder:validation:Enum=Infrastructure;Preempted;OOM;Retryable;Fatal;Hang;Startup
 	// +optional
 	Cause Cause `json:"cause,omitempty"`
@@ -175,18 +175,7 @@ type RecoveryRule struct {
 	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +optional
 	Scope RestartScope `json:"scope,omitempty"`
-	// action FailJob fails the job at once.
-	// +optional
-	Action RuleAction `json:"action,omitempty"`
 }
-
-// RuleAction is what a rule does instead of a restart.
-//
-// +kubebuilder:validation:Enum=FailJob
-type RuleAction string
-
-// ActionFailJob fails the job.
-const ActionFailJob RuleAction = "FailJob"
 
 // The defaults of Recovery; the schema holds them too.
 const (

@@ -66,7 +66,7 @@ def elastic(script: str) -> dict:
 
 def recovery_rules() -> dict:
     return tj.recovery(max_restarts=5, max_oom_restarts=1, window_seconds=21600, avoid_nodes_seconds=3600, rules=[
-        tj.rule(exit_codes=[42], fail_job=True),
+        tj.rule(exit_codes=[42], cause="Fatal"),
         tj.rule(exit_codes=[75], cause="Infrastructure"),
         tj.rule(name="storage-client", container_name="fuse", cause="Retryable"),
         tj.rule(roles=["Evaluator"], signals=[11], scope="Job"),
@@ -154,7 +154,7 @@ class WrongArguments(unittest.TestCase):
             (lambda: tj.scheduling(gang="Kueue"), "write None, Native, Volcano or Coscheduling"),
             (lambda: tj.scheduling(topology_required=True), "write topology_key="),
             (lambda: tj.scheduling(min_available=0), "write a whole number from 1 to 10000"),
-            (lambda: tj.rule(exit_codes=[3]), "write either fail_job=True or cause="),
+            (lambda: tj.rule(exit_codes=[3]), "write cause=, scope= or both"),
             (lambda: tj.rule(exit_codes=[3], cause="Bug"), "unknown cause 'Bug': write Infrastructure"),
             (lambda: tj.progress(action="Kill"), "write Notify or Restart"),
             (lambda: tj.replicas(2, image="i", spares=-1), "spares is -1: write a whole number from 0 to 100"),

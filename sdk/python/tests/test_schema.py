@@ -19,8 +19,8 @@ PARTS = {
         max_restarts=1, max_oom_restarts=1, max_hang_restarts=1, window_seconds=60, incident_window_seconds=1, no_progress_limit=1,
         avoid_nodes_seconds=1, backoff_seconds=1, max_backoff_seconds=1, force_after_seconds=1,
         restart_method="InPlace", termination_grace_seconds=1, rules=[
-            {**tj.rule(name="n", container_name="c", roles=["Worker"], exit_codes=[1], signals=[9], reasons=["Error"], conditions=["Ready"], cause="Fatal", scope="Job"),
-             **tj.rule(fail_job=True)}]),
+            {**tj.rule(name="n", container_name="c", roles=["Worker"], exit_codes=[1], signals=[9], reasons=["Error"], conditions=["Ready"], cause="OOM", scope="Job"),
+             **tj.rule(cause="Fatal")}]),
     "scheduling": tj.scheduling(gang="Volcano", min_available=1, queue="q", priority_class="p", scheduler_name="s", topology_key="k",
                                 topology_required=True, topology_tier=1, timeout_seconds=1),
     "mpi": tj.mpi(slots_per_worker=8, launch_agent="SSH"),

@@ -80,24 +80,25 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
 
 def rule(*, name: str | None = None, roles: list | None = None, container_name: str | None = None, exit_codes: list | None = None, signals: list | None = None,
          reasons: list | None = None, conditions: list | None = None, cause: str | None = None,
-         scope: str | None = None, fail_job: bool = False) -> dict:
+         scope: str | None = None) -> dict:
     """Returns what to do about failures that match all that is given: roles, container, exit codes, signals, reasons, pod
     conditions.
 
     name: what messages call the rule.
     container_name: the container that must have ended. Default the main one: what a side-car ends with breaks no replica otherwise.
-    cause: Infrastructure, Preempted, OOM, Retryable, Fatal, Hang or Startup.
+    cause: Infrastructure, Preempted, OOM, Retryable, Fatal, Hang or Startup. Fatal fails the job; then leave scope out.
     scope: Replica, Role or Job.
-    fail_job: the job fails; then neither cause nor scope.
 
     Raises ValueError, which says what to write instead.
     """
     one_of("cause", cause, CAUSES)
     one_of("scope", scope, SCOPES)
-    if fail_job == (cause is not None or scope is not None):
-        raise ValueError("a rule: write either fail_job=True or cause=, scope= or both")
+    if cause is None and scope is None:
+        raise ValueError("a rule must change something: write cause=, scope= or both")
+    if cause == "Fatal" and scope is not None:
+        raise ValueError("cause=\"Fatal\" fails the job and restarts nothing: leave scope= out")
     return given(name=name, roles=listed(roles), containerName=container_name, exitCodes=listed(exit_codes), signals=listed(signals), reasons=listed(reasons),
-                 conditions=listed(conditions), cause=cause, scope=scope, action="FailJob" if fail_job else None)
+                 conditions=listed(conditions), cause=cause, scope=scope)
 
 
 def scheduling(*, gang: str | None = None, min_available: int | None = None, queue: str | None = None,

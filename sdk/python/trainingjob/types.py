@@ -114,13 +114,11 @@ class Rule(TypedDict, total=False):
     """RecoveryRule says what a failure that it matches is. Every matcher that is set must match; within one, any of
     its values."""
 
-    action: Literal["FailJob"]
-    """action FailJob fails the job at once."""
-
     cause: Literal["Infrastructure", "Preempted", "OOM", "Retryable", "Fatal", "Hang", "Startup"]
-    """cause that the failure has: it decides which budget is charged. Default: what Kubernetes says. A failure that
-    is Infrastructure or Preempted only because a rule says so is not charged to maxRestarts, but at most 100 of
-    them within windowSeconds are restarted (budget ruleMadeLosses); one more fails the job."""
+    """cause of the failure: it decides which budget is charged. Fatal fails the job at once, whichever replica
+    failed. Default: the cause by Kubernetes' facts. A failure that is Infrastructure or Preempted only because a
+    rule says so is not charged to maxRestarts. At most 100 of them within windowSeconds are restarted (budget
+    ruleMadeLosses); one more fails the job."""
 
     conditions: List[str]
     """conditions are types of pod conditions that are True on the failed pod: DisruptionTarget, or one of your own."""
