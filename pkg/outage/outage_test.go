@@ -40,21 +40,28 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// comeBack makes the address answer /readyz with a status and a text.
+// comeBack makes the address answer /readyz with a status and a text, and other paths with 404.
 func (a *apiServer) comeBack(t *testing.T, status int, text string) {
+	t.Helper()
+	a.serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			http.NotFound(w, r)
+			return
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, text)
+	})
+}
+
+// serve makes the address answer.
+func (a *apiServer) serve(t *testing.T, handler http.HandlerFunc) {
 	t.Helper()
 	a.goAway()
 	listener, err := net.Listen("tcp", a.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" {
-			status = http.StatusNotFound
-		}
-		w.WriteHeader(status)
-		fmt.Fprint(w, text)
-	})}}
+	a.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
 	a.server.Start()
 }
 
@@ -158,6 +165,24 @@ func TestAProgramDoesNotWaitForAnAPIServerThatAnswers(t *testing.T) {
 		if err := api.seen(t, logged.logger()).Wait(t.Context(), "no address"); err != nil || logged.String() != "" {
 			t.Errorf("status %d: error %v, logged %s", status, err, logged)
 		}
+	}
+}
+
+// An API server that has just started refuses every request until it has read its roles: a program that goes on ends with an error.
+func TestAProgramWaitsForAnAPIServerThatRefusesEverything(t *testing.T) {
+	api, logged := newAPIServer(t), &lines{}
+	api.serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	done := make(chan error, 1)
+	go func() { done <- api.seen(t, logged.logger()).Wait(t.Context(), "0") }()
+	eventually(t, "the log names the refusal", func() bool { return strings.Contains(logged.String(), "it refuses discovery: status 403") })
+	select {
+	case err := <-done:
+		t.Fatalf("it goes on although the API server refuses everything, error %v", err)
+	default:
+	}
+	api.comeBack(t, http.StatusForbidden, "") // it hides its readiness, and answers other requests
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

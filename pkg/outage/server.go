@@ -41,21 +41,35 @@ func New(config *rest.Config, log logr.Logger) (*Server, error) {
 	return &Server{host: config.Host, rest: client.RESTClient(), log: log, patience: patience, failed: make(chan struct{}, 1)}, nil
 }
 
-// ask returns whether the API server answered, and why it is not ready; nil if it is. A server that refuses to show its readiness
-// counts as ready: what else it refuses shows later.
+// ask returns whether the API server answered, and why it is not ready; nil if it is.
+//
+// A server that has just started refuses everything until it has read its roles. A server that only hides its readiness still serves
+// discovery, which a manager needs first.
 func (s *Server) ask(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	var code int
-	body, err := s.rest.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).StatusCode(&code).Raw()
+	code, body, err := s.get(ctx, "/readyz")
+	if isRefused(code) {
+		code, body, err = s.get(ctx, "/apis")
+	}
 	switch {
 	case code == 0:
 		return false, err
+	case isRefused(code):
+		return true, fmt.Errorf("it refuses discovery: status %d", code)
 	case code < http.StatusInternalServerError && code != http.StatusTooManyRequests:
 		return true, nil
 	default:
-		return true, fmt.Errorf("it is not ready: status %d %s", code, strings.Join(failing(string(body)), " "))
+		return true, fmt.Errorf("it is not ready: status %d %s", code, strings.Join(failing(body), " "))
 	}
+}
+
+func isRefused(code int) bool { return code == http.StatusUnauthorized || code == http.StatusForbidden }
+
+// get returns the status and the body of an answer. Without an answer the status is 0, and the error gives the reason.
+func (s *Server) get(ctx context.Context, path string) (code int, body string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	raw, err := s.rest.Get().AbsPath(path).MaxRetries(0).Do(ctx).StatusCode(&code).Raw()
+	return code, string(raw), err
 }
 
 // failing returns the checks that fail according to the text of /readyz.

@@ -5,6 +5,8 @@ package observe
 import (
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +43,7 @@ func TestAlerts(t *testing.T) {
 	t.Run("a job cannot be decoded", l.undecodable)
 	t.Run("the operator loses a right", l.operatorLosesARight)
 	t.Run("the operator goes blind", l.operatorGoesBlind)
+	t.Run("the operator crashes", l.operatorCrashes)
 	t.Run("the operator hangs", l.operatorHangs)
 }
 
@@ -171,9 +174,67 @@ func (l *lab) operatorGoesBlind(*testing.T) {
 	l.awaitAlerts("TrainingJobOperatorBlind")
 }
 
+// operatorCrashes kills the operator five times and starts it with a memory limit that it has nearly used up. The lease of a killed leader
+// has to run out, so each crash changes the leader.
+func (l *lab) operatorCrashes(t *testing.T) {
+	pid, _ := l.operator()
+	again := l.copyOf(pid, []string{"GOMEMLIMIT=40MiB"}, "--leader-elect", "--leader-election-namespace=trainingjob-system")
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		operator := again()
+		l.awaitLeader(true)
+		_ = operator.Process.Kill()
+		_ = operator.Wait()
+		l.awaitLeader(false)
+	}
+	l.crashed = again()
+	l.t.Cleanup(func() {
+		_ = l.crashed.Process.Kill()
+		_ = l.crashed.Wait()
+	})
+	l.awaitAlerts("TrainingJobOperatorRestarts", "TrainingJobLeaderChanges", "TrainingJobOperatorMemory")
+}
+
+// copyOf returns a function that starts the program of a process with its environment, its arguments, and more of both.
+func (l *lab) copyOf(pid int, environment []string, arguments ...string) func() *exec.Cmd {
+	l.t.Helper()
+	list := func(file string) []string {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+	}
+	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	args, env := append(list("cmdline"), arguments...), append(list("environ"), environment...)
+	return func() *exec.Cmd {
+		cmd := exec.Command(program, args[1:]...)
+		cmd.Env, cmd.Dir = env, root
+		if err := cmd.Start(); err != nil {
+			l.t.Fatal(err)
+		}
+		return cmd
+	}
+}
+
+// awaitLeader waits until Prometheus has scraped that the operator leads, or that none does.
+func (l *lab) awaitLeader(leads bool) {
+	l.t.Helper()
+	for deadline := time.Now().Add(patience); (l.query("leader_election_master_status==1") != "") != leads; time.Sleep(500 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			l.t.Fatalf("leads: want %v for %s", leads, patience)
+		}
+	}
+}
+
 // operatorHangs stops the operator's process for as long as it takes.
 func (l *lab) operatorHangs(t *testing.T) {
-	pid, _ := l.operator()
+	pid := l.crashed.Process.Pid
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

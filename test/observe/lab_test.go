@@ -21,6 +21,8 @@ type lab struct {
 	dir        string
 	prometheus string
 	receiver   *receiver
+	// crashed is the operator after its crashes, a child of the test.
+	crashed *exec.Cmd
 }
 
 // state is what the lab says of itself.

@@ -5,12 +5,16 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Failure is one replica that broke: which, where, how.
 type Failure struct {
 	// role of the replica that broke.
+	// +required
 	Role Role `json:"role"`
 	// index of the replica that broke.
+	// +required
 	Index int32 `json:"index"`
 	// attempt in which it broke.
+	// +required
 	Attempt int32 `json:"attempt"`
 	// cause says what kind of failure it is; it decides whether the failure is restarted, and charged to which budget.
+	// +required
 	Cause Cause `json:"cause"`
 	// pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence named it late.
 	// +optional
@@ -35,6 +39,7 @@ type Failure struct {
 	// +optional
 	Alike int32 `json:"alike,omitempty"`
 	// time at which it broke.
+	// +required
 	Time metav1.Time `json:"time"`
 }
 
@@ -43,6 +48,7 @@ type Incident struct {
 	// failure that the incident began with.
 	Failure `json:",inline"`
 	// scope of the restart.
+	// +required
 	Scope RestartScope `json:"scope"`
 	// followers is the number of other replicas that were restarted with it.
 	// +optional
@@ -51,6 +57,7 @@ type Incident struct {
 	// +optional
 	Charged bool `json:"charged"`
 	// restartTime is when the restart was decided.
+	// +required
 	RestartTime metav1.Time `json:"restartTime"`
 	// explained is whether the cause showed only after the restart and replaced the first impression.
 	// +optional
@@ -83,10 +90,13 @@ const (
 // Budget is how much of a budget is used up.
 type Budget struct {
 	// name is the field of spec.recovery that sets the limit, or ruleMadeLosses, or evaluatorRestarts.
+	// +required
 	Name BudgetName `json:"name"`
 	// used is the number of restarts charged within the window, as of the latest one.
+	// +required
 	Used int32 `json:"used"`
 	// limit is the number of restarts that may be charged within the window.
+	// +required
 	Limit int32 `json:"limit"`
 }
 
@@ -111,12 +121,15 @@ const MaxRuleMadeLosses int32 = 100
 // AvoidedNode is a node that the job avoids: new pods prefer other nodes.
 type AvoidedNode struct {
 	// name of the node.
+	// +required
 	Name string `json:"name"`
 	// failures is the number of incidents that began on the node.
+	// +required
 	Failures int32 `json:"failures"`
 	// reason of the latest of them.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// expirationTime is when the job stops avoiding the node.
+	// +required
 	ExpirationTime metav1.Time `json:"expirationTime"`
 }

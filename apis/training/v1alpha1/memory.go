@@ -77,6 +77,7 @@ type RoleMemory struct {
 // +kubebuilder:pruning:PreserveUnknownFields
 type Charges struct {
 	// name of the budget.
+	// +required
 	Name BudgetName `json:"name"`
 	// times of the restarts, oldest first.
 	// +listType=atomic

@@ -32,12 +32,16 @@ type Progress struct {
 // CheckpointRequest asks the ranks of a job that runs to save a checkpoint before they are stopped.
 type CheckpointRequest struct {
 	// id is what the answer in the progress Lease repeats: "<attempt>-<Unix time>".
+	// +required
 	ID string `json:"id"`
 	// reason why they are to be stopped: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or why their pods are ended.
+	// +required
 	Reason string `json:"reason"`
 	// time of the request.
+	// +required
 	Time metav1.Time `json:"time"`
 	// deadlineTime is when they are stopped without an answer.
+	// +required
 	DeadlineTime metav1.Time `json:"deadlineTime"`
 }
 

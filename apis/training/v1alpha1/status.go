@@ -155,6 +155,7 @@ type LostSeconds struct {
 // ProgressStatus is how far the training is, in its own words.
 type ProgressStatus struct {
 	// step is the highest step reported.
+	// +required
 	Step int64 `json:"step"`
 	// checkpoint is the latest checkpoint reported.
 	// +optional
