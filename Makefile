@@ -108,6 +108,7 @@ verify: generate ## fail if generated files, go.mod or the format of the code ar
 .PHONY: lint
 lint: ## run golangci-lint on the operator, the lab and the release; on what needs an add-on, its own test does
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
+	.ci/progress "kube-api-linter, the API" $(tool) golangci-lint-kube-api-linter run --config .ci/kal.yml ./apis/...
 	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/lab/dns && $(as_built) ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd .ci/release && $(as_built) ../../.ci/progress "golangci-lint, the release" $(tool) golangci-lint run --config ../../.golangci.yml

@@ -155,12 +155,12 @@ type Elastic struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +required
-	MinReplicas int32 `json:"minReplicas"`
+	MinReplicas int32 `json:"minReplicas,omitempty"`
 	// maxReplicas is the largest number of workers that the job may be scaled to.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +required
-	MaxReplicas int32 `json:"maxReplicas"`
+	MaxReplicas int32 `json:"maxReplicas,omitempty"`
 	// shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. Default 300.
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=1

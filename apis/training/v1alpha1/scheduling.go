@@ -45,7 +45,7 @@ type Topology struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
 	// +required
-	Key string `json:"key"`
+	Key string `json:"key,omitempty"`
 	// mode Required leaves the job pending while no domain has room for all of it; Preferred takes what there is.
 	// Default Preferred.
 	// +kubebuilder:default=Preferred

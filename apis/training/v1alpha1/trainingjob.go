@@ -84,7 +84,7 @@ type TrainingJobSpec struct {
 	// XGBoost (DMLC_*, MASTER_ADDR, RANK), LightGBM (LIGHTGBM_MACHINES, MASTER_ADDR, RANK), Paddle (PADDLE_*) or Custom
 	// (TRAININGJOB_* only). It also decides the default restart scopes. Immutable.
 	// +required
-	Framework Framework `json:"framework"`
+	Framework Framework `json:"framework,omitempty"`
 
 	// suspend true deletes the pods and keeps everything that was counted; false starts them again.
 	// Queues such as Kueue write it. Default false.
@@ -104,7 +104,7 @@ type TrainingJobSpec struct {
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['Chief', 'Master', 'Launcher', 'PS', 'Worker', 'Evaluator'] || (r.matches('^[a-z][a-z0-9]{0,14}$') && !(r in ['chief', 'master', 'launcher', 'ps', 'worker', 'evaluator', 'spare'])))",message="unknown role: write Chief, Master, Launcher, PS, Worker or Evaluator; a Custom job may have others, with names of 1 to 15 lower-case letters and digits, but spare"
 	// +required
-	ReplicaSpecs map[Role]ReplicaSpec `json:"replicaSpecs"`
+	ReplicaSpecs map[Role]ReplicaSpec `json:"replicaSpecs,omitempty"`
 
 	// elastic lets the number of workers change while the job runs, within bounds. Default: fixed.
 	// May change only while suspended.
