@@ -35,7 +35,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
-	next.Phase = PhaseOf(next.Conditions)
+	next.Phase = phaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
 	next.Ready = readyOf(&next)
 	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {

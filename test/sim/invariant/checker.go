@@ -8,10 +8,10 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
-	"github.com/trainingjob/operator/test/states"
 )
 
 // Checker watches a world and keeps the first violation.
@@ -19,7 +19,7 @@ type Checker struct {
 	// Wrong is the first violation, "" for none.
 	Wrong string
 	// Edges are the steps from phase to phase that jobs took.
-	Edges map[states.Edge]bool
+	Edges map[ledger.Edge]bool
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 
@@ -60,7 +60,7 @@ type history struct {
 
 // New returns a checker that watches the world.
 func New(w *world.World) *Checker {
-	c := &Checker{world: w, jobs: map[types.UID]*history{}, Edges: map[states.Edge]bool{}}
+	c := &Checker{world: w, jobs: map[types.UID]*history{}, Edges: map[ledger.Edge]bool{}}
 	w.Server.Watch(c.hear)
 	return c
 }
