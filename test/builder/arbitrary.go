@@ -185,6 +185,52 @@ func arbitraryPod(t *rapid.T, job *v1alpha1.TrainingJob, slot state.Slot, now ti
 	return seen
 }
 
+// ArbitraryLosses draws what may be seen at that time after Epoch of a job whose replicas run, have yet to, or are lost: no program of
+// theirs has ended by itself.
+func ArbitraryLosses(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generator[[]SnapshotOption] {
+	return rapid.Custom(func(t *rapid.T) []SnapshotOption {
+		seen := []SnapshotOption{Now(now)}
+		memory, err := state.ReadMemory(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, role := range v1alpha1.Roles {
+			for i := range int(job.Spec.Replicas(role)) {
+				life := Life(int(job.Status.Attempt), memory[role].Replacements[i])
+				seen = append(seen, arbitraryLoss(t, state.Slot{Role: role, Index: i}, life, before(t, now))...)
+			}
+		}
+		if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
+			seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
+		}
+		return seen
+	})
+}
+
+// arbitraryLoss draws a replica that is well, or lost at that time.
+func arbitraryLoss(t *rapid.T, slot state.Slot, life PodOption, at time.Duration) []SnapshotOption {
+	ways := []struct {
+		phase   corev1.PodPhase
+		options []PodOption
+	}{
+		{corev1.PodRunning, nil},
+		{corev1.PodPending, nil},
+		{corev1.PodRunning, []PodOption{DeletedAt(at)}},
+		{corev1.PodRunning, []PodOption{DeletedAt(at), Disrupted("EvictionByEvictionAPI", at)}},
+		{corev1.PodRunning, []PodOption{DeletedAt(at), Disrupted("PreemptionByScheduler", at)}},
+		{corev1.PodFailed, []PodOption{DeletedAt(at), Exit(143), At(at)}},
+		{corev1.PodFailed, []PodOption{Exit(137), At(at), Disrupted("TerminationByKubelet", at)}},
+		{corev1.PodFailed, []PodOption{ExitSaying(137, "ContainerStatusUnknown", ""), At(at)}},
+		{corev1.PodFailed, []PodOption{Rejected("OutOfcpu", "no room")}},
+	}
+	way := ways[rapid.IntRange(0, len(ways)-1).Draw(t, "way")]
+	seen := []SnapshotOption{pod(slot.String()[:len(slot.Role)], slot.Index, way.phase, append(way.options, life))}
+	if way.phase == corev1.PodRunning && rapid.IntRange(0, 3).Draw(t, "node is lost") == 0 {
+		seen = append(seen, NodeLost("node-"+slot.String(), at))
+	}
+	return seen
+}
+
 func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 	options := []PodOption{On(rapid.SampledFrom(append(someNodes, "", "well")).Draw(t, "on")), At(before(t, now))}
 	for _, some := range []PodOption{
