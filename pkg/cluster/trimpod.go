@@ -132,6 +132,9 @@ func states(full []corev1.ContainerStatus, named string, processes bool) []corev
 		c := corev1.ContainerStatus{
 			Name: full[i].Name, State: stateOf(&full[i].State), Ready: full[i].Ready, AllocatedResourcesStatus: broken(full[i].AllocatedResourcesStatus),
 		}
+		if full[i].LastTerminationState.Terminated != nil { // that it ran before is all that counts
+			c.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
+		}
 		if processes {
 			c.ContainerID, c.ImageID = words(full[i].ContainerID), words(full[i].ImageID)
 		}

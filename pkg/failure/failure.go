@@ -53,10 +53,11 @@ func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 		}
 		return NewIncident(s, f, scope, nil)
 	}
-	if wasRejected(p) { // it never ran, so nobody else has lost anything
+	f := ofPod(s, p)
+	if IsLoss(f.Cause) && !p.CanRun() && !s.HasRun(p) { // its peers have lost nothing
 		scope = v1alpha1.ScopeReplica
 	}
-	return NewIncident(s, ofPod(s, p), scope, p)
+	return NewIncident(s, f, scope, p)
 }
 
 // ofPod returns what a pod says of its failure.

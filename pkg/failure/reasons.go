@@ -40,8 +40,9 @@ var reasons = map[string]Reason{
 	"EvictionByEvictionAPI":        {clause: "was drained or evicted"},
 	"DeletionByTaintManager":       {clause: "was evicted from a tainted node", IsNodeFault: true, showsLate: true},
 	"DeletionByPodGC":              {clause: "was garbage-collected", showsLate: true},
-	"TerminationByKubelet":         {clause: "was ended by its node", showsLate: true},
-	"Evicted":                      {clause: "was evicted by its node"},
+	"TerminationByKubelet":         {clause: "was ended by its node", IsNodeFault: true, showsLate: true},
+	evicted:                        {clause: "was evicted by its node"},
+	"UnschedulableOnAssignedNode":  {clause: "was ended by Kueue before it had a node"},
 	"ContainerStatusUnknown":       {clause: "was lost by its node", isForgotten: true},
 	"Unknown":                      {clause: "was lost by its node", isForgotten: true},
 

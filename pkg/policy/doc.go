@@ -39,7 +39,8 @@
 //   - Judge answers everything at once, so that status, steps and Events of one plan follow from one verdict.
 //   - A restart waits for a member that its node is still starting only in an attempt that never ran: that is where slow
 //     images restart a job for ever. Once it ran, waiting would only cost time.
-//   - noProgressLimit does not count preemptions: they say nothing about the training.
+//   - noProgressLimit counts charged restarts of the whole job only. Losses say nothing about the training: four nodes that are drained one
+//     after another between two steps must not end a job for good. A step that kills nodes is still bounded by activeDeadlineSeconds.
 //   - In a collective a whole-job restart runs succeeded ranks again, because the others cannot meet without
 //     them. In every other case a replica that has succeeded never runs again.
 //   - An evaluator never fails the job, unless a rule of the user's says so: past its own budget it is left as it failed.

@@ -3,7 +3,6 @@ package state
 import (
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +18,8 @@ type Pod struct {
 	Slot Slot
 	Life Life
 
-	Node  string
+	Node string
+	// Phase is the pod's phase; Running while a container of a pod that is called Failed has yet to end.
 	Phase corev1.PodPhase
 	// Ready is whether the main container is ready and its node has not taken that back. Side-cars do not count.
 	Ready bool
@@ -31,7 +31,7 @@ type Pod struct {
 	Deleted time.Time
 	// EndsBy is when the grace period of the deletion is over; zero if nobody asked for it.
 	EndsBy time.Time
-	// Disruption is the reason of the DisruptionTarget condition: PreemptionByScheduler, EvictionByEvictionAPI, ...
+	// Disruption is the reason of the DisruptionTarget condition, or of Kueue's: PreemptionByScheduler, EvictionByEvictionAPI, ...
 	Disruption Trouble
 	// Exit is the end of the container that decides, with an exit code other than 0, for good; nil if it has not ended so. That is the
 	// main container, and of a pod that fails before it begins the init container that failed.
@@ -42,8 +42,8 @@ type Pod struct {
 	MainSucceeded bool
 	// Ended is whether every container has ended for good. The kubelet says so up to two seconds before the phase does.
 	Ended bool
-	// NeverRan is whether the pod was deleted before any of its containers ran. A kubelet makes it Failed all the same, and calls
-	// the containers' end ContainerStatusUnknown, without times: there is no end to tell of.
+	// NeverRan is whether the pod failed before any of its containers ran: it was deleted, its kubelet turned it away, or a controller
+	// ended it before it had a node.
 	NeverRan bool
 	// Finished is when the last container ended; zero unless the pod has finished.
 	Finished time.Time
@@ -155,7 +155,7 @@ func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
-		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
+		Node: pod.Spec.NodeName, Phase: phaseOf(pod), NeverRan: neverRan(pod), Rejected: rejected(pod),
 		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
 		Ended: ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
@@ -165,18 +165,15 @@ func read(pod *corev1.Pod) Pod {
 	p.Fenced = !reachable
 	if pod.DeletionTimestamp != nil {
 		p.Deleted, p.EndsBy = deletionAsked(pod), pod.DeletionTimestamp.Time
-		if p.NeverRan = neverRan(pod); p.NeverRan {
-			p.Exit = nil
-		}
 	}
-	if pod.Status.Phase == corev1.PodFailed {
-		p.Rejected = trouble(pod.Status.Reason, pod.Status.Message, time.Time{})
+	if p.NeverRan {
+		p.Exit = nil
 	}
 	for _, c := range pod.Status.Conditions {
 		switch {
 		case c.Type == corev1.PodReady:
 			p.Ready = c.Status == corev1.ConditionTrue || c.Reason == containersNotReady && isMainReady(pod)
-		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue:
+		case (c.Type == corev1.DisruptionTarget || c.Type == conditionKueue) && c.Status == corev1.ConditionTrue:
 			p.Disruption = trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
 		}
 	}
@@ -194,17 +191,6 @@ func containers(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
 			}
 		}
 	}
-}
-
-// neverRan reports whether a pod has failed and no container of its has begun. Of one that it has lost track of a kubelet says that
-// it used to be Running.
-func neverRan(pod *corev1.Pod) bool {
-	began := func(c corev1.ContainerStatus) bool {
-		end := c.State.Terminated
-		unknown := end != nil && end.Reason == "ContainerStatusUnknown" && end.FinishedAt.IsZero() && !strings.Contains(end.Message, "used to be Running")
-		return c.State.Running != nil || end != nil && !unknown
-	}
-	return pod.Status.Phase == corev1.PodFailed && len(pod.Status.ContainerStatuses) > 0 && !slices.ContainsFunc(pod.Status.ContainerStatuses, began)
 }
 
 // deletionAsked returns when deletion was asked for: deletionTimestamp lies the grace period after it.

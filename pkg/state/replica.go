@@ -86,7 +86,7 @@ func (s *Snapshot) stateByPod(r *Replica) State {
 		return Succeeded
 	case s.IsLost(p):
 		return Lost
-	case !p.CanRun() && !p.NeverRan, p.Exit != nil, !p.Deleted.IsZero() && p.HasStarted():
+	case !p.CanRun() && (p.Deleted.IsZero() || s.HasRun(p)), p.Exit != nil, !p.Deleted.IsZero() && p.HasStarted():
 		return Failed
 	case !p.Deleted.IsZero():
 		return Ending
@@ -97,6 +97,13 @@ func (s *Snapshot) stateByPod(r *Replica) State {
 	default:
 		return Pending
 	}
+}
+
+// HasRun reports whether the pod has finished or failed after a container of it ran. A kubelet that turns a pod away after a reboot
+// says nothing of its containers: then the status remembers that they ran.
+func (s *Snapshot) HasRun(p *Pod) bool {
+	m := s.Memory[p.Slot.Role]
+	return !p.NeverRan || m != nil && p.Life == s.Life(p.Slot) && m.Started.Has(p.Slot.Index)
 }
 
 // successCounts reports whether exit code 0 ends the slot's work. Under restartPolicy Always it does so only for those whose

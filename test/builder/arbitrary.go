@@ -116,6 +116,9 @@ func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generato
 	})
 }
 
+// evicted is the kubelet's reason for a pod that it ends.
+const evicted = "Evicted"
+
 // someNodes are those that arbitrary pods are on.
 var someNodes = []string{"n1", "n2", "n3"}
 
@@ -185,10 +188,62 @@ func arbitraryPod(t *rapid.T, job *v1alpha1.TrainingJob, slot state.Slot, now ti
 	return seen
 }
 
+// ArbitraryLosses draws what may be seen at that time after Epoch of a job whose replicas run, have yet to, or are lost: no program of
+// theirs has ended by itself.
+func ArbitraryLosses(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generator[[]SnapshotOption] {
+	return rapid.Custom(func(t *rapid.T) []SnapshotOption {
+		seen := []SnapshotOption{Now(now)}
+		memory, err := state.ReadMemory(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, role := range v1alpha1.Roles {
+			for i := range int(job.Spec.Replicas(role)) {
+				life := Life(int(job.Status.Attempt), memory[role].Replacements[i])
+				seen = append(seen, arbitraryLoss(t, state.Slot{Role: role, Index: i}, life, before(t, now))...)
+			}
+		}
+		if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
+			seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
+		}
+		return seen
+	})
+}
+
+// arbitraryLoss draws a replica that is well, or lost at that time.
+func arbitraryLoss(t *rapid.T, slot state.Slot, life PodOption, at time.Duration) []SnapshotOption {
+	ways := []struct {
+		phase   corev1.PodPhase
+		options []PodOption
+	}{
+		{corev1.PodRunning, nil},
+		{corev1.PodPending, nil},
+		{corev1.PodRunning, []PodOption{DeletedAt(at)}},
+		{corev1.PodRunning, []PodOption{DeletedAt(at), Disrupted("EvictionByEvictionAPI", at)}},
+		{corev1.PodRunning, []PodOption{DeletedAt(at), Disrupted("PreemptionByScheduler", at)}},
+		{corev1.PodFailed, []PodOption{DeletedAt(at), Exit(143), At(at)}},
+		{corev1.PodFailed, []PodOption{Exit(137), At(at), Disrupted("TerminationByKubelet", at)}},
+		{corev1.PodFailed, []PodOption{ExitSaying(137, "ContainerStatusUnknown", ""), At(at)}},
+		{corev1.PodFailed, []PodOption{Rejected("OutOfcpu", "no room")}},
+		{corev1.PodFailed, []PodOption{Rejected(evicted, "The node had condition: [DiskPressure]."), Disrupted("TerminationByKubelet", at), StillRunning()}},
+		{corev1.PodFailed, []PodOption{Rejected(evicted, "The node had condition: [DiskPressure]."), Disrupted("TerminationByKubelet", at), RanBefore()}},
+		{corev1.PodFailed, []PodOption{On(""), ByKueue(at)}},
+		{corev1.PodFailed, []PodOption{On("")}},
+		{corev1.PodFailed, []PodOption{Exit(143), At(at), ByKueue(at)}},
+	}
+	way := ways[rapid.IntRange(0, len(ways)-1).Draw(t, "way")]
+	seen := []SnapshotOption{pod(slot.String()[:len(slot.Role)], slot.Index, way.phase, append(way.options, life))}
+	if way.phase == corev1.PodRunning && rapid.IntRange(0, 3).Draw(t, "node is lost") == 0 {
+		seen = append(seen, NodeLost("node-"+slot.String(), at))
+	}
+	return seen
+}
+
 func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 	options := []PodOption{On(rapid.SampledFrom(append(someNodes, "", "well")).Draw(t, "on")), At(before(t, now))}
 	for _, some := range []PodOption{
-		Exit(1), Exit(127), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), Rejected("Evicted", ""), Unhealthy("gpu", "7"),
+		Exit(1), Exit(127), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), Rejected(evicted, ""), Unhealthy("gpu", "7"),
+		StillRunning(), RanBefore(), ByKueue(before(t, now)),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
 		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(),
 		Waiting("pulling image 20%", "\x1b[31mslow\n"), ExitSaying(1, "no word of Kubernetes'", "\x00"), Rejected(strings.Repeat("R", 200), "\xff"),

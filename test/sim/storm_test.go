@@ -321,6 +321,16 @@ var nodes = []string{"node-0", "node-1", "node-2"}
 // rejections are the words of kubelets that turn pods away.
 var rejections = []string{"UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "NodeAffinity", "TopologyAffinityError"}
 
+// giveUp has Kueue end a pod without a node, if there is one.
+func (s *storm) giveUp(r *run) {
+	for _, pod := range r.Pods() {
+		if pod.Spec.NodeName == "" && !world.IsOver(pod) && pod.DeletionTimestamp == nil {
+			r.GiveUp(pod)
+			return
+		}
+	}
+}
+
 // trouble is what nodes do, and pods that do not end.
 func (s *storm) trouble(r *run) {
 	node := nodes[s.rng.IntN(len(nodes))]
@@ -331,6 +341,8 @@ func (s *storm) trouble(r *run) {
 		clear(r.Rejecting)
 	case 4:
 		r.Reboot(node)
+	case 11, 12:
+		s.giveUp(r)
 	case 5:
 		if pods := r.Pods(); len(pods) > 0 {
 			r.Deaf[pods[s.rng.IntN(len(pods))].Spec.Hostname] = true

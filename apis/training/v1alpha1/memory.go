@@ -23,7 +23,8 @@ type Memory struct {
 	// restartsInRow is the number of whole-job restarts with less than 10 minutes of running between them. It sets their back-off.
 	// +optional
 	RestartsInRow int32 `json:"restartsInRow,omitempty"`
-	// restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit bounds it.
+	// restartsWithoutProgress is the number of charged restarts of the whole job since the last newer step;
+	// spec.recovery.noProgressLimit bounds it.
 	// +optional
 	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
 	// countedTime is until when the time was added up.

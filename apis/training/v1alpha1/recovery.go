@@ -43,9 +43,9 @@ type Recovery struct {
 	// +optional
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 
-	// noProgressLimit is how many restarts in a row the job may go through without a newer step in its progress
-	// Lease; one more fails it, whatever its budgets. Only for jobs with spec.progress that have reported a step;
-	// preemptions do not count. 0 turns it off. Default 3.
+	// noProgressLimit is how many charged restarts of the whole job, hangs included, may follow one another without a newer
+	// step in its progress Lease; one more fails the job, whatever its budgets. Only for jobs with spec.progress that have
+	// reported a step. Lost pods and replicas that are replaced alone do not count. 0 turns it off. Default 3.
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
