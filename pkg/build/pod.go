@@ -70,7 +70,7 @@ func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []cor
 // Attempt returns the present attempt as the values of further variables have it: a container that is started again in its pod reads
 // it anew.
 func Attempt(job *v1alpha1.TrainingJob) string {
-	if state.KeepsPods(&job.Spec) {
+	if state.KeepsPods(job) {
 		return "$(" + v1alpha1.EnvAttempt + ")"
 	}
 	return strconv.Itoa(int(job.Status.Attempt))
@@ -78,7 +78,7 @@ func Attempt(job *v1alpha1.TrainingJob) string {
 
 // attempt returns the variable that says which attempt it is, of a pod that can be restarted in place by its label.
 func attempt(job *v1alpha1.TrainingJob, life state.Life) corev1.EnvVar {
-	if !state.KeepsPods(&job.Spec) {
+	if !state.KeepsPods(job) {
 		return corev1.EnvVar{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)}
 	}
 	return fromMetadata(v1alpha1.EnvAttempt, "labels", v1alpha1.LabelAttempt)
@@ -86,7 +86,7 @@ func attempt(job *v1alpha1.TrainingJob, life state.Life) corev1.EnvVar {
 
 // tellLife makes the pod one that can be restarted in place, if the job is.
 func tellLife(job *v1alpha1.TrainingJob, pod *corev1.Pod, life state.Life) {
-	if !state.KeepsPods(&job.Spec) {
+	if !state.KeepsPods(job) {
 		return
 	}
 	if pod.Annotations == nil {

@@ -48,7 +48,7 @@ func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 	p := cmp.Or(r.Pod, r.Last)
 	if p == nil {
 		f := At(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
-		if mayGoOn := state.KeepsPods(&s.Job.Spec); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
+		if mayGoOn := state.KeepsPods(s.Job); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
 			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else it may have been one of an attempt before, restarted in place
 		}
 		return NewIncident(s, f, scope, nil)

@@ -35,6 +35,7 @@ var reasons = map[string]Reason{
 	v1alpha1.ReasonNodeDeleted:     {clause: "lost its node", showsLate: true},
 	v1alpha1.ReasonNodeIll:         {clause: "leaves its node, which is ill", IsNodeFault: true, IsOnNode: true},
 	v1alpha1.ReasonDeviceUnhealthy: {clause: "lost a device", IsNodeFault: true, IsOnNode: true},
+	v1alpha1.ReasonDomainFull:      {clause: "found no room in its domain"},
 	v1alpha1.ReasonDeleted:         {clause: "was deleted"},
 	preempted:                      {clause: "was preempted"},
 	"EvictionByEvictionAPI":        {clause: "was drained or evicted"},

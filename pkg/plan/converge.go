@@ -80,7 +80,7 @@ func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 			return !hasEnded(s, &p)
 		}
 	}, WhyCleanUp)
-	if !slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) }) {
+	if !slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) && joinsGang(&s.Job.Spec, s.Gang.Scheduler, p.Slot.Role) }) {
 		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 	}
 	return append(steps, deleteSpares(s, s.Spares)...), wake
@@ -94,7 +94,7 @@ func deleteOfGoingGroup(s *state.Snapshot) []Step {
 	}
 	var steps []Step
 	for i := range s.Pods {
-		if p := &s.Pods[i]; !s.IsPast(p) && p.CanRun() && !p.Scheduled() && p.Deleted.IsZero() {
+		if p := &s.Pods[i]; !s.IsPast(p) && p.CanRun() && !p.Scheduled() && p.Deleted.IsZero() && joinsGang(&s.Job.Spec, s.Gang.Scheduler, p.Slot.Role) {
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyGroupGoing})
 		}
 	}

@@ -44,7 +44,7 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 // versionOf returns the resourceVersion at which a pod is to be ended; empty for any. In a restart, the last word of a pod that runs
 // may tell what began it; and one that could go on in place may have been told to, by whoever saw it run sooner.
 func versionOf(s *state.Snapshot, p *state.Pod, why string) string {
-	if why == WhyPastLife && p.CanRun() && (p.HasStarted() || state.KeepsPods(&s.Job.Spec)) {
+	if why == WhyPastLife && p.CanRun() && (p.HasStarted() || state.KeepsPods(s.Job)) {
 		return p.Version
 	}
 	return ""

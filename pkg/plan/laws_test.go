@@ -34,10 +34,32 @@ func TestMakeObeysItsLaws(t *testing.T) {
 			}
 			checkBooks(t, s, &p)
 			checkBounds(t, &p.Status)
+			checkDomain(t, s, &p)
 			checkAtRest(t, s)
 			job = stored(t, s.Job, &p.Status)
 		}
 	})
+}
+
+// checkDomain: pods that must be in one domain are drawn to none of their former nodes, and a restart keeps all of them or none.
+func checkDomain(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
+	scheduling := s.Job.Spec.Scheduling
+	if scheduling == nil || scheduling.Topology == nil || scheduling.Topology.Mode != v1alpha1.TopologyRequired {
+		return
+	}
+	for _, step := range p.Steps {
+		if create, is := step.(plan.CreatePod); is && create.Home != "" && create.Slot.Role != v1alpha1.Evaluator && create.Slot.Role != v1alpha1.Launcher {
+			t.Fatalf("%s prefers %s", create.Slot, create.Home)
+		}
+	}
+	if p.Status.Attempt == s.Job.Status.Attempt || p.Status.Memory.GroupAttempt == nil {
+		return
+	}
+	for r := range s.Replicas() {
+		if r.Slot.Role != v1alpha1.Evaluator && r.State != state.Running {
+			t.Fatalf("pods go on in their group, and %s is %s", r.Slot, r.State)
+		}
+	}
 }
 
 // checkBooks: what is counted is what is ordered, in the status that is written and never otherwise.

@@ -25,7 +25,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 		for _, some := range []JobOption{
 			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
 			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Of(v1alpha1.Worker, Spares(2)), Clean(v1alpha1.CleanAll),
-			Gang(v1alpha1.GangNative), MinAvailable(2), SchedulingTimeout(100), FirstAttempt("7"),
+			Gang(v1alpha1.GangNative), MinAvailable(2), InDomain(), SchedulingTimeout(100), FirstAttempt("7"),
 		} {
 			if rapid.IntRange(0, 3).Draw(t, "has it") == 0 {
 				options = append(options, some)
@@ -136,7 +136,7 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
 		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
 	}
-	for _, some := range []SnapshotOption{NoService(), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
+	for _, some := range []SnapshotOption{NoService(), Home("worker", 0, someNodes[0]), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
 		if rapid.IntRange(0, 7).Draw(t, "seen") == 0 {
 			seen = append(seen, some)
 		}

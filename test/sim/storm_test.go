@@ -65,6 +65,10 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), quick},
 	{builder.Workers(3), builder.AllWorkers(), builder.Progress(20, v1alpha1.StallRestart), builder.Asking(3)},
 	{pytorch, builder.Workers(3), native},
+	{pytorch, builder.Workers(3), native, builder.InDomain(), inPlace},
+	{builder.Workers(3), builder.Evaluators(1), builder.AllWorkers(), native, builder.InDomain()},
+	{builder.Framework(v1alpha1.TensorFlow), builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), native, builder.InDomain(v1alpha1.Worker)},
+	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), inPlace, declared},
 	{builder.Workers(3), builder.AllWorkers(), native},
 	{pytorch, builder.Workers(3), builder.Elastic(2, 5), native},
 	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient, native},
@@ -119,6 +123,11 @@ var inPlace = builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1
 
 // quick has every pod end within five seconds: then a job whose ranks meet at a port of each attempt is restarted in place by default.
 var quick = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = ptr.To[int64](5) }))
+
+// declared has the template say at which port the ranks meet.
+var declared = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
+	pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: 23456}}
+}))
 
 // metElsewhere lets the workers of an elastic job meet at an endpoint outside the job.
 func metElsewhere(job *v1alpha1.TrainingJob) {
@@ -306,6 +315,12 @@ func (s *storm) meddle(r *run) {
 		r.RenewLease(int64(s.rng.IntN(5)))
 	case 42, 43:
 		r.AskForRestart()
+	case 54:
+		s.retune(r)
+	case 55:
+		r.Racks = map[string]string{"node-0": "a", "node-1": "a", "node-2": "b"}
+	case 56, 57:
+		r.Racks = nil
 	case 44, 45, 46, 47, 48, 49:
 		r.AnswerCheckpointRequest()
 	case 50, 51, 52, 53:
@@ -313,6 +328,17 @@ func (s *storm) meddle(r *run) {
 	default:
 		s.trouble(r)
 	}
+}
+
+// retune changes fields that may change while the job runs.
+func (s *storm) retune(r *run) {
+	r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) {
+		if s.rng.IntN(2) == 0 {
+			spec.Recovery.TerminationGraceSeconds = ptr.To([]int32{2, 5, 30}[s.rng.IntN(3)])
+		} else {
+			spec.Recovery.RestartMethod = []v1alpha1.RestartMethod{"", v1alpha1.RestartInPlace, v1alpha1.RestartRecreate}[s.rng.IntN(3)]
+		}
+	})
 }
 
 // nodes are the world's.

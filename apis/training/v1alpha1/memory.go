@@ -14,6 +14,9 @@ type Memory struct {
 	// restartRequest is what the annotation trainingjob.dev/restart said when it was last answered.
 	// +optional
 	RestartRequest string `json:"restartRequest,omitempty"`
+	// restartMethod is how the pods of the present attempt are made to be restarted.
+	// +optional
+	RestartMethod RestartMethod `json:"restartMethod,omitempty"`
 	// groupAttempt is the attempt whose pod group the pods are of, if they were restarted in place since; else it is the present one's.
 	// +optional
 	GroupAttempt *int32 `json:"groupAttempt,omitempty"`

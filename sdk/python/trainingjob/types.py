@@ -196,7 +196,9 @@ class Recovery(TypedDict, total=False):
     their main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
     created anew. Recreate deletes all pods and creates others. Default: InPlace for PyTorch jobs that are not
     elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds is at most terminationGraceSeconds,
-    as a program that ignores SIGTERM is waited for that long; else Recreate."""
+    as a program that ignores SIGTERM is waited for that long; else Recreate. It is Recreate, too, if the leader's
+    template declares or probes the port at which the ranks meet. May change at any time and counts from the next
+    attempt or resumption."""
 
     rules: List[Rule]
     """rules say otherwise than the defaults for failures that they match; the first match wins. Default: none."""
@@ -204,7 +206,8 @@ class Recovery(TypedDict, total=False):
     terminationGraceSeconds: int
     """terminationGraceSeconds is how long a pod that a restart ends has from SIGTERM to SIGKILL, if its template
     does not say less. Its ranks are cut off from those that broke, so little is left to do; programs that save what
-    they have on SIGTERM may need more. Suspension, scaling and clean-up leave the template's own time. Default 5."""
+    they have on SIGTERM may need more. Suspension, scaling and clean-up leave the template's own time. Default 5.
+    May change at any time; what follows from it for restartMethod counts from the next attempt or resumption."""
 
     windowSeconds: int
     """windowSeconds is how long a charged restart counts against its budget. Default 86400, one day."""
@@ -297,8 +300,12 @@ class Topology(TopologyRequired, total=False):
     """topology keeps the pods near each other. Default: anywhere."""
 
     mode: Literal["Preferred", "Required"]
-    """mode Required leaves the job pending while no domain has room for all of it; Preferred takes what there is.
-    Default Preferred."""
+    """mode Required leaves the job pending while no domain has room for all of it, and needs a gang; Preferred
+    takes what there is. Default Preferred."""
+
+    roles: List[str]
+    """roles are those whose pods are kept near each other; the pods of others may be anywhere. Default: all but
+    Evaluator and Launcher, or all if the job has no others."""
 
     tier: int
     """tier is the highest tier of Volcano's HyperNodes that the job may cross; Volcano then ignores key. Default:

@@ -51,6 +51,8 @@ type history struct {
 	heard          *heard
 	rendezvous     map[int]string
 	ports          map[int]string
+	// inPlace is whether the pods of an attempt are made for restarts in place.
+	inPlace map[int]bool
 	// answered are the restarts that users asked for and that were made.
 	answered map[string]bool
 	groups   groups
@@ -90,7 +92,7 @@ func (c *Checker) of(uid types.UID) *history {
 	if h == nil {
 		h = &history{
 			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
-			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ports: map[int]string{}, answered: map[string]bool{}, ranks: map[string]state.Slot{},
+			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ports: map[int]string{}, inPlace: map[int]bool{}, answered: map[string]bool{}, ranks: map[string]state.Slot{},
 			restarts: restarts{said: map[int32][]v1alpha1.Incident{}, told: map[int32]int{}},
 			backOffs: backOffs{own: map[state.Slot]row{}},
 			groups:   groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},

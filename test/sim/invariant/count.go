@@ -57,6 +57,10 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		c.checkMove(before, i)
 		return
 	}
+	if i.Reason == v1alpha1.ReasonDomainFull {
+		c.checkStranded(before, i)
+		return
+	}
 	c.checkCause(h, before, where, &i.Failure)
 	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && i.Role != v1alpha1.Evaluator; i.Charged != want {
 		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
@@ -187,7 +191,7 @@ func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) boo
 // checkScope: as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
 // node turned away is restarted alone, as long as anybody can know that.
 func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	isJobs := i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang || i.Cause == v1alpha1.CauseRequested
+	isJobs := i.Reason == v1alpha1.ReasonStartupDeadline || i.Reason == v1alpha1.ReasonDomainFull || i.Cause == v1alpha1.CauseHang || i.Cause == v1alpha1.CauseRequested
 	if len(job.Spec.Recovery.Rules) > 0 || isJobs {
 		return
 	}
