@@ -24,6 +24,7 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	avoid(pod, avoided)
 	tellLife(job, pod, life)
 	env = append(identity(job, slot, life), env...)
+	// a side-car that watches the training needs the variables too
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			containers[i].Env = mergeEnv(containers[i].Env, env)

@@ -15,7 +15,8 @@ func Service(job *v1alpha1.TrainingJob) *corev1.Service {
 			Name: job.Name, Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: controllerRef(job),
 		},
 		Spec: corev1.ServiceSpec{
-			ClusterIP:                corev1.ClusterIPNone,
+			ClusterIP: corev1.ClusterIPNone,
+			// ranks look each other up before they are ready, so no init container has to wait for DNS
 			PublishNotReadyAddresses: true,
 			// a pod on a lost node loses its job-name label, and so its place here
 			Selector: map[string]string{v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelJobName: job.Name, v1alpha1.LabelNamed: "true"},
