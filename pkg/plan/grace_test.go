@@ -65,6 +65,8 @@ func TestGraceOfDeletions(t *testing.T) {
 		"of one whose template says less": {[]builder.JobOption{second1, own(3)}, builder.Running("worker", 0, builder.Life(0, 0)), nil},
 		"of one whose template says more": {[]builder.JobOption{second1, own(600)}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](5)},
 		"of one that scaling takes away":  {[]builder.JobOption{builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "7:1"})}, builder.Running("worker", 7, builder.Life(0, 0)), nil},
+		"of one whose template says none": {[]builder.JobOption{second1, own(0)}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](1)},
+		"of a suspended job without any":  {[]builder.JobOption{builder.Suspended(), suspended, own(0)}, builder.Running("worker", 0), ptr.To[int64](1)},
 		"of a suspended job":              {[]builder.JobOption{builder.Suspended(), suspended}, builder.Running("worker", 0, builder.Life(0, 0)), nil},
 	} {
 		var got []*int64

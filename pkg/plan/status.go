@@ -35,6 +35,9 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
+	if beginsLives(&s.Job.Status, &next) || v.GoesOn() && mayHaveMissed(s) {
+		next.Memory.Lives = state.NextLives(&s.Job.Status, next.Attempt)
+	}
 	next.Phase = PhaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
 	next.Ready = readyOf(&next)

@@ -128,7 +128,9 @@ type RestartPod struct {
 	Container, Image string
 	// Port is the leader's in the attempt; 0 if the replicas do not meet at a port of the leader.
 	Port int32
-	Told state.Told
+	// Number is the number of the life.
+	Number string
+	Told   state.Told
 }
 
 // DeletePod deletes the pod of that name if it still has that UID.

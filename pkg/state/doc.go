@@ -17,6 +17,8 @@
 //     delete the pod as well.
 //   - That most nodes are lost together is doubted here, not where nodes are read: it says what the facts mean.
 //   - A pod's identity is read from its name and controller reference, not from labels: nobody can edit a name.
-//   - A slot has "started" once its pod was seen running or finished. A pod that goes before that has lost nothing
-//     and is made again in the same life.
+//   - A slot has "started" once its pod was seen running or finished. A pod that goes before that has lost nothing: no incident is made of it. If it
+//     had a node, a process of it may have begun, so that the slot gets its next life. Only a pod without a node is made again in the same life.
+//   - A success that the watch has shown counts although the pod is gone. If no operator watched, it is lost: a finalizer on each pod would keep it,
+//     and would cost a write for each pod that ends.
 package state

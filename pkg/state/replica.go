@@ -14,7 +14,7 @@ type Replica struct {
 	Life Life
 	// Pod is the pod of the present life; nil if there is none.
 	Pod *Pod
-	// Last is the last version that was seen of the pod of a replica that has Vanished; nil if none was.
+	// Last is the last version that was seen of the pod of a replica that has none any more; nil if none was seen on a node.
 	Last *Pod
 	// State is how the replica is.
 	State State
@@ -33,7 +33,7 @@ const (
 	Pending
 	// Starting: its pod has a node and does not run yet, or restarts in place.
 	Starting
-	// Ending: its pod was told to end before it ran. Nothing is lost by that: it is created again in the same life.
+	// Ending: its pod was told to end before it ran. Nothing is lost by that, and no incident is made of it: it gets its next life.
 	Ending
 	// Running: its pod runs.
 	Running

@@ -133,7 +133,7 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
 		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
 	}
-	for _, some := range []SnapshotOption{NoService(), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
+	for _, some := range []SnapshotOption{NoService(), FirstLook(), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
 		if rapid.IntRange(0, 7).Draw(t, "seen") == 0 {
 			seen = append(seen, some)
 		}

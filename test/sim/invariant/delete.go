@@ -31,6 +31,9 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	if job == nil || job.UID != d.UID() || job.DeletionTimestamp != nil {
 		return // the garbage collector wants it gone too
 	}
+	if grace := r.Delete.GracePeriodSeconds; grace == nil && ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30) == 0 {
+		c.violate("3 fence: %s is deleted with a grace period of 0: it is gone before its node has ended it", pod.Name)
+	}
 	c.checkForce(r, pod, job)
 	if _, isSpare := parseSpareName(job.Name, pod.Name); !isSpare {
 		c.checkReason(r, pod, d, job)
