@@ -15,6 +15,7 @@ const (
 	WhyPastLife     = "its life is past"
 	WhySuspended    = "the job is suspended"
 	WhyCleanUp      = "the job has finished"
+	WhyDone         = "its main container has succeeded"
 	WhyNotRestarted = "it has not restarted in place in time"
 	WhyFormerJob    = "it is of an earlier job of the same name, on a lost node"
 	WhyGroupGoing   = "its pod group is being deleted"

@@ -32,7 +32,9 @@
 //   - An exit that no budget is left for fails the job at once, although its node's peer may be lost and not known to be for a minute:
 //     a rank that is silent because its node is gone looks like one that waits for its peers, and every job that fails for good would
 //     be told so a minute late.
-//   - A replica whose main container has ended and whose side-car runs on is deleted with its log, as it holds its node's resources.
+//   - A replica whose main container has ended, with any exit code, and whose side-car runs on is deleted with its log, as it holds its node's resources.
+//   - After the job's success everything that may end by itself has finishGraceSeconds. Parameter servers and the operator's sshd never end by
+//     themselves. TensorFlow's workers that only serve do not either, but no field shows them, so they hold their nodes for that time.
 //   - A plain exit of a collective's rank waits for the others' words, at most two and a half seconds from the second in which it ended:
 //     the first rank that is heard is a follower more often than not, and what it says would be acted on for good. That needs no
 //     memory, as the exit's own time bounds it; nodes whose clocks are off are not waited for.

@@ -102,10 +102,10 @@ func (p *Pod) HasStarted() bool {
 // left, not that its work is done, nor that it failed. Which came first nobody can tell: the API server moves the time of a
 // deletion on when the kubelet confirms it, and the clocks of nodes differ. What had ended before was recorded before.
 //
-// A pod whose main container exited with code 0 has succeeded once all containers have ended, even if the kubelet has yet to say so
-// of the pod, or counts it as failed for the sake of a side-car.
+// A pod whose main container exited with code 0 has succeeded, whether its side-cars run on, and even if the kubelet counts it as failed for
+// the sake of one.
 func (p *Pod) HasSucceeded() bool {
-	byMain := p.MainSucceeded && p.Ended && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
+	byMain := p.MainSucceeded && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
 	return (p.Phase == corev1.PodSucceeded || byMain) && p.Deleted.IsZero()
 }
 

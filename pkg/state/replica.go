@@ -86,7 +86,7 @@ func (s *Snapshot) stateByPod(r *Replica) State {
 		return Succeeded
 	case s.IsLost(p):
 		return Lost
-	case !p.CanRun() && !p.NeverRan, p.Exit != nil, !p.Deleted.IsZero() && p.HasStarted():
+	case !p.CanRun() && !p.NeverRan, p.Exit != nil, p.HasSucceeded(), !p.Deleted.IsZero() && p.HasStarted():
 		return Failed
 	case !p.Deleted.IsZero():
 		return Ending
