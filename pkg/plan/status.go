@@ -36,6 +36,9 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
+	if beginsLives(&s.Job.Status, &next) || v.GoesOn() && mayHaveMissed(s) {
+		next.Memory.Lives = state.NextLives(&s.Job.Status, next.Attempt)
+	}
 	next.Phase = phaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
 	next.Ready = readyOf(&next)

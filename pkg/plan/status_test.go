@@ -358,7 +358,7 @@ func TestAScaledInReplicaIsNotMissed(t *testing.T) {
 	job = after(t, builder.Snapshot(job, two...))
 	builder.Workers(3)(job)
 	got := plan.Make(builder.Snapshot(job, two...))
-	if diff := cmp.Diff([]string{"create j-worker-2"}, lines(got.Steps), cmpopts.EquateEmpty()); diff != "" || got.Status.Restarts != 0 {
+	if diff := cmp.Diff([]string{"create j-worker-2-a0r1"}, lines(got.Steps), cmpopts.EquateEmpty()); diff != "" || got.Status.Restarts != 0 {
 		t.Errorf("%d restarts, steps (-want +got):\n%s", got.Status.Restarts, diff)
 	}
 }

@@ -57,6 +57,8 @@ type Pod struct {
 	Conditions []string
 	// Fenced is whether the pod was taken out of the job's Service.
 	Fenced bool
+	// Number is the number of the pod's life; 0 if the pod was made by an operator without such numbers.
+	Number int64
 	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
 	// empty of pods that are not made for it.
 	Main, Process, Image string
@@ -100,10 +102,10 @@ func (p *Pod) HasStarted() bool {
 // left, not that its work is done, nor that it failed. Which came first nobody can tell: the API server moves the time of a
 // deletion on when the kubelet confirms it, and the clocks of nodes differ. What had ended before was recorded before.
 //
-// A pod whose main container exited with code 0 has succeeded once all containers have ended, even if the kubelet has yet to say so
-// of the pod, or counts it as failed for the sake of a side-car.
+// A pod whose main container exited with code 0 has succeeded, whether its side-cars run on, and even if the kubelet counts it as failed for
+// the sake of one.
 func (p *Pod) HasSucceeded() bool {
-	byMain := p.MainSucceeded && p.Ended && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
+	byMain := p.MainSucceeded && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
 	return (p.Phase == corev1.PodSucceeded || byMain) && p.Deleted.IsZero()
 }
 
@@ -134,14 +136,20 @@ func SpareOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	return p, true
 }
 
-// GonePodOf returns what the operator knows of a pod of the named job that is gone, by its last version: it was deleted, and as
-// nobody has seen it end, it ran until then. ok is false for one that never ran, or whose name is not one that the operator gives.
+// GonePodOf returns what the operator knows of a pod of the named job that is gone, by its last version. One that had ended before it was deleted
+// stays as it ended. Any other was deleted, and ran until then if it had begun. ok is false for one that never had a node, or whose name is
+// not one that the operator gives.
 func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
 	p, ok = PodOf(job, pod)
-	if !ok || !p.HasStarted() {
+	if !ok || !p.Scheduled() {
 		return Pod{}, false
 	}
-	p.Phase = corev1.PodRunning
+	if p.Deleted.IsZero() && (p.HasSucceeded() || !p.CanRun()) {
+		return p, true
+	}
+	if p.HasStarted() {
+		p.Phase = corev1.PodRunning
+	}
 	if p.Deleted.IsZero() {
 		p.Deleted = now
 	}
@@ -157,7 +165,8 @@ func read(pod *corev1.Pod) Pod {
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
 		Node: pod.Spec.NodeName, Phase: phaseOf(pod), NeverRan: neverRan(pod), Rejected: rejected(pod),
 		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
-		Ended: ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
+		Number: numberOf(pod.Annotations[v1alpha1.AnnotationLifeNumber]),
+		Ended:  ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}
 	p.readExits(pod)

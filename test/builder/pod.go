@@ -165,6 +165,17 @@ func Waiting(reason, message string) PodOption {
 	})
 }
 
+// MainDone says that the main container has exited with 0, at Epoch + 30 s, and a side-car beside it runs on.
+func MainDone() PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "side"})
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: Time(30 * time.Second)}}},
+			{Name: "side", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		}
+	})
+}
+
 // On puts the pod on a node; "" takes it off.
 func On(node string) PodOption { return Edit(func(pod *corev1.Pod) { pod.Spec.NodeName = node }) }
 

@@ -198,7 +198,7 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60)}
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
-	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60}
+	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60, Staying: seed%2 == 0}
 	if rng.IntN(10) == 0 {
 		r.Server.Unserved = map[server.Kind]bool{server.PodGroups: true}
 	}
@@ -468,7 +468,7 @@ func (s *storm) settle(r *run) {
 			r.SayNotIll(node, kind, corev1.ConditionFalse)
 		}
 	}
-	r.Habits = world.Habits{Lazy: 1, Succeeding: 4, Serving: "ps"}
+	r.Habits = world.Habits{Lazy: 1, Succeeding: 4, Serving: "ps", Staying: r.Habits.Staying}
 	r.Suspend(false)
 	leader := r.leader()
 	r.start(leader)

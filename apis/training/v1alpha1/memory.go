@@ -20,6 +20,9 @@ type Memory struct {
 	// groupAttempt is the attempt whose pod group the pods are of, if they were restarted in place since; else it is the present one's.
 	// +optional
 	GroupAttempt *int32 `json:"groupAttempt,omitempty"`
+	// lives is how often replicas got their next life within the present attempt. The number of a life is made of it.
+	// +optional
+	Lives int32 `json:"lives,omitempty"`
 	// roles is what is remembered of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`

@@ -275,9 +275,10 @@ class RunPolicy(TypedDict, total=False):
     that still run; finished ones keep their logs), All or None. Default Running."""
 
     finishGraceSeconds: int
-    """finishGraceSeconds is how long the leader and the workers that still run when the job succeeds may go on, to
-    end by themselves: the other ranks may still be writing their part of the last checkpoint. Then, or when the
-    last of them has ended, the job is cleaned up. Default 30."""
+    """finishGraceSeconds is how long the replicas that still run when the job succeeds may go on, to end by
+    themselves: ranks may still write their part of the last checkpoint, an evaluator may still look at it.
+    Parameter servers end with the last of them. Workers of MPI that run the operator's sshd, and spares, have no
+    such time. Default 30."""
 
     startupDeadlineSeconds: int
     """startupDeadlineSeconds is how long an attempt may take until all its replicas run, from the moment its first

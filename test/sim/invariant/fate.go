@@ -29,6 +29,11 @@ type fate struct {
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
 	lostFrom time.Time
+	// ran is whether a container of it has begun.
+	ran bool
+	// number is the number of the life, as its processes see it.
+	number int64
+	uid    types.UID
 	// former is the fate of the life before in the same pod, whose process may still be there; nil if there was none.
 	former *fate
 }
@@ -44,6 +49,12 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		return
 	}
 	c.notePlace(f, pod)
+	f.uid = pod.UID
+	if number, isShown := ledger.Shown(pod); isShown {
+		f.number = number
+	}
+	_, _, restarts, _ := livesIn(metav1.GetControllerOfNoCopy(pod).Name, pod)
+	f.ran = f.ran || pod.Status.Phase != corev1.PodPending && !restarts
 	if was == nil {
 		return
 	}

@@ -58,6 +58,9 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("1 identity: %s is told %s and has the labels %v", is.Name, t.Life, is.Labels)
 	}
 	c.checkMeeting(c.of(d.From.UID), is, d.From, life)
+	if now, before := ledger.LifeNumber(is), ledger.LifeNumber(was); now <= before {
+		c.violate("3 fence: %s is restarted in place with the life number %d, after %d", is.Name, now, before)
+	}
 	c.checkSameBytes(was, is)
 	c.rebirth(was, place{slot, life})
 }
@@ -155,7 +158,7 @@ func (c *Checker) rebirth(pod *corev1.Pod, next place) {
 	if was == nil {
 		return
 	}
-	f := &fate{node: was.node, lostFrom: was.lostFrom, former: was}
+	f := &fate{node: was.node, lostFrom: was.lostFrom, uid: was.uid, former: was}
 	h.byPod[pod.UID] = f
 	h.fates[next] = append(h.fates[next], f)
 }

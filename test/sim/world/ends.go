@@ -46,7 +46,7 @@ func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 			first = end
 		}
 	}
-	if first == nil && HasEnded(pod) {
+	if first == nil && accountable(pod) == 1 { // the main container decides, whatever side-cars do
 		return pod.Status.ContainerStatuses[0].State.Terminated
 	}
 	return first
@@ -205,7 +205,7 @@ func (w *World) work(pod *corev1.Pod) {
 	isDone := len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil
 	switch {
 	case isDone: // others of its containers go on, until they notice
-		if w.oneIn(3) {
+		if !w.Habits.Staying && w.oneIn(3) {
 			w.finish(pod)
 		}
 	case w.Chance == nil || w.Habits.Serving != "" && pod.Labels[v1alpha1.LabelRole] == w.Habits.Serving:
