@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,13 +26,14 @@ func (s *shared) labelsOf(pod *corev1.Pod) map[string]string {
 	return labels
 }
 
-// containersOf returns what telling returns of the pod, one copy for all whose first container is called the same and is nothing else.
+// containersOf returns what telling returns of the pod, one copy for all whose first container is called the same, was given the same and is
+// nothing else.
 func (s *shared) containersOf(pod *corev1.Pod) []corev1.Container {
 	list := telling(pod)
 	if len(list) != 1 || list[0].Image != "" || list[0].RestartPolicy != nil || len(list[0].RestartPolicyRules) > 0 {
 		return list
 	}
-	return s.containers.of(list[0].Name, list)
+	return s.containers.of(fmt.Sprint(list[0].Name, list[0].Env), list)
 }
 
 // maxCopies is how many copies are kept at most: the jobs and containers of a cluster come and go.

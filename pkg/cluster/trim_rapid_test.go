@@ -87,6 +87,8 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	if rapid.Bool().Draw(t, "told") {
 		pod.Annotations[v1alpha1.AnnotationTold] = `{"life":"1-0","time":"2026-01-01T00:00:00Z"}` + strings.Repeat(" ", rapid.IntRange(0, 2000).Draw(t, "blanks"))
 	}
+	pod.Spec.Containers[0].Env = rapid.SliceOfN(rapid.SampledFrom([]corev1.EnvVar{{Name: "MINE", Value: "x"}, {Name: v1alpha1.EnvProgressLease, Value: "j-progress"},
+		{Name: v1alpha1.EnvStopFile, Value: "/etc/trainingjob/stop"}}), 0, 3).Draw(t, "env")
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
 	pod.Annotations[v1alpha1.AnnotationCheckpointRequest] = rapid.SampledFrom([]string{"", "0-1 Suspended"}).Draw(t, "asked")
 	for range rapid.IntRange(0, 3).Draw(t, "rules") {

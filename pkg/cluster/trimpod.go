@@ -93,9 +93,23 @@ func telling(pod *corev1.Pod) []corev1.Container {
 		if isTold(pod) {
 			told.Image = words(c.Image)
 		}
+		if i == 0 {
+			told.Env = given(c)
+		}
 		list = append(list, told)
 	}
 	return list
+}
+
+// given returns the names of the variables that say what the pod was made for.
+func given(c *corev1.Container) []corev1.EnvVar {
+	var kept []corev1.EnvVar
+	for _, name := range []string{v1alpha1.EnvProgressLease, v1alpha1.EnvStopFile} {
+		if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == name }) {
+			kept = append(kept, corev1.EnvVar{Name: name})
+		}
+	}
+	return kept
 }
 
 // matching returns, of a container that has ended, a rule that has the kubelet start it again after this exit code: a template may have

@@ -170,8 +170,10 @@ func (c conditions) setRunning(v *policy.Verdict) {
 
 // setProgressing says whether a job that runs renews its progress Lease in time.
 func (c conditions) setProgressing(v *policy.Verdict) {
+	reporter := c.s.Reporter()
+	hasFinished := reporter != nil && reporter.State == state.Succeeded
 	switch {
-	case !c.isTrue(v1alpha1.ConditionRunning) || c.s.Job.Spec.Progress == nil:
+	case !c.isTrue(v1alpha1.ConditionRunning) || c.s.Job.Spec.Progress == nil || hasFinished:
 		meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
 	case v.Stalled != "":
 		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, clip("No progress: "+v.Stalled+"."))

@@ -63,7 +63,7 @@ func keepShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ve
 // keepMethod takes over how the next whole-job restart is done when pods are made anew that are of one attempt: with the first of them, after
 // a suspension, and with each attempt. The pods of an attempt stay alike, whatever the spec says since.
 func keepMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
-	if next.Memory.RestartMethod == "" || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
+	if next.Memory.RestartMethod == "" || v.Kind == policy.Suspend || s.Is(v1alpha1.ConditionSuspended) || next.Attempt != s.Job.Status.Attempt {
 		next.Memory.RestartMethod = state.MethodOf(&s.Job.Spec)
 	}
 }

@@ -82,7 +82,19 @@ func canSave(s *state.Snapshot) bool {
 			return false
 		}
 	}
-	return s.Is(v1alpha1.ConditionRunning)
+	return s.Is(v1alpha1.ConditionRunning) && canHear(s)
+}
+
+// canHear reports whether the pods of all replicas that run were made with the file of requests, which progress.checkpointGraceSeconds may have been
+// added after: a rank without it trains on, and the others save nothing that fits. Evaluators need not save.
+func canHear(s *state.Snapshot) bool {
+	for r := range s.Replicas() {
+		runs := r.State == state.Running || isTrainingOn(r)
+		if runs && !r.Pod.Hears && r.Slot.Role != v1alpha1.Evaluator {
+			return false
+		}
+	}
+	return true
 }
 
 // isTrainingOn reports whether the replica's pod was told to end, and runs for the rest of its grace period.

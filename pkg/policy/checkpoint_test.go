@@ -50,6 +50,7 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 		"a drain, answered":                     {training(builder.StopAsked(19 * second)), drained(), "0-1", policy.Restart, false, 0},
 		"a drain that gives no time":            {training(builder.StopAsked(19 * second)), drained(builder.DeletedAt(-15 * second)), "", policy.Restart, false, 0},
 		"a drain whose rank has ended":          {training(builder.StopAsked(19 * second)), drained(builder.Exit(143)), "", policy.Restart, false, 0},
+		"a suspension, one rank made before":    {training(builder.Suspended()), builder.Running("worker", 1, builder.MadeWith("LEASE")), "", policy.Suspend, false, 0},
 		"a kill":                                {training(), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Restart, false, 0},
 	} {
 		v := policy.Judge(builder.Snapshot(c.job, builder.Now(20*second), builder.Running("worker", 0), c.other, builder.SavedFor(c.answer)))

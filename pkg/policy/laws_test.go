@@ -103,7 +103,17 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 			t.Fatalf("wakes at %v, now is %v", wake, s.Now)
 		}
 		checkOrders(t, s, v)
+		checkAsked(t, s, v)
 	})
+}
+
+// checkAsked: nothing is asked of ranks of which one would not see it.
+func checkAsked(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
+	for r := range s.Replicas() {
+		if v.Asked != nil && r.State == state.Running && !r.Pod.Hears && r.Slot.Role != v1alpha1.Evaluator {
+			t.Fatalf("the ranks are asked for a checkpoint, and %s has no file of requests", r.Slot)
+		}
+	}
 }
 
 // checkHeldSuspension: the suspension of a job waits for a checkpoint alone. Only success and the deadlines of the whole job come first.
@@ -144,6 +154,8 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 			t.Fatalf("the whole job restarts, and something else with it: %+v", v.Restarts)
 		case !s.InRange(slot) || s.Replica(slot).State == state.Succeeded || s.Replica(slot).State == state.GivenUp || o.Attempt != s.Job.Status.Attempt:
 			t.Fatalf("%s is restarted, which is none of the present: %+v", slot, o.Failure)
+		case o.Cause == v1alpha1.CauseHang && (s.Replica(slot).State != state.Running || !s.Replica(slot).Pod.Reports):
+			t.Fatalf("%s hangs, which does not run or knows no Lease", slot)
 		case int(o.Followers) >= state.Total(&s.Job.Spec):
 			t.Fatalf("%d follow in a job of %d", o.Followers, state.Total(&s.Job.Spec))
 		}

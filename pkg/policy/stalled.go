@@ -88,16 +88,26 @@ func noProgressLimit(s *state.Snapshot) int32 {
 	return ptr.Deref(s.Job.Spec.Recovery.NoProgressLimit, v1alpha1.DefaultNoProgressLimit)
 }
 
-// undisturbedSince returns since when the job runs with no replica of it replaced; zero if it does not run.
+// undisturbedSince returns since when the replica that reports has run with all that it needs. It is zero if the job does not run, or that replica
+// does not, has finished, or was made before spec.progress was: such a process knows no Lease.
 func undisturbedSince(s *state.Snapshot) time.Time {
-	since := state.RunningSince(s.Job)
-	if since.IsZero() {
-		return since
+	since, reporter := state.RunningSince(s.Job), s.Reporter()
+	if since.IsZero() || reporter == nil || reporter.State != state.Running || !reporter.Pod.Reports || reporter.Pod.MainSucceeded {
+		return time.Time{}
 	}
+	since = state.Latest(since, reporter.Pod.Began)
 	for role, m := range s.Memory {
 		for index := range m.NextStarts {
-			since = state.Latest(since, s.NextStart(state.Slot{Role: role, Index: index}))
+			if slot := (state.Slot{Role: role, Index: index}); isNeededToReport(&s.Job.Spec, slot) {
+				since = state.Latest(since, s.NextStart(slot))
+			}
 		}
 	}
 	return since
+}
+
+// isNeededToReport reports whether the replica that reports makes no steps while the slot has no process: its own, a parameter server's, and those of a
+// collective's ranks. The workers of an asynchronous job come and go, and so do evaluators and roles of a job's own.
+func isNeededToReport(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
+	return slot == state.Leader(spec) || slot.Role == v1alpha1.PS || state.IsCollective(spec) && state.IsRank(slot.Role)
 }

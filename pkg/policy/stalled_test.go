@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -47,6 +48,34 @@ func TestStalled(t *testing.T) {
 		{"the default is ten minutes", job(runs, builder.Progress(0, v1alpha1.StallRestart)), seenAt(60), judged{Wake: 610 * second}},
 		{"a failure comes first", job(again, runs), seen(builder.Running("master", 0), builder.Failed("worker", 0, builder.Exit(1)), builder.Now(110*second)),
 			restart(0, "worker-0 Retryable Job charged")},
+	})
+}
+
+// Only a process that knows the Lease can fail to renew it, and which replicas are replaced beside it does not move its clock.
+func TestWhoCanHang(t *testing.T) {
+	again := builder.Progress(100, v1alpha1.StallRestart)
+	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append([]builder.JobOption{builder.Workers(2), builder.Evaluators(1), builder.RunsSince(10 * second), again}, options...)...)
+	}
+	others := seen(builder.Running("worker", 1), builder.Running("evaluator", 0), builder.Now(110*second))
+	with := func(first builder.SnapshotOption) []builder.SnapshotOption { return append(others[:3:3], first) }
+	hangs := func(who string) judged {
+		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{who + " Hang Job charged"}}
+	}
+	replaced := func(role v1alpha1.Role) builder.JobOption {
+		return builder.Remember(role, v1alpha1.RoleMemory{NextStarts: fmt.Sprintf("%d:%d", map[v1alpha1.Role]int{v1alpha1.Worker: 1}[role], builder.Epoch.Add(100*second).Unix())})
+	}
+	ps := seen(builder.Running("ps", 0), builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("evaluator", 0), builder.Now(110*second))
+	check(t, []judgeCase{
+		{"rank 0, which renews the Lease no more", job(), with(builder.Running("worker", 0)), hangs("worker-0")},
+		{"not one that was made before spec.progress", job(), with(builder.Running("worker", 0, builder.MadeWith())), judged{}},
+		{"not one that has finished, while others work on", job(builder.AllWorkers()), with(builder.Succeeded("worker", 0)), judged{}},
+		{"not one that waits for a node", job(), with(builder.Pending("worker", 0)), judged{}},
+		{"not one that began a moment ago", job(), with(builder.Running("worker", 0, builder.Began(90*second))), judged{Wake: 190 * second}},
+		{"one beside which an evaluator was replaced", job(replaced(v1alpha1.Evaluator)), with(builder.Running("worker", 0)), hangs("worker-0")},
+		{"one beside which a worker of an asynchronous job was", job(replaced(v1alpha1.Worker)), with(builder.Running("worker", 0)), hangs("worker-0")},
+		{"not one of a collective beside which a rank was", job(pytorch, builder.Elastic(1, 3), replaced(v1alpha1.Worker)), with(builder.Running("worker", 0)), judged{Wake: 200 * second}},
+		{"not one whose parameters were away", job(builder.PS(1), replaced(v1alpha1.PS)), ps, judged{Wake: 200 * second}},
 	})
 }
 

@@ -68,6 +68,11 @@ type Pod struct {
 	Left bool
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool
+	// Reports is whether the pod was made with the name of the progress Lease, and Hears whether with the file of requests to stop: spec.progress may
+	// change while it runs.
+	Reports, Hears bool
+	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs.
+	Began time.Time
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.
 	Asked string
 	// Version is the pod's resourceVersion.
@@ -170,6 +175,10 @@ func read(pod *corev1.Pod) Pod {
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}
 	p.readExits(pod)
+	p.Reports, p.Hears = wasGiven(pod, v1alpha1.EnvProgressLease), wasGiven(pod, v1alpha1.EnvStopFile)
+	if running := mainStatus(pod).State.Running; running != nil {
+		p.Began = running.StartedAt.Time
+	}
 	_, reachable := pod.Labels[v1alpha1.LabelJobName]
 	p.Fenced = !reachable
 	if pod.DeletionTimestamp != nil {
@@ -187,6 +196,11 @@ func read(pod *corev1.Pod) Pod {
 		}
 	}
 	return p
+}
+
+// wasGiven reports whether the pod's containers have the variable, which all have or none.
+func wasGiven(pod *corev1.Pod, variable string) bool {
+	return len(pod.Spec.Containers) > 0 && slices.ContainsFunc(pod.Spec.Containers[0].Env, func(v corev1.EnvVar) bool { return v.Name == variable })
 }
 
 // containers returns what is said of the pod's containers, init containers first.

@@ -50,6 +50,9 @@ func ProgressOf(lease *coordinationv1.Lease) Progress {
 	return p
 }
 
+// Reporter returns the replica that renews the progress Lease: rank 0.
+func (s *Snapshot) Reporter() *Replica { return s.Replica(Leader(&s.Job.Spec)) }
+
 // HighestStep returns the highest step that the job ever reported.
 func (s *Snapshot) HighestStep() int64 { return max(s.RecordedStep(), s.Progress.Step) }
 

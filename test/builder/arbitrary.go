@@ -51,6 +51,9 @@ func arbitraryWaits(t *rapid.T, spec *v1alpha1.TrainingJobSpec) {
 		spec.Progress.CheckpointGraceSeconds = rapid.SampledFrom([]int32{0, 0, 30, 100, 3600}).Draw(t, "checkpointGraceSeconds")
 	}
 	spec.RunPolicy.FinishGraceSeconds = ptr.To(rapid.SampledFrom([]int32{0, 30, 200}).Draw(t, "finishGrace"))
+	if topology := state.TopologyOf(spec); topology != nil && rapid.Bool().Draw(t, "names roles") {
+		topology.Roles = []v1alpha1.Role{v1alpha1.Worker}
+	}
 	if spec.Scheduling != nil && spec.Scheduling.Gang == "" && rapid.Bool().Draw(t, "queued") {
 		spec.Scheduling.Queue = "q"
 	}
@@ -246,6 +249,7 @@ func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 		StillRunning(), RanBefore(), ByKueue(before(t, now)),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
 		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(),
+		MadeWith(), MadeWith("LEASE"), Began(before(t, now)),
 		Waiting("pulling image 20%", "\x1b[31mslow\n"), ExitSaying(1, "no word of Kubernetes'", "\x00"), Rejected(strings.Repeat("R", 200), "\xff"),
 	} {
 		if rapid.IntRange(0, 11).Draw(t, "is so") == 0 {

@@ -18,7 +18,7 @@ import (
 var undrawn = []string{
 	"elastic.rendezvous.backend", "elastic.rendezvous.conf", "elastic.rendezvous.endpoint", "managedBy", "mpi.launchAgent", "mpi.slotsPerWorker",
 	"network.dnsNames", "recovery.rules.name", "replicaSpecs.spares.command", "replicaSpecs.spares.priorityClassName",
-	"scheduling.priorityClassName", "scheduling.schedulerName", "scheduling.topology.key", "scheduling.topology.mode", "scheduling.topology.tier",
+	"scheduling.priorityClassName", "scheduling.schedulerName", "scheduling.topology.tier",
 }
 
 // A law that is held against jobs that never have a field says nothing of that field.

@@ -1,6 +1,8 @@
 package builder
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +42,7 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, phase core
 		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}},
 		Status: corev1.PodStatus{Phase: phase},
 	}
+	pod.Spec.Containers[0].Env = environment(job)
 	if phase != corev1.PodPending {
 		pod.Spec.NodeName = "node-" + slot.String()
 	}
@@ -51,6 +54,34 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, phase core
 		change(pod)
 	}
 	return pod
+}
+
+// environment returns the variables by which a pod shows what it was made for, as spec.progress says now.
+func environment(job *v1alpha1.TrainingJob) []corev1.EnvVar {
+	var env []corev1.EnvVar
+	if progress := job.Spec.Progress; progress != nil {
+		env = append(env, corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_LEASE", Value: job.Name + "-progress"})
+		if progress.CheckpointGraceSeconds > 0 {
+			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_STOP_FILE", Value: "/etc/trainingjob/stop"})
+		}
+	}
+	return env
+}
+
+// MadeWith says which of the variables of spec.progress the pod was made with, whatever the spec says since: "LEASE" and "STOP_FILE", or less.
+func MadeWith(names ...string) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].Env = slices.DeleteFunc(pod.Spec.Containers[0].Env, func(v corev1.EnvVar) bool {
+			return !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(v.Name, name) })
+		})
+	})
+}
+
+// Began says when, after Epoch, the process of the pod's main container began.
+func Began(at time.Duration) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: Time(at)}}}}
+	})
 }
 
 // Exit says that the pod's container ended with the code: reason Completed for 0, else Error.

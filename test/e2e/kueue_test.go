@@ -134,6 +134,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		saved.runs(0, 0)
 		stale := q.submit("stale", 1, reporting(600, v1alpha1.StallNotify)) // without a boost the one that was admitted last makes way
 		stale.runs(0, 0)
+		stale.reports(1, "s3://runs/stale/1") // only a job that has saved before can have a boost
 		step := 0
 		Eventually(func() string {
 			step++
@@ -231,6 +232,8 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		job, err := testbed.CreateUndecodable(here.ctx, kube, odd)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx SpecContext) { Expect(kube.Delete(ctx, job)).To(Succeed()) })
+		here.history.end()
+		here.history = watchHistory(here.namespace) // the change of the CRD has ended the watch
 		j := q.submit("beside", 2)
 		j.runs(0, 0)
 		j.exits(0, "worker-0")

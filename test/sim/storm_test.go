@@ -333,12 +333,26 @@ func (s *storm) meddle(r *run) {
 // retune changes fields that may change while the job runs.
 func (s *storm) retune(r *run) {
 	r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) {
-		if s.rng.IntN(2) == 0 {
+		if progress := spec.Progress; s.rng.IntN(2) == 0 {
+			s.watch(spec, progress)
+		} else if s.rng.IntN(2) == 0 {
 			spec.Recovery.TerminationGraceSeconds = ptr.To([]int32{2, 5, 30}[s.rng.IntN(3)])
 		} else {
 			spec.Recovery.RestartMethod = []v1alpha1.RestartMethod{"", v1alpha1.RestartInPlace, v1alpha1.RestartRecreate}[s.rng.IntN(3)]
 		}
 	})
+}
+
+// watch adds what makes a job report, or changes what is expected of it, or takes it away.
+func (s *storm) watch(spec *v1alpha1.TrainingJobSpec, progress *v1alpha1.Progress) {
+	switch {
+	case progress == nil:
+		spec.Progress = &v1alpha1.Progress{StallAfterSeconds: 20, Action: v1alpha1.StallRestart, CheckpointGraceSeconds: int32(s.rng.IntN(2) * 6)}
+	case s.rng.IntN(2) == 0:
+		progress.CheckpointGraceSeconds = int32(s.rng.IntN(3) * 6)
+	default:
+		spec.Progress = nil
+	}
 }
 
 // nodes are the world's.

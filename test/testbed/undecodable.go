@@ -24,7 +24,8 @@ var schemaOfPort = []string{
 }
 
 // CreateUndecodable creates the job with a port beyond int32 in the first container of its workers, which Go cannot decode. The CRD
-// refuses such a port, so the CRD lacks the bound for that long, as an older CRD does. The job must have the role Worker.
+// refuses such a port, so the CRD lacks the bound for that long, as an older CRD does. A change of the CRD ends all watches of jobs, which
+// then have to begin again with a list. The job must have the role Worker.
 func CreateUndecodable(ctx context.Context, kube client.Client, job *v1alpha1.TrainingJob) (*unstructured.Unstructured, error) {
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
@@ -40,7 +41,24 @@ func CreateUndecodable(ctx context.Context, kube client.Client, job *v1alpha1.Tr
 		return nil, err
 	}
 	created, err := createOddPort(ctx, kube, job)
-	return created, errors.Join(err, setBoundOfPort(ctx, kube, crd, bound))
+	if err := errors.Join(err, setBoundOfPort(ctx, kube, crd, bound)); err != nil {
+		return nil, err
+	}
+	return created, untilRefused(ctx, kube, created)
+}
+
+// untilRefused waits until the API server has the bound again and refuses such a job.
+func untilRefused(ctx context.Context, kube client.Client, created *unstructured.Unstructured) error {
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		again := created.DeepCopy()
+		again.SetName(created.GetName() + "-again")
+		again.SetResourceVersion("")
+		err := kube.Create(ctx, again, client.DryRunAll)
+		if apierrors.IsInvalid(err) {
+			return true, nil
+		}
+		return false, err
+	})
 }
 
 func boundOfPort(crd *unstructured.Unstructured) (map[string]any, error) {

@@ -5,6 +5,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Progress makes the job report how far it is, through the Lease <job>-progress that the operator creates beside it.
 // The training (rank 0, or a side-car) renews it: spec.renewTime, and the annotations trainingjob.dev/step and
 // trainingjob.dev/checkpoint.
+//
+// It may be added, changed and removed at any time. A pod that was made before it was added knows no Lease: it does not hang.
 type Progress struct {
 	// stallAfterSeconds is how long a running job may leave its Lease without renewal. It counts from the moment all
 	// replicas run, so leave time for loading and compiling. Default 600.
@@ -22,7 +24,8 @@ type Progress struct {
 	// suspension, a preemption, a drain, a requested restart or a smaller number of workers. The ranks find the request in the file
 	// TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation trainingjob.dev/saved-for. The operator stops them at
 	// once after the answer, and without an answer after this time. Its flag --max-checkpoint-wait bounds the time.
-	// Default 0: the operator requests no checkpoint.
+	// Default 0: the operator requests no checkpoint. May change at any time; the operator requests none while a rank runs whose pod was
+	// made without it.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	// +optional

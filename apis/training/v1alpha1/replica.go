@@ -73,14 +73,15 @@ type ReplicaSpec struct {
 	// 0 too, unless the job waits for that replica's success. ExitCode: signals, which are the exit codes 129 to 192 without 139;
 	// all others fail the job. Never: none. Under every policy 93, 126 and 127 are permanent and fail the job: the program asks for
 	// no further attempt by 93, and a command that cannot run exits with 126 or 127. Under every policy a pod that was lost and not
-	// at fault (drained, evicted, deleted) is restarted. A rule of recovery.rules may decide otherwise. Default OnFailure.
+	// at fault (drained, evicted, deleted) is restarted. A rule of recovery.rules may decide otherwise. Default OnFailure. May change
+	// at any time and counts for exits from then on.
 	// +kubebuilder:default=OnFailure
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 
 	// restartScope says what is restarted when a replica of this role breaks: Replica (only it), Role (all of its
 	// role) or Job (the whole job). Default by framework and role; the scope in force is in
-	// status.replicaStatuses.
+	// status.replicaStatuses. May change at any time and counts for failures from then on.
 	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`

@@ -88,7 +88,7 @@ type TrainingJobSpec struct {
 	Framework Framework `json:"framework,omitempty"`
 
 	// suspend true deletes the pods and keeps everything that was counted; false starts them again.
-	// Queues such as Kueue write it. Default false.
+	// Queues such as Kueue write it. Default false. May change at any time.
 	// +kubebuilder:default=false
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
@@ -117,17 +117,19 @@ type TrainingJobSpec struct {
 	MPI *MPISpec `json:"mpi,omitempty"`
 
 	// successPolicy says whose exit code 0 ends the job with success. Leader: the chief, master or launcher,
-	// else worker 0. AllWorkers: every leader and worker. Default Leader.
+	// else worker 0. AllWorkers: every leader and worker. Default Leader. May change at any time and counts at once.
 	// +kubebuilder:default=Leader
 	// +optional
 	SuccessPolicy SuccessPolicy `json:"successPolicy,omitempty"`
 
-	// runPolicy sets the deadlines and what is cleaned up afterwards.
+	// runPolicy sets the deadlines and what is cleaned up afterwards. May change at any time and counts at once: its times
+	// count from the same moments as before.
 	// +kubebuilder:default={}
 	// +optional
 	RunPolicy RunPolicy `json:"runPolicy,omitempty"`
 
-	// recovery sets what is restarted, how often and how fast.
+	// recovery sets what is restarted, how often and how fast. May change at any time and counts for what happens from then on;
+	// restartMethod counts from the next attempt.
 	// +kubebuilder:default={}
 	// +optional
 	Recovery Recovery `json:"recovery,omitempty"`
@@ -141,7 +143,8 @@ type TrainingJobSpec struct {
 	// +optional
 	Network *Network `json:"network,omitempty"`
 
-	// progress makes the job report how far it is, so that a hang is noticed. Default: it does not.
+	// progress makes the job report how far it is, so that a hang is noticed. Default: it does not. May change at any time; a pod
+	// that was made before progress was added knows no Lease and does not hang.
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
 }

@@ -92,7 +92,8 @@ class Network(TypedDict, total=False):
 
 
 class Progress(TypedDict, total=False):
-    """progress makes the job report how far it is, so that a hang is noticed. Default: it does not."""
+    """progress makes the job report how far it is, so that a hang is noticed. Default: it does not. May change at
+    any time; a pod that was made before progress was added knows no Lease and does not hang."""
 
     action: Literal["Notify", "Restart"]
     """action on a stall. Notify: condition Progressing=False and an Event. Restart: also restart the whole job, as
@@ -103,7 +104,8 @@ class Progress(TypedDict, total=False):
     stops them for a suspension, a preemption, a drain, a requested restart or a smaller number of workers. The
     ranks find the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation
     trainingjob.dev/saved-for. The operator stops them at once after the answer, and without an answer after this
-    time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint."""
+    time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May change
+    at any time; the operator requests none while a rank runs whose pod was made without it."""
 
     stallAfterSeconds: int
     """stallAfterSeconds is how long a running job may leave its Lease without renewal. It counts from the moment
@@ -148,7 +150,8 @@ class Rule(TypedDict, total=False):
 
 
 class Recovery(TypedDict, total=False):
-    """recovery sets what is restarted, how often and how fast."""
+    """recovery sets what is restarted, how often and how fast. May change at any time and counts for what happens
+    from then on; restartMethod counts from the next attempt."""
 
     avoidNodesSeconds: int
     """avoidNodesSeconds is how long new pods of the job prefer other nodes than one that caused an incident: at
@@ -253,18 +256,21 @@ class ReplicaSpec(ReplicaSpecRequired, total=False):
     codes 129 to 192 without 139; all others fail the job. Never: none. Under every policy 93, 126 and 127 are
     permanent and fail the job: the program asks for no further attempt by 93, and a command that cannot run exits
     with 126 or 127. Under every policy a pod that was lost and not at fault (drained, evicted, deleted) is
-    restarted. A rule of recovery.rules may decide otherwise. Default OnFailure."""
+    restarted. A rule of recovery.rules may decide otherwise. Default OnFailure. May change at any time and counts
+    for exits from then on."""
 
     restartScope: Literal["Replica", "Role", "Job"]
     """restartScope says what is restarted when a replica of this role breaks: Replica (only it), Role (all of its
-    role) or Job (the whole job). Default by framework and role; the scope in force is in status.replicaStatuses."""
+    role) or Job (the whole job). Default by framework and role; the scope in force is in status.replicaStatuses.
+    May change at any time and counts for failures from then on."""
 
     spares: Spares
     """spares hold nodes ready for this role. Default: none. May change at any time."""
 
 
 class RunPolicy(TypedDict, total=False):
-    """runPolicy sets the deadlines and what is cleaned up afterwards."""
+    """runPolicy sets the deadlines and what is cleaned up afterwards. May change at any time and counts at once:
+    its times count from the same moments as before."""
 
     activeDeadlineSeconds: int
     """activeDeadlineSeconds fails the job so many seconds after its first start; suspended time does not count. At
@@ -379,13 +385,16 @@ class TrainingJobSpec(TrainingJobSpecRequired, total=False):
     """network says which pods have names in DNS. May change only while suspended."""
 
     progress: Progress
-    """progress makes the job report how far it is, so that a hang is noticed. Default: it does not."""
+    """progress makes the job report how far it is, so that a hang is noticed. Default: it does not. May change at
+    any time; a pod that was made before progress was added knows no Lease and does not hang."""
 
     recovery: Recovery
-    """recovery sets what is restarted, how often and how fast."""
+    """recovery sets what is restarted, how often and how fast. May change at any time and counts for what happens
+    from then on; restartMethod counts from the next attempt."""
 
     runPolicy: RunPolicy
-    """runPolicy sets the deadlines and what is cleaned up afterwards."""
+    """runPolicy sets the deadlines and what is cleaned up afterwards. May change at any time and counts at once:
+    its times count from the same moments as before."""
 
     scheduling: Scheduling
     """scheduling says how the job's pods get their nodes: all or nothing, in which queue, how near to each other.
@@ -393,11 +402,11 @@ class TrainingJobSpec(TrainingJobSpecRequired, total=False):
 
     successPolicy: Literal["Leader", "AllWorkers"]
     """successPolicy says whose exit code 0 ends the job with success. Leader: the chief, master or launcher, else
-    worker 0. AllWorkers: every leader and worker. Default Leader."""
+    worker 0. AllWorkers: every leader and worker. Default Leader. May change at any time and counts at once."""
 
     suspend: bool
     """suspend true deletes the pods and keeps everything that was counted; false starts them again. Queues such as
-    Kueue write it. Default false."""
+    Kueue write it. Default false. May change at any time."""
 
 
 class AvoidedNodeRequired(TypedDict):

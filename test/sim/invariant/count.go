@@ -109,10 +109,26 @@ func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Inciden
 	if i.Cause == v1alpha1.CauseHang {
 		limit = int64(job.Spec.Progress.StallAfterSeconds)
 		since = job.Status.RunningTime
+		c.checkKnowsLease(job)
 	}
 	if since == nil || c.world.Clock.Since(since.Time) < time.Duration(limit)*time.Second {
 		c.violate("12 verdicts are earned: the job restarts because of a time (%s) that is not over", i.Reason)
 	}
+}
+
+// checkKnowsLease: who hangs knows the Lease that it should renew.
+func (c *Checker) checkKnowsLease(job *v1alpha1.TrainingJob) {
+	for _, o := range c.writer.Process.Cache.List(server.Pods) {
+		pod := o.(*corev1.Pod)
+		slot, life, _, named := livesIn(job.Name, pod)
+		if isPresent := named && slot == leader(&job.Spec) && life == lifeIn(job, memoryOf(job), slot); isPresent && !wasGiven(pod, v1alpha1.EnvProgressLease) {
+			c.violate("12 verdicts are earned: %s is said to hang, and knows no Lease", pod.Name)
+		}
+	}
+}
+
+func wasGiven(pod *corev1.Pod, variable string) bool {
+	return slices.ContainsFunc(pod.Spec.Containers[0].Env, func(v corev1.EnvVar) bool { return v.Name == variable })
 }
 
 // checkAmended: what late evidence changes in the books is an incident that is there, once, and truly happened. It returns by how

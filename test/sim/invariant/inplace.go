@@ -67,10 +67,10 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 
 // noteMethod notes how the pods of the present attempt are to be restarted: as the spec wants when the attempt begins, and after a suspension.
 // What it says later counts for the next attempt.
-func (h *history) noteMethod(job *v1alpha1.TrainingJob) {
-	attempt := int(job.Status.Attempt)
-	if _, began := h.inPlace[attempt]; !began || is(job, v1alpha1.ConditionSuspended) {
-		h.inPlace[attempt] = wantsInPlace(&job.Spec)
+func (h *history) noteMethod(before, after *v1alpha1.TrainingJob) {
+	attempt := int(after.Status.Attempt)
+	if _, began := h.inPlace[attempt]; !began || is(before, v1alpha1.ConditionSuspended) || is(after, v1alpha1.ConditionSuspended) {
+		h.inPlace[attempt] = wantsInPlace(&after.Spec)
 		delete(h.ports, attempt)
 	}
 }
@@ -83,8 +83,8 @@ func wantsInPlace(spec *v1alpha1.TrainingJobSpec) bool {
 	}
 	meets := movesPort(spec) && spec.Elastic == nil
 	for _, replicas := range spec.ReplicaSpecs {
-		grace := replicas.Template.Spec.TerminationGracePeriodSeconds
-		meets = meets && grace != nil && *grace <= int64(ptr.Deref(spec.Recovery.TerminationGraceSeconds, 5))
+		grace := ptr.Deref(replicas.Template.Spec.TerminationGracePeriodSeconds, 30)
+		meets = meets && grace <= int64(ptr.Deref(spec.Recovery.TerminationGraceSeconds, 5))
 	}
 	return meets
 }

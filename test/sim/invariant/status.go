@@ -37,7 +37,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	}
 	c.violateAll(ledger.Statuses(was, now, after))
 	h.restarts.note(now)
-	h.noteMethod(after)
+	h.noteMethod(before, after)
 	c.checkBounded(now)
 	h.noteTransitions(before, after)
 	h.noteAvoided(&before.Status, &after.Status, c.world.Clock.Now())

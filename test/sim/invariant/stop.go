@@ -88,6 +88,9 @@ func (c *Checker) isWell(before *v1alpha1.TrainingJob, d *operator.Decision) boo
 			pod.DeletionTimestamp != nil || hasEnded(pod) || c.seemsLost(pod.Spec.NodeName) {
 			return false
 		}
+		if slot.Role != v1alpha1.Evaluator && !wasGiven(pod, v1alpha1.EnvStopFile) {
+			return false // it was made before its job gave it time, and cannot be asked
+		}
 		well++
 	}
 	return is(before, v1alpha1.ConditionRunning) && d.From.Generation == before.Generation && well == total(&d.From.Spec)
