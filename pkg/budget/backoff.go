@@ -18,8 +18,8 @@ const (
 	leastWait = time.Second
 )
 
-// Backoff returns how many restarts in a row the incident makes, and the time, in whole seconds, from which its lives may begin: now for the
-// first restart in a row.
+// Backoff returns how many restarts in a row the incident makes, and the time, in whole seconds, from which its lives may begin: now for
+// the first restart in a row.
 func Backoff(s *state.Snapshot, incident *failure.Incident) (inRow int32, next time.Time) {
 	inRow = restartsInRow(s, incident) + 1
 	recovery := s.Job.Spec.Recovery

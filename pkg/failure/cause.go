@@ -50,9 +50,9 @@ func wasRejected(p *state.Pod) bool {
 	return p.Exit == nil && p.Rejected.Reason != "" && p.Rejected.Reason != "DeadlineExceeded"
 }
 
-// isPermanent reports whether a restart cannot mend the exit code. It never mends 126 and 127 (the command cannot be run) and 93 (by which a
-// program reports that it must not run again). Under ExitCode it mends only signals: 129 to 192, without 139 (segmentation fault). So 1, 2,
-// 128 and 255 are permanent there.
+// isPermanent reports whether a restart cannot mend the exit code. It never mends 126 and 127 (the command cannot be run) and 93 (by which
+// a program reports that it must not run again). Under ExitCode it mends only signals: 129 to 192, without 139 (segmentation fault). So 1,
+// 2, 128 and 255 are permanent there.
 // Source: the documentation of RestartPolicyExitCode in the Kubeflow TFJob API, and the shells' 128 + signal.
 func isPermanent(code int32, policy v1alpha1.RestartPolicy) bool {
 	switch {

@@ -29,8 +29,8 @@ func explanation(was, is *v1alpha1.Incident, besides string) string {
 }
 
 // Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident window, a loss or an
-// unhealthy node. begun are the incidents that begin now. If a lost replica restarts the whole job now, it explains the replicas that failed
-// because it was missing.
+// unhealthy node. begun are the incidents that begin now. If a lost replica restarts the whole job now, it explains the replicas that
+// failed because it was missing.
 func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 	var found []Amendment
 	for _, was := range s.Job.Status.Incidents {

@@ -79,8 +79,8 @@ func started(memory v1alpha1.RoleMemory) state.IndexSet {
 	return set
 }
 
-// runAgain returns the indices of the role's incidents that are over now. The restart of a replica is over when the replica has started. The
-// restart of a role is over when its last replica has started and none has broken since. The workers of an elastic job come and go, so
+// runAgain returns the indices of the role's incidents that are over now. The restart of a replica is over when the replica has started.
+// The restart of a role is over when its last replica has started and none has broken since. The workers of an elastic job come and go, so
 // their role is whole many times; there only restarts of replicas count.
 func (h *History) runAgain(role v1alpha1.Role, was, is state.IndexSet) []int {
 	var found []int

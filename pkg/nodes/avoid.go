@@ -19,8 +19,8 @@ const (
 	failuresForExits = 2
 )
 
-// NotPreferred returns, sorted, the nodes to which new pods of the job prefer all others: the avoided nodes of the status, and the unhealthy
-// nodes.
+// NotPreferred returns, sorted, the nodes to which new pods of the job prefer all others: the avoided nodes of the status, and the
+// unhealthy nodes.
 func NotPreferred(s *state.Snapshot) []string {
 	nodes := slices.Clone(s.Ill)
 	for _, n := range Avoided(&s.Observed) {
