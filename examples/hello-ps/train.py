@@ -28,6 +28,7 @@ GOOD_LOSS = 0.02  # half of it is noise in the data
 cluster, task = (json.loads(os.environ["TF_CONFIG"])[key] for key in ("cluster", "task"))
 index, servers = task["index"], cluster["ps"]
 attempt = int(os.environ["TRAININGJOB_ATTEMPT"])
+life = int(os.environ["TRAININGJOB_LIFE"])
 who = f"{task['type']}-{index} rank={os.environ['TRAININGJOB_RANK']} world={sum(map(len, cluster.values()))} attempt={attempt}"
 
 
@@ -62,11 +63,11 @@ class Shard:
 
     def save(self):
         """Replaces the file in one step: whoever reads it sees the old weights or the new, never a part."""
-        if (saved := self.saved()) and saved["attempt"] > attempt:
-            say("does not save: a later attempt has begun")
+        if (saved := self.saved()) and saved["life"] > life:
+            say("does not save: a later life has begun")
             os._exit(1)
         with open(self.path + ".new", "w") as f:
-            json.dump({"attempt": attempt, "step": self.step, "weights": self.weights}, f)
+            json.dump({"life": life, "step": self.step, "weights": self.weights}, f)
             f.flush()
             os.fsync(f.fileno())
         os.rename(self.path + ".new", self.path)

@@ -26,6 +26,7 @@ FEATURES = 20
 
 rank, world = int(os.environ["JAX_PROCESS_ID"]), int(os.environ["JAX_NUM_PROCESSES"])
 attempt = int(os.environ["TRAININGJOB_ATTEMPT"])
+life = int(os.environ["TRAININGJOB_LIFE"])
 told_to_end = False
 
 
@@ -39,14 +40,14 @@ def on_sigterm(*_):
 
 
 def checkpoints():
-    """All checkpoints, the newest last. The attempt comes first in the names: what a process of an earlier attempt writes
-    late, from a node that was cut off, is never taken for the newest."""
+    """All checkpoints, the newest last. The number of the life comes first in the names: what a process of an earlier life
+    writes late, from a node that was cut off, is never taken for the newest."""
     return sorted(name for name in os.listdir(CHECKPOINTS) if name.endswith(".npz"))
 
 
 def save(step, weights):
     """Writes a file beside the checkpoints, then renames it: a checkpoint is there as a whole or not at all."""
-    name = f"{CHECKPOINTS}/{attempt:06d}-{step:09d}.npz"
+    name = f"{CHECKPOINTS}/{life:012d}-{step:09d}.npz"
     with open(name + ".new", "wb") as f:
         np.savez(f, step=step, weights=np.asarray(weights))
         f.flush()

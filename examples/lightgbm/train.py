@@ -21,6 +21,7 @@ GOOD_LOSS = 0.2  # root of the mean square error; a model without trees has more
 
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 attempt = int(os.environ["TRAININGJOB_ATTEMPT"])
+life = int(os.environ["TRAININGJOB_LIFE"])
 told_to_end = False
 
 
@@ -34,14 +35,14 @@ def on_sigterm(*_):
 
 
 def checkpoints():
-    """All checkpoints, the newest last. The attempt comes first in the names: what a rank of an earlier attempt writes
-    late, from a node that was cut off, is never taken for the newest."""
+    """All checkpoints, the newest last. The number of the life comes first in the names: what a rank of an earlier life
+    writes late, from a node that was cut off, is never taken for the newest."""
     return sorted(name for name in os.listdir(CHECKPOINTS) if name.endswith(".txt"))
 
 
 def save(step, model):
     """Writes a file beside the checkpoints, then renames it: a checkpoint is there as a whole or not at all."""
-    name = f"{CHECKPOINTS}/{attempt:06d}-{step:09d}.txt"
+    name = f"{CHECKPOINTS}/{life:012d}-{step:09d}.txt"
     with open(name + ".new", "w") as f:
         f.write(model.model_to_string())
         f.flush()

@@ -22,6 +22,7 @@ FEATURES = 20
 
 rank, world = int(os.environ["PADDLE_TRAINER_ID"]), int(os.environ["PADDLE_TRAINERS_NUM"])
 attempt = int(os.environ["TRAININGJOB_ATTEMPT"])
+life = int(os.environ["TRAININGJOB_LIFE"])
 told_to_end = False
 
 
@@ -35,14 +36,14 @@ def on_sigterm(*_):
 
 
 def checkpoints():
-    """All checkpoints, the newest last. The attempt comes first in the names: what a trainer of an earlier attempt writes
-    late, from a node that was cut off, is never taken for the newest."""
+    """All checkpoints, the newest last. The number of the life comes first in the names: what a trainer of an earlier life
+    writes late, from a node that was cut off, is never taken for the newest."""
     return sorted(name for name in os.listdir(CHECKPOINTS) if name.endswith(".pd"))
 
 
 def save(step, model, optimizer):
     """Writes a file beside the checkpoints, then renames it: a checkpoint is there as a whole or not at all."""
-    name = f"{CHECKPOINTS}/{attempt:06d}-{step:09d}.pd"
+    name = f"{CHECKPOINTS}/{life:012d}-{step:09d}.pd"
     paddle.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, name + ".new")
     with open(name + ".new", "rb+") as f:
         os.fsync(f.fileno())

@@ -23,6 +23,7 @@ FEATURES = 20
 
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 attempt = int(os.environ["TRAININGJOB_ATTEMPT"])
+life = int(os.environ["TRAININGJOB_LIFE"])
 device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if torch.cuda.is_available() else torch.device("cpu")
 told_to_end = False
 
@@ -37,14 +38,14 @@ def on_sigterm(*_):
 
 
 def checkpoints():
-    """All checkpoints, the newest last. The attempt comes first in the names: what a rank of an earlier attempt writes
-    late, from a node that was cut off, is never taken for the newest."""
+    """All checkpoints, the newest last. The number of the life comes first in the names: what a rank of an earlier life
+    writes late, from a node that was cut off, is never taken for the newest."""
     return sorted(name for name in os.listdir(CHECKPOINTS) if name.endswith(".pt"))
 
 
 def save(step, model, optimizer):
     """Writes a file beside the checkpoints, then renames it: a checkpoint is there as a whole or not at all."""
-    name = f"{CHECKPOINTS}/{attempt:06d}-{step:09d}.pt"
+    name = f"{CHECKPOINTS}/{life:012d}-{step:09d}.pt"
     with open(name + ".new", "wb") as f:
         torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, f)
         f.flush()

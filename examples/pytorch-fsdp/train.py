@@ -30,6 +30,7 @@ FEATURES = 20
 
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 attempt = int(os.environ["TRAININGJOB_ATTEMPT"])
+life = int(os.environ["TRAININGJOB_LIFE"])
 device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if torch.cuda.is_available() else torch.device("cpu")
 told_to_end = False
 
@@ -50,16 +51,24 @@ def anybody_told_to_end():
     return told.item() > 0
 
 
+def agree():
+    """All ranks write into one folder, so they take the number of rank 0 for its name: a rank that was replaced alone has a larger one."""
+    global life
+    number = [life]
+    dist.broadcast_object_list(number)
+    life = number[0]
+
+
 def checkpoints():
-    """All checkpoints, the newest last. The attempt comes first in the names: what ranks of an earlier attempt write
-    late, from a node that was cut off, is never taken for the newest."""
+    """All checkpoints, the newest last. The number of the life comes first in the names: what ranks of an earlier life
+    write late, from a node that was cut off, is never taken for the newest."""
     return sorted(name for name in os.listdir(CHECKPOINTS) if name.endswith(".dcp"))
 
 
 def save(step, model, optimizer):
     """Writes a folder beside the checkpoints, every rank its part, then renames it: a checkpoint is there as a whole or
     not at all."""
-    name = f"{CHECKPOINTS}/{attempt:06d}-{step:09d}.dcp"
+    name = f"{CHECKPOINTS}/{life:012d}-{step:09d}.dcp"
     of_model, of_optimizer = get_state_dict(model, optimizer)
     # save returns once all ranks have synced their files
     dcp.save({"step": step, "model": of_model, "optimizer": of_optimizer}, checkpoint_id=name + ".new")
@@ -96,6 +105,7 @@ def main():
     # the parts of a checkpoint are put together over gloo, where the tensors are on GPUs as well
     dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=datetime.timedelta(minutes=2))
     say("met the other ranks")
+    agree()
     torch.manual_seed(0)  # all ranks begin with the same weights
     whole = torch.nn.Sequential(torch.nn.Linear(FEATURES, 32), torch.nn.Linear(32, 1)).to(device)
     model = FullyShardedDataParallel(

@@ -24,6 +24,7 @@ FEATURES = 20
 config = json.loads(os.environ["TF_CONFIG"])
 rank, world = config["task"]["index"], len(config["cluster"]["worker"])
 attempt = int(os.environ["TRAININGJOB_ATTEMPT"])
+life = int(os.environ["TRAININGJOB_LIFE"])
 told_to_end = False
 
 
@@ -44,7 +45,7 @@ def batch(seed, size):
 
 
 def restore(checkpoint):
-    """Loads the newest checkpoint. Each attempt has a folder: what an earlier one writes late is never the newest."""
+    """Loads the newest checkpoint. Each life has a folder: what an earlier one writes late is never the newest."""
     folders = sorted(tf.io.gfile.glob(f"{CHECKPOINTS}/[0-9]*"))
     newest = [saved for saved in map(tf.train.latest_checkpoint, folders) if saved]
     if newest:
@@ -61,7 +62,7 @@ def main():
         step = tf.Variable(0, dtype=tf.int64)
     checkpoint = tf.train.Checkpoint(weights=weights, step=step)
     # All workers must save, as saving may use the network; what others than worker 0 write is of no use.
-    folder = f"{CHECKPOINTS}/{attempt:06d}" if rank == 0 else f"/tmp/checkpoints-{rank}"
+    folder = f"{CHECKPOINTS}/{life:012d}" if rank == 0 else f"/tmp/checkpoints-{rank}"
     manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=2)
     source = restore(checkpoint)
     done = int(step.numpy())

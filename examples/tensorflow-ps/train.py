@@ -25,6 +25,7 @@ FEATURES = 20
 
 cluster = json.loads(os.environ["TF_CONFIG"])["cluster"]
 attempt = int(os.environ["TRAININGJOB_ATTEMPT"])
+life = int(os.environ["TRAININGJOB_LIFE"])
 told_to_end = False
 
 
@@ -53,7 +54,7 @@ def batch(random, size):
 
 
 def restore(checkpoint):
-    """Loads the newest checkpoint. Each attempt has a folder: what an earlier one writes late is never the newest."""
+    """Loads the newest checkpoint. Each life has a folder: what an earlier one writes late is never the newest."""
     folders = sorted(tf.io.gfile.glob(f"{CHECKPOINTS}/*"))
     newest = [saved for saved in map(tf.train.latest_checkpoint, folders) if saved]
     if newest:
@@ -70,7 +71,7 @@ def coordinate(me):
         weights, bias = tf.Variable(tf.zeros([FEATURES])), tf.Variable(0.0)
         step = tf.Variable(0, dtype=tf.int64)
     checkpoint = tf.train.Checkpoint(weights=weights, bias=bias, step=step)
-    manager = tf.train.CheckpointManager(checkpoint, f"{CHECKPOINTS}/{attempt:06d}", max_to_keep=2)
+    manager = tf.train.CheckpointManager(checkpoint, f"{CHECKPOINTS}/{life:012d}", max_to_keep=2)
     source = restore(checkpoint)
     done = int(step.numpy())
     say(f"step={done} starts from", source)

@@ -22,6 +22,7 @@ GOOD_LOSS = 0.2  # root of the mean square error; a model without trees has more
 
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 attempt = int(os.environ["TRAININGJOB_ATTEMPT"])
+life = int(os.environ["TRAININGJOB_LIFE"])
 told_to_end = False
 
 
@@ -35,15 +36,15 @@ def on_sigterm(*_):
 
 
 def checkpoints():
-    """All checkpoints, the newest last. The attempt comes first in the names: what a rank of an earlier attempt writes
-    late, from a node that was cut off, is never taken for the newest."""
+    """All checkpoints, the newest last. The number of the life comes first in the names: what a rank of an earlier life
+    writes late, from a node that was cut off, is never taken for the newest."""
     return sorted(name for name in os.listdir(CHECKPOINTS) if name.endswith(".ubj"))
 
 
 def save(model):
     """Writes a file beside the checkpoints, then renames it: a checkpoint is there as a whole or not at all."""
     step = model.num_boosted_rounds()
-    name = f"{CHECKPOINTS}/{attempt:06d}-{step:09d}.ubj"
+    name = f"{CHECKPOINTS}/{life:012d}-{step:09d}.ubj"
     with open(name + ".new", "wb") as f:
         f.write(model.save_raw("ubj"))
         f.flush()

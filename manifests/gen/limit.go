@@ -12,6 +12,8 @@ import (
 const (
 	maxItems      int64 = 16
 	maxProperties int64 = 64
+	// maxName is the longest name of a container that Kubernetes accepts: a rule compares the names with an annotation.
+	maxName int64 = 63
 )
 
 // limits are of lists and maps below a pod template, by the name of the field.
@@ -47,6 +49,8 @@ func limit(path string, schema *apiextensions.JSONSchemaProps) error {
 	}
 	most, isKnown := limits[path[strings.LastIndex(path, ".")+1:]]
 	switch {
+	case strings.HasSuffix(path, ".spec.containers[].name"):
+		schema.MaxLength = new(maxName)
 	case schema.Type == "array":
 		if !isKnown {
 			most = maxItems

@@ -9,29 +9,28 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-const (
-	// meetings is how many attempts in a row each meet at a port of their own.
-	meetings = 16
-	mostPort = 65535
-)
+// meetings is how many attempts in a row each meet at a port of their own.
+const meetings = 16
+
+// MeetingPort returns the port at which the job's replicas meet in the first attempt: that of their leader's template, else the framework's.
+func MeetingPort(job *v1alpha1.TrainingJob) int32 {
+	port, _ := state.MeetingPortOf(job.Spec.Framework)
+	return Port(job, state.Leader(&job.Spec).Role, port.Name, port.Default)
+}
 
 // LeaderPort returns the port at which the replicas meet in an attempt. If they are restarted in place, an old process may still look for
-// its peers when a new leader is there: they do not meet, as each attempt has a port of its own, the first or one of the 15 above it
-// (below it, if there are none).
+// its peers when a new leader is there: they do not meet, as each attempt has a port of its own, the first or one of the 15 above it.
+// A port that the template declares stays.
 func LeaderPort(job *v1alpha1.TrainingJob, first int32, attempt int) int32 {
-	if !state.KeepsPods(&job.Spec) {
+	if !state.KeepsPods(job) || !state.MovesPort(&job.Spec) {
 		return first
 	}
-	step := int32(attempt % meetings)
-	if first+meetings > mostPort {
-		return first - step
-	}
-	return first + step
+	return first + int32(attempt%meetings)
 }
 
 // Meeting returns the leader's port as the values of variables have it, and the variables that these refer to.
 func Meeting(job *v1alpha1.TrainingJob, first int32) (port string, variables []corev1.EnvVar) {
-	if !state.KeepsPods(&job.Spec) {
+	if !state.KeepsPods(job) {
 		return strconv.Itoa(int(first)), nil
 	}
 	return "$(" + v1alpha1.EnvLeaderPort + ")", []corev1.EnvVar{fromMetadata(v1alpha1.EnvLeaderPort, "annotations", v1alpha1.AnnotationLeaderPort)}

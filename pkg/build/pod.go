@@ -23,6 +23,7 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	tolerateBriefly(&pod.Spec)
 	avoid(pod, avoided)
 	tellLife(job, pod, life)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, state.AnnotationMain, state.MainContainer(pod))
 	env = append(identity(job, slot, life), env...)
 	// a side-car that watches the training needs the variables too
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -35,6 +36,9 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	}
 	return pod
 }
+
+// leastGrace is the shortest time that a pod has to end. The API server removes a pod with none before its node has ended it.
+const leastGrace = 1
 
 // podOf returns a pod of a role's template, which has that name and belongs to the job.
 func podOf(job *v1alpha1.TrainingJob, name string, role v1alpha1.Role) *corev1.Pod {
@@ -49,6 +53,9 @@ func podOf(job *v1alpha1.TrainingJob, name string, role v1alpha1.Role) *corev1.P
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
+	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace < leastGrace {
+		*grace = leastGrace
+	}
 	return pod
 }
 
@@ -56,7 +63,7 @@ func podOf(job *v1alpha1.TrainingJob, name string, role v1alpha1.Role) *corev1.P
 // server time with every write to the pod.
 func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []corev1.EnvVar {
 	env := []corev1.EnvVar{
-		attempt(job, life),
+		attempt(job, life), number(job),
 		{Name: v1alpha1.EnvRank, Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
 	}
 	if job.Spec.Progress != nil {
@@ -71,7 +78,7 @@ func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []cor
 // Attempt returns the present attempt as the values of further variables have it: a container that is started again in its pod reads
 // it anew.
 func Attempt(job *v1alpha1.TrainingJob) string {
-	if state.KeepsPods(&job.Spec) {
+	if state.KeepsPods(job) {
 		return "$(" + v1alpha1.EnvAttempt + ")"
 	}
 	return strconv.Itoa(int(job.Status.Attempt))
@@ -79,21 +86,31 @@ func Attempt(job *v1alpha1.TrainingJob) string {
 
 // attempt returns the variable that says which attempt it is, of a pod that can be restarted in place by its label.
 func attempt(job *v1alpha1.TrainingJob, life state.Life) corev1.EnvVar {
-	if !state.KeepsPods(&job.Spec) {
+	if !state.KeepsPods(job) {
 		return corev1.EnvVar{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)}
 	}
 	return fromMetadata(v1alpha1.EnvAttempt, "labels", v1alpha1.LabelAttempt)
 }
 
-// tellLife makes the pod one that can be restarted in place, if the job is.
+// number returns the variable with the number of the life that begins, of a pod that can be restarted in place by its annotation.
+func number(job *v1alpha1.TrainingJob) corev1.EnvVar {
+	if !state.KeepsPods(job) {
+		return corev1.EnvVar{Name: v1alpha1.EnvLife, Value: LifeNumber(job)}
+	}
+	return fromMetadata(v1alpha1.EnvLife, "annotations", v1alpha1.AnnotationLifeNumber)
+}
+
+// LifeNumber returns the number of the lives that begin now, as text.
+func LifeNumber(job *v1alpha1.TrainingJob) string {
+	return strconv.FormatInt(state.LifeNumber(&job.Status), 10)
+}
+
+// tellLife tells the pod the number of its life, and makes it one that can be restarted in place, if the job is.
 func tellLife(job *v1alpha1.TrainingJob, pod *corev1.Pod, life state.Life) {
-	if !state.KeepsPods(&job.Spec) {
-		return
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha1.AnnotationLifeNumber, LifeNumber(job))
+	if state.KeepsPods(job) {
+		pod.Annotations[v1alpha1.AnnotationTold] = state.Told{Life: life}.String()
 	}
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	pod.Annotations[v1alpha1.AnnotationTold] = state.Told{Life: life}.String()
 }
 
 // mergeEnv returns the injected variables before the user's own, so that these can refer to them as $(NAME);

@@ -45,6 +45,8 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 		worker := job.Spec.ReplicaSpecs[v1alpha1.Worker]
 		want := worker.Template.DeepCopy()
 		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.For(f).Environment(job)(worker1), []string{"bad"})
+		delete(pod.Annotations, v1alpha1.AnnotationLifeNumber)
+		delete(pod.Annotations, state.AnnotationMain)
 		got := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: *pod.Spec.DeepCopy()}
 		for name := range got.Labels {
 			if strings.HasPrefix(name, v1alpha1.Group+"/") || strings.HasPrefix(name, "training.kubeflow.org/") {
@@ -79,11 +81,12 @@ func ownEnv(all, own []corev1.EnvVar) []corev1.EnvVar {
 }
 
 func TestInjections(t *testing.T) {
-	job := builder.Job("j", pytorch, builder.Workers(2, builder.Template(rich)), builder.PS(1))
+	job := builder.Job("j", pytorch, builder.Workers(2, builder.Template(rich)), builder.PS(1), builder.Attempt(2), lives(5))
 	pod := build.Pod(job, worker1, state.Life{Attempt: 2, Replacement: 3}, nil, nil)
 	yes := true
 	want := metav1.ObjectMeta{
-		Name: "j-worker-1-a2r3", Namespace: "team-a", Annotations: map[string]string{"note": "mine"},
+		Name: "j-worker-1-a2r3", Namespace: "team-a",
+		Annotations: map[string]string{"note": "mine", "trainingjob.dev/life-number": "2000005", "kubectl.kubernetes.io/default-container": "main"},
 		Labels: map[string]string{
 			"app": "train", "trainingjob.dev/job-name": "j", "trainingjob.dev/job-uid": "uid-j", "trainingjob.dev/role": "worker",
 			"trainingjob.dev/index": "1", "trainingjob.dev/rank": "1", "trainingjob.dev/attempt": "2", "trainingjob.dev/life": "2-3",
@@ -105,15 +108,20 @@ func TestInjections(t *testing.T) {
 
 var pytorch = builder.Framework(v1alpha1.PyTorch)
 
+// lives says how often replicas got their next life within the attempt.
+func lives(n int32) builder.JobOption {
+	return builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.Lives = n })
+}
+
 func TestEnvironment(t *testing.T) {
-	job := builder.Job("j", builder.Workers(2, builder.Template(rich)))
+	job := builder.Job("j", builder.Workers(2, builder.Template(rich)), builder.Attempt(2))
 	pod := build.Pod(job, worker1, state.Life{Attempt: 2}, []corev1.EnvVar{{Name: "RANK", Value: "1"}, {Name: "WORLD_SIZE", Value: "2"}}, nil)
 	identity := []corev1.EnvVar{
-		{Name: "TRAININGJOB_ATTEMPT", Value: "2"}, {Name: "TRAININGJOB_RANK", Value: "1"},
+		{Name: "TRAININGJOB_ATTEMPT", Value: "2"}, {Name: "TRAININGJOB_LIFE", Value: "2000000"}, {Name: "TRAININGJOB_RANK", Value: "1"},
 	}
 	injected := func(more ...corev1.EnvVar) []corev1.EnvVar { return slices.Concat(identity, more) }
 	worldSize, rank := corev1.EnvVar{Name: "WORLD_SIZE", Value: "2"}, corev1.EnvVar{Name: "RANK", Value: "1"}
-	reports := build.Pod(builder.Job("j", builder.Workers(2), builder.Progress(60, v1alpha1.StallNotify)), worker1, state.Life{Attempt: 2}, nil, nil)
+	reports := build.Pod(builder.Job("j", builder.Workers(2), builder.Progress(60, v1alpha1.StallNotify), builder.Attempt(2)), worker1, state.Life{Attempt: 2}, nil, nil)
 	cases := []struct {
 		name string
 		got  []corev1.EnvVar

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Spare returns a role's i-th placeholder pod: the shape and images of a replica, none of its work, gone at once when told.
+// Spare returns a role's i-th placeholder pod: the shape and images of a replica, none of its work, gone within a second when told.
 func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []string, priorityClass string) *corev1.Pod {
 	pod, spares := podOf(job, state.SpareName(job.Name, role, i), role), job.Spec.ReplicaSpecs[role].Spares
 	maps.Copy(pod.Labels, map[string]string{
@@ -20,7 +20,7 @@ func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []strin
 		v1alpha1.LabelSpare:  strings.ToLower(string(role)),
 	})
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
-	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](leastGrace)
 	pod.Spec.Containers = append(pod.Spec.Containers, sideCars(&pod.Spec)...)
 	pod.Spec.InitContainers = nil
 	dropClaims(pod.Spec.Volumes)

@@ -34,9 +34,9 @@ func TestASpareHasTheShapeAndNoneOfTheWork(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2, builder.Spares(2), builder.Template(working)))
 	untouched := job.DeepCopy()
 	before := job.DeepCopy()
-	zero := int64(0)
+	second := int64(1)
 	want := before.Spec.ReplicaSpecs[v1alpha1.Worker].Template.Spec
-	want.RestartPolicy, want.TerminationGracePeriodSeconds, want.InitContainers = corev1.RestartPolicyAlways, &zero, nil
+	want.RestartPolicy, want.TerminationGracePeriodSeconds, want.InitContainers = corev1.RestartPolicyAlways, &second, nil
 	want.PriorityClassName, want.Priority, want.PreemptionPolicy = "low", nil, nil
 	for i := range want.Containers {
 		own := want.Containers[i]

@@ -42,7 +42,7 @@ Host *
   ConnectionAttempts 86400
   ServerAliveInterval 15
   ServerAliveCountMax 4
-  SendEnv TRAININGJOB_ATTEMPT
+  SendEnv TRAININGJOB_ATTEMPT TRAININGJOB_LIFE
   LogLevel ERROR
 `
 
@@ -54,7 +54,7 @@ AuthorizedKeysFile /etc/mpi/ssh/authorized_keys
 StrictModes no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
-AcceptEnv TRAININGJOB_ATTEMPT
+AcceptEnv TRAININGJOB_ATTEMPT TRAININGJOB_LIFE
 PidFile none
 UseDNS no
 MaxStartups 1000

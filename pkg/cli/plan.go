@@ -123,7 +123,7 @@ func (c *connection) observe(ctx context.Context, t *tool, job *v1alpha1.Trainin
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
-		if o.HasLease = metav1.IsControlledBy(&lease, job); o.HasLease && state.ReportsOn(&lease, job.Status.Attempt) {
+		if o.HasLease = metav1.IsControlledBy(&lease, job); o.HasLease && o.Heeds(&lease) {
 			o.Progress = state.ProgressOf(&lease)
 		}
 	}

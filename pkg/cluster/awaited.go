@@ -175,7 +175,7 @@ func awaitedBy(s *state.Snapshot) awaited {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
-		case p.Deleted.IsZero() && !allEnd && (!s.IsPast(p) || state.KeepsPods(&s.Job.Spec)):
+		case p.Deleted.IsZero() && !allEnd && (!s.IsPast(p) || state.KeepsPods(s.Job)):
 		case stageOf(p) == over:
 			found.add(p.Name, gone)
 		default:

@@ -18,8 +18,8 @@ func (c *Cluster) SawGone(pod *corev1.Pod) {
 	if ref == nil {
 		return
 	}
-	p, ran := state.GonePodOf(ref.Name, pod, c.clock.Now())
-	if !ran {
+	p, hadNode := state.GonePodOf(ref.Name, pod, c.clock.Now())
+	if !hadNode {
 		return
 	}
 	c.mu.Lock()
@@ -42,7 +42,7 @@ func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
 	}
 	missed := func(p *state.Pod) bool {
 		r := s.Replica(p.Slot)
-		return r != nil && r.State == state.Vanished && r.Life == p.Life
+		return s.Misses(r) && r.Life == p.Life
 	}
 	var last []state.Pod
 	c.memo(s.Job, func(m *jobMemo) {

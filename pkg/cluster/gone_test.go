@@ -21,7 +21,7 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 		p.OwnerReferences = controlled(job).OwnerReferences
 		return p
 	}
-	c, clock := refusing()
+	c, _ := refusing()
 	c.SawGone(pod(1, corev1.PodRunning))
 	if got := c.lastVersions(builder.Snapshot(job, builder.Gone("worker", 1))); len(got) > 0 {
 		t.Errorf("of a job that nobody has looked at: %v", got)
@@ -32,14 +32,17 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 	for _, gone := range []*corev1.Pod{pod(0, corev1.PodRunning), pod(1, corev1.PodFailed, builder.On("gpu-3"), builder.Exit(1)), pod(2, corev1.PodPending), stranger} {
 		c.SawGone(gone)
 	}
-	missing := builder.Snapshot(job, builder.Running("worker", 0, builder.Life(0, 1)), builder.Gone("worker", 1), builder.Gone("worker", 2))
+	replaced := job.DeepCopy()
+	builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:1"})(replaced)
+	missing := builder.Snapshot(replaced, builder.Running("worker", 0), builder.Gone("worker", 1))
 	for range 2 { // a pass that is not recorded comes again
 		got := c.lastVersions(missing)
-		if len(got) != 1 || got[0].Node != "gpu-3" || !got[0].CanRun() || !got[0].Deleted.Equal(clock.Now()) {
-			t.Fatalf("got %+v, want that of worker-1 alone, deleted while it ran", got)
+		if len(got) != 1 || got[0].Node != "gpu-3" || got[0].CanRun() || !got[0].Deleted.IsZero() {
+			t.Fatalf("got %+v, want that of worker-1 alone, as it ended", got)
 		}
 	}
-	if got := c.lastVersions(builder.Snapshot(job, builder.Running("worker", 1, builder.Life(0, 1)))); len(got) > 0 || c.memo(job, nil).gone != nil {
+	builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0-1:1"})(replaced)
+	if got := c.lastVersions(builder.Snapshot(replaced, builder.Running("worker", 1))); len(got) > 0 || c.memo(job, nil).gone != nil {
 		t.Errorf("kept after its replacement: %v", got)
 	}
 }

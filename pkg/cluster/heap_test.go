@@ -20,7 +20,7 @@ import (
 )
 
 // bytesOfACachedPod is how much of the heap a pod of a large job may take in the cache, with its indexes.
-const bytesOfACachedPod = 2500
+const bytesOfACachedPod = 2600
 
 // encoded returns a pod of the job that runs, as the API server sends it.
 func encoded(tb testing.TB, job *v1alpha1.TrainingJob, i int) []byte {

@@ -50,7 +50,7 @@ func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
 		}
 		api.Admit = func(*server.Request) error { return c.refuse }
 		step := plan.RestartPod{
-			Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Container: "main", Image: sameBytes, Port: 29501,
+			Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Container: "main", Image: sameBytes, Port: 29501, Number: "1000000",
 			Told: state.Told{Life: state.Life{Attempt: 1}, Process: "containerd://a"},
 		}
 		if c.version != "" {
@@ -67,7 +67,7 @@ func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
 		want := pod.DeepCopy()
 		if want.Spec.Containers[0].Image = c.image; c.image == sameBytes {
 			want.Labels[v1alpha1.LabelAttempt], want.Labels[v1alpha1.LabelLife] = "1", "1-0"
-			want.Annotations = map[string]string{v1alpha1.AnnotationTold: step.Told.String(), v1alpha1.AnnotationLeaderPort: "29501"}
+			want.Annotations = map[string]string{v1alpha1.AnnotationTold: step.Told.String(), v1alpha1.AnnotationLeaderPort: "29501", v1alpha1.AnnotationLifeNumber: "1000000"}
 		}
 		if diff := cmp.Diff(want.Spec, got.Spec) + cmp.Diff(want.Labels, got.Labels) + cmp.Diff(want.Annotations, got.Annotations); diff != "" {
 			t.Errorf("%s: the pod (-want +got):\n%s", name, diff)

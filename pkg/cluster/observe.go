@@ -34,11 +34,12 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if err != nil {
 		return nil, err
 	}
+	firstLook := !c.memo(job, nil).verified
 	if err := c.verify(ctx, job, pods); err != nil {
 		return nil, err
 	}
 	o := &state.Observed{
-		Now: c.clock.Now(), Job: job, LostAfter: c.options.LostAfter, MaxCheckpointWait: c.options.MaxCheckpointWait,
+		Now: c.clock.Now(), Job: job, FirstLook: firstLook, LostAfter: c.options.LostAfter, MaxCheckpointWait: c.options.MaxCheckpointWait,
 		SparePriorityClass: c.options.SparePriorityClass,
 	}
 	addPods(o, pods)

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// addProgress puts what the job's progress Lease says of the present attempt into what is observed.
+// addProgress puts what the job's progress Lease says of the present life into what is observed.
 func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
 	if o.Job.Spec.Progress == nil {
 		return nil
@@ -22,7 +22,7 @@ func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
 	if err := c.client.Get(ctx, key, &lease); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the progress Lease: %w", err)
 	}
-	if o.HasLease = isControlledBy(&lease, o.Job); o.HasLease && state.ReportsOn(&lease, o.Job.Status.Attempt) {
+	if o.HasLease = isControlledBy(&lease, o.Job); o.HasLease && o.Heeds(&lease) {
 		o.Progress = state.ProgressOf(&lease)
 		o.Progress.Renewed = c.believable(o.Job, o.Progress.Renewed)
 	}

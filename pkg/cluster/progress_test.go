@@ -52,28 +52,34 @@ func (l leases) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ..
 	return nil
 }
 
-// Rank 0 of an attempt that is over may go on reporting from a node that is cut off from its peers only.
-func TestOnlyThePresentAttemptReportsProgress(t *testing.T) {
+// Rank 0 of an attempt or a life that is over may go on reporting from a node that is cut off from its peers only.
+func TestOnlyThePresentLifeReportsProgress(t *testing.T) {
 	for _, c := range []struct {
-		attempt string
-		want    bool
-	}{{"", true}, {"2", true}, {"1", false}, {"3", false}, {"two", false}, {"02", false}} {
-		job := builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallRestart))
+		attempt, life string
+		want          bool
+	}{
+		{"", "", true}, {"2", "", true}, {"1", "", false}, {"3", "", false}, {"two", "", false}, {"02", "", false},
+		{"2", "2000004", true}, {"2", "2000003", false}, {"", "2000003", false}, {"2", "2000005", true}, {"2", "a number", false},
+	} {
+		job := builder.Job("j", builder.Workers(2), builder.Progress(60, v1alpha1.StallRestart))
 		job.Status.Attempt = 2
 		lease := build.ProgressLease(job)
 		renewed := metav1.NewMicroTime(builder.Epoch)
 		lease.Spec.RenewTime = &renewed
 		lease.Annotations = map[string]string{"trainingjob.dev/step": "7"}
-		if c.attempt != "" {
-			lease.Annotations["trainingjob.dev/attempt"] = c.attempt
+		for key, value := range map[string]string{"trainingjob.dev/attempt": c.attempt, "trainingjob.dev/life-number": c.life} {
+			if value != "" {
+				lease.Annotations[key] = value
+			}
 		}
-		s := &state.Observed{Job: job}
+		leader, worker := state.Slot{Role: v1alpha1.Worker}, state.Slot{Role: v1alpha1.Worker, Index: 1}
+		s := &state.Observed{Job: job, Pods: []state.Pod{{Slot: leader, Number: 2_000_000}, {Slot: leader, Number: 2_000_004}, {Slot: worker, Number: 2_000_009}}}
 		cl := New(leases{lease: lease}, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1})
 		if err := cl.addProgress(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Progress.Step == 7 && !s.Progress.Renewed.IsZero(); got != c.want || !s.HasLease {
-			t.Errorf("attempt %q: it counts %v, want %v; there is a Lease %v: %+v", c.attempt, got, c.want, s.HasLease, s.Progress)
+			t.Errorf("attempt %q, life %q: it counts %v, want %v; there is a Lease %v: %+v", c.attempt, c.life, got, c.want, s.HasLease, s.Progress)
 		}
 	}
 }

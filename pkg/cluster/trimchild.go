@@ -17,7 +17,7 @@ func trimChild(o any) (any, error) {
 		return &corev1.Service{ObjectMeta: identity(child)}, nil
 	case *coordinationv1.Lease:
 		return &coordinationv1.Lease{
-			ObjectMeta: identity(child, v1alpha1.AnnotationStep, v1alpha1.AnnotationAttempt, v1alpha1.AnnotationCheckpoint, v1alpha1.AnnotationSavedFor),
+			ObjectMeta: identity(child, v1alpha1.AnnotationStep, v1alpha1.AnnotationAttempt, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationCheckpoint, v1alpha1.AnnotationSavedFor),
 			Spec:       coordinationv1.LeaseSpec{RenewTime: child.Spec.RenewTime},
 		}, nil
 	}

@@ -19,8 +19,12 @@ func (s *shared) trimPod(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
+	kept := []string{v1alpha1.AnnotationTold, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationCheckpointRequest}
+	if len(pod.Spec.Containers) == 0 || state.MainContainer(pod) != pod.Spec.Containers[0].Name { // else it is the first one without a word
+		kept = append(kept, state.AnnotationMain)
+	}
 	trimmed := &corev1.Pod{
-		ObjectMeta: identity(pod, v1alpha1.AnnotationTold, v1alpha1.AnnotationCheckpointRequest, state.AnnotationMain),
+		ObjectMeta: identity(pod, kept...),
 		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod), Volumes: claim(pod)},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: words(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
@@ -74,7 +78,7 @@ func isTelling(c *corev1.PodCondition) bool {
 // isTold reports whether the pod can be restarted in place: then it matters which process of which image runs.
 func isTold(pod *corev1.Pod) bool { return pod.Annotations[v1alpha1.AnnotationTold] != "" }
 
-// telling returns the first container, which may be the main one, those that the kubelet starts again in their pod, and all if
+// telling returns the first container, the main one, those that the kubelet starts again in their pod, and all if
 // the operator may, with nothing but their names, when, and the image.
 func telling(pod *corev1.Pod) []corev1.Container {
 	main := state.MainContainer(pod)
@@ -82,7 +86,7 @@ func telling(pod *corev1.Pod) []corev1.Container {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		rules := matching(pod, c)
-		if i > 0 && c.RestartPolicy == nil && len(rules) == 0 && !isTold(pod) || len(list) >= maxListed && c.Name != main {
+		if i > 0 && c.Name != main && c.RestartPolicy == nil && len(rules) == 0 && !isTold(pod) || len(list) >= maxListed && c.Name != main {
 			continue
 		}
 		told := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: rules}
@@ -131,6 +135,9 @@ func states(full []corev1.ContainerStatus, named string, processes bool) []corev
 		}
 		c := corev1.ContainerStatus{
 			Name: full[i].Name, State: stateOf(&full[i].State), Ready: full[i].Ready, AllocatedResourcesStatus: broken(full[i].AllocatedResourcesStatus),
+		}
+		if full[i].LastTerminationState.Terminated != nil { // that it ran before is all that counts
+			c.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
 		}
 		if processes {
 			c.ContainerID, c.ImageID = words(full[i].ContainerID), words(full[i].ImageID)

@@ -35,19 +35,24 @@ const outOfMemory = "OOMKilled"
 var cannotStart = []string{"StartError", "ContainerCannotRun", "CreateContainerError", "RunContainerError"}
 
 // wasTakenAway reports whether the pod was lost through no fault of its own: its node or device broke, it was deleted or
-// evicted, or the kubelet turned it away before a container ran.
+// evicted, or it failed before a container ran.
 func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
 	return s.IsLost(p) || !p.Deleted.IsZero() || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected(p) || wasForgotten(p)
 }
 
-// wasForgotten reports whether the kubelet does not know how the container ended: its node was rebooted, or its runtime lost it.
+// wasForgotten reports whether the kubelet does not know how the container ended: its node was rebooted, or its runtime lost it. A
+// kubelet that evicts a pod knows that it ended it.
 func wasForgotten(p *state.Pod) bool {
-	return p.Exit != nil && ReasonOf(p.Exit.Reason).isForgotten
+	return p.Exit != nil && ReasonOf(p.Exit.Reason).isForgotten && p.Rejected.Reason != evicted
 }
 
-// wasRejected reports whether the kubelet turned the pod away before a container ran.
+// evicted is the kubelet's reason for a pod that uses more than it may, or than its node has.
+const evicted = "Evicted"
+
+// wasRejected reports whether the pod failed although it never began: its kubelet turned it away, or a controller ended it before it had a
+// node. Of a pod that the kubelet evicts after it ran, the limits of its own template decide.
 func wasRejected(p *state.Pod) bool {
-	return p.Exit == nil && p.Rejected.Reason != "" && p.Rejected.Reason != "DeadlineExceeded"
+	return p.NeverRan && p.Rejected.Reason != "" && p.Rejected.Reason != "DeadlineExceeded"
 }
 
 // isPermanent reports whether a restart cannot mend the exit code. It never mends 126 and 127 (the command cannot be run) and 93 (by which

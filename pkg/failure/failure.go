@@ -48,15 +48,16 @@ func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 	p := cmp.Or(r.Pod, r.Last)
 	if p == nil {
 		f := At(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
-		if mayGoOn := state.KeepsPods(&s.Job.Spec); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
+		if mayGoOn := state.KeepsPods(s.Job); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
 			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else its pod may be from an earlier attempt and have restarted in place
 		}
 		return NewIncident(s, f, scope, nil)
 	}
-	if wasRejected(p) { // it never ran, so nobody else has lost anything
+	f := ofPod(s, p)
+	if IsLoss(f.Cause) && !p.CanRun() && !s.HasRun(p) { // its peers have lost nothing
 		scope = v1alpha1.ScopeReplica
 	}
-	return NewIncident(s, ofPod(s, p), scope, p)
+	return NewIncident(s, f, scope, p)
 }
 
 // ofPod returns the failure that a pod shows.

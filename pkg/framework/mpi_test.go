@@ -162,6 +162,19 @@ func TestWhoMayReadTheKey(t *testing.T) {
 	}
 }
 
+// sshd runs in the container that the template calls its main one, wherever it stands.
+func TestSSHDRunsInTheMainContainer(t *testing.T) {
+	job := newJob(v1alpha1.MPI, launcher, workers(1))
+	replicas := job.Spec.ReplicaSpecs[v1alpha1.Worker]
+	replicas.Template.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "ranks"}
+	replicas.Template.Spec.Containers = []corev1.Container{{Name: "proxy"}, {Name: "ranks"}}
+	job.Spec.ReplicaSpecs[v1alpha1.Worker] = replicas
+	pod := podOf(job, firstWorker)
+	if len(pod.Spec.Containers[0].Command) > 0 || len(pod.Spec.Containers[1].Command) == 0 {
+		t.Errorf("the proxy runs %v, the ranks' container %v", pod.Spec.Containers[0].Command, pod.Spec.Containers[1].Command)
+	}
+}
+
 // The files are where the variables and the configurations of ssh say.
 func TestEveryFileThatIsNamedIsThere(t *testing.T) {
 	job := newJob(v1alpha1.MPI, launcher, workers(1))

@@ -29,14 +29,15 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 	case policy.Final:
 		return cleanUp(s, v)
 	case policy.Suspend:
-		steps, wake := deletePods(s, func(p state.Pod) bool { return !p.HasSucceeded() }, WhySuspended)
+		steps, wake := deletePods(s, func(p state.Pod) bool { return !p.HasSucceeded() || isDone(s, &p) }, WhySuspended)
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 		return append(steps, deleteSpares(s, s.Spares)...), wake
 	case policy.Continue, policy.Hold:
 		inPlace := restartInPlace(s)
 		steps, forced := deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife)
-		steps = append(steps, inPlace.steps...)
+		done, end := deletePods(s, func(p state.Pod) bool { return isDone(s, &p) }, WhyDone)
+		steps, forced = append(append(steps, done...), inPlace.steps...), state.Earliest(forced, end)
 		asks, again := askPods(s)
 		steps = append(steps, asks...)
 		steps = append(steps, deleteFormer(s)...)
@@ -62,7 +63,9 @@ const seeDeletionAfter = time.Minute
 // cleanUp returns the steps that a finished job's clean-up policy and time to live ask for.
 func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 	if v.Finishing {
-		return nil, time.Time{}
+		keepsAll := s.Job.Spec.RunPolicy.CleanPodPolicy == v1alpha1.CleanNone
+		steps, wake := deletePods(s, func(p state.Pod) bool { return isDone(s, &p) && !keepsAll }, WhyDone)
+		return append(steps, deleteSpares(s, s.Spares)...), wake
 	}
 	switch {
 	case v.Expired && s.Refusal.Pends(s.Now):
@@ -80,7 +83,7 @@ func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 			return !hasEnded(s, &p)
 		}
 	}, WhyCleanUp)
-	if !slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) }) {
+	if !slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) && joinsGang(&s.Job.Spec, s.Gang.Scheduler, p.Slot.Role) }) {
 		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 	}
 	return append(steps, deleteSpares(s, s.Spares)...), wake
@@ -94,7 +97,7 @@ func deleteOfGoingGroup(s *state.Snapshot) []Step {
 	}
 	var steps []Step
 	for i := range s.Pods {
-		if p := &s.Pods[i]; !s.IsPast(p) && p.CanRun() && !p.Scheduled() && p.Deleted.IsZero() {
+		if p := &s.Pods[i]; !s.IsPast(p) && p.CanRun() && !p.Scheduled() && p.Deleted.IsZero() && joinsGang(&s.Job.Spec, s.Gang.Scheduler, p.Slot.Role) {
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyGroupGoing})
 		}
 	}
@@ -119,6 +122,13 @@ func isKept(s *state.Snapshot, p *state.Pod) bool {
 // hasEnded reports whether there is nothing left in the pod to end: it has finished, or is about to, on a node that will say so.
 func hasEnded(s *state.Snapshot, p *state.Pod) bool {
 	return !p.CanRun() || p.Ended && !s.IsLost(p)
+}
+
+// isDone reports whether the pod's work is done and written down, and its side-cars run on: they hold its node for nothing. Once the pod is told to
+// end, nothing but the status shows its success.
+func isDone(s *state.Snapshot, p *state.Pod) bool {
+	isWritten := s.IsFinished() || s.Memory[p.Slot.Role] != nil && s.Memory[p.Slot.Role].Succeeded.Has(p.Slot.Index)
+	return p.MainSucceeded && isWritten && p.Life == s.Life(p.Slot) && !hasEnded(s, p)
 }
 
 // createMissing returns the steps that create the Service and the pods of present lives that are missing and may begin. The

@@ -13,6 +13,9 @@ import (
 // forceAfter is how long a pod that nobody is left to end may take to go before its object is deleted by force.
 const forceAfter = 30 * time.Second
 
+// leastGrace is the shortest time, in seconds, that a pod has to end unless it is deleted by force.
+const leastGrace = 1
+
 // deletePods returns the steps that end the doomed pods: on a lost node that is to fence the pod, and to delete it by force
 // when it has not gone for long; wake is when that will be, or when there will be more to say of it.
 func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (steps []Step, wake time.Time) {
@@ -44,21 +47,22 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 // versionOf returns the resourceVersion at which a pod is to be ended; empty for any. In a restart, the last word of a pod that runs
 // may tell what began it; and one that could go on in place may have been told to, by whoever saw it run sooner.
 func versionOf(s *state.Snapshot, p *state.Pod, why string) string {
-	if why == WhyPastLife && p.CanRun() && (p.HasStarted() || state.KeepsPods(&s.Job.Spec)) {
+	if why == WhyPastLife && p.CanRun() && (p.HasStarted() || state.KeepsPods(s.Job)) {
 		return p.Version
 	}
 	return ""
 }
 
-// graceOf returns how many seconds the pod has to end; nil for what its template says. In a restart the others have broken off what
-// it works at.
+// graceOf returns how many seconds the pod has to end; nil for what the pod says. In a restart the others have broken off what it works at.
+// It is never 0: the API server removes such a pod before its node has ended it, and a pod that is gone can no longer act.
 func graceOf(s *state.Snapshot, p *state.Pod, why string) *int64 {
-	if why != WhyPastLife || !s.InRange(p.Slot) {
-		return nil
+	template := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec
+	own := ptr.Deref(template.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	grace := own
+	if why == WhyPastLife && s.InRange(p.Slot) {
+		grace = min(own, int64(ptr.Deref(s.Job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds)))
 	}
-	grace := int64(ptr.Deref(s.Job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
-	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
-	if grace >= ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds) {
+	if grace = max(grace, leastGrace); grace == own {
 		return nil
 	}
 	return &grace

@@ -14,7 +14,7 @@ func standStill(s *state.Snapshot, reason, message string) v1alpha1.TrainingJobS
 	c := conditions{s, &next}
 	c.set(v1alpha1.ConditionStalled, true, reason, state.Printable(message))
 	slices.SortFunc(next.Conditions, byOrder)
-	next.Phase = PhaseOf(next.Conditions)
+	next.Phase = phaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
 	return next
 }

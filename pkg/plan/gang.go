@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trainingjob/operator/pkg/build"
@@ -19,7 +20,8 @@ const askAgain = 15 * time.Second
 //   - Pods that join a group set its minimum even to what it is. That asks the API server whether it is still there: the
 //     cache may be older than a suspension, after which another group has the same name.
 func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready bool) {
-	if !s.IsGang() || len(missing) == 0 && !awaitsNodes(s) {
+	joins := slices.ContainsFunc(missing, func(r *state.Replica) bool { return isOfGang(s, r) })
+	if !s.IsGang() || !joins && !awaitsNodes(s) {
 		return nil, true
 	}
 	provider := gang.For(s.Gang.Scheduler)
@@ -29,7 +31,7 @@ func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready b
 		return nil, false
 	case group == nil:
 		return []Step{CreateGroup{build.Group(s.Job, provider.Group(want))}}, true
-	case group.Minimum != want.Minimum || len(missing) > 0:
+	case group.Minimum != want.Minimum || joins:
 		empty, _ := provider.Empty()
 		return []Step{ResizeGroup{Empty: empty, Name: group.Name, UID: group.UID, Spec: provider.Resize(want.Minimum)}}, true
 	default:
@@ -37,10 +39,10 @@ func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready b
 	}
 }
 
-// awaitsNodes reports whether a pod of a present life has no node.
+// awaitsNodes reports whether a pod of the group and of a present life has no node.
 func awaitsNodes(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
-		if r.Pod != nil && r.Pod.CanRun() && !r.Pod.Scheduled() {
+		if isOfGang(s, r) && r.Pod != nil && r.Pod.CanRun() && !r.Pod.Scheduled() {
 			return true
 		}
 	}

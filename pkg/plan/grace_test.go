@@ -19,6 +19,16 @@ func TestRanksOfASucceededJobEndByThemselves(t *testing.T) {
 		return builder.Job("j", append(options, pytorch, builder.Workers(2), builder.PS(1), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFinished, true, "", 0),
 			builder.Condition(v1alpha1.ConditionSucceeded, true, "", 0), builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.CompletionTime = builder.TimePtr(60 * second) }))...)
 	}
+	withEvaluator := done(builder.Evaluators(1))
+	mpi := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		job := done(append(options, builder.Framework(v1alpha1.MPI), builder.Leader(v1alpha1.Launcher))...)
+		delete(job.Spec.ReplicaSpecs, v1alpha1.PS)
+		job.Spec.Framework = v1alpha1.MPI
+		return job
+	}
+	sshd := mpi()
+	own := mpi()
+	own.Spec.ReplicaSpecs[v1alpha1.Worker].Template.Spec.Containers[0].Command = []string{"/usr/sbin/sshd", "-D"}
 	hasty := func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.FinishGraceSeconds = ptr.To[int32](0) }
 	failed := builder.Job("j", pytorch, builder.Workers(2), builder.PS(1), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFinished, true, "", 0),
 		builder.Condition(v1alpha1.ConditionFailed, true, "", 0), builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.CompletionTime = builder.TimePtr(60 * second) }))
@@ -36,6 +46,17 @@ func TestRanksOfASucceededJobEndByThemselves(t *testing.T) {
 		{"or as long as the job says", done(hasty), seen(leader, builder.Running("worker", 1), ps, builder.Now(61*second)), clean, 0},
 		{"what is no rank ends with the last rank", done(), seen(leader, builder.Succeeded("worker", 1), ps, builder.Now(61*second)),
 			[]string{"delete j-ps-0: the job has finished"}, 0},
+		{"an evaluator has it, too", withEvaluator, seen(leader, builder.Succeeded("worker", 1), ps, builder.Running("evaluator", 0), builder.Now(61*second)), nil, 90 * second},
+		{"workers that run the operator's sshd have none", sshd, seen(builder.Succeeded("launcher", 0), builder.Running("worker", 0), builder.Running("worker", 1), builder.Now(61*second)),
+			[]string{"delete j-worker-0: the job has finished", "delete j-worker-1: the job has finished"}, 0},
+		{"workers of MPI with a command of their own have it", own, seen(builder.Succeeded("launcher", 0), builder.Running("worker", 0), builder.Running("worker", 1), builder.Now(61*second)),
+			nil, 90 * second},
+		{"a side-car of a rank that is done has none", done(), seen(leader, builder.Running("worker", 1, builder.MainDone()), builder.Now(61*second)),
+			[]string{"delete j-worker-1: the job has finished"}, 0},
+		{"nor has one while another rank ends", done(), seen(builder.Running("worker", 0, builder.MainDone()), builder.Running("worker", 1), builder.Now(61*second)),
+			[]string{"delete j-worker-0: its main container has succeeded"}, 90 * second},
+		{"a spare ends at once", done(), seen(leader, builder.Running("worker", 1), builder.Spare("worker", 0), builder.Now(61*second)),
+			[]string{"delete j-worker-spare-0: a spare is not needed, or makes way"}, 90 * second},
 		{"a time to live begins after it", done(func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](0) }),
 			seen(leader, builder.Running("worker", 1), ps, builder.Now(61*second)), nil, 90 * second},
 		{"ranks of a failed job have no time", failed, seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1), ps, builder.Now(61*second)), clean, 0},
@@ -65,6 +86,8 @@ func TestGraceOfDeletions(t *testing.T) {
 		"of one whose template says less": {[]builder.JobOption{second1, own(3)}, builder.Running("worker", 0, builder.Life(0, 0)), nil},
 		"of one whose template says more": {[]builder.JobOption{second1, own(600)}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](5)},
 		"of one that scaling takes away":  {[]builder.JobOption{builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "7:1"})}, builder.Running("worker", 7, builder.Life(0, 0)), nil},
+		"of one whose template says none": {[]builder.JobOption{second1, own(0)}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](1)},
+		"of a suspended job without any":  {[]builder.JobOption{builder.Suspended(), suspended, own(0)}, builder.Running("worker", 0), ptr.To[int64](1)},
 		"of a suspended job":              {[]builder.JobOption{builder.Suspended(), suspended}, builder.Running("worker", 0, builder.Life(0, 0)), nil},
 	} {
 		var got []*int64

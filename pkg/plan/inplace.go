@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
@@ -23,17 +25,19 @@ type inPlace struct {
 
 // restartInPlace has the pods that are well begin the present attempt, and gives up those that were told to and do not.
 //
-// A leader that lives is told first, and the others when its new process is there: none of them finds the store of the attempt
-// before. If the leader is to be created anew, that comes last, as do all new pods: the fence of the attempt lets none begin
-// while an old process can act.
+// Where each attempt has a port of its own all are told at once: the others would break as the leader ends, and get new pods for it. Else a
+// leader that lives is told first, and the others when its new process is there: none of them finds the store of the attempt before.
+// If the leader is to be created anew, that comes last, as do all new pods: the fence of the attempt lets none begin while an old
+// process can act.
 func restartInPlace(s *state.Snapshot) inPlace {
 	plan := inPlace{kept: map[types.UID]bool{}}
 	present := state.Life{Attempt: int(s.Job.Status.Attempt)}
 	var able []*state.Pod
+	keeps := state.KeepsPods(s.Job) && keepsGroup(s)
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
-		case s.IsPast(p) && s.Life(p.Slot) == present && keepsGroup(s) && canRestart(s, p) && isAlone(s, p.Slot):
+		case keeps && s.IsPast(p) && s.Life(p.Slot) == present && canRestart(s, p) && isAlone(s, p.Slot):
 			plan.kept[p.UID] = true
 			able = append(able, p)
 		case p.Restarting && !s.IsPast(p):
@@ -50,7 +54,7 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	for _, p := range toldNow(s, able) {
 		plan.steps = append(plan.steps, RestartPod{
 			Name: p.Name, UID: p.UID, Version: p.Version, Container: p.Main, Image: state.ImageFor(p.Image, s.Life(p.Slot)),
-			Port: framework.LeaderPort(s.Job, s.Life(p.Slot).Attempt),
+			Port: framework.LeaderPort(s.Job, s.Life(p.Slot).Attempt), Number: build.LifeNumber(s.Job),
 			Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Time: s.Now.Truncate(time.Second)},
 		})
 	}
@@ -59,6 +63,9 @@ func restartInPlace(s *state.Snapshot) inPlace {
 
 // toldNow returns which of the pods are told now.
 func toldNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
+	if state.MovesPort(&s.Job.Spec) {
+		return able
+	}
 	leader := state.Leader(&s.Job.Spec)
 	if i := slices.IndexFunc(able, func(p *state.Pod) bool { return p.Slot == leader }); i >= 0 {
 		return able[i : i+1]
@@ -80,17 +87,17 @@ func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 	}
 }
 
-// keepsGroup reports whether new pods join the group of those that stay. If no pod ran when the restart was decided, the attempt has a
-// group of its own, and what has begun to run since is of the one before.
+// keepsGroup reports whether new pods join the group of those that stay. If no pod ran when the restart was decided, or they could not all stay
+// in their domain, the attempt has a group of its own, and what has begun to run since is of the one before.
 func keepsGroup(s *state.Snapshot) bool {
-	return !s.IsGang() || s.Job.Status.Memory.GroupAttempt != nil
+	return !s.IsGang() && !state.RequiresDomain(&s.Job.Spec) || s.Job.Status.Memory.GroupAttempt != nil
 }
 
 // canRestart reports whether the pod can be restarted in place: the job wants it, its replica is to go on, it is well on a node that is
 // well and that the job does not avoid, and nobody has refused it.
 func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	r := s.Replica(p.Slot)
-	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) || !state.KeepsPods(&s.Job.Spec) {
+	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) {
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)
@@ -116,7 +123,19 @@ func isWell(p *state.Pod) bool {
 	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Unhealthy.Reason == ""
 }
 
-// restartsAnyInPlace reports whether a pod of the attempt that ends can go on in the next one.
+// restartsAnyInPlace reports whether a pod of the attempt that ends goes on in the next one. Pods that must be in one domain go on together or
+// not at all: those that stay would hold their domain, and the others may fit in none but another.
 func restartsAnyInPlace(s *state.Snapshot) bool {
+	spec := &s.Job.Spec
+	if state.MethodOf(spec) != v1alpha1.RestartInPlace {
+		return false
+	}
+	if state.RequiresDomain(spec) {
+		for r := range s.Replicas() {
+			if state.InDomain(spec, r.Slot.Role) && (r.Pod == nil || !canRestart(s, r.Pod)) {
+				return false
+			}
+		}
+	}
 	return slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return canRestart(s, &p) })
 }

@@ -21,6 +21,19 @@ func inAttempt1(options ...builder.JobOption) *v1alpha1.TrainingJob {
 	return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.StartedAt(0), builder.Attempt(1), inPlace}, options...)...)
 }
 
+// recreates is a job whose pods are deleted by a restart.
+var recreates = builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartRecreate })
+
+// onePort is a job whose ranks meet at the same port in each attempt, as the template declares it.
+var onePort = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
+	pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: 23456}}
+}))
+
+// began is a job whose present attempt began with pods made for that method.
+func began(method v1alpha1.RestartMethod) builder.JobOption {
+	return builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.RestartMethod = method })
+}
+
 // restartable is a pod that runs, and can in place; told is what it was told since, if anything.
 func restartable(index int, told, process string, options ...builder.PodOption) builder.SnapshotOption {
 	if told == "" {
@@ -50,13 +63,15 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 	const buryFailed, retellLeader, retellOther = "delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"
 	avoided := builder.Avoided("node-worker-2", time.Hour)
 	checkSteps(t, []stepCase{
-		{"the leader first", inAttempt1(), then(leader, other, broken), []string{buryFailed, retellLeader}, 0},
-		{"nobody while the leader's old process is there", inAttempt1(), then(leaderTold, other), nil, 55 * second},
+		{"all at once, as each attempt has a port of its own", inAttempt1(), then(leader, other, broken), []string{buryFailed, retellLeader, retellOther}, 0},
+		{"whatever the leader does", inAttempt1(), then(leaderTold, other), []string{retellOther}, 55 * second},
+		{"the leader first, if the port stays", inAttempt1(onePort), then(leader, other, broken), []string{buryFailed, retellLeader}, 0},
+		{"nobody while the leader's old process is there", inAttempt1(onePort), then(leaderTold, other), nil, 55 * second},
 		{"the others when its new one is", inAttempt1(), then(leaderBack, other), []string{retellOther}, 0},
 		{"the new pods last", inAttempt1(), then(leaderBack, otherTold), nil, 55 * second},
 		{"when no old process is left", inAttempt1(), then(leaderBack, otherBack), []string{"create j-worker-1-a1r0"}, 0},
 		{"a leader that is gone comes last, too", inAttempt1(), then(restartable(1, "", "b"), other), []string{"restart j-worker-1 in place", retellOther}, 0},
-		{"the others wait for a leader that is ending", inAttempt1(), then(builder.Deleted("worker", 0, builder.Life(0, 0), builder.DeletedAt(9*second)), other), nil, 24 * second},
+		{"the others wait for a leader that is ending", inAttempt1(onePort), then(builder.Deleted("worker", 0, builder.Life(0, 0), builder.DeletedAt(9*second)), other), nil, 24 * second},
 		{"none of a replica of which two pods can act", inAttempt1(), then(leaderBack, other, restartable(2, `{"life":"0-1"}`, "d", builder.Life(0, 1))),
 			[]string{"delete j-worker-2: its life is past", "delete j-worker-2-a0r1: its life is past"}, 0},
 		{"not before the attempt may begin", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.NextStartTime = builder.TimePtr(30 * second) })),
@@ -69,10 +84,13 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		{"not one whose replica has begun the attempt and lost its pod, while another exit is looked into: a create that came late has made it", inAttempt1(),
 			then(leaderBack, other, builder.Failed("worker", 1, builder.Exit(42), builder.At(19*second), builder.Life(1, 0)), builder.Gone("worker", 2)),
 			[]string{"delete j-worker-2: its life is past"}, 21*second + 500*time.Millisecond},
-		{"a job that recreates restarts nothing in place", inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartRecreate })), then(leader, other),
+		{"a job that recreates restarts nothing in place", inAttempt1(recreates), then(leader, other),
 			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
 		{"of a gang that stays in its group, in place", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.GroupAttempt = ptr.To[int32](0) })),
-			then(leader, other, ganged(state.Group{Name: "j-0", Minimum: 3})), []string{retellLeader}, 0},
+			then(leader, other, ganged(state.Group{Name: "j-0", Minimum: 3})), []string{retellLeader, retellOther}, 0},
+		{"as the attempt began, whatever the spec says since", inAttempt1(recreates, began(v1alpha1.RestartInPlace)), then(leader, other), []string{retellLeader, retellOther}, 0},
+		{"not one that began otherwise", inAttempt1(began(v1alpha1.RestartRecreate)), then(leader, other),
+			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
 		{"not of one whose next group is its own", inAttempt1(), then(leader, other, ganged(state.Group{Name: "j-1", Minimum: 3})),
 			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
 		{"what has not restarted within its grace period and 15 s is created anew", inAttempt1(), then(leaderBack, otherTold, builder.Now(55*second)),
@@ -102,7 +120,7 @@ func TestAPodThatCouldGoOnInPlaceIsDeletedAsItWasRead(t *testing.T) {
 		want string
 	}{
 		"in place": {inAttempt1(), "7"},
-		"anew":     {inAttempt1(builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartRecreate })), ""},
+		"anew":     {inAttempt1(recreates), ""},
 	} {
 		steps := plan.Make(builder.Snapshot(c.job, waits, builder.Now(20*second))).Steps
 		if d, is := steps[0].(plan.DeletePod); len(steps) != 1 || !is || d.Version != c.want {

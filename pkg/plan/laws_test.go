@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 func TestMakeObeysItsLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := builder.ArbitraryJob().Draw(t, "job")
-		now := time.Duration(0)
+		now, numbers := time.Duration(0), lifeNumbers{}
 		for range rapid.IntRange(1, 8).Draw(t, "passes") {
 			now += time.Duration(rapid.IntRange(0, 120).Draw(t, "seconds")) * second
 			job.Spec.Suspend = ptr.To(rapid.IntRange(0, 5).Draw(t, "suspended") == 0)
@@ -33,11 +34,61 @@ func TestMakeObeysItsLaws(t *testing.T) {
 				t.Fatalf("another plan for the same snapshot:\n%s", diff)
 			}
 			checkBooks(t, s, &p)
+			numbers.check(t, s, &p)
 			checkBounds(t, &p.Status)
+			checkDomain(t, s, &p)
 			checkAtRest(t, s)
 			job = stored(t, s.Job, &p.Status)
 		}
 	})
+}
+
+// checkDomain: pods that must be in one domain are drawn to none of their former nodes, and a restart keeps all of them or none.
+func checkDomain(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
+	scheduling := s.Job.Spec.Scheduling
+	if scheduling == nil || scheduling.Topology == nil || scheduling.Topology.Mode != v1alpha1.TopologyRequired {
+		return
+	}
+	for _, step := range p.Steps {
+		if create, is := step.(plan.CreatePod); is && create.Home != "" && create.Slot.Role != v1alpha1.Evaluator && create.Slot.Role != v1alpha1.Launcher {
+			t.Fatalf("%s prefers %s", create.Slot, create.Home)
+		}
+	}
+	if p.Status.Attempt == s.Job.Status.Attempt || p.Status.Memory.GroupAttempt == nil {
+		return
+	}
+	for r := range s.Replicas() {
+		if r.Slot.Role != v1alpha1.Evaluator && r.State != state.Running {
+			t.Fatalf("pods go on in their group, and %s is %s", r.Slot, r.State)
+		}
+	}
+}
+
+// lifeNumbers are the lives of each slot that began, with the numbers that their processes see.
+type lifeNumbers map[state.Slot]map[state.Life]int64
+
+// check: of two lives of a slot the later one has the larger number. A pod that is seen on a node had a process.
+func (n lifeNumbers) check(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
+	pods := plan.Pods(s.Job)
+	for _, step := range p.Steps {
+		create, isCreate := step.(plan.CreatePod)
+		if !isCreate || create.Spare {
+			continue
+		}
+		number, err := strconv.ParseInt(pods(create).Annotations["trainingjob.dev/life-number"], 10, 64)
+		if err != nil {
+			t.Fatalf("%s has no life number: %v", create.Name, err)
+		}
+		for life, other := range n[create.Slot] {
+			if life.Before(create.Life) && other >= number {
+				t.Fatalf("life %v of %s has the number %d, life %v has %d", create.Life, create.Slot, number, life, other)
+			}
+		}
+		if n[create.Slot] == nil {
+			n[create.Slot] = map[state.Life]int64{}
+		}
+		n[create.Slot][create.Life] = number
+	}
 }
 
 // checkBooks: what is counted is what is ordered, in the status that is written and never otherwise.
@@ -113,7 +164,7 @@ func checkAtRest(t *rapid.T, s *state.Snapshot) {
 			return
 		}
 		o := at.Observed
-		o.Job = stored(t, at.Job, &p.Status)
+		o.Job, o.FirstLook = stored(t, at.Job, &p.Status), false
 		var err error
 		if at, err = state.New(o); err != nil {
 			t.Fatalf("the status cannot be read back: %v", err)

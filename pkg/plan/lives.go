@@ -12,8 +12,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// remember takes into memory which replicas have started, succeeded or been given up, forgets the back-off of those that are
-// calm, and gives those that scaling took away their next life.
+// remember takes into memory which replicas have started, succeeded or been given up, and forgets the back-off of those that are calm. It
+// gives the next life to those that scaling took away, and to those that were told to end before they ran: what is left of a pod on its node is
+// then one of a past life, which is waited for, named and fenced as all others are.
 func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	for r := range s.Replicas() {
 		m := memory[r.Slot.Role]
@@ -22,6 +23,9 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 		}
 		if r.State == state.Succeeded {
 			m.Succeeded.Add(r.Slot.Index)
+		}
+		if v.GoesOn() && (r.State == state.Ending || r.State == state.Missing && r.Last != nil) {
+			m.Replace(r.Slot.Index)
 		}
 	}
 	for i := range v.GivenUp {
@@ -33,16 +37,42 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	for _, slot := range v.Settled {
 		delete(memory[slot.Role].NextStarts, slot.Index)
 	}
-	for role, m := range memory {
-		m.Started.Truncate(int(s.Job.Spec.Replicas(role)))
-		m.Parked.Truncate(int(s.Job.Spec.Replicas(role)))
-	}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if m := memory[p.Slot.Role]; m != nil && isTakenAway(s, v, p) && p.Life == s.Life(p.Slot) {
-			m.Replace(p.Slot.Index)
+	if v.Asked == nil {
+		for slot := range takenAway(s) {
+			memory[slot.Role].Replace(slot.Index)
 		}
 	}
+	for role, m := range memory {
+		n := int(s.Job.Spec.Replicas(role))
+		m.Started.Truncate(n)
+		m.Succeeded.Truncate(n)
+		m.GivenUp.Truncate(n)
+		m.Parked.Truncate(n)
+	}
+}
+
+// takenAway returns the slots that the job no longer has, and that have a pod in their present life or had one that ended.
+func takenAway(s *state.Snapshot) map[state.Slot]bool {
+	slots := map[state.Slot]bool{}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; s.Memory[p.Slot.Role] != nil && !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) {
+			slots[p.Slot] = true
+		}
+	}
+	for role, m := range s.Memory {
+		for _, lived := range []*state.IndexSet{&m.Started, &m.Succeeded, &m.GivenUp} {
+			for index := range lived.From(int(s.Job.Spec.Replicas(role))) {
+				slots[state.Slot{Role: role, Index: index}] = true
+			}
+		}
+	}
+	return slots
+}
+
+// mayHaveMissed reports whether a replica without a pod may have had one that this process has not seen: what is created for it then gets a
+// number that no earlier process has.
+func mayHaveMissed(s *state.Snapshot) bool {
+	return s.FirstLook && s.Is(v1alpha1.ConditionCreated) && len(missing(s)) > 0
 }
 
 // park leaves workers without a pod, each with its next life, or lets them have one again.

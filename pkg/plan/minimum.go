@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -18,25 +19,53 @@ func terms(s *state.Snapshot) state.GangTerms {
 	if own := s.Job.Spec.ReplicaSpecs[state.Leader(&s.Job.Spec).Role].Template.Spec.PriorityClassName; own != "" {
 		t.Scheduling.PriorityClassName = own
 	}
-	least := minAvailable(&s.Job.Spec)
+	least := minAvailable(s)
 	for r := range s.Replicas() {
-		if t.Minimum < least && r.NeedsPod() {
+		if t.Minimum < least && r.NeedsPod() && isOfGang(s, r) {
 			t.Minimum++
 		}
 	}
 	return t
 }
 
+// joinsGang reports whether the role's pods are of the job's pod group. A group that itself keeps a topology holds only those that are to be
+// in its domain: it would draw all others there.
+func joinsGang(spec *v1alpha1.TrainingJobSpec, scheduler v1alpha1.Gang, role v1alpha1.Role) bool {
+	provider := gang.For(scheduler)
+	return provider != nil && (!provider.Constrains(state.TopologyOf(spec)) || state.InDomain(spec, role))
+}
+
+// isOfGang reports whether the replica's pod is of the job's pod group.
+func isOfGang(s *state.Snapshot, r *state.Replica) bool {
+	return joinsGang(&s.Job.Spec, s.Gang.Scheduler, r.Slot.Role)
+}
+
 // minAvailable returns how many pods must fit at once while no replica has finished.
-func minAvailable(spec *v1alpha1.TrainingJobSpec) int32 {
+func minAvailable(s *state.Snapshot) int32 {
+	spec := &s.Job.Spec
 	if spec.Scheduling != nil && spec.Scheduling.MinAvailable != nil {
 		return *spec.Scheduling.MinAvailable
 	}
-	total := int32(state.Total(spec))
-	if spec.Elastic != nil {
-		total -= spec.Replicas(v1alpha1.Worker) - spec.Elastic.MinReplicas
+	var total int32
+	for _, n := range indispensable(s) {
+		total += n
 	}
 	return total
+}
+
+// indispensable returns how many replicas of each role the gang cannot do without.
+func indispensable(s *state.Snapshot) map[v1alpha1.Role]int32 {
+	spec, counts := &s.Job.Spec, map[v1alpha1.Role]int32{}
+	for role := range spec.ReplicaSpecs {
+		switch {
+		case !joinsGang(spec, s.Gang.Scheduler, role):
+		case role == v1alpha1.Worker && spec.Elastic != nil:
+			counts[role] = spec.Elastic.MinReplicas
+		default:
+			counts[role] = spec.Replicas(role)
+		}
+	}
+	return counts
 }
 
 // indispensableFirst returns the missing replicas without those that an elastic gang can do without, as long as fewer pods than its
@@ -48,7 +77,7 @@ func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Re
 	needed, placed := 0, 0
 	var workers []*state.Replica
 	for r := range s.Replicas() {
-		if !r.NeedsPod() {
+		if !r.NeedsPod() || !isOfGang(s, r) {
 			continue
 		}
 		needed++

@@ -27,6 +27,7 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	words, placed := "", int32(0)
 	for r := range s.Replicas() {
 		switch {
+		case !isOfGang(s, r):
 		case r.HasNode():
 			placed++
 		case words == "" && r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable:
@@ -40,7 +41,7 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if words == "" || placed >= terms(s).Minimum || placed > 0 && runs {
 		return "", "", false
 	}
-	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(&s.Job.Spec), where(s), words)), true
+	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), where(s), words)), true
 }
 
 // where names the queue that the gang waits in: Volcano's own words do not tell a full queue from a full cluster.
@@ -51,24 +52,32 @@ func where(s *state.Snapshot) string {
 	return " in queue " + s.Job.Spec.Scheduling.Queue
 }
 
-// needs says what the job's replicas ask for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu"; of an elastic job's workers, minReplicas.
-func needs(spec *v1alpha1.TrainingJobSpec) string {
+// needs says what the gang asks for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu", or "2 of 3 x 8 nvidia.com/gpu" if minAvailable is less than all; of
+// an elastic job's workers, minReplicas.
+func needs(s *state.Snapshot) string {
 	var list []string
+	var total int32
+	spec, counts := &s.Job.Spec, indispensable(s)
 	for _, role := range spec.Roles() {
-		n := spec.Replicas(role)
-		if role == v1alpha1.Worker && spec.Elastic != nil {
-			n = spec.Elastic.MinReplicas
-		}
+		n := counts[role]
 		if n == 0 {
 			continue
 		}
+		total += n
 		if request := scarce(build.Requests(spec, role)); request != "" {
 			list = append(list, fmt.Sprintf("%d x %s", n, request))
 		} else {
 			list = append(list, fmt.Sprintf("%d %s pods", n, strings.ToLower(string(role))))
 		}
 	}
-	return strings.Join(list, ", ")
+	switch all := strings.Join(list, ", "); {
+	case minAvailable(s) >= total:
+		return all
+	case len(list) == 1:
+		return fmt.Sprintf("%d of %s", minAvailable(s), all)
+	default:
+		return fmt.Sprintf("%d of (%s)", minAvailable(s), all)
+	}
 }
 
 // scarce names the devices among the resources, else the CPUs; it is empty if there are neither.

@@ -28,8 +28,8 @@ var phases = []struct {
 	{v1alpha1.ConditionRestarting, v1alpha1.PhaseRestarting},
 }
 
-// PhaseOf returns the phase that the conditions add up to.
-func PhaseOf(conditions []metav1.Condition) v1alpha1.Phase {
+// phaseOf returns the phase that the conditions add up to.
+func phaseOf(conditions []metav1.Condition) v1alpha1.Phase {
 	for _, p := range phases {
 		if meta.IsStatusConditionTrue(conditions, p.condition) {
 			return p.phase

@@ -147,9 +147,13 @@ func goOn(s *state.Snapshot) time.Time {
 
 // changesLives reports whether next begins or ends a life, a suspension or the job: then its steps must wait until it is written.
 func changesLives(was, next *v1alpha1.TrainingJobStatus) bool {
-	return was.Attempt != next.Attempt || !maps.Equal(livesOf(was), livesOf(next)) ||
-		changed(was, next, v1alpha1.ConditionSuspended) ||
-		changed(was, next, v1alpha1.ConditionFinished)
+	return beginsLives(was, next) || was.Memory.Lives != next.Memory.Lives ||
+		changed(was, next, v1alpha1.ConditionSuspended) || changed(was, next, v1alpha1.ConditionFinished)
+}
+
+// beginsLives reports whether next gives a replica, or the job, its next life.
+func beginsLives(was, next *v1alpha1.TrainingJobStatus) bool {
+	return was.Attempt != next.Attempt || !maps.Equal(livesOf(was), livesOf(next))
 }
 
 // livesOf returns what says, within an attempt, in which life each role's replicas are.

@@ -55,18 +55,13 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 }
 
 // home returns the node of the slot's life before, to which its new pod returns if it can. It is empty if none is known, if the node is
-// avoided, or if the job must stay in one domain: preferences for nodes of several domains would contradict that.
+// avoided, or if the replica must be in one domain with others: preferences for nodes of several domains would contradict that.
 func home(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
-	node := s.Homes[slot]
-	if slices.Contains(v.Avoided, node) || requiresTopology(&s.Job.Spec) {
+	node, spec := s.Homes[slot], &s.Job.Spec
+	if slices.Contains(v.Avoided, node) || state.RequiresDomain(spec) && state.InDomain(spec, slot.Role) {
 		return ""
 	}
 	return node
-}
-
-// requiresTopology reports whether the job stays pending while no domain has room for all of it.
-func requiresTopology(spec *v1alpha1.TrainingJobSpec) bool {
-	return spec.Scheduling != nil && spec.Scheduling.Topology != nil && spec.Scheduling.Topology.Mode == v1alpha1.TopologyRequired
 }
 
 // Pods returns the function that builds the pods of the job's steps, each when it is asked for. It may be called by several
@@ -79,40 +74,43 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	return func(step CreatePod) *corev1.Pod {
 		if step.Spare {
 			spare := build.Spare(job, step.Slot.Role, step.Slot.Index, step.Placement.Avoided, step.Placement.SparePriorityClass)
-			placeSpare(job, spare, step.Placement.Gang)
+			placeSpare(job, step.Slot.Role, spare, step.Placement.Gang)
 			return spare
 		}
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
 		build.TellPort(pod, framework.LeaderPort(job, step.Life.Attempt))
 		build.Prefer(pod, step.Home)
 		complete()(step.Slot, pod)
-		place(job, pod, step.Placement.Gang)
+		place(job, step.Slot.Role, pod, step.Placement.Gang)
 		return pod
 	}
 }
 
 // placeSpare has the scheduler of the gang place the spare where the replicas are, without making it one of the gang.
-func placeSpare(job *v1alpha1.TrainingJob, pod *corev1.Pod, scheduler v1alpha1.Gang) {
+func placeSpare(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, scheduler v1alpha1.Gang) {
 	scheduling := ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{})
 	build.Schedule(pod, &scheduling)
 	if provider := gang.For(scheduler); provider != nil {
 		provider.Follow(pod, &scheduling)
 	}
-	build.KeepSpareNear(pod, job, scheduling.Topology)
+	if state.InDomain(&job.Spec, role) {
+		build.KeepSpareNear(pod, job, scheduling.Topology)
+	}
 }
 
 // place makes the pod one of its gang, and keeps it near the others.
-func place(job *v1alpha1.TrainingJob, pod *corev1.Pod, scheduler v1alpha1.Gang) {
-	var scheduling v1alpha1.Scheduling
-	if job.Spec.Scheduling != nil {
-		scheduling = *job.Spec.Scheduling
-	}
+func place(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, scheduler v1alpha1.Gang) {
+	scheduling := ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{})
 	build.Schedule(pod, &scheduling)
 	provider := gang.For(scheduler)
-	if provider != nil {
+	switch {
+	case provider == nil:
+	case joinsGang(&job.Spec, scheduler, role):
 		provider.Join(pod, state.GroupNameOf(job))
+	default:
+		provider.Follow(pod, &scheduling)
 	}
-	if provider == nil || !provider.Constrains(scheduling.Topology) {
+	if state.InDomain(&job.Spec, role) && (provider == nil || !provider.Constrains(scheduling.Topology)) {
 		build.KeepNear(pod, job, scheduling.Topology)
 	}
 }

@@ -150,7 +150,7 @@ func TestAStallRestartsTheJobOnce(t *testing.T) {
 }
 
 func TestRestartsWithoutProgressAreCounted(t *testing.T) {
-	base := []builder.JobOption{builder.Workers(2), builder.Evaluators(1), builder.StartedAt(0), builder.Progress(600, v1alpha1.StallNotify),
+	base := []builder.JobOption{pytorch, builder.Workers(2), builder.Evaluators(1), builder.StartedAt(0), builder.Progress(600, v1alpha1.StallNotify),
 		builder.Status(func(status *v1alpha1.TrainingJobStatus) {
 			status.Progress, status.Memory.RestartsWithoutProgress = &v1alpha1.ProgressStatus{Step: 7}, 2
 		})}
@@ -165,6 +165,7 @@ func TestRestartsWithoutProgressAreCounted(t *testing.T) {
 		{"a newer step ends the row", seen(builder.Reported(8, 20*second)), 0},
 		{"no report leaves it", nil, 2},
 		{"a preemption leaves it", seen(builder.Deleted("worker", 1, builder.Disrupted("PreemptionByScheduler", 20*second)), builder.Reported(7, 20*second)), 2},
+		{"so does every loss", seen(builder.Deleted("worker", 1), builder.Reported(7, 20*second)), 2},
 		{"an evaluator leaves it", seen(builder.Failed("evaluator", 0, builder.Exit(1)), builder.Reported(7, 20*second)), 2},
 	}
 	for _, c := range cases {

@@ -28,6 +28,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepProgress(s, &next)
 		beginLives(s, &next, memory, v)
 		answerRequest(s, &next, v)
+		keepMethod(s, &next, v)
 		next.CheckpointRequest = v.Asked
 		keepAccounts(&next, &v.Accounts)
 		setConditions(s, &next, v)
@@ -35,7 +36,10 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
-	next.Phase = PhaseOf(next.Conditions)
+	if beginsLives(&s.Job.Status, &next) || v.GoesOn() && mayHaveMissed(s) {
+		next.Memory.Lives = state.NextLives(&s.Job.Status, next.Attempt)
+	}
+	next.Phase = phaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
 	next.Ready = readyOf(&next)
 	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
@@ -53,6 +57,14 @@ func keepShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ve
 	mayHaveChanged := next.ObservedGeneration != s.Job.Generation || s.Job.Status.CheckpointRequest != nil
 	if next.Memory.Shape == "" || mayHaveChanged && v.Asked == nil {
 		next.Memory.Shape = state.Shape(&s.Job.Spec)
+	}
+}
+
+// keepMethod takes over how the next whole-job restart is done when pods are made anew that are of one attempt: with the first of them, after
+// a suspension, and with each attempt. The pods of an attempt stay alike, whatever the spec says since.
+func keepMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+	if next.Memory.RestartMethod == "" || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
+		next.Memory.RestartMethod = state.MethodOf(&s.Job.Spec)
 	}
 }
 

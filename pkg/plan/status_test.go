@@ -25,7 +25,7 @@ func TestTheStatusOfANewJob(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.PS(1))
 	got := plan.Make(builder.Snapshot(job, builder.NoService())).Status
 	want := v1alpha1.TrainingJobStatus{
-		ObservedGeneration: 1, Memory: v1alpha1.Memory{Shape: state.Shape(&job.Spec), CountedTime: builder.TimePtr(time.Minute)}, Phase: v1alpha1.PhaseCreated, Ready: "0/3", Replicas: 3, StartTime: builder.TimePtr(time.Minute),
+		ObservedGeneration: 1, Memory: v1alpha1.Memory{Shape: state.Shape(&job.Spec), RestartMethod: v1alpha1.RestartRecreate, CountedTime: builder.TimePtr(time.Minute)}, Phase: v1alpha1.PhaseCreated, Ready: "0/3", Replicas: 3, StartTime: builder.TimePtr(time.Minute),
 		Reason: v1alpha1.ReasonReplicasStarting, Message: "Waiting for all replicas to run.",
 		ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{
 			v1alpha1.Worker: {RestartScope: v1alpha1.ScopeReplica, Selector: uidSelector + "worker"},
@@ -358,7 +358,7 @@ func TestAScaledInReplicaIsNotMissed(t *testing.T) {
 	job = after(t, builder.Snapshot(job, two...))
 	builder.Workers(3)(job)
 	got := plan.Make(builder.Snapshot(job, two...))
-	if diff := cmp.Diff([]string{"create j-worker-2"}, lines(got.Steps), cmpopts.EquateEmpty()); diff != "" || got.Status.Restarts != 0 {
+	if diff := cmp.Diff([]string{"create j-worker-2-a0r1"}, lines(got.Steps), cmpopts.EquateEmpty()); diff != "" || got.Status.Restarts != 0 {
 		t.Errorf("%d restarts, steps (-want +got):\n%s", got.Status.Restarts, diff)
 	}
 }

@@ -15,6 +15,7 @@ const (
 	WhyPastLife     = "its life is past"
 	WhySuspended    = "the job is suspended"
 	WhyCleanUp      = "the job has finished"
+	WhyDone         = "its main container has succeeded"
 	WhyNotRestarted = "it has not restarted in place in time"
 	WhyFormerJob    = "it is of an earlier job of the same name, on a lost node"
 	WhyGroupGoing   = "its pod group is being deleted"
@@ -128,7 +129,9 @@ type RestartPod struct {
 	Container, Image string
 	// Port is the leader's in the attempt; 0 if the replicas do not meet at a port of the leader.
 	Port int32
-	Told state.Told
+	// Number is the number of the life.
+	Number string
+	Told   state.Told
 }
 
 // DeletePod deletes the pod of that name if it still has that UID.

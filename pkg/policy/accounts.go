@@ -25,7 +25,7 @@ type Accounts struct {
 	Budgets         []v1alpha1.Budget
 	// AvoidedNodes are the nodes that new pods avoid from now on.
 	AvoidedNodes []v1alpha1.AvoidedNode
-	// RestartsWithoutProgress is the number of restarts since the last newer step.
+	// RestartsWithoutProgress is the number of charged restarts of the whole job since the last newer step.
 	RestartsWithoutProgress int32
 }
 
@@ -56,9 +56,10 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 		return a
 	}
 	for i := range v.Amendments {
-		a.amend(&v.Amendments[i])
+		a.amend(s, &v.Amendments[i])
 	}
 	for i := range v.Restarts {
+		a.RestartsWithoutProgress += one(countsAsStuck(s, &v.Restarts[i].Incident))
 		a.ChargedRestarts += one(v.Restarts[i].Charged)
 		a.Incidents = slices.Insert(a.Incidents, 0, v.Restarts[i].Incident)
 		a.Incidents = a.Incidents[:min(len(a.Incidents), maxIncidents)]
@@ -66,14 +67,11 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	a.Charges = budget.Charge(s, v.Amendments, v.Restarts)
 	a.Budgets = budget.Budgets(s, a.Charges)
 	a.AvoidedNodes = nodes.AvoidedAfter(s, a.Incidents, v.Amendments)
-	if len(v.Restarts) > 0 && countsAsStuck(s, v.Failure) {
-		a.RestartsWithoutProgress = restartsWithoutProgress(s) + 1
-	}
 	return a
 }
 
 // amend replaces an incident by what it truly was.
-func (a *Accounts) amend(amendment *failure.Amendment) {
+func (a *Accounts) amend(s *state.Snapshot, amendment *failure.Amendment) {
 	was, is := &amendment.Was, &amendment.Is
 	for i := range a.Incidents {
 		if known := &a.Incidents[i]; known.Pod == was.Pod && known.RestartTime.Equal(&was.RestartTime) {
@@ -81,6 +79,7 @@ func (a *Accounts) amend(amendment *failure.Amendment) {
 		}
 	}
 	a.ChargedRestarts += one(is.Charged) - one(was.Charged)
+	a.RestartsWithoutProgress = max(0, a.RestartsWithoutProgress+one(countsAsStuck(s, is))-one(countsAsStuck(s, was)))
 	if a.LastFailure != nil && a.LastFailure.Pod == was.Pod {
 		a.LastFailure = &is.Failure
 	}

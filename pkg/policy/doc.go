@@ -9,6 +9,7 @@
 //	requested   a user requests a restart of the whole job
 //	scaledIn    replicas are taken away: the ranks save a checkpoint first
 //	unhealthy   pods are to leave an unhealthy node
+//	stranded    a replica fits nowhere in the domain that others hold
 //	late        startupDeadlineSeconds are over and not all replicas run
 //	unplaced    scheduling.timeoutSeconds are over and not every pod has a node
 //	stalled     the progress Lease was not renewed in time

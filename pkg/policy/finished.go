@@ -28,16 +28,23 @@ func finished(s *state.Snapshot) (*Ruling, time.Time) {
 	return &Ruling{Kind: Final, Expired: true}, time.Time{}
 }
 
-// finishesUntil returns until when ranks that still run may end by themselves; zero if none does, or the job has not succeeded.
+// finishesUntil returns until when replicas that still run may end by themselves; zero if none does, or the job has not succeeded.
 func finishesUntil(s *state.Snapshot) time.Time {
 	if !s.Is(v1alpha1.ConditionSucceeded) || s.Job.Status.CompletionTime == nil {
 		return time.Time{}
 	}
 	grace := time.Duration(ptr.Deref(s.Job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds)) * time.Second
 	for r := range s.Replicas() {
-		if state.IsRank(r.Slot.Role) && r.State == state.Running && !r.Pod.Ended {
+		if r.State == state.Running && !r.Pod.Ended && endsByItself(s, r.Slot.Role) {
 			return s.Job.Status.CompletionTime.Add(grace)
 		}
 	}
 	return time.Time{}
+}
+
+// endsByItself reports whether a role's replicas may end by themselves after the job's success: ranks that write what they hold, an evaluator that looks
+// at the last checkpoint, a Custom job's own roles. Parameter servers and the operator's sshd never do. Workers of TensorFlow with parameter servers may
+// only serve, or train in loops of their own, and nothing shows which.
+func endsByItself(s *state.Snapshot, role v1alpha1.Role) bool {
+	return role != v1alpha1.PS && !state.RunsSSHD(&s.Job.Spec, role)
 }

@@ -13,7 +13,7 @@ import (
 // at which it may have one although nothing else happens.
 type rule func(*state.Snapshot) (ruling *Ruling, wake time.Time)
 
-var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, unhealthy, late, unplaced, stalled}
+var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, unhealthy, stranded, late, unplaced, stalled}
 
 // Judge returns what the snapshot means for the job.
 func Judge(s *state.Snapshot) Verdict {

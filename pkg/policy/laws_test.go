@@ -26,6 +26,12 @@ func arbitraryPast(t *rapid.T) *state.Snapshot { return arbitraryWith(t) }
 
 // arbitraryWith draws such a snapshot of a job with these options.
 func arbitraryWith(t *rapid.T, options ...builder.JobOption) *state.Snapshot {
+	job := arbitraryJob(t, options...)
+	return builder.Snapshot(job, builder.ArbitraryPods(job, 150*second).Draw(t, "pods")...)
+}
+
+// arbitraryJob draws a job with a past, and with these options.
+func arbitraryJob(t *rapid.T, options ...builder.JobOption) *v1alpha1.TrainingJob {
 	job := builder.ArbitraryJob().Draw(t, "job")
 	job.Status.Attempt = rapid.Int32Range(0, 2).Draw(t, "attempt")
 	for _, some := range []builder.JobOption{
@@ -43,7 +49,30 @@ func arbitraryWith(t *rapid.T, options ...builder.JobOption) *state.Snapshot {
 	for _, option := range options {
 		option(job)
 	}
-	return builder.Snapshot(job, builder.ArbitraryPods(job, 150*second).Draw(t, "pods")...)
+	return job
+}
+
+// No job fails or is charged for what only losses explain, whatever it is, and whatever it went through before.
+func TestLossesNeitherFailAJobNorAreCharged(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		job := arbitraryJob(t, builder.Rules())
+		s := builder.Snapshot(job, builder.ArbitraryLosses(job, 150*second).Draw(t, "losses")...)
+		v := policy.Judge(s)
+		isOfTime := func(f *v1alpha1.Failure) bool { // what did not run, or not report, in time
+			return f == nil || f.Cause == v1alpha1.CauseStartup || f.Cause == v1alpha1.CauseHang
+		}
+		if v.Kind == policy.Fail && !isOfTime(v.Failure) {
+			t.Fatalf("the job fails for a loss: %s: %s", v.Reason, v.Message)
+		}
+		for i := range v.Restarts {
+			if f := &v.Restarts[i].Failure; v.Restarts[i].Charged && !isOfTime(f) || !failure.IsLoss(f.Cause) && !isOfTime(f) {
+				t.Fatalf("a loss is charged, or taken for something else: %s", v.Restarts[i].Message)
+			}
+		}
+		if more := v.Accounts.RestartsWithoutProgress - job.Status.Memory.RestartsWithoutProgress; more > 0 && !isOfTime(v.Failure) {
+			t.Fatalf("a loss counts as a restart without progress: %s", v.Message)
+		}
+	})
 }
 
 func TestJudgeObeysItsLaws(t *testing.T) {

@@ -43,6 +43,11 @@ var losses = []struct {
 		"UnexpectedAdmissionError", "was turned away by its node (UnexpectedAdmissionError: no healthy devices)"},
 	{"the kubelet turns it away in words of its own", seen(builder.Failed("worker", 1, builder.Rejected("OutOfcpu", "no cpu"))),
 		"OutOfcpu", "was lost (OutOfcpu: no cpu)"},
+	{"Kueue ends it before it has a node", seen(builder.Failed("worker", 1, builder.On(""), builder.ByKueue(20*second))),
+		"UnschedulableOnAssignedNode", "was ended by Kueue before it had a node (UnschedulableOnAssignedNode: Pod terminated by Kueue due to node taint)"},
+	{"a controller ends it before it has a node", seen(builder.Failed("worker", 1, builder.On(""))), "NoNode", "was lost (NoNode: it failed before it had a node)"},
+	{"the kubelet evicts it for the node's sake", seen(builder.Failed("worker", 1, builder.Rejected("Evicted", "low on memory"), builder.Exit(137),
+		builder.Disrupted("TerminationByKubelet", 29*second))), "TerminationByKubelet", "was ended by its node (TerminationByKubelet: Taken away.)"},
 	{"its device breaks", seen(builder.Failed("worker", 1, builder.Exit(139), builder.Unhealthy("nvidia.com/gpu", "GPU-7"))),
 		"DeviceUnhealthy", "lost a device (DeviceUnhealthy: nvidia.com/gpu GPU-7)"},
 	{"somebody deletes it", seen(builder.Deleted("worker", 1)), "Deleted", "was deleted (Deleted)"},
@@ -144,5 +149,31 @@ func TestNodesInTrouble(t *testing.T) {
 		{"a broken device is no failure while the container runs", job,
 			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Unhealthy("nvidia.com/gpu", "GPU-7"))), judged{}},
 		{"another node's trouble is not the job's", job, append(running, builder.NodeLost("elsewhere", 10*second)), judged{}},
+	})
+}
+
+// What a pod that failed has cost its peers depends on whether it ran; what it costs the budget, on who ended it.
+func TestEvictionsAndRejections(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0))
+	ran := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-1"})
+	failed := func(options ...builder.PodOption) []builder.SnapshotOption {
+		return seen(builder.Running("worker", 0), builder.Failed("worker", 1, options...), builder.Now(60*second))
+	}
+	evicted, forNode := builder.Rejected("Evicted", "too much"), builder.Disrupted("TerminationByKubelet", 29*second)
+	own := restart(0, "worker-1 Retryable Job charged")
+	check(t, []judgeCase{
+		{"its own storage, while its container is said to run", job, failed(evicted, builder.StillRunning()), judged{}},
+		{"its own storage, while its container is not found", job, failed(evicted, builder.RanBefore()), judged{}},
+		{"its own storage", job, failed(evicted, builder.Exit(143), builder.At(30*second)), own},
+		{"its own storage, and its end is not known", job, failed(evicted, builder.ExitSaying(137, "ContainerStatusUnknown", ""), builder.At(30*second)), own},
+		{"its node's, while its container is said to run", job, failed(evicted, forNode, builder.StillRunning()), judged{}},
+		{"its node's", job, failed(evicted, forNode, builder.Exit(137), builder.At(30*second)), lost(0, "worker-1 Infrastructure Job free")},
+		{"before it ran", job, failed(evicted), lost(0, "worker-1 Infrastructure Replica free")},
+		{"turned away before it ran", job, failed(builder.Rejected("OutOfcpu", "")), lost(0, "worker-1 Infrastructure Replica free")},
+		{"turned away after a reboot", builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), ran), failed(builder.Rejected("OutOfcpu", "")),
+			lost(0, "worker-1 Infrastructure Job free")},
+		{"ended by Kueue before it had a node", job, failed(builder.On(""), builder.ByKueue(30*second)), lost(0, "worker-1 Infrastructure Replica free")},
+		{"ended by Kueue after it ran", job, failed(builder.Exit(143), builder.At(30*second), builder.ByKueue(29*second)),
+			lost(0, "worker-1 Infrastructure Job free")},
 	})
 }

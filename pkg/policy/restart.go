@@ -17,7 +17,7 @@ func restart(s *state.Snapshot, incidents []failure.Incident) Ruling {
 		if failure.IsFatal(*incident) {
 			return failFatally(s, incident)
 		}
-		if isStuck(s, &incident.Failure) {
+		if isStuck(s, &incident.Incident) {
 			return fail(&incident.Failure, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, and recovery.noProgressLimit (%d) restarts in a row have not brought the training beyond step %d.",
 				failure.Describe(&incident.Failure), noProgressLimit(s), s.RecordedStep()))
 		}

@@ -63,7 +63,7 @@ func stallAfter(s *state.Snapshot) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// restartsWithoutProgress returns the number of restarts since the last newer step.
+// restartsWithoutProgress returns the number of restarts that count as stuck since the last newer step.
 func restartsWithoutProgress(s *state.Snapshot) int32 {
 	if s.Progress.Step > s.RecordedStep() {
 		return 0
@@ -71,17 +71,17 @@ func restartsWithoutProgress(s *state.Snapshot) int32 {
 	return s.Job.Status.Memory.RestartsWithoutProgress
 }
 
-// countsAsStuck reports whether a restart after the failure is one more without progress, unless a newer step comes. A
-// preemption, a request or an ill node says nothing about the training, nor does an evaluator, nor a job that reports no steps.
-func countsAsStuck(s *state.Snapshot, f *v1alpha1.Failure) bool {
-	saysNothing := f.Cause == v1alpha1.CausePreempted || f.Cause == v1alpha1.CauseRequested || f.Reason == v1alpha1.ReasonNodeIll || f.Role == v1alpha1.Evaluator
-	return s.Job.Spec.Progress != nil && s.HighestStep() > 0 && !saysNothing
+// countsAsStuck reports whether the restart is one more without progress, unless a newer step comes: the whole job restarts, and the
+// training itself is to blame. A loss or a request says nothing about the training, and a replica that is replaced alone does not set
+// the others back.
+func countsAsStuck(s *state.Snapshot, incident *v1alpha1.Incident) bool {
+	return s.Job.Spec.Progress != nil && s.HighestStep() > 0 && incident.Charged && incident.Scope == v1alpha1.ScopeJob
 }
 
-// isStuck reports whether the job has been restarted too often without progress to be restarted after this failure too.
-func isStuck(s *state.Snapshot, f *v1alpha1.Failure) bool {
+// isStuck reports whether the job has been restarted too often without progress to be restarted once more.
+func isStuck(s *state.Snapshot, incident *v1alpha1.Incident) bool {
 	limit := noProgressLimit(s)
-	return limit > 0 && countsAsStuck(s, f) && s.RecordedStep() > 0 && restartsWithoutProgress(s) >= limit
+	return limit > 0 && countsAsStuck(s, incident) && s.RecordedStep() > 0 && restartsWithoutProgress(s) >= limit
 }
 
 func noProgressLimit(s *state.Snapshot) int32 {

@@ -68,8 +68,9 @@ func TestAHangIsToldWithTheLastStep(t *testing.T) {
 
 func TestRestartsWithoutProgress(t *testing.T) {
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
-		return builder.Job("j", append([]builder.JobOption{builder.Workers(2), builder.Evaluators(1), builder.Progress(100, v1alpha1.StallNotify)}, options...)...)
+		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2), builder.Evaluators(1), builder.Progress(100, v1alpha1.StallNotify)}, options...)...)
 	}
+	apart := builder.Framework(v1alpha1.Custom)
 	limit := func(n int32) builder.JobOption {
 		return builder.Recovery(func(r *v1alpha1.Recovery) { r.NoProgressLimit = ptr.To(n) })
 	}
@@ -77,8 +78,8 @@ func TestRestartsWithoutProgress(t *testing.T) {
 		return append(options, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
 	}
 	stuck := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonNoProgress}
-	own := restart(0, "worker-1 Retryable Replica charged")
-	preempted := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Replica free"}}
+	own := restart(0, "worker-1 Retryable Job charged")
+	preempted := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Job free"}}
 	check(t, []judgeCase{
 		{"three in a row are the limit", job(reported(7, 3)), exit(builder.Reported(7, 0)), stuck},
 		{"two are not", job(reported(7, 2)), exit(builder.Reported(7, 0)), own},
@@ -86,13 +87,14 @@ func TestRestartsWithoutProgress(t *testing.T) {
 		{"0 turns it off", job(reported(7, 1000), limit(0)), exit(), own},
 		{"a newer step ends the row", job(reported(7, 3)), exit(builder.Reported(8, 0)), own},
 		{"a step from an older checkpoint does not", job(reported(7, 3)), exit(builder.Reported(6, 0)), stuck},
-		{"a loss counts too", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)), stuck},
+		{"a loss does not count", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)), lost(0, "worker-1 Infrastructure Job free")},
+		{"nor does a replica that is replaced alone", job(reported(7, 3), apart), exit(builder.Reported(7, 0)), restart(0, "worker-1 Retryable Replica charged")},
 		{"a preemption does not", job(reported(7, 3)),
 			seen(builder.Running("worker", 0), builder.Deleted("worker", 1, builder.Disrupted("PreemptionByScheduler", 20*second))), preempted},
 		{"an evaluator does not", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Failed("evaluator", 0, builder.Exit(1))),
 			restart(0, "evaluator-0 Retryable Replica free")},
 		{"a job that never reported a step is never stuck", job(reported(0, 9)), exit(), own},
-		{"nor is one without spec.progress", builder.Job("j", builder.Workers(2), reported(7, 9)), exit(), own},
+		{"nor is one without spec.progress", builder.Job("j", pytorch, builder.Workers(2), reported(7, 9)), exit(), own},
 		{"a fatal exit is told as such", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(127))), fatal},
 	})
 }

@@ -58,5 +58,5 @@ func isResting(s *state.Snapshot) bool { return s.Is(v1alpha1.ConditionSuspended
 // keepsSuspended returns a function that reports whether a job can resume only when the pod has ended: it ends with the
 // suspension, and is not one that a lost node keeps from going.
 func keepsSuspended(s *state.Snapshot) func(state.Pod) bool {
-	return func(p state.Pod) bool { return !p.HasSucceeded() && s.MayAct(&p) }
+	return func(p state.Pod) bool { return s.MayAct(&p) && (!p.HasSucceeded() || !p.Ended) }
 }

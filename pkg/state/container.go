@@ -8,19 +8,27 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// AnnotationMain names the container that kubectl takes for the pod's own; without it that is the first one.
+// AnnotationMain names the container that kubectl takes for the pod's own; without it that is the first one. The operator writes it into
+// each pod, as admission may put other containers first.
 // Source: k8s.io/kubectl/pkg/cmd/util/podcmd.
 const AnnotationMain = "kubectl.kubernetes.io/default-container"
 
 // MainContainer returns the name of the container that trains: what it does is what the replica does. The others are side-cars.
-func MainContainer(pod *corev1.Pod) string {
-	if name := pod.Annotations[AnnotationMain]; name != "" {
+func MainContainer(pod *corev1.Pod) string { return mainOf(pod.Annotations, pod.Spec.Containers) }
+
+// MainOfTemplate returns the same of the pods of a template.
+func MainOfTemplate(template *corev1.PodTemplateSpec) string {
+	return mainOf(template.Annotations, template.Spec.Containers)
+}
+
+func mainOf(annotations map[string]string, containers []corev1.Container) string {
+	if name := annotations[AnnotationMain]; name != "" {
 		return name
 	}
-	if len(pod.Spec.Containers) == 0 {
+	if len(containers) == 0 {
 		return ""
 	}
-	return pod.Spec.Containers[0].Name
+	return containers[0].Name
 }
 
 // containersNotReady is why a kubelet calls a pod not ready of which some container is not.

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"iter"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -33,6 +34,17 @@ func (s *IndexSet) Remove(i int) {
 func (s *IndexSet) Truncate(n int) {
 	for i := n; i < len(s.words)*64; i++ {
 		s.Remove(i)
+	}
+}
+
+// From returns the indexes of the set from n on.
+func (s *IndexSet) From(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := n; i < len(s.words)*64; i++ {
+			if s.Has(i) && !yield(i) {
+				return
+			}
+		}
 	}
 }
 

@@ -18,8 +18,10 @@ type Observed struct {
 	// Foreign is the pod of a life that the job never had, as the API server confirms: somebody else made it in the job's name. It is
 	// empty if there is none.
 	Foreign string
-	// Gone are the last versions of pods that ran and are gone, as far as this process has seen them go.
+	// Gone are the last versions of pods that had a node and are gone, as far as this process has seen them go.
 	Gone []Pod
+	// FirstLook says that this process looks at the job for the first time: pods may have come, run and gone that it has not seen.
+	FirstLook bool
 	// HasService says whether the job's headless Service exists.
 	HasService bool
 	// Refusal is why the API server would not take a child of the job, spares aside; nil if it took all of them.

@@ -3,7 +3,6 @@ package state
 import (
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +18,8 @@ type Pod struct {
 	Slot Slot
 	Life Life
 
-	Node  string
+	Node string
+	// Phase is the pod's phase; Running while a container of a pod that is called Failed has yet to end.
 	Phase corev1.PodPhase
 	// Ready is whether the main container is ready and its node has not taken that back. Side-cars do not count.
 	Ready bool
@@ -31,7 +31,7 @@ type Pod struct {
 	Deleted time.Time
 	// EndsBy is when the grace period of the deletion is over; zero if nobody asked for it.
 	EndsBy time.Time
-	// Disruption is the reason of the DisruptionTarget condition: PreemptionByScheduler, EvictionByEvictionAPI, ...
+	// Disruption is the reason of the DisruptionTarget condition, or of Kueue's: PreemptionByScheduler, EvictionByEvictionAPI, ...
 	Disruption Trouble
 	// Exit is the end of the container that decides, with an exit code other than 0, for good; nil if it has not ended so. That is the
 	// main container, and of a pod that fails before it begins the init container that failed.
@@ -42,8 +42,8 @@ type Pod struct {
 	MainSucceeded bool
 	// Ended is whether every container has ended for good. The kubelet says so up to two seconds before the phase does.
 	Ended bool
-	// NeverRan is whether the pod was deleted before any of its containers ran. A kubelet makes it Failed all the same, and calls
-	// the containers' end ContainerStatusUnknown, without times: there is no end to tell of.
+	// NeverRan is whether the pod failed before any of its containers ran: it was deleted, its kubelet turned it away, or a controller
+	// ended it before it had a node.
 	NeverRan bool
 	// Finished is when the last container ended; zero unless the pod has finished.
 	Finished time.Time
@@ -57,6 +57,8 @@ type Pod struct {
 	Conditions []string
 	// Fenced is whether the pod was taken out of the job's Service.
 	Fenced bool
+	// Number is the number of the pod's life; 0 if the pod was made by an operator without such numbers.
+	Number int64
 	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
 	// empty of pods that are not made for it.
 	Main, Process, Image string
@@ -100,10 +102,10 @@ func (p *Pod) HasStarted() bool {
 // left, not that its work is done, nor that it failed. Which came first nobody can tell: the API server moves the time of a
 // deletion on when the kubelet confirms it, and the clocks of nodes differ. What had ended before was recorded before.
 //
-// A pod whose main container exited with code 0 has succeeded once all containers have ended, even if the kubelet has yet to say so
-// of the pod, or counts it as failed for the sake of a side-car.
+// A pod whose main container exited with code 0 has succeeded, whether its side-cars run on, and even if the kubelet counts it as failed for
+// the sake of one.
 func (p *Pod) HasSucceeded() bool {
-	byMain := p.MainSucceeded && p.Ended && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
+	byMain := p.MainSucceeded && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
 	return (p.Phase == corev1.PodSucceeded || byMain) && p.Deleted.IsZero()
 }
 
@@ -134,14 +136,20 @@ func SpareOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	return p, true
 }
 
-// GonePodOf returns what the operator knows of a pod of the named job that is gone, by its last version: it was deleted, and as
-// nobody has seen it end, it ran until then. ok is false for one that never ran, or whose name is not one that the operator gives.
+// GonePodOf returns what the operator knows of a pod of the named job that is gone, by its last version. One that had ended before it was deleted
+// stays as it ended. Any other was deleted, and ran until then if it had begun. ok is false for one that never had a node, or whose name is
+// not one that the operator gives.
 func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
 	p, ok = PodOf(job, pod)
-	if !ok || !p.HasStarted() {
+	if !ok || !p.Scheduled() {
 		return Pod{}, false
 	}
-	p.Phase = corev1.PodRunning
+	if p.Deleted.IsZero() && (p.HasSucceeded() || !p.CanRun()) {
+		return p, true
+	}
+	if p.HasStarted() {
+		p.Phase = corev1.PodRunning
+	}
 	if p.Deleted.IsZero() {
 		p.Deleted = now
 	}
@@ -155,9 +163,10 @@ func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
-		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
+		Node: pod.Spec.NodeName, Phase: phaseOf(pod), NeverRan: neverRan(pod), Rejected: rejected(pod),
 		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
-		Ended: ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
+		Number: numberOf(pod.Annotations[v1alpha1.AnnotationLifeNumber]),
+		Ended:  ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, isClaim),
 	}
 	p.readExits(pod)
@@ -165,18 +174,15 @@ func read(pod *corev1.Pod) Pod {
 	p.Fenced = !reachable
 	if pod.DeletionTimestamp != nil {
 		p.Deleted, p.EndsBy = deletionAsked(pod), pod.DeletionTimestamp.Time
-		if p.NeverRan = neverRan(pod); p.NeverRan {
-			p.Exit = nil
-		}
 	}
-	if pod.Status.Phase == corev1.PodFailed {
-		p.Rejected = trouble(pod.Status.Reason, pod.Status.Message, time.Time{})
+	if p.NeverRan {
+		p.Exit = nil
 	}
 	for _, c := range pod.Status.Conditions {
 		switch {
 		case c.Type == corev1.PodReady:
 			p.Ready = c.Status == corev1.ConditionTrue || c.Reason == containersNotReady && isMainReady(pod)
-		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue:
+		case (c.Type == corev1.DisruptionTarget || c.Type == conditionKueue) && c.Status == corev1.ConditionTrue:
 			p.Disruption = trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
 		}
 	}
@@ -194,17 +200,6 @@ func containers(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
 			}
 		}
 	}
-}
-
-// neverRan reports whether a pod has failed and no container of its has begun. Of one that it has lost track of a kubelet says that
-// it used to be Running.
-func neverRan(pod *corev1.Pod) bool {
-	began := func(c corev1.ContainerStatus) bool {
-		end := c.State.Terminated
-		unknown := end != nil && end.Reason == "ContainerStatusUnknown" && end.FinishedAt.IsZero() && !strings.Contains(end.Message, "used to be Running")
-		return c.State.Running != nil || end != nil && !unknown
-	}
-	return pod.Status.Phase == corev1.PodFailed && len(pod.Status.ContainerStatuses) > 0 && !slices.ContainsFunc(pod.Status.ContainerStatuses, began)
 }
 
 // deletionAsked returns when deletion was asked for: deletionTimestamp lies the grace period after it.

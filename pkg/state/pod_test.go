@@ -148,7 +148,7 @@ func TestPodOf(t *testing.T) {
 		{"words that a status cannot hold", corev1.PodPending, []builder.PodOption{builder.Waiting("pulling image 20%", "\x1b[31mslow\u202e\n")},
 			state.Pod{Node: "node-1", Waiting: state.Trouble{Reason: "Other", Message: "pulling image 20%: [31mslow"}}},
 		{"a reason that is too long for a status", corev1.PodFailed, []builder.PodOption{builder.Rejected(strings.Repeat("R", 200), "")},
-			state.Pod{Node: "n", Rejected: state.Trouble{Reason: "Other", Message: strings.Repeat("R", 200)}}},
+			state.Pod{Node: "n", NeverRan: true, Rejected: state.Trouble{Reason: "Other", Message: strings.Repeat("R", 200)}}},
 		{"a container is done, another still runs", corev1.PodRunning, []builder.PodOption{containers(ended("a", 0, 3*second), runs("b"))},
 			state.Pod{Node: "n", MainSucceeded: true}},
 		{"an init container failed", corev1.PodFailed, []builder.PodOption{initContainers(ended("setup", 2, 3*second)),
@@ -157,7 +157,10 @@ func TestPodOf(t *testing.T) {
 		{"a side-car that the kubelet restarts is no failure", corev1.PodRunning,
 			[]builder.PodOption{sidecar("proxy"), initContainers(ended("proxy", 1, 3*second)), containers(runs("main"))}, state.Pod{Node: "n"}},
 		{"evicted before a container ran", corev1.PodFailed, []builder.PodOption{builder.Rejected("Evicted", "low on memory")},
-			state.Pod{Node: "n", Rejected: state.Trouble{Reason: "Evicted", Message: "low on memory"}}},
+			state.Pod{Node: "n", NeverRan: true, Rejected: state.Trouble{Reason: "Evicted", Message: "low on memory"}}},
+		{"ended by Kueue before it had a node", corev1.PodFailed, []builder.PodOption{builder.On("n"), builder.ByKueue(3 * second)},
+			state.Pod{Node: "n", NeverRan: true, Conditions: []string{"TerminatedByKueue"}, Disruption: state.Trouble{
+				Reason: "UnschedulableOnAssignedNode", Message: "Pod terminated by Kueue due to node taint", Time: at(3 * second)}}},
 		{"a reason is no rejection unless the pod failed", corev1.PodRunning, []builder.PodOption{builder.Rejected("NodeLost", "")},
 			state.Pod{Node: "n"}},
 		{"deletion was asked for the grace period before its timestamp", corev1.PodRunning, []builder.PodOption{builder.DeletedAt(7 * second)},
@@ -218,6 +221,26 @@ func TestAPodThatWasDeletedBeforeItRanHasNotFailed(t *testing.T) {
 		p, _ := state.PodOf("j", pod)
 		if p.HasStarted() != c.ran || (p.Exit != nil) != c.ran {
 			t.Errorf("%s: started %v, exit %v; want %v", name, p.HasStarted(), p.Exit, c.ran)
+		}
+	}
+}
+
+// A kubelet that evicts a pod may write Failed before it writes how the container ended: until then it runs.
+func TestAPodThatIsCalledFailedRunsUntilItsContainersHaveEnded(t *testing.T) {
+	job, slot := builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}
+	for name, c := range map[string]struct {
+		option  builder.PodOption
+		phase   corev1.PodPhase
+		started bool
+	}{
+		"it runs":        {builder.StillRunning(), corev1.PodRunning, true},
+		"it ran":         {builder.RanBefore(), corev1.PodRunning, true},
+		"it has ended":   {builder.Exit(143), corev1.PodFailed, true},
+		"it never began": {builder.Waiting("ContainerCreating", ""), corev1.PodFailed, false},
+	} {
+		p, _ := state.PodOf("j", builder.Pod(job, slot, state.Life{}, corev1.PodFailed, builder.Rejected("Evicted", "too much"), c.option))
+		if p.Phase != c.phase || p.HasStarted() != c.started || p.Rejected.Reason != "Evicted" {
+			t.Errorf("%s: phase %s, started %t, %q", name, p.Phase, p.HasStarted(), p.Rejected.Reason)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,11 +24,15 @@ type Progress struct {
 // LeaseName returns the name of the job's progress Lease.
 func LeaseName(job string) string { return job + "-progress" }
 
-// ReportsOn reports whether the progress Lease is about that attempt: it says so, or nothing. A rank of an earlier attempt may
-// still reach the API server from a node that is cut off from its peers.
-func ReportsOn(lease *coordinationv1.Lease, attempt int32) bool {
-	says := lease.Annotations[v1alpha1.AnnotationAttempt]
-	return says == "" || says == strconv.Itoa(int(attempt))
+// Heeds reports whether the progress Lease is of the present: it names the present attempt, and no older life than that of the leader's pod. A
+// Lease that does not name them is heeded, too. A rank of an earlier life may still reach the API server from a node that is cut off from its peers.
+func (o *Observed) Heeds(lease *coordinationv1.Lease) bool {
+	attempt, number := lease.Annotations[v1alpha1.AnnotationAttempt], lease.Annotations[v1alpha1.AnnotationLifeNumber]
+	if attempt != "" && attempt != strconv.Itoa(int(o.Job.Status.Attempt)) {
+		return false
+	}
+	leader := Leader(&o.Job.Spec)
+	return number == "" || !slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Slot == leader && p.Number > numberOf(number) })
 }
 
 // ProgressOf returns what a progress Lease says.

@@ -14,7 +14,7 @@ type Replica struct {
 	Life Life
 	// Pod is the pod of the present life; nil if there is none.
 	Pod *Pod
-	// Last is the last version that was seen of the pod of a replica that has Vanished; nil if none was.
+	// Last is the last version that was seen of the pod of a replica that has none any more; nil if none was seen on a node.
 	Last *Pod
 	// State is how the replica is.
 	State State
@@ -33,7 +33,7 @@ const (
 	Pending
 	// Starting: its pod has a node and does not run yet, or restarts in place.
 	Starting
-	// Ending: its pod was told to end before it ran. Nothing is lost by that: it is created again in the same life.
+	// Ending: its pod was told to end before it ran. Nothing is lost by that, and no incident is made of it: it gets its next life.
 	Ending
 	// Running: its pod runs.
 	Running
@@ -86,7 +86,7 @@ func (s *Snapshot) stateByPod(r *Replica) State {
 		return Succeeded
 	case s.IsLost(p):
 		return Lost
-	case !p.CanRun() && !p.NeverRan, p.Exit != nil, !p.Deleted.IsZero() && p.HasStarted():
+	case !p.CanRun() && (p.Deleted.IsZero() || s.HasRun(p)), p.Exit != nil, p.HasSucceeded(), !p.Deleted.IsZero() && p.HasStarted():
 		return Failed
 	case !p.Deleted.IsZero():
 		return Ending
@@ -97,6 +97,13 @@ func (s *Snapshot) stateByPod(r *Replica) State {
 	default:
 		return Pending
 	}
+}
+
+// HasRun reports whether the pod has finished or failed after a container of it ran. A kubelet that turns a pod away after a reboot
+// says nothing of its containers: then the status remembers that they ran.
+func (s *Snapshot) HasRun(p *Pod) bool {
+	m := s.Memory[p.Slot.Role]
+	return !p.NeverRan || m != nil && p.Life == s.Life(p.Slot) && m.Started.Has(p.Slot.Index)
 }
 
 // successCounts reports whether exit code 0 ends the slot's work. Under restartPolicy Always it does so only for those whose

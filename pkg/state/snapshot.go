@@ -84,11 +84,29 @@ func (s *Snapshot) addReplicas() {
 		s.replicas[i].State = s.stateOf(&s.replicas[i])
 	}
 	for i := range s.Gone {
-		p := &s.Gone[i]
-		if r := s.Replica(p.Slot); r != nil && r.State == Vanished && r.Life == p.Life {
-			r.Last = p
-		}
+		s.addGone(&s.Gone[i])
 	}
+}
+
+// addGone says of a replica without a pod what the last version of its pod shows: that it has succeeded, or that it ran although that was not
+// written down yet.
+func (s *Snapshot) addGone(p *Pod) {
+	r := s.Replica(p.Slot)
+	if !s.Misses(r) || r.Life != p.Life {
+		return
+	}
+	r.Last = p
+	switch isUnderWay := !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended); {
+	case p.HasSucceeded() && s.successCounts(p.Slot):
+		r.State = Succeeded
+	case p.HasStarted() && isUnderWay:
+		r.State = Vanished
+	}
+}
+
+// Misses reports whether the replica should have a pod and there is none; false for nil.
+func (s *Snapshot) Misses(r *Replica) bool {
+	return r != nil && (r.State == Missing || r.State == Vanished)
 }
 
 // Replicas returns the job's replicas in the order of their ranks.

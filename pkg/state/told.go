@@ -1,8 +1,8 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -153,20 +153,30 @@ func ImageFor(byDigest string, life Life) string {
 	return repository + ":life-" + life.String() + "@" + digest
 }
 
-// KeepsPods reports whether a whole-job restart starts the replicas that are well again in their pods. Where the job does not say, it does
-// so if old and new ranks cannot meet, as each attempt has a port of its own, and no program is waited for longer than if its pod
-// were deleted.
-func KeepsPods(spec *v1alpha1.TrainingJobSpec) bool {
+// KeepsPods reports whether the pods of the present attempt are made for a restart in place, as the attempt began: their variables, and the
+// port at which they meet, follow from it, so what the spec says since counts for the next attempt.
+func KeepsPods(job *v1alpha1.TrainingJob) bool {
+	return cmp.Or(job.Status.Memory.RestartMethod, MethodOf(&job.Spec)) == v1alpha1.RestartInPlace
+}
+
+// MethodOf returns how a whole-job restart gives the replicas that are well their next life. Where the job does not say, they go on in their
+// pods if old and new ranks cannot meet, as each attempt has a port of its own, and no program is waited for longer than if its pod were
+// deleted.
+func MethodOf(spec *v1alpha1.TrainingJobSpec) v1alpha1.RestartMethod {
 	if method := spec.Recovery.RestartMethod; method != "" {
-		return method == v1alpha1.RestartInPlace
+		return method
 	}
-	meetsAnew := slices.Contains([]v1alpha1.Framework{v1alpha1.PyTorch, v1alpha1.JAX, v1alpha1.XGBoost}, spec.Framework)
 	most := int64(ptr.Deref(spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
 	for _, role := range spec.Roles() {
 		own := spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds
-		meetsAnew = meetsAnew && ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds) <= most
+		if ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds) > most {
+			return v1alpha1.RestartRecreate
+		}
 	}
-	return meetsAnew && spec.Elastic == nil
+	if !MovesPort(spec) || spec.Elastic != nil {
+		return v1alpha1.RestartRecreate
+	}
+	return v1alpha1.RestartInPlace
 }
 
 // restartsWithin is how long after its grace period a container may take to be started again in its pod: what has not by then is

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -148,6 +149,16 @@ func TestWhichJobsKeepTheirPods(t *testing.T) {
 		return builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = m })
 	}
 	generous := builder.Recovery(func(r *v1alpha1.Recovery) { r.TerminationGraceSeconds = ptr.To[int32](60) })
+	declared := func(port int32) builder.JobOption {
+		return builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
+			pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: port}}
+		}))
+	}
+	probed := func(port int) builder.JobOption {
+		return builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
+			pod.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(port)}}}
+		}))
+	}
 	for name, c := range map[string]struct {
 		framework v1alpha1.Framework
 		options   []builder.JobOption
@@ -159,14 +170,23 @@ func TestWhichJobsKeepTheirPods(t *testing.T) {
 		"of which one may":                          {v1alpha1.PyTorch, []builder.JobOption{grace(5), builder.Leader(v1alpha1.Master)}, false},
 		"as they would if they were deleted":        {v1alpha1.XGBoost, []builder.JobOption{generous}, true},
 		"that is elastic":                           {v1alpha1.PyTorch, []builder.JobOption{grace(5), builder.Elastic(1, 3)}, false},
+		"whose leader declares its port":            {v1alpha1.PyTorch, []builder.JobOption{grace(5), declared(29500)}, false},
+		"whose leader is looked at there":           {v1alpha1.PyTorch, []builder.JobOption{grace(5), probed(29500)}, false},
+		"whose leader is looked at elsewhere":       {v1alpha1.PyTorch, []builder.JobOption{grace(5), probed(8080)}, true},
 		"whose ranks meet where they met before":    {v1alpha1.MPI, []builder.JobOption{grace(5)}, false},
 		"whose framework nobody knows":              {v1alpha1.Custom, []builder.JobOption{grace(5)}, false},
 		"whose framework nobody knows, if it wants": {v1alpha1.Custom, []builder.JobOption{method(v1alpha1.RestartInPlace)}, true},
 		"of a collective that wants new pods":       {v1alpha1.PyTorch, []builder.JobOption{grace(5), method(v1alpha1.RestartRecreate)}, false},
 	} {
 		job := builder.Job("j", append([]builder.JobOption{builder.Framework(c.framework), builder.Workers(2)}, c.options...)...)
-		if got := state.KeepsPods(&job.Spec); got != c.want {
+		if got := state.KeepsPods(job); got != c.want {
 			t.Errorf("a job %s: %t", name, got)
+		}
+		for began, want := range map[v1alpha1.RestartMethod]bool{v1alpha1.RestartInPlace: true, v1alpha1.RestartRecreate: false} {
+			job.Status.Memory.RestartMethod = began
+			if got := state.KeepsPods(job); got != want {
+				t.Errorf("a job %s, whose attempt began with %s: %t", name, began, got)
+			}
 		}
 	}
 }

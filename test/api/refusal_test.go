@@ -50,6 +50,17 @@ var newJobs = []struct{ name, change, refusal string }{
 		"metadata.name becomes the name of a Service and part of host names: write lower-case letters, digits and '-', beginning with a letter",
 	},
 	{"a name with a dot", `metadata: {name: a.b}`, "metadata.name becomes the name of a Service"},
+	{
+		"a topology that is required, without a gang", `spec: {scheduling: {topology: {key: rack, mode: Required}}}`,
+		"without a gang the first pod chooses the domain, and nothing checks that the others fit there: write gang: Native, Volcano or Coscheduling beside topology.mode: Required, or mode: Preferred",
+	},
+	{"the same with gang: None", `spec: {scheduling: {gang: None, topology: {key: rack, mode: Required}}}`, "without a gang the first pod chooses the domain"},
+	{"the same with a gang", `spec: {scheduling: {gang: Native, topology: {key: rack, mode: Required}}}`, ""},
+	{"a topology that is preferred needs no gang", `spec: {scheduling: {topology: {key: rack}}}`, ""},
+	{
+		"a topology of a role that the job does not have", `spec: {scheduling: {topology: {key: rack, roles: [PS]}}}`,
+		"scheduling.topology.roles names a role that the job does not have: write roles of replicaSpecs, one of them with replicas",
+	},
 	{"no framework", `spec: {framework: null}`, "spec.framework: Required value"},
 	{
 		"an unknown framework", `spec: {framework: Caffe}`,

@@ -25,7 +25,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 		for _, some := range []JobOption{
 			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
 			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Of(v1alpha1.Worker, Spares(2)), Clean(v1alpha1.CleanAll),
-			Gang(v1alpha1.GangNative), MinAvailable(2), SchedulingTimeout(100), FirstAttempt("7"),
+			Gang(v1alpha1.GangNative), MinAvailable(2), InDomain(), SchedulingTimeout(100), FirstAttempt("7"),
 		} {
 			if rapid.IntRange(0, 3).Draw(t, "has it") == 0 {
 				options = append(options, some)
@@ -116,6 +116,9 @@ func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generato
 	})
 }
 
+// evicted is the kubelet's reason for a pod that it ends.
+const evicted = "Evicted"
+
 // someNodes are those that arbitrary pods are on.
 var someNodes = []string{"n1", "n2", "n3"}
 
@@ -133,7 +136,7 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
 		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
 	}
-	for _, some := range []SnapshotOption{NoService(), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
+	for _, some := range []SnapshotOption{NoService(), FirstLook(), Home("worker", 0, someNodes[0]), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
 		if rapid.IntRange(0, 7).Draw(t, "seen") == 0 {
 			seen = append(seen, some)
 		}
@@ -185,12 +188,64 @@ func arbitraryPod(t *rapid.T, job *v1alpha1.TrainingJob, slot state.Slot, now ti
 	return seen
 }
 
+// ArbitraryLosses draws what may be seen at that time after Epoch of a job whose replicas run, have yet to, or are lost: no program of
+// theirs has ended by itself.
+func ArbitraryLosses(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generator[[]SnapshotOption] {
+	return rapid.Custom(func(t *rapid.T) []SnapshotOption {
+		seen := []SnapshotOption{Now(now)}
+		memory, err := state.ReadMemory(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, role := range v1alpha1.Roles {
+			for i := range int(job.Spec.Replicas(role)) {
+				life := Life(int(job.Status.Attempt), memory[role].Replacements[i])
+				seen = append(seen, arbitraryLoss(t, state.Slot{Role: role, Index: i}, life, before(t, now))...)
+			}
+		}
+		if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
+			seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
+		}
+		return seen
+	})
+}
+
+// arbitraryLoss draws a replica that is well, or lost at that time.
+func arbitraryLoss(t *rapid.T, slot state.Slot, life PodOption, at time.Duration) []SnapshotOption {
+	ways := []struct {
+		phase   corev1.PodPhase
+		options []PodOption
+	}{
+		{corev1.PodRunning, nil},
+		{corev1.PodPending, nil},
+		{corev1.PodRunning, []PodOption{DeletedAt(at)}},
+		{corev1.PodRunning, []PodOption{DeletedAt(at), Disrupted("EvictionByEvictionAPI", at)}},
+		{corev1.PodRunning, []PodOption{DeletedAt(at), Disrupted("PreemptionByScheduler", at)}},
+		{corev1.PodFailed, []PodOption{DeletedAt(at), Exit(143), At(at)}},
+		{corev1.PodFailed, []PodOption{Exit(137), At(at), Disrupted("TerminationByKubelet", at)}},
+		{corev1.PodFailed, []PodOption{ExitSaying(137, "ContainerStatusUnknown", ""), At(at)}},
+		{corev1.PodFailed, []PodOption{Rejected("OutOfcpu", "no room")}},
+		{corev1.PodFailed, []PodOption{Rejected(evicted, "The node had condition: [DiskPressure]."), Disrupted("TerminationByKubelet", at), StillRunning()}},
+		{corev1.PodFailed, []PodOption{Rejected(evicted, "The node had condition: [DiskPressure]."), Disrupted("TerminationByKubelet", at), RanBefore()}},
+		{corev1.PodFailed, []PodOption{On(""), ByKueue(at)}},
+		{corev1.PodFailed, []PodOption{On("")}},
+		{corev1.PodFailed, []PodOption{Exit(143), At(at), ByKueue(at)}},
+	}
+	way := ways[rapid.IntRange(0, len(ways)-1).Draw(t, "way")]
+	seen := []SnapshotOption{pod(slot.String()[:len(slot.Role)], slot.Index, way.phase, append(way.options, life))}
+	if way.phase == corev1.PodRunning && rapid.IntRange(0, 3).Draw(t, "node is lost") == 0 {
+		seen = append(seen, NodeLost("node-"+slot.String(), at))
+	}
+	return seen
+}
+
 func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 	options := []PodOption{On(rapid.SampledFrom(append(someNodes, "", "well")).Draw(t, "on")), At(before(t, now))}
 	for _, some := range []PodOption{
-		Exit(1), Exit(127), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), Rejected("Evicted", ""), Unhealthy("gpu", "7"),
+		Exit(1), Exit(127), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), Rejected(evicted, ""), Unhealthy("gpu", "7"),
+		StillRunning(), RanBefore(), ByKueue(before(t, now)),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
-		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(),
+		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(),
 		Waiting("pulling image 20%", "\x1b[31mslow\n"), ExitSaying(1, "no word of Kubernetes'", "\x00"), Rejected(strings.Repeat("R", 200), "\xff"),
 	} {
 		if rapid.IntRange(0, 11).Draw(t, "is so") == 0 {

@@ -230,6 +230,13 @@ func Gang(gang v1alpha1.Gang) JobOption {
 	return Scheduling(func(s *v1alpha1.Scheduling) { s.Gang = gang })
 }
 
+// InDomain keeps the job's pods in one rack, those of the roles if there are any, and leaves it pending if no rack has room.
+func InDomain(roles ...v1alpha1.Role) JobOption {
+	return Scheduling(func(s *v1alpha1.Scheduling) {
+		s.Topology = &v1alpha1.Topology{Key: "rack", Mode: v1alpha1.TopologyRequired, Roles: roles}
+	})
+}
+
 // MinAvailable sets how many pods of the gang are enough.
 func MinAvailable(n int32) JobOption {
 	return Scheduling(func(s *v1alpha1.Scheduling) { s.MinAvailable = &n })

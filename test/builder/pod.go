@@ -132,6 +132,29 @@ func Rejected(reason, message string) PodOption {
 	return Edit(func(pod *corev1.Pod) { pod.Status.Reason, pod.Status.Message = reason, message })
 }
 
+// ByKueue says that Kueue has ended the pod.
+func ByKueue(at time.Duration) PodOption {
+	return withCondition("TerminatedByKueue", corev1.ConditionTrue, "UnschedulableOnAssignedNode", "Pod terminated by Kueue due to node taint", at)
+}
+
+// StillRunning says that the pod's container runs, whatever the phase says.
+func StillRunning() PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	})
+}
+
+// RanBefore says that the pod's container ran, and that the kubelet cannot find it now.
+func RanBefore() PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 137, Reason: "ContainerStatusUnknown", Message: "The container could not be located when the pod was deleted.  The container used to be Running"}},
+		}}
+	})
+}
+
 // Waiting says why the pod's container does not run yet.
 func Waiting(reason, message string) PodOption {
 	return Edit(func(pod *corev1.Pod) {
@@ -139,6 +162,17 @@ func Waiting(reason, message string) PodOption {
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 			Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
 		}}
+	})
+}
+
+// MainDone says that the main container has exited with 0, at Epoch + 30 s, and a side-car beside it runs on.
+func MainDone() PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "side"})
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: Time(30 * time.Second)}}},
+			{Name: "side", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		}
 	})
 }
 

@@ -38,6 +38,9 @@ func Now(d time.Duration) SnapshotOption {
 	return func(s *state.Observed) { s.Now = Epoch.Add(d) }
 }
 
+// FirstLook says that this process looks at the job for the first time.
+func FirstLook() SnapshotOption { return func(s *state.Observed) { s.FirstLook = true } }
+
 // NoService says that the job's Service is missing.
 func NoService() SnapshotOption { return func(s *state.Observed) { s.HasService = false } }
 
@@ -220,6 +223,18 @@ func SeenGone(role string, index int, options ...PodOption) SnapshotOption {
 		p, ran := state.GonePodOf(s.Job.Name, Pod(s.Job, slot, state.Life{}, corev1.PodRunning, options...), s.Now)
 		if !ran {
 			panic(role + " never ran")
+		}
+		s.Gone = append(s.Gone, p)
+	}
+}
+
+// SeenEnded says the same of a pod of that phase that nobody had told to end.
+func SeenEnded(role string, index int, phase corev1.PodPhase, options ...PodOption) SnapshotOption {
+	return func(s *state.Observed) {
+		slot := state.Slot{Role: Role(role), Index: index}
+		p, hadNode := state.GonePodOf(s.Job.Name, Pod(s.Job, slot, state.Life{}, phase, options...), s.Now)
+		if !hadNode {
+			panic(role + " never had a node")
 		}
 		s.Gone = append(s.Gone, p)
 	}

@@ -4,10 +4,8 @@ package chaos
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -32,12 +30,15 @@ var _ = Describe("A job that Go cannot decode", func() {
 		o := startOperator("", serve...)
 		DeferCleanup(func() { o.Kill() })
 		Eventually(o.works).Should(BeTrue())
-		odd := undecodable(attacker)
+		odd := quick("odd").job
+		odd.Namespace = attacker
+		job, err := testbed.CreateUndecodable(context.Background(), kube, odd)
+		Expect(err).NotTo(HaveOccurred())
 
 		victim.succeeds("beside")
 		Eventually(func() string { return page(metrics, "/metrics") }).Should(ContainSubstring(`trainingjob_undecodable_objects{kind="TrainingJob.trainingjob.dev"} 1`))
 		Expect(page(health, "/readyz")).To(Equal("ok"))
-		Eventually(func() string { return eventAbout(odd) }).Should(And(ContainSubstring("cannot be decoded"), ContainSubstring("99999999999")))
+		Eventually(func() string { return eventAbout(job) }).Should(And(ContainSubstring("cannot be decoded"), ContainSubstring("99999999999")))
 
 		o.Kill()
 		o = startOperator("", serve...)
@@ -45,15 +46,15 @@ var _ = Describe("A job that Go cannot decode", func() {
 		Expect(page(health, "/readyz")).To(Equal("ok"))
 
 		for _, patch := range []string{`[{"op":"replace","path":"/spec/suspend","value":true}]`, mendPort} { // templates change only while a job is suspended
-			Expect(kube.Patch(context.Background(), odd, client.RawPatch(types.JSONPatchType, []byte(patch)))).To(Succeed())
+			Expect(kube.Patch(context.Background(), job, client.RawPatch(types.JSONPatchType, []byte(patch)))).To(Succeed())
 		}
 		Eventually(func() (phase string) {
-			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(odd), odd)).To(Succeed())
-			phase, _, _ = unstructured.NestedString(odd.Object, "status", "phase")
+			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(job), job)).To(Succeed())
+			phase, _, _ = unstructured.NestedString(job.Object, "status", "phase")
 			return phase
 		}).ShouldNot(BeEmpty(), "the job that was mended is not taken up")
 		Eventually(func() string { return page(metrics, "/metrics") }).Should(ContainSubstring(`trainingjob_undecodable_objects{kind="TrainingJob.trainingjob.dev"} 0`))
-		Expect(kube.Delete(context.Background(), odd)).To(Succeed())
+		Expect(kube.Delete(context.Background(), job)).To(Succeed())
 	})
 })
 
@@ -69,58 +70,8 @@ func (p *place) succeeds(name string) {
 	}).WithTimeout(30 * time.Second).Should(Equal(v1alpha1.PhaseSucceeded))
 }
 
-// mendPort is a patch of a job's probe, and schemaOfPort where the CRD says what its port may be.
-const (
-	mendPort     = `[{"op":"replace","path":"/spec/replicaSpecs/Worker/template/spec/containers/0/livenessProbe","value":{"httpGet":{"port":8080}}}]`
-	schemaOfPort = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicaSpecs/additionalProperties/properties/template/properties/spec" +
-		"/properties/containers/items/properties/livenessProbe/properties/httpGet/properties/port"
-)
-
-// undecodable creates a job with a port beyond int32. The CRD refuses it, so the CRD lacks the bound for that long, as an older one does.
-func undecodable(namespace string) *unstructured.Unstructured {
-	GinkgoHelper()
-	crd := &unstructured.Unstructured{}
-	crd.SetAPIVersion("apiextensions.k8s.io/v1")
-	crd.SetKind("CustomResourceDefinition")
-	Expect(kube.Get(context.Background(), client.ObjectKey{Name: "trainingjobs." + v1alpha1.Group}, crd)).To(Succeed())
-	bound := valueAt(crd.Object, schemaOfPort)
-	setBound := func(value any) {
-		text, err := json.Marshal([]map[string]any{{"op": "replace", "path": schemaOfPort, "value": value}})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(kube.Patch(context.Background(), crd, client.RawPatch(types.JSONPatchType, text))).To(Succeed())
-	}
-	setBound(map[string]any{"x-kubernetes-preserve-unknown-fields": true})
-	defer setBound(bound)
-
-	whole, err := json.Marshal(quick("odd").job)
-	Expect(err).NotTo(HaveOccurred())
-	job := &unstructured.Unstructured{}
-	Expect(json.Unmarshal(whole, &job.Object)).To(Succeed())
-	job.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
-	job.SetNamespace(namespace)
-	containers, _, err := unstructured.NestedSlice(job.Object, "spec", "replicaSpecs", "Worker", "template", "spec", "containers")
-	Expect(err).NotTo(HaveOccurred())
-	containers[0].(map[string]any)["livenessProbe"] = map[string]any{"httpGet": map[string]any{"port": int64(99999999999)}}
-	Expect(unstructured.SetNestedSlice(job.Object, containers, "spec", "replicaSpecs", "Worker", "template", "spec", "containers")).To(Succeed())
-	Eventually(func() error { return kube.Create(context.Background(), job.DeepCopy()) }).Should(Succeed())
-	return job
-}
-
-// valueAt returns what is at a JSON pointer.
-func valueAt(object any, pointer string) any {
-	GinkgoHelper()
-	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		switch o := object.(type) {
-		case map[string]any:
-			object = o[step]
-		case []any:
-			Expect(step).To(Equal("0"), "the first is all that is needed here")
-			object = o[0]
-		}
-	}
-	Expect(object).NotTo(BeNil(), pointer)
-	return object
-}
+// mendPort is a patch of a job's probe.
+const mendPort = `[{"op":"replace","path":"/spec/replicaSpecs/Worker/template/spec/containers/0/livenessProbe","value":{"httpGet":{"port":8080}}}]`
 
 // page returns what a page of an operator says, or the error.
 func page(address, path string) string {

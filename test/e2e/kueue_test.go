@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // priorityLabel names a WorkloadPriorityClass.
@@ -219,6 +220,21 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		q.stops("HoldAndDrain")
 		j.waits(q)
 		gangSchedulers[0].hasGroups(j)
+	})
+
+	It("is admitted and runs beside a queued job that Go cannot decode", func() {
+		q = newQueue(2)
+		elsewhere, err := testbed.NewNamespace(here.ctx, kube, "odd-") // the suite itself reads the jobs of its namespace
+		Expect(err).NotTo(HaveOccurred())
+		odd := pytorch("odd", q.job(), gpuWorkers(1))
+		odd.Namespace = elsewhere
+		job, err := testbed.CreateUndecodable(here.ctx, kube, odd)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func(ctx SpecContext) { Expect(kube.Delete(ctx, job)).To(Succeed()) })
+		j := q.submit("beside", 2)
+		j.runs(0, 0)
+		j.exits(0, "worker-0")
+		j.succeeds()
 	})
 
 	// The story makes the adapter do the rare things; the common ones it does anyway.

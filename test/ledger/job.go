@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/states"
 )
 
 // First returns what does not hold of the first status of a job: it has inherited nothing, but for the attempt that it names.
@@ -103,7 +102,7 @@ func (s *sentences) final(was, is *v1alpha1.TrainingJobStatus, name string) {
 
 // phase says that the phase is what the conditions add up to, and follows the published graph.
 func (s *sentences) phase(was, is *v1alpha1.TrainingJobStatus, name string) {
-	s.must(states.Step(was.Phase, is.Phase).Published(), "11 phase: %s went from %q to %q", name, was.Phase, is.Phase)
+	s.must(Step(was.Phase, is.Phase).Published(), "11 phase: %s went from %q to %q", name, was.Phase, is.Phase)
 	for condition, phase := range map[string]v1alpha1.Phase{
 		v1alpha1.ConditionSucceeded: v1alpha1.PhaseSucceeded, v1alpha1.ConditionFailed: v1alpha1.PhaseFailed,
 		v1alpha1.ConditionRunning: v1alpha1.PhaseRunning, v1alpha1.ConditionRestarting: v1alpha1.PhaseRestarting,

@@ -9,6 +9,9 @@ package ledger
 
 import (
 	"fmt"
+	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,6 +81,8 @@ type account struct {
 	began     map[string]bool
 	succeeded map[string]int
 	creations int
+	// numbers are by slot the life numbers of its pods that have had a node.
+	numbers map[string]map[types.UID]int64
 	// rendezvous is by attempt and variable what all pods of the attempt must agree on; ranks is by attempt whose rank it is.
 	rendezvous map[string]string
 	ranks      map[string]string
@@ -89,18 +94,27 @@ func (s *sentences) must(holds bool, format string, args ...any) {
 	}
 }
 
+// hasSlot reports whether the job has the place: what scaling takes away and brings back begins anew.
+func hasSlot(spec *v1alpha1.TrainingJobSpec, slot string) bool {
+	role, index, _ := strings.Cut(slot, "-")
+	i, err := strconv.Atoi(index)
+	return err == nil && i < int(spec.Replicas(roleOf(role)))
+}
+
 // job enters a version of a job.
 func (l *Ledger) job(job *v1alpha1.TrainingJob) {
 	a := l.jobs[job.UID]
 	if a == nil {
 		a = &account{now: job, mostReplicas: map[v1alpha1.Role]int32{}, began: map[string]bool{},
-			succeeded: map[string]int{}, rendezvous: map[string]string{}, ranks: map[string]string{}}
+			succeeded: map[string]int{}, rendezvous: map[string]string{}, ranks: map[string]string{},
+			numbers: map[string]map[types.UID]int64{}}
 		l.jobs[job.UID] = a
 		l.Broken = append(l.Broken, First(job)...)
 	}
 	for role := range job.Spec.ReplicaSpecs {
 		a.mostReplicas[role] = max(a.mostReplicas[role], job.Spec.Replicas(role))
 	}
+	maps.DeleteFunc(a.succeeded, func(slot string, _ int) bool { return !hasSlot(&job.Spec, slot) })
 	a.suspended = a.suspended || job.Spec.IsSuspended()
 	l.Broken = append(l.Broken, Statuses(&a.now.Status, &job.Status, job)...)
 	a.now = job

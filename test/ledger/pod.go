@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -27,6 +30,9 @@ func (l *Ledger) pod(pod *corev1.Pod, created bool) {
 				l.birth(a, pod, is)
 			}
 			a.began[pod.Name] = a.began[pod.Name] || hasBegun(pod)
+			if named {
+				l.number(a, pod, is.Slot(), created)
+			}
 			lives, restarting, _ := Present(ref.Name, pod)
 			l.must(lives.Attempt <= int(a.now.Status.Attempt), "8 exactly once: %s was told attempt %d in attempt %d", pod.Name, lives.Attempt, a.now.Status.Attempt)
 			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil && !restarting {
@@ -100,6 +106,51 @@ func (l *Ledger) fence(pod *corev1.Pod) {
 		if sentence := Meeting(pod, other); sentence != "" {
 			l.must(false, "%s", sentence)
 		}
+	}
+}
+
+// LifeNumber returns what TRAININGJOB_LIFE is in the main container's present process of the pod; -1 if it is no number.
+func LifeNumber(pod *corev1.Pod) int64 {
+	for _, v := range pod.Spec.Containers[0].Env {
+		text := v.Value
+		switch {
+		case v.Name != "TRAININGJOB_LIFE":
+			continue
+		case v.ValueFrom != nil && v.ValueFrom.FieldRef != nil:
+			key, isAnnotation := strings.CutPrefix(v.ValueFrom.FieldRef.FieldPath, "metadata.annotations['")
+			if text = pod.Annotations[strings.TrimSuffix(key, "']")]; !isAnnotation {
+				return -1
+			}
+		}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+			return n
+		}
+	}
+	return -1
+}
+
+// Shown returns the number that the main container's present process sees; ok is false if the pod was told another one that its process has
+// not begun with.
+func Shown(pod *corev1.Pod) (number int64, ok bool) {
+	told := ToldOf(pod).Process
+	return LifeNumber(pod), told == "" || Process(pod) != told && Process(pod) != ""
+}
+
+// number says that no two processes of a slot have the same fencing token, and that the later one has the larger. A pod without a node has no
+// process.
+func (l *Ledger) number(a *account, pod *corev1.Pod, slot string, created bool) {
+	number, isShown := Shown(pod)
+	known := a.numbers[slot]
+	for uid, former := range known {
+		isLater := uid != pod.UID && created
+		l.must(!isLater || former < number, "3 fence: %s has the life number %d, and an earlier process of %s had %d", pod.Name, number, slot, former)
+		l.must(uid != pod.UID || !isShown || former <= number, "3 fence: the life number of %s falls from %d to %d", pod.Name, former, number)
+	}
+	if known == nil {
+		a.numbers[slot] = map[types.UID]int64{}
+	}
+	if pod.Spec.NodeName != "" && isShown {
+		a.numbers[slot][pod.UID] = number
 	}
 }
 

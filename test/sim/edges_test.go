@@ -5,16 +5,16 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/trainingjob/operator/test/states"
+	"github.com/trainingjob/operator/test/ledger"
 )
 
 // edges are the steps from phase to phase that the runs took, each with one of the runs that took it.
 type edges struct {
 	mu  sync.Mutex
-	all map[states.Edge]string
+	all map[ledger.Edge]string
 }
 
-var walked = &edges{all: map[states.Edge]string{}}
+var walked = &edges{all: map[ledger.Edge]string{}}
 
 func (e *edges) add(r *run, name any) {
 	e.mu.Lock()

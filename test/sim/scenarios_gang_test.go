@@ -10,6 +10,12 @@ import (
 
 var native = builder.Gang(v1alpha1.GangNative)
 
+// twoRacks makes two racks of two nodes, each with room for one pod.
+func twoRacks(r *run) {
+	r.AddNode("node-3")
+	r.Racks, r.Room = map[string]string{"node-0": "a", "node-1": "a", "node-2": "b", "node-3": "b"}, 1
+}
+
 // gangs are the stories of jobs whose pods are scheduled all at once or not at all.
 var gangs = []scenario{
 	{name: "gang_admitted", job: []builder.JobOption{pytorch, builder.Workers(3), native}, want: leaderSucceeded(0, 0, 0),
@@ -138,6 +144,26 @@ var gangs = []scenario{
 				r.check.Violate("17 gang: the pods join a group that is somebody else's")
 			}
 			r.DeleteGroup("j-0")
+			r.succeed("worker-0")
+		}},
+	{name: "gang_leaves_a_rack", job: []builder.JobOption{pytorch, builder.Workers(2), native, builder.InDomain(), inPlace}, want: leaderSucceeded(1, 1, 0),
+		before: twoRacks, play: func(r *run) {
+			r.running()
+			lost := r.pod("worker-1").Spec.NodeName
+			r.FailNode(lost)
+			r.restarted(1)
+			r.running()
+			if rack := r.Racks[r.pod("worker-0").Spec.NodeName]; rack == r.Racks[lost] {
+				r.check.Violate("17 gang: worker-0 is in rack %s still, which has no room for both", rack)
+			}
+			r.succeed("worker-0")
+		}},
+	{name: "gang_stranded", job: []builder.JobOption{builder.Workers(2), native, builder.InDomain()}, want: leaderSucceeded(1, 2, 0),
+		before: func(r *run) { twoRacks(r); r.Rejecting["node-1"] = "UnexpectedAdmissionError" }, play: func(r *run) {
+			r.restarted(1) // the one that node-1 turned away, alone; node-0 holds the other
+			r.DeleteNode("node-1")
+			r.restarted(2)
+			r.running()
 			r.succeed("worker-0")
 		}},
 	{name: "gang_deleted", job: []builder.JobOption{builder.Workers(2), native}, want: gone, play: func(r *run) {

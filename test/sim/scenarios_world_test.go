@@ -181,6 +181,40 @@ var worlds = []scenario{
 			r.promptly(time.Second, "the loss is counted", func() { r.restarted(1) })
 			r.succeed("worker-0")
 		}},
+	{name: "ended_by_kueue_before_it_had_a_node", job: []builder.JobOption{pytorch, builder.Workers(2, builder.Policy(v1alpha1.RestartNever))},
+		want: leaderSucceeded(0, 1, 0), every: 2, before: func(r *run) { r.Homeless["j-worker-1"] = true },
+		play: func(r *run) {
+			r.until("a pod waits", func() bool { return r.pod("worker-1") != nil })
+			r.GiveUp(r.pod("worker-1"))
+			r.restarted(1)
+			if i := &r.Job().Status.Incidents[0]; i.Reason != "UnschedulableOnAssignedNode" {
+				r.check.Violate("8 exactly once: a pod that never had a node failed of %s", i.Reason)
+			}
+			r.Homeless["j-worker-1"] = false
+			r.succeed("worker-0")
+		}},
+	{name: "evicted_in_two_versions", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.EvictInTwo(r.pod("worker-1"))
+			r.restarted(1)
+			if i := &r.Job().Status.Incidents[0]; i.Reason != "Evicted" || i.ExitCode == nil {
+				r.check.Violate("8 exactly once: an eviction is counted as %s of %s-%d", i.Reason, i.Role, i.Index)
+			}
+			r.succeed("worker-0")
+		}},
+	{name: "evicted_for_its_node", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			node := r.pod("worker-1").Spec.NodeName
+			r.EvictForNode(r.pod("worker-1"))
+			r.restarted(1)
+			r.running()
+			if got := r.pod("worker-1").Spec.NodeName; got == node {
+				r.check.Violate("15 nodes: worker-1 is back on %s, which has just evicted it", node)
+			}
+			r.succeed("worker-0")
+		}},
 	{name: "evicted_for_its_storage", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 1), every: 2,
 		play: func(r *run) {
 			r.running()

@@ -65,6 +65,10 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), quick},
 	{builder.Workers(3), builder.AllWorkers(), builder.Progress(20, v1alpha1.StallRestart), builder.Asking(3)},
 	{pytorch, builder.Workers(3), native},
+	{pytorch, builder.Workers(3), native, builder.InDomain(), inPlace},
+	{builder.Workers(3), builder.Evaluators(1), builder.AllWorkers(), native, builder.InDomain()},
+	{builder.Framework(v1alpha1.TensorFlow), builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), native, builder.InDomain(v1alpha1.Worker)},
+	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), inPlace, declared},
 	{builder.Workers(3), builder.AllWorkers(), native},
 	{pytorch, builder.Workers(3), builder.Elastic(2, 5), native},
 	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient, native},
@@ -119,6 +123,11 @@ var inPlace = builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1
 
 // quick has every pod end within five seconds: then a job whose ranks meet at a port of each attempt is restarted in place by default.
 var quick = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = ptr.To[int64](5) }))
+
+// declared has the template say at which port the ranks meet.
+var declared = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
+	pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: 23456}}
+}))
 
 // metElsewhere lets the workers of an elastic job meet at an endpoint outside the job.
 func metElsewhere(job *v1alpha1.TrainingJob) {
@@ -189,7 +198,7 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60)}
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
-	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60}
+	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60, Staying: seed%2 == 0}
 	if rng.IntN(10) == 0 {
 		r.Server.Unserved = map[server.Kind]bool{server.PodGroups: true}
 	}
@@ -306,6 +315,12 @@ func (s *storm) meddle(r *run) {
 		r.RenewLease(int64(s.rng.IntN(5)))
 	case 42, 43:
 		r.AskForRestart()
+	case 54:
+		s.retune(r)
+	case 55:
+		r.Racks = map[string]string{"node-0": "a", "node-1": "a", "node-2": "b"}
+	case 56, 57:
+		r.Racks = nil
 	case 44, 45, 46, 47, 48, 49:
 		r.AnswerCheckpointRequest()
 	case 50, 51, 52, 53:
@@ -315,11 +330,32 @@ func (s *storm) meddle(r *run) {
 	}
 }
 
+// retune changes fields that may change while the job runs.
+func (s *storm) retune(r *run) {
+	r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) {
+		if s.rng.IntN(2) == 0 {
+			spec.Recovery.TerminationGraceSeconds = ptr.To([]int32{2, 5, 30}[s.rng.IntN(3)])
+		} else {
+			spec.Recovery.RestartMethod = []v1alpha1.RestartMethod{"", v1alpha1.RestartInPlace, v1alpha1.RestartRecreate}[s.rng.IntN(3)]
+		}
+	})
+}
+
 // nodes are the world's.
 var nodes = []string{"node-0", "node-1", "node-2"}
 
 // rejections are the words of kubelets that turn pods away.
 var rejections = []string{"UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "NodeAffinity", "TopologyAffinityError"}
+
+// giveUp has Kueue end a pod without a node, if there is one.
+func (s *storm) giveUp(r *run) {
+	for _, pod := range r.Pods() {
+		if pod.Spec.NodeName == "" && !world.IsOver(pod) && pod.DeletionTimestamp == nil {
+			r.GiveUp(pod)
+			return
+		}
+	}
+}
 
 // trouble is what nodes do, and pods that do not end.
 func (s *storm) trouble(r *run) {
@@ -331,6 +367,8 @@ func (s *storm) trouble(r *run) {
 		clear(r.Rejecting)
 	case 4:
 		r.Reboot(node)
+	case 11, 12:
+		s.giveUp(r)
 	case 5:
 		if pods := r.Pods(); len(pods) > 0 {
 			r.Deaf[pods[s.rng.IntN(len(pods))].Spec.Hostname] = true
@@ -430,7 +468,7 @@ func (s *storm) settle(r *run) {
 			r.SayNotIll(node, kind, corev1.ConditionFalse)
 		}
 	}
-	r.Habits = world.Habits{Lazy: 1, Succeeding: 4, Serving: "ps"}
+	r.Habits = world.Habits{Lazy: 1, Succeeding: 4, Serving: "ps", Staying: r.Habits.Staying}
 	r.Suspend(false)
 	leader := r.leader()
 	r.start(leader)

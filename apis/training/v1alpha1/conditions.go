@@ -101,7 +101,7 @@ const (
 	ReasonFatalExit = "FatalExit"
 	// ReasonMaxRestartsExceeded: one more failure than recovery.maxRestarts, maxOOMRestarts or maxHangRestarts allows.
 	ReasonMaxRestartsExceeded = "MaxRestartsExceeded"
-	// ReasonNoProgress: one more restart without a newer step than recovery.noProgressLimit allows.
+	// ReasonNoProgress: one more charged restart of the whole job without a newer step than recovery.noProgressLimit allows.
 	ReasonNoProgress = "NoProgress"
 	// ReasonSchedulingTimeout: not every pod had a node within scheduling.timeoutSeconds.
 	ReasonSchedulingTimeout = "SchedulingTimeout"
@@ -129,6 +129,8 @@ const (
 	ReasonNodeTainted = "NodeTainted"
 	// ReasonNodeIll: the replica's node says of itself that it is ill, or somebody does, as the operator's --node-signals have it.
 	ReasonNodeIll = "NodeIll"
+	// ReasonDomainFull: the replica must be in one domain of scheduling.topology with others, which hold their nodes, and fits nowhere there.
+	ReasonDomainFull = "DomainFull"
 	// ReasonDeviceUnhealthy: a device of the replica's is broken.
 	ReasonDeviceUnhealthy = "DeviceUnhealthy"
 	// ReasonDeleted: somebody deleted the replica's pod.

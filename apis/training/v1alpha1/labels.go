@@ -46,6 +46,11 @@ const MaxFirstAttempt = 999_999
 // leave behind. It is the operator's own.
 const AnnotationTold = Group + "/told"
 
+// AnnotationLifeNumber is on every pod of a replica: the number of its life, which TRAININGJOB_LIFE shows. On the progress Lease it is the
+// TRAININGJOB_LIFE of the process that reports: what is older than the leader's pod does not count. Each life of the job has a larger number
+// than all lives before it: attempt * 1,000,000 + the changes of lives within the attempt.
+const AnnotationLifeNumber = Group + "/life-number"
+
 // AnnotationLeaderPort is on pods that can be restarted in place and meet at a port of their leader: that of the attempt.
 const AnnotationLeaderPort = Group + "/leader-port"
 
@@ -85,10 +90,13 @@ const (
 	KubeflowLabelJobRole      = "training.kubeflow.org/job-role"
 )
 
-// Environment variables that every container of every replica gets (attempt and rank), or every one of a Custom job.
+// Environment variables that every container of every replica gets (attempt, life and rank), or every one of a Custom job.
 const (
-	// EnvAttempt is status.attempt: a fencing token for checkpoints, as it only grows.
+	// EnvAttempt is status.attempt, which grows with each restart of the whole job.
 	EnvAttempt = "TRAININGJOB_ATTEMPT"
+	// EnvLife is a number that grows with every life of the job: restarts of any scope, resumptions and, with AnnotationFirstAttempt, restores.
+	// It is the fencing token for checkpoints: two processes of one replica never have the same, and the later one has the larger.
+	EnvLife = "TRAININGJOB_LIFE"
 	// EnvRank is the replica's rank within the job, from 0.
 	EnvRank = "TRAININGJOB_RANK"
 	// EnvProgressLease is the name of the Lease to renew; only jobs with spec.progress have it.

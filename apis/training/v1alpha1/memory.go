@@ -14,16 +14,23 @@ type Memory struct {
 	// restartRequest is what the annotation trainingjob.dev/restart said when it was last answered.
 	// +optional
 	RestartRequest string `json:"restartRequest,omitempty"`
+	// restartMethod is how the pods of the present attempt are made to be restarted.
+	// +optional
+	RestartMethod RestartMethod `json:"restartMethod,omitempty"`
 	// groupAttempt is the attempt whose pod group the pods are of, if they were restarted in place since; else it is the present one's.
 	// +optional
 	GroupAttempt *int32 `json:"groupAttempt,omitempty"`
+	// lives is how often replicas got their next life within the present attempt. The number of a life is made of it.
+	// +optional
+	Lives int32 `json:"lives,omitempty"`
 	// roles is what is remembered of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`
 	// restartsInRow is the number of whole-job restarts with less than 10 minutes of running between them. It sets their back-off.
 	// +optional
 	RestartsInRow int32 `json:"restartsInRow,omitempty"`
-	// restartsWithoutProgress is the number of restarts since the last newer step; spec.recovery.noProgressLimit bounds it.
+	// restartsWithoutProgress is the number of charged restarts of the whole job since the last newer step;
+	// spec.recovery.noProgressLimit bounds it.
 	// +optional
 	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
 	// countedTime is until when the time was added up.

@@ -32,7 +32,8 @@ type Recovery struct {
 	// in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is created anew. Recreate deletes all pods
 	// and creates others. Default: InPlace for PyTorch jobs that are not elastic, JAX and XGBoost, if every template's
 	// terminationGracePeriodSeconds is at most terminationGraceSeconds, as a program that ignores SIGTERM is waited for that long;
-	// else Recreate.
+	// else Recreate. It is Recreate, too, if the leader's template declares or probes the port at which the ranks meet. May change at any time
+	// and counts from the next attempt or resumption.
 	// +optional
 	RestartMethod RestartMethod `json:"restartMethod,omitempty"`
 
@@ -43,9 +44,9 @@ type Recovery struct {
 	// +optional
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 
-	// noProgressLimit is how many restarts in a row the job may go through without a newer step in its progress
-	// Lease; one more fails it, whatever its budgets. Only for jobs with spec.progress that have reported a step;
-	// preemptions do not count. 0 turns it off. Default 3.
+	// noProgressLimit is how many charged restarts of the whole job, hangs included, may follow one another without a newer
+	// step in its progress Lease; one more fails the job, whatever its budgets. Only for jobs with spec.progress that have
+	// reported a step. Lost pods and replicas that are replaced alone do not count. 0 turns it off. Default 3.
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -87,6 +88,7 @@ type Recovery struct {
 	// terminationGraceSeconds is how long a pod that a restart ends has from SIGTERM to SIGKILL, if its template does not say less. Its
 	// ranks are cut off from those that broke, so little is left to do; programs that save what they have on SIGTERM may need
 	// more. Suspension, scaling and clean-up leave the template's own time. Default 5.
+	// May change at any time; what follows from it for restartMethod counts from the next attempt or resumption.
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400

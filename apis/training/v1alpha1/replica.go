@@ -53,6 +53,7 @@ func (r Role) IsLeader() bool { return r == Chief || r == Master || r == Launche
 //
 // +kubebuilder:validation:XValidation:rule="has(self.template.spec) && has(self.template.spec.containers) && size(self.template.spec.containers) > 0",message="template.spec.containers is missing: write at least one container with name and image"
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.containers) || self.template.spec.containers.all(c, has(c.image) && size(c.image) > 0)",message="a container has no image: write template.spec.containers[].image"
+// +kubebuilder:validation:XValidation:rule="!has(self.template.metadata) || !has(self.template.metadata.annotations) || !('kubectl.kubernetes.io/default-container' in self.template.metadata.annotations) || !has(self.template.spec) || !has(self.template.spec.containers) || self.template.spec.containers.exists(c, c.name == self.template.metadata.annotations['kubectl.kubernetes.io/default-container'])",message="the annotation kubectl.kubernetes.io/default-container of the template names no container: write the name of the container that trains, one of template.spec.containers"
 type ReplicaSpec struct {
 	// replicas is the number of pods of this role, 0 to 10000. Default 1. It can be scaled while the job runs
 	// only for the Worker role of an elastic job.

@@ -8,9 +8,9 @@ type RunPolicy struct {
 	// +optional
 	CleanPodPolicy CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
 
-	// finishGraceSeconds is how long the leader and the workers that still run when the job succeeds may go on, to end by themselves:
-	// the other ranks may still be writing their part of the last checkpoint. Then, or when the last of them has ended, the job is
-	// cleaned up. Default 30.
+	// finishGraceSeconds is how long the replicas that still run when the job succeeds may go on, to end by themselves: ranks may still write
+	// their part of the last checkpoint, an evaluator may still look at it. Parameter servers end with the last of them. Workers of MPI that run the
+	// operator's sshd, and spares, have no such time. Default 30.
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400

@@ -4,6 +4,7 @@ package v1alpha1
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.tier) || (has(self.gang) && self.gang == 'Volcano')",message="only Volcano knows tiers: write gang: Volcano, or leave topology.tier out"
 // +kubebuilder:validation:XValidation:rule="!has(self.gang) || self.gang != 'None' || !has(self.minAvailable)",message="without a gang nothing is counted: leave minAvailable out, or write gang: Native, Volcano or Coscheduling"
+// +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.mode) || self.topology.mode != 'Required' || (has(self.gang) && self.gang != 'None')",message="without a gang the first pod chooses the domain, and nothing checks that the others fit there: write gang: Native, Volcano or Coscheduling beside topology.mode: Required, or mode: Preferred"
 type Scheduling struct {
 	// gang says who schedules the pods all at once or not at all: Native (Kubernetes' own PodGroup), Volcano,
 	// Coscheduling (the scheduler plug-in), or None. Default: the operator's --gang, which is None unless it says otherwise.
@@ -46,7 +47,7 @@ type Topology struct {
 	// +kubebuilder:validation:MaxLength=316
 	// +required
 	Key string `json:"key,omitempty"`
-	// mode Required leaves the job pending while no domain has room for all of it; Preferred takes what there is.
+	// mode Required leaves the job pending while no domain has room for all of it, and needs a gang; Preferred takes what there is.
 	// Default Preferred.
 	// +kubebuilder:default=Preferred
 	// +optional
@@ -56,6 +57,14 @@ type Topology struct {
 	// +kubebuilder:validation:Maximum=16
 	// +optional
 	Tier *int32 `json:"tier,omitempty"`
+	// roles are those whose pods are kept near each other; the pods of others may be anywhere. Default: all but Evaluator and
+	// Launcher, or all if the job has no others.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=15
+	// +listType=set
+	// +optional
+	Roles []Role `json:"roles,omitempty"`
 }
 
 // Gang is who schedules all pods of a job at once or none.

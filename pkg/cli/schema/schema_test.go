@@ -39,6 +39,8 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 		{"a value", "{framework: Keras, replicaSpecs: {Worker: {template: " + template + "}}}", `Unsupported value: "Keras"`},
 		{"an unknown field", "{framework: JAX, replicas: 3, replicaSpecs: {Worker: {template: " + template + "}}}", "unknown fields: spec.replicas"},
 		{"a missing field", "{replicaSpecs: {Worker: {template: " + template + "}}}", "spec.framework: Required value"},
+		{"no such main container", "{framework: JAX, replicaSpecs: {Worker: {template: {metadata: {annotations: {kubectl.kubernetes.io/default-container: trainer}}, spec: {containers: [{name: main, image: i}]}}}}}",
+			"names no container"},
 		{"no image", "{framework: JAX, replicaSpecs: {Worker: {template: {spec: {containers: [{name: main}]}}}}}", "a container has no image"},
 	}
 	for _, c := range cases {

@@ -50,6 +50,7 @@ var failures = []advice{
 	{[]string{v1alpha1.ReasonSchedulingTimeout}, "Ask for less, or raise scheduling.timeoutSeconds."},
 	{[]string{v1alpha1.ReasonNoProgress}, "See in the log what each attempt ends with at the same step; recovery.noProgressLimit bounds such restarts. " + readLog},
 	{[]string{v1alpha1.ReasonStartupDeadline}, "See what the slowest replica waited for: kubectl describe pod -n NS POD. runPolicy.startupDeadlineSeconds sets the limit."},
+	{[]string{v1alpha1.ReasonDomainFull}, "Nothing: the whole job was created anew, in any domain with room for it."},
 	{[]string{v1alpha1.ReasonDeleted}, "Nothing: somebody deleted the pod, and it was replaced."},
 	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Tell who runs the cluster: kubectl describe node NODE."},
 }

@@ -6,7 +6,7 @@
 //	TRAININGJOB_REPLICAS          the number of replicas of the role
 //	TRAININGJOB_LEADER_ADDRESS    DNS name of the chief, master or launcher, else of worker 0
 //
-// beside TRAININGJOB_RANK and TRAININGJOB_ATTEMPT, which build.Pod gives to every replica of every framework.
+// beside TRAININGJOB_RANK, TRAININGJOB_ATTEMPT and TRAININGJOB_LIFE, which build.Pod gives to every replica of every framework.
 package custom
 
 import (

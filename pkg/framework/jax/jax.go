@@ -31,11 +31,6 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-const (
-	portName    = "jaxjob-port"
-	defaultPort = 1234
-)
-
 // Framework is the JAX framework.
 type Framework struct{}
 
@@ -60,7 +55,7 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 
 // Port returns the coordinator's port.
 func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
-	return build.Port(job, state.Leader(&job.Spec).Role, portName, defaultPort)
+	return build.MeetingPort(job)
 }
 
 // collective returns what all processes share.

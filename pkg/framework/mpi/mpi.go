@@ -41,8 +41,8 @@ const (
 )
 
 // sshd is what a worker without command and arguments runs, on port 2222: any user may listen there, and with hostNetwork it does not meet
-// the node's. Its sessions have PATH and LD_LIBRARY_PATH of the container and TRAININGJOB_ATTEMPT of the launcher. sshd of root needs a
-// folder that packages leave to systemd.
+// the node's. Its sessions have PATH and LD_LIBRARY_PATH of the container, and TRAININGJOB_ATTEMPT and TRAININGJOB_LIFE of the launcher.
+// sshd of root needs a folder that packages leave to systemd.
 const sshd = `mkdir -p /run/sshd 2>/dev/null
 exec /usr/sbin/sshd -D -e -f ` + folder + `/ssh/sshd_config -o "SetEnv=PATH=$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH"`
 
@@ -99,14 +99,20 @@ func (Framework) Complete(job *v1alpha1.TrainingJob) func(state.Slot, *corev1.Po
 		}
 		if job.Spec.LaunchesBySSH() {
 			files = append(files, build.SSHFiles(job, "ssh/", keyMode(&pod.Spec)))
-			if main := &pod.Spec.Containers[0]; slot.Role == v1alpha1.Worker && len(main.Command)+len(main.Args) == 0 {
-				main.Command = []string{"sh", "-c", sshd}
+			if state.RunsSSHD(&job.Spec, slot.Role) {
+				mainOf(pod).Command = []string{"sh", "-c", sshd}
 			}
 		}
 		if len(files) > 0 {
 			mount(&pod.Spec, files)
 		}
 	}
+}
+
+// mainOf returns the main container of the pod.
+func mainOf(pod *corev1.Pod) *corev1.Container {
+	name := state.MainContainer(pod)
+	return &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })]
 }
 
 // lists returns the two lists of hosts.

@@ -29,11 +29,6 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-const (
-	portName    = "pytorchjob-port"
-	defaultPort = 29500
-)
-
 // Framework is the PyTorch framework.
 type Framework struct{}
 
@@ -54,7 +49,7 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 
 // Port returns the port of the leader's store.
 func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
-	return build.Port(job, state.Leader(&job.Spec).Role, portName, defaultPort)
+	return build.MeetingPort(job)
 }
 
 // collective returns what all ranks share. PET_NNODES of an elastic job is minReplicas:maxReplicas, plus the master on both sides: scaling

@@ -38,7 +38,7 @@ import (
 )
 
 // PortName is the name of the container port in manifests made for XGBoostJob, which are LightGBM's too.
-const PortName = "xgboostjob-port"
+const PortName = state.XGBoostPort
 
 const defaultPort = 9999
 
@@ -73,7 +73,7 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 
 // Port returns the tracker's port. XGBoost itself chooses the ports that ranks open among themselves.
 func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
-	return build.Port(job, state.Leader(&job.Spec).Role, PortName, defaultPort)
+	return build.MeetingPort(job)
 }
 
 // Collective returns what all ranks share of the variables of XGBoostJob v1, which LightGBM jobs have too; port is the leader's, fallback

@@ -61,7 +61,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
 
     max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10, 3 and 5 within 86400.
     incident_window_seconds: how much later a lost node may take an incident over, and what was charged be given back. Default 60.
-    no_progress_limit: restarts in a row without a newer step that are too many; 0 is no limit. Default 3.
+    no_progress_limit: how many charged restarts of the job may follow one another without a newer step; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods avoid a node that broke. Default 86400.
     backoff_seconds: wait before the second restart in a row, doubling up to max_backoff_seconds. Default 5 and 300.
     restartMethod: Recreate, or InPlace to keep the pods of the replicas that are well when the whole job restarts. Default InPlace for PyTorch,

@@ -186,16 +186,19 @@ class Recovery(TypedDict, total=False):
     charged. Default 10."""
 
     noProgressLimit: int
-    """noProgressLimit is how many restarts in a row the job may go through without a newer step in its progress
-    Lease; one more fails it, whatever its budgets. Only for jobs with spec.progress that have reported a step;
-    preemptions do not count. 0 turns it off. Default 3."""
+    """noProgressLimit is how many charged restarts of the whole job, hangs included, may follow one another without
+    a newer step in its progress Lease; one more fails the job, whatever its budgets. Only for jobs with
+    spec.progress that have reported a step. Lost pods and replicas that are replaced alone do not count. 0 turns it
+    off. Default 3."""
 
     restartMethod: Literal["Recreate", "InPlace"]
     """restartMethod is how a whole-job restart gives the replicas that are well their next life. InPlace starts
     their main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
     created anew. Recreate deletes all pods and creates others. Default: InPlace for PyTorch jobs that are not
     elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds is at most terminationGraceSeconds,
-    as a program that ignores SIGTERM is waited for that long; else Recreate."""
+    as a program that ignores SIGTERM is waited for that long; else Recreate. It is Recreate, too, if the leader's
+    template declares or probes the port at which the ranks meet. May change at any time and counts from the next
+    attempt or resumption."""
 
     rules: List[Rule]
     """rules say otherwise than the defaults for failures that they match; the first match wins. Default: none."""
@@ -203,7 +206,8 @@ class Recovery(TypedDict, total=False):
     terminationGraceSeconds: int
     """terminationGraceSeconds is how long a pod that a restart ends has from SIGTERM to SIGKILL, if its template
     does not say less. Its ranks are cut off from those that broke, so little is left to do; programs that save what
-    they have on SIGTERM may need more. Suspension, scaling and clean-up leave the template's own time. Default 5."""
+    they have on SIGTERM may need more. Suspension, scaling and clean-up leave the template's own time. Default 5.
+    May change at any time; what follows from it for restartMethod counts from the next attempt or resumption."""
 
     windowSeconds: int
     """windowSeconds is how long a charged restart counts against its budget. Default 86400, one day."""
@@ -271,9 +275,10 @@ class RunPolicy(TypedDict, total=False):
     that still run; finished ones keep their logs), All or None. Default Running."""
 
     finishGraceSeconds: int
-    """finishGraceSeconds is how long the leader and the workers that still run when the job succeeds may go on, to
-    end by themselves: the other ranks may still be writing their part of the last checkpoint. Then, or when the
-    last of them has ended, the job is cleaned up. Default 30."""
+    """finishGraceSeconds is how long the replicas that still run when the job succeeds may go on, to end by
+    themselves: ranks may still write their part of the last checkpoint, an evaluator may still look at it.
+    Parameter servers end with the last of them. Workers of MPI that run the operator's sshd, and spares, have no
+    such time. Default 30."""
 
     startupDeadlineSeconds: int
     """startupDeadlineSeconds is how long an attempt may take until all its replicas run, from the moment its first
@@ -296,8 +301,12 @@ class Topology(TopologyRequired, total=False):
     """topology keeps the pods near each other. Default: anywhere."""
 
     mode: Literal["Preferred", "Required"]
-    """mode Required leaves the job pending while no domain has room for all of it; Preferred takes what there is.
-    Default Preferred."""
+    """mode Required leaves the job pending while no domain has room for all of it, and needs a gang; Preferred
+    takes what there is. Default Preferred."""
+
+    roles: List[str]
+    """roles are those whose pods are kept near each other; the pods of others may be anywhere. Default: all but
+    Evaluator and Launcher, or all if the job has no others."""
 
     tier: int
     """tier is the highest tier of Volcano's HyperNodes that the job may cross; Volcano then ignores key. Default:

@@ -76,6 +76,11 @@ var recorded = []struct {
 	{"evicted for its own storage, and obeys SIGTERM", pod(corev1.PodRunning, "evict", "too much", "exit-code", "143"), 0, []string{
 		"Failed(Evicted) main=143:Error ready=False:PodFailed sandbox=False",
 	}},
+	{"evicted for its own storage by a busy kubelet", pod(corev1.PodPending, "evict", "too much", "exit-code", "143", "evict-in-two", "true"), 0, []string{
+		"Running main=running ready=True sandbox=True",
+		"Failed(Evicted) main=running ready=False:PodFailed sandbox=True",
+		"Failed(Evicted) main=143:Error ready=False:PodFailed sandbox=False",
+	}},
 	{"its node was rebooted", pod(corev1.PodPending, "exit-code", "255", "exit-reason", "Unknown"), 0, []string{
 		"Running main=running ready=True sandbox=True",
 		"Running main=255:Unknown ready=False:PodFailed sandbox=True",

@@ -10,6 +10,7 @@
 //	   │   ───────────► pod-start-error ──────► pod-end
 //	   │ otherwise
 //	   ▼
+//	pod-start ──► Running ──evict-in-two──► pod-evict ──► Failed ──► pod-exit
 //	pod-start ──► Running ──run-for/exit-code──► pod-exit ──► pod-exit-sidecars ──► pod-end ──► Succeeded | Failed
 //
 //	ended, and its own restartPolicy or restartPolicyRules start a container again in its pod: pod-restart ──► Running

@@ -8,10 +8,10 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
-	"github.com/trainingjob/operator/test/states"
 )
 
 // Checker watches a world and keeps the first violation.
@@ -19,7 +19,7 @@ type Checker struct {
 	// Wrong is the first violation, "" for none.
 	Wrong string
 	// Edges are the steps from phase to phase that jobs took.
-	Edges map[states.Edge]bool
+	Edges map[ledger.Edge]bool
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 
@@ -51,6 +51,8 @@ type history struct {
 	heard          *heard
 	rendezvous     map[int]string
 	ports          map[int]string
+	// inPlace is whether the pods of an attempt are made for restarts in place.
+	inPlace map[int]bool
 	// answered are the restarts that users asked for and that were made.
 	answered map[string]bool
 	groups   groups
@@ -60,7 +62,7 @@ type history struct {
 
 // New returns a checker that watches the world.
 func New(w *world.World) *Checker {
-	c := &Checker{world: w, jobs: map[types.UID]*history{}, Edges: map[states.Edge]bool{}}
+	c := &Checker{world: w, jobs: map[types.UID]*history{}, Edges: map[ledger.Edge]bool{}}
 	w.Server.Watch(c.hear)
 	return c
 }
@@ -90,7 +92,7 @@ func (c *Checker) of(uid types.UID) *history {
 	if h == nil {
 		h = &history{
 			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
-			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ports: map[int]string{}, answered: map[string]bool{}, ranks: map[string]state.Slot{},
+			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ports: map[int]string{}, inPlace: map[int]bool{}, answered: map[string]bool{}, ranks: map[string]state.Slot{},
 			restarts: restarts{said: map[int32][]v1alpha1.Incident{}, told: map[int32]int{}},
 			backOffs: backOffs{own: map[state.Slot]row{}},
 			groups:   groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},

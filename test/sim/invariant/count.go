@@ -57,6 +57,10 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		c.checkMove(before, i)
 		return
 	}
+	if i.Reason == v1alpha1.ReasonDomainFull {
+		c.checkStranded(before, i)
+		return
+	}
 	c.checkCause(h, before, where, &i.Failure)
 	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && i.Role != v1alpha1.Evaluator; i.Charged != want {
 		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
@@ -140,7 +144,13 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 	return change
 }
 
-// checkEnded: no life ends without an incident, a resumption, scaling, or a lack of room for it; and each incident ends one.
+// neverRan reports whether somebody took away the pods of the life before they ran.
+func (h *history) neverRan(p place) bool {
+	return len(h.fates[p]) > 0 && !slices.ContainsFunc(h.fates[p], func(f *fate) bool { return f.ran })
+}
+
+// checkEnded: no life ends without an incident, a resumption, scaling, or a lack of room for it, unless its pod was told to end before it ran; and
+// each incident ends one.
 func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
 	old, memory := memoryOf(before), memoryOf(after)
@@ -152,7 +162,7 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
-			case was != now && !covered && !resumed && !parked:
+			case was != now && !covered && !resumed && !parked && !h.neverRan(place{slot, was}):
 				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
 			}
 		}
@@ -187,7 +197,7 @@ func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) boo
 // checkScope: as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
 // node turned away is restarted alone, as long as anybody can know that.
 func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	isJobs := i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang || i.Cause == v1alpha1.CauseRequested
+	isJobs := i.Reason == v1alpha1.ReasonStartupDeadline || i.Reason == v1alpha1.ReasonDomainFull || i.Cause == v1alpha1.CauseHang || i.Cause == v1alpha1.CauseRequested
 	if len(job.Spec.Recovery.Rules) > 0 || isJobs {
 		return
 	}

@@ -41,6 +41,7 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	c.checkFuture(pod.Name, d, slot, life)
 	if strict {
 		c.checkFence(pod)
+		c.checkNumber(h, r.Object.(*corev1.Pod), slot)
 		c.checkBound(h, job)
 	}
 	if strict || h.resumes == 0 { // who comes late may have read the job as it was before it was suspended and changed

@@ -31,6 +31,9 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	if job == nil || job.UID != d.UID() || job.DeletionTimestamp != nil {
 		return // the garbage collector wants it gone too
 	}
+	if grace := r.Delete.GracePeriodSeconds; grace == nil && ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30) == 0 {
+		c.violate("3 fence: %s is deleted with a grace period of 0: it is gone before its node has ended it", pod.Name)
+	}
 	c.checkForce(r, pod, job)
 	if _, isSpare := parseSpareName(job.Name, pod.Name); !isSpare {
 		c.checkReason(r, pod, d, job)
@@ -55,6 +58,7 @@ func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.De
 	case is(job, v1alpha1.ConditionFinished):
 		c.checkCleanUp(r, pod, d, past)
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
+	case isDone(pod) && (memoryOf(job)[slot.Role].Succeeded.Has(slot.Index) || memoryOf(d.From)[slot.Role].Succeeded.Has(slot.Index)): // its side-cars hold its node
 	case c.hasNotRestarted(r, pod, job):
 		c.of(d.UID()).moved++
 	case c.waitsForGoingGroup(r, pod, d):
@@ -62,6 +66,12 @@ func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.De
 	default:
 		c.violate("6 deletes: %s, %s, is of the present life of an active job and is deleted", pod.Name, pod.Status.Phase)
 	}
+}
+
+// isDone reports whether the pod's main container has exited with 0.
+func isDone(pod *corev1.Pod) bool {
+	end := world.End(pod)
+	return end != nil && end.ExitCode == 0
 }
 
 // checkCleanUp: what has ended keeps its log, unless the policy says otherwise. What ended while the delete was on its way

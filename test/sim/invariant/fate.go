@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,11 @@ type fate struct {
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
 	lostFrom time.Time
+	// ran is whether a container of it has begun.
+	ran bool
+	// number is the number of the life, as its processes see it.
+	number int64
+	uid    types.UID
 	// former is the fate of the life before in the same pod, whose process may still be there; nil if there was none.
 	former *fate
 }
@@ -43,6 +49,12 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		return
 	}
 	c.notePlace(f, pod)
+	f.uid = pod.UID
+	if number, isShown := ledger.Shown(pod); isShown {
+		f.number = number
+	}
+	_, _, restarts, _ := livesIn(metav1.GetControllerOfNoCopy(pod).Name, pod)
+	f.ran = f.ran || pod.Status.Phase != corev1.PodPending && !restarts
 	if was == nil {
 		return
 	}
@@ -51,7 +63,10 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	if !byOperator && was.DeletionTimestamp == nil && (is == nil || is.DeletionTimestamp != nil) {
 		h.outside++
 		f.touched = true
-		f.lost = f.lost || was.Status.Phase == corev1.PodRunning && !restarting
+		f.lost = f.lost || !world.IsOver(was) && was.Status.Phase != corev1.PodPending && !restarting
+	}
+	if is != nil && isForNode(is) && !isOver(was) {
+		f.lost, f.touched = true, true
 	}
 	if is != nil && !isOver(was) && isOver(is) && (!restarting || ledger.Process(is) == "") { // how the old process ends is nobody's failure
 		f.noteEnd(is)
@@ -97,11 +112,19 @@ func (f *fate) noteEnd(pod *corev1.Pod) {
 	switch {
 	case end == nil:
 		f.lost, f.touched, f.rejected = true, true, len(pod.Status.ContainerStatuses) == 0
+	case isForNode(pod):
 	case end.Reason == "Unknown" || end.Reason == "ContainerStatusUnknown": // rebooted, or not known how
 		f.lost, f.touched = f.lost || pod.DeletionTimestamp == nil, true
 	case pod.DeletionTimestamp == nil:
 		f.exit, f.unstartable = &end.ExitCode, end.Reason == "StartError"
 	}
+}
+
+// isForNode reports whether the kubelet has ended the pod for the sake of its node.
+func isForNode(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Reason == "TerminationByKubelet"
+	})
 }
 
 // hearNode writes down which pods a node's trouble takes along: those that are there, and those that are gone, as a process

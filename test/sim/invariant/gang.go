@@ -26,6 +26,12 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 		}
 		return
 	}
+	if slot, _, _ := parsePodName(d.From.Name, pod.Name); !isOfGang(&d.From.Spec, slot.Role) {
+		if name != "" {
+			c.violate("17 gang: %s joins group %s and may be in any domain", pod.Name, name)
+		}
+		return
+	}
 	attempt := groupAttempt(d.From)
 	if want := groupName(d.From, attempt); name != want {
 		c.violate("17 gang: %s joins group %q, not %s", pod.Name, name, want)
@@ -64,7 +70,8 @@ func (c *Checker) checkOneGroup(d *operator.Decision, pod *corev1.Pod, life stat
 	for _, other := range c.world.Pods() {
 		_, theirs, _, named := livesIn(d.From.Name, other)
 		ref := metav1.GetControllerOfNoCopy(other)
-		ours := named && ref != nil && ref.UID == d.UID() && !world.IsOver(other) && !c.of(d.UID()).uncanny[other.UID]
+		slot, _, _ := parsePodName(d.From.Name, other.Name)
+		ours := named && isOfGang(&d.From.Spec, slot.Role) && ref != nil && ref.UID == d.UID() && !world.IsOver(other) && !c.of(d.UID()).uncanny[other.UID]
 		if ours && theirs.Attempt == life.Attempt && server.GroupOf(other) != server.GroupOf(pod) {
 			c.violate("17 gang: %s joins %s, %s of the same attempt is of %s", pod.Name, server.GroupOf(pod), other.Name, server.GroupOf(other))
 		}
@@ -94,7 +101,12 @@ func conditionOf(group *schedulingv1beta1.PodGroup, d *operator.Decision) string
 // workers; but not more than there are left to run. What has ended unseen may be counted or not.
 func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 	spec := &d.From.Spec
-	wanted := int32(total(spec))
+	wanted := int32(0)
+	for role := range spec.ReplicaSpecs {
+		if isOfGang(spec, role) {
+			wanted += spec.Replicas(role)
+		}
+	}
 	if spec.Elastic != nil {
 		wanted += spec.Elastic.MinReplicas - spec.Replicas(v1alpha1.Worker)
 	}
@@ -102,7 +114,7 @@ func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 	now, _ := c.knownTo(d)
 	left := func(job *v1alpha1.TrainingJob, unseen bool) (n int32) {
 		memory := memoryOf(job)
-		for _, role := range spec.Roles() {
+		for _, role := range slices.DeleteFunc(spec.Roles(), func(role v1alpha1.Role) bool { return !isOfGang(spec, role) }) {
 			m := memory[role]
 			for i := range int(spec.Replicas(role)) {
 				slot := state.Slot{Role: role, Index: i}

@@ -48,7 +48,7 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.checkLeaderFirst(job, is, slot, life)
 	}
 	switch {
-	case !named || !wantsInPlace(&job.Spec):
+	case !named || !c.of(d.UID()).inPlace[life.Attempt]:
 		c.violate("7 foreign objects: %s is restarted in place, which nobody has asked for", is.Name)
 	case restarting || !left.Before(life) || lifeNamed(t.From) != left:
 		c.violate("19 in place: %s, in life %v, is told %v from %s (the one before is under way: %t)", is.Name, left, life, t.From, restarting)
@@ -58,8 +58,21 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("1 identity: %s is told %s and has the labels %v", is.Name, t.Life, is.Labels)
 	}
 	c.checkMeeting(c.of(d.From.UID), is, d.From, life)
+	if now, before := ledger.LifeNumber(is), ledger.LifeNumber(was); now <= before {
+		c.violate("3 fence: %s is restarted in place with the life number %d, after %d", is.Name, now, before)
+	}
 	c.checkSameBytes(was, is)
 	c.rebirth(was, place{slot, life})
+}
+
+// noteMethod notes how the pods of the present attempt are to be restarted: as the spec wants when the attempt begins, and after a suspension.
+// What it says later counts for the next attempt.
+func (h *history) noteMethod(job *v1alpha1.TrainingJob) {
+	attempt := int(job.Status.Attempt)
+	if _, began := h.inPlace[attempt]; !began || is(job, v1alpha1.ConditionSuspended) {
+		h.inPlace[attempt] = wantsInPlace(&job.Spec)
+		delete(h.ports, attempt)
+	}
 }
 
 // wantsInPlace reports whether docs/recovery.md says that the job's ranks are restarted in place: as it wants, and else if its framework
@@ -68,7 +81,7 @@ func wantsInPlace(spec *v1alpha1.TrainingJobSpec) bool {
 	if spec.Recovery.RestartMethod != "" {
 		return spec.Recovery.RestartMethod == "InPlace"
 	}
-	meets := map[v1alpha1.Framework]bool{"PyTorch": true, "JAX": true, "XGBoost": true}[spec.Framework] && spec.Elastic == nil
+	meets := movesPort(spec) && spec.Elastic == nil
 	for _, replicas := range spec.ReplicaSpecs {
 		grace := replicas.Template.Spec.TerminationGracePeriodSeconds
 		meets = meets && grace != nil && *grace <= int64(ptr.Deref(spec.Recovery.TerminationGraceSeconds, 5))
@@ -109,9 +122,10 @@ func (c *Checker) checkAlone(pod *corev1.Pod, slot state.Slot) {
 	}
 }
 
-// checkLeaderFirst: nobody but the leader is told while a process of the leader's of an earlier attempt can run.
+// checkLeaderFirst: where all attempts meet at one port, nobody but the leader is told while a process of the leader's of an earlier attempt can
+// run.
 func (c *Checker) checkLeaderFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, slot state.Slot, life state.Life) {
-	if slot == leader(&job.Spec) {
+	if slot == leader(&job.Spec) || movesPort(&job.Spec) {
 		return
 	}
 	for _, other := range c.world.Pods() {
@@ -144,7 +158,7 @@ func (c *Checker) rebirth(pod *corev1.Pod, next place) {
 	if was == nil {
 		return
 	}
-	f := &fate{node: was.node, lostFrom: was.lostFrom, former: was}
+	f := &fate{node: was.node, lostFrom: was.lostFrom, uid: was.uid, former: was}
 	h.byPod[pod.UID] = f
 	h.fates[next] = append(h.fates[next], f)
 }

@@ -32,6 +32,9 @@ func (c *Checker) Quiet() {
 		}
 		if slot, _, named := parsePodName(job.Name, pod.Name); named && !world.IsOver(pod) {
 			active[slot.Role]++
+			if pod.DeletionTimestamp == nil && isDone(pod) && job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone {
+				c.violate("13 success is not lost: %s is done, and its side-cars hold its node", pod.Name)
+			}
 		}
 	}
 	for role := range job.Spec.ReplicaSpecs {

@@ -14,7 +14,6 @@ import (
 	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/schema"
 	"github.com/trainingjob/operator/test/sim/operator"
-	"github.com/trainingjob/operator/test/states"
 )
 
 // checkStatus holds each status that is written against the one before it.
@@ -33,11 +32,12 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	if err := schema.CheckStatus(now); err != nil {
 		c.violate("20 bounded: the API server refuses the status: %v", err)
 	}
-	if edge := states.Step(was.Phase, now.Phase); edge.From != edge.To {
+	if edge := ledger.Step(was.Phase, now.Phase); edge.From != edge.To {
 		c.Edges[edge] = true
 	}
 	c.violateAll(ledger.Statuses(was, now, after))
 	h.restarts.note(now)
+	h.noteMethod(after)
 	c.checkBounded(now)
 	h.noteTransitions(before, after)
 	h.noteAvoided(&before.Status, &after.Status, c.world.Clock.Now())

@@ -50,17 +50,20 @@ func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 	h.rendezvous[life.Attempt] = text
 }
 
-// checkMeeting: the pods of an attempt that can be restarted in place meet at one port of their leader, which the attempt before had not.
+// checkMeeting: the pods of an attempt that can be restarted in place meet at one port of their leader, which the attempt before had not, unless the
+// template says where: then it is that one.
 func (c *Checker) checkMeeting(h *history, pod *corev1.Pod, job *v1alpha1.TrainingJob, life state.Life) {
-	meets := map[v1alpha1.Framework]bool{v1alpha1.PyTorch: true, v1alpha1.JAX: true, v1alpha1.XGBoost: true}[job.Spec.Framework]
-	port := pod.Annotations[v1alpha1.AnnotationLeaderPort]
+	meets, port := meetsAtPort(&job.Spec), pod.Annotations[v1alpha1.AnnotationLeaderPort]
 	if isTold := meets && pod.Annotations[v1alpha1.AnnotationTold] != ""; isTold != (port != "") {
 		c.violate("15 rendezvous: %s has the leader's port %q", pod.Name, port)
 	}
 	if known, has := h.ports[life.Attempt]; has && known != port {
 		c.violate("15 rendezvous: %s meets at %q, another pod of the attempt at %q", pod.Name, port, known)
 	}
-	if before, has := h.ports[life.Attempt-1]; has && before == port && port != "" {
+	if ports := pod.Spec.Containers[0].Ports; meets && len(ports) > 0 && port != "" && port != strconv.Itoa(int(ports[0].ContainerPort)) {
+		c.violate("15 rendezvous: %s meets at %s and declares %v", pod.Name, port, ports)
+	}
+	if before, has := h.ports[life.Attempt-1]; has && before == port && port != "" && movesPort(&job.Spec) {
 		c.violate("15 rendezvous: %s meets at %s, as the attempt before did", pod.Name, port)
 	}
 	h.ports[life.Attempt] = port

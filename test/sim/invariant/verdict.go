@@ -18,7 +18,7 @@ func (c *Checker) checkSuccesses(h *history, before, after *v1alpha1.TrainingJob
 		for i := range h.widest {
 			slot := state.Slot{Role: role, Index: i}
 			had, has := m.Succeeded.Has(i), memory[role].Succeeded.Has(i)
-			if had && !has && !again {
+			if had && !has && !again && inRange(after, slot) {
 				c.violate("13 success is not lost: %s", slot)
 			}
 			if !had && has && !h.succeeded(place{slot, lifeIn(before, old, slot)}) {

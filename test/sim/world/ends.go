@@ -13,7 +13,7 @@ import (
 
 // IsOver reports whether no process of the pod can run any more.
 func IsOver(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed && !isEnding(pod)
 }
 
 // HasEnded reports whether all of the pod's containers have ended for good, or one without which they cannot begin. The kubelet
@@ -46,7 +46,7 @@ func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 			first = end
 		}
 	}
-	if first == nil && HasEnded(pod) {
+	if first == nil && accountable(pod) == 1 { // the main container decides, whatever side-cars do
 		return pod.Status.ContainerStatuses[0].State.Terminated
 	}
 	return first
@@ -165,19 +165,6 @@ func (w *World) Reject(pod *corev1.Pod, reason string) {
 	})
 }
 
-// Evict ends a pod for its own storage, and says it in one version. The kubelet sets no DisruptionTarget then.
-func (w *World) Evict(pod *corev1.Pod) {
-	w.say("kubelet: %s is evicted", pod.Name)
-	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
-		pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
-		pod.Status.Message = "Usage of EmptyDir volume \"scratch\" exceeds the limit \"5Mi\". "
-		for i := range pod.Status.ContainerStatuses {
-			pod.Status.ContainerStatuses[i].State = w.terminated(pod, 137, "")
-		}
-		dropReady(pod)
-	})
-}
-
 // Forget says that a container is not there and that nobody knows how it ended, nor when.
 func (w *World) Forget(pod *corev1.Pod) {
 	w.say("kubelet: %s is not known any more", pod.Name)
@@ -218,12 +205,12 @@ func (w *World) work(pod *corev1.Pod) {
 	isDone := len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil
 	switch {
 	case isDone: // others of its containers go on, until they notice
-		if w.oneIn(3) {
+		if !w.Habits.Staying && w.oneIn(3) {
 			w.finish(pod)
 		}
 	case w.Chance == nil || w.Habits.Serving != "" && pod.Labels[v1alpha1.LabelRole] == w.Habits.Serving:
 	case w.isByChance(w.Habits.Strange):
-		[]func(*corev1.Pod){w.Evict, w.Forget}[w.Chance.IntN(2)](pod)
+		[]func(*corev1.Pod){w.Evict, w.EvictInTwo, w.EvictForNode, w.Forget}[w.Chance.IntN(4)](pod)
 	case w.isByChance(w.Habits.Failing):
 		w.fail(pod)
 	case w.Habits.Succeeding > 0 && w.oneIn(w.Habits.Succeeding):

@@ -46,14 +46,11 @@ func (w *World) scheduleGang(group *schedulingv1beta1.PodGroup, members []*corev
 	if len(members) < minimum {
 		return
 	}
-	free, scheduled := w.free(), 0
-	places := map[*corev1.Pod]string{}
-	for _, pod := range members {
-		if pod.Spec.NodeName == "" {
-			places[pod] = w.placeFor(pod, free)
-		}
-		if pod.Spec.NodeName != "" || places[pod] != "" {
-			scheduled++
+	var places map[*corev1.Pod]string
+	scheduled := 0
+	for _, rack := range w.racksFor(group, members) {
+		if places, scheduled = w.placesIn(rack, members); scheduled >= minimum {
+			break
 		}
 	}
 	if scheduled < minimum {
@@ -73,6 +70,35 @@ func (w *World) scheduleGang(group *schedulingv1beta1.PodGroup, members []*corev
 			w.bind(pod, place)
 		}
 	}
+}
+
+// racksFor returns the racks of which the group is to have one: that of the members that have nodes, else each; "" is any node.
+func (w *World) racksFor(group *schedulingv1beta1.PodGroup, members []*corev1.Pod) []string {
+	if group.Spec.SchedulingConstraints == nil || len(w.Racks) == 0 {
+		return []string{""}
+	}
+	for _, pod := range members {
+		if pod.Spec.NodeName != "" {
+			return []string{w.Racks[pod.Spec.NodeName]}
+		}
+	}
+	return slices.Compact(slices.Sorted(maps.Values(w.Racks)))
+}
+
+// placesIn returns where the members go that have no node, and how many have one then.
+func (w *World) placesIn(rack string, members []*corev1.Pod) (places map[*corev1.Pod]string, scheduled int) {
+	free := w.free()
+	maps.DeleteFunc(free, func(node string, _ int) bool { return rack != "" && w.Racks[node] != rack })
+	places = map[*corev1.Pod]string{}
+	for _, pod := range members {
+		if pod.Spec.NodeName == "" {
+			places[pod] = w.placeFor(pod, free)
+		}
+		if pod.Spec.NodeName != "" || places[pod] != "" {
+			scheduled++
+		}
+	}
+	return places, scheduled
 }
 
 // tellGroup writes whether the group was placed. One that was once stays so, whatever becomes of it.

@@ -21,12 +21,16 @@ const startsAgainAfter = time.Second
 // move lets the scheduler or the kubelet of a pod do what is next.
 func (w *World) move(pod *corev1.Pod) {
 	switch {
+	case pod.Spec.NodeName == "" && IsOver(pod):
+		w.letGo(pod)
 	case pod.Spec.NodeName == "" && server.GroupOf(pod) != "": // the scheduler takes the group as one
 	case pod.Spec.NodeName == "":
 		w.schedule(pod)
 	case !w.downAt[pod.Spec.NodeName].IsZero():
 	case IsOver(pod):
 		w.letGo(pod)
+	case isEnding(pod):
+		w.closeEviction(pod)
 	case HasEnded(pod):
 		if w.Clock.Since(w.endedAt[pod.UID]) >= tellsPodAfter {
 			w.closePod(pod)

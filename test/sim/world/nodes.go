@@ -43,7 +43,7 @@ func (w *World) ReviveNode(name string) {
 	delete(w.downAt, name)
 	delete(w.sweepAt, name)
 	if w.node(name) == nil {
-		w.must(&server.Request{User: NodeController, Verb: server.Create, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: newNode(name)})
+		w.AddNode(name)
 	}
 	w.writeNode(name, func(node *corev1.Node) {
 		setReady(node, corev1.ConditionTrue, w)
@@ -64,6 +64,11 @@ func isMarked(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodRunning && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == ""
 	})
+}
+
+// AddNode adds a node.
+func (w *World) AddNode(name string) {
+	w.must(&server.Request{User: NodeController, Verb: server.Create, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: newNode(name)})
 }
 
 // DeleteNode takes a node away for good; the pods on it are removed some time later.

@@ -49,6 +49,8 @@ type World struct {
 	Skew map[string]time.Duration
 	// Polite is the exit code of pods that are told to end.
 	Polite int32
+	// Racks are the domains of nodes, by name; a group that is to have one takes any node without them.
+	Racks map[string]string
 	// NoNodes is whether the scheduler finds a place for no pod.
 	NoNodes bool
 	// Room is how many pods that can run fit on a node; 0 for any number.
@@ -78,6 +80,8 @@ type Habits struct {
 	Lazy int
 	// Succeeding is one in how many moments a pod succeeds; 0 for never.
 	Succeeding int
+	// Staying says that side-cars never end by themselves.
+	Staying bool
 	// Serving is the role, in lower case, whose pods do not end by themselves.
 	Serving string
 }
@@ -106,8 +110,7 @@ func New() *World {
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
 	}
 	for _, name := range []string{"node-0", "node-1", "node-2"} {
-		w.must(&server.Request{User: NodeController, Verb: server.Create, Kind: server.Nodes, Key: client.ObjectKey{Name: name},
-			Object: newNode(name)})
+		w.AddNode(name)
 	}
 	return w
 }

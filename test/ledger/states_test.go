@@ -1,4 +1,4 @@
-package states
+package ledger
 
 import (
 	"maps"

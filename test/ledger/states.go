@@ -1,6 +1,4 @@
-// Package states reads the graph of a TrainingJob's phases from the document that publishes it, for all tests that hold a
-// job's way against it.
-package states
+package ledger
 
 import (
 	"cmp"

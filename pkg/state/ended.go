@@ -1,0 +1,70 @@
+package state
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A kubelet that evicts a pod writes its end in two versions, a second apart at most. A controller may end a pod before a kubelet knows it:
+//
+//	Failed, the container runs, or waits after one that ran -> it ends: its exit is still to come
+//	Failed, the container has terminated                    -> it has ended
+//	Failed, no container ever began                         -> it never ran
+
+// conditionKueue is what Kueue sets on a pod that it ends.
+// Source: sigs.k8s.io/kueue, pkg/controller/tas.
+const conditionKueue corev1.PodConditionType = "TerminatedByKueue"
+
+// phaseOf returns the pod's phase; Running for one that is called Failed while a container of it has yet to end.
+func phaseOf(pod *corev1.Pod) corev1.PodPhase {
+	if pod.Status.Phase == corev1.PodFailed && slices.ContainsFunc(pod.Status.ContainerStatuses, isEnding) {
+		return corev1.PodRunning
+	}
+	return pod.Status.Phase
+}
+
+// isEnding reports whether the container ran and its end is not written yet.
+func isEnding(c corev1.ContainerStatus) bool {
+	return c.State.Running != nil || c.State.Terminated == nil && c.LastTerminationState.Terminated != nil
+}
+
+// neverRan reports whether the pod has failed and no container of it has begun. Of a pod that was deleted before it ran, a kubelet calls
+// the end ContainerStatusUnknown; of one that it has lost track of, it writes that it used to be Running.
+func neverRan(pod *corev1.Pod) bool {
+	if pod.Status.Phase != corev1.PodFailed {
+		return false
+	}
+	for c := range containers(pod) {
+		if c.State.Running != nil || c.State.Terminated != nil && pod.DeletionTimestamp == nil || c.LastTerminationState.Terminated != nil {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		end := c.State.Terminated
+		isUnknown := end != nil && end.Reason == "ContainerStatusUnknown" && end.FinishedAt.IsZero() && !strings.Contains(end.Message, "used to be Running")
+		return end != nil && !isUnknown
+	})
+}
+
+// rejected returns why the pod failed as a whole. Of one that failed before it had a node the latest condition of its own says so.
+func rejected(pod *corev1.Pod) Trouble {
+	if pod.Status.Phase != corev1.PodFailed {
+		return Trouble{}
+	}
+	why := trouble(pod.Status.Reason, pod.Status.Message, time.Time{})
+	if why.Reason != "" || pod.Spec.NodeName != "" || !neverRan(pod) {
+		return why
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && !slices.Contains(everyday, c.Type) && c.Reason != "" {
+			return trouble(c.Reason, c.Message, time.Time{})
+		}
+	}
+	return Trouble{Reason: reasonNoNode, Message: "it failed before it had a node"}
+}
+
+// reasonNoNode is the reason of a pod that failed before it had a node, and nothing says why.
+const reasonNoNode = "NoNode"

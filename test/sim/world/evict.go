@@ -1,0 +1,79 @@
+package world
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What ends a pod as a whole: its kubelet, for its storage or the node's, and Kueue.
+
+// Evict ends a pod for its own storage, and says it in one version. The kubelet sets no DisruptionTarget then.
+func (w *World) Evict(pod *corev1.Pod) {
+	w.say("kubelet: %s is evicted", pod.Name)
+	w.endedAt[pod.UID] = w.Clock.Now()
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		callEvicted(pod)
+		w.endEvicted(pod)
+	})
+}
+
+// EvictInTwo does the same in two versions, as a busy kubelet does: in the first the containers still run, or are not found.
+func (w *World) EvictInTwo(pod *corev1.Pod) {
+	w.say("kubelet: %s is evicted, and its containers are said to run", pod.Name)
+	w.writePod(Kubelet, pod, callEvicted)
+	if w.oneIn(3) {
+		w.writePod(Kubelet, w.now(pod), func(pod *corev1.Pod) {
+			pod.Status.ContainerStatuses = containers(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}})
+			for i := range pod.Status.ContainerStatuses {
+				pod.Status.ContainerStatuses[i].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}
+			}
+		})
+	}
+}
+
+// EvictForNode does the same for the sake of the node, which lacks memory or storage.
+func (w *World) EvictForNode(pod *corev1.Pod) {
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		setCondition(&pod.Status, corev1.DisruptionTarget, "TerminationByKubelet", "The node was low on resource: memory.")
+		pod.Status.Conditions[len(pod.Status.Conditions)-1].LastTransitionTime = w.second()
+	})
+	w.EvictInTwo(w.now(pod))
+}
+
+func callEvicted(pod *corev1.Pod) {
+	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+	pod.Status.Message = "Usage of EmptyDir volume \"scratch\" exceeds the limit \"5Mi\". "
+	dropReady(pod)
+}
+
+// isEnding reports whether the pod is called Failed while a container of it is not said to have ended.
+func isEnding(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed && slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.State.Terminated == nil && (c.State.Running != nil || c.LastTerminationState.Terminated != nil)
+	})
+}
+
+// closeEviction says how the containers of an evicted pod ended.
+func (w *World) closeEviction(pod *corev1.Pod) {
+	w.endedAt[pod.UID] = w.Clock.Now()
+	w.writePod(Kubelet, pod, w.endEvicted)
+}
+
+func (w *World) endEvicted(pod *corev1.Pod) {
+	for i := range pod.Status.ContainerStatuses {
+		if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil {
+			c.State, c.LastTerminationState = w.terminated(pod, 137, ""), corev1.ContainerState{}
+		}
+	}
+}
+
+// GiveUp has Kueue end a pod that has no node, because the node that Kueue chose for it does not take it.
+func (w *World) GiveUp(pod *corev1.Pod) {
+	w.say("kueue: %s cannot run on its node", pod.Name)
+	w.writePod(User, pod, func(pod *corev1.Pod) {
+		setCondition(&pod.Status, "TerminatedByKueue", "UnschedulableOnAssignedNode", "Pod terminated by Kueue due to node taint")
+		pod.Status.Conditions[len(pod.Status.Conditions)-1].LastTransitionTime = w.second()
+		pod.Status.Phase = corev1.PodFailed
+	})
+}
