@@ -12,7 +12,7 @@ import (
 // Amendment is an incident whose true cause showed after the restart.
 type Amendment struct {
 	Was, Is v1alpha1.Incident
-	// RuleMade is whether it turns out to be a loss only because a rule of recovery.rules says so.
+	// RuleMade is whether only a rule of recovery.rules makes it a loss.
 	RuleMade bool
 	// Message is a sentence for the user.
 	Message string

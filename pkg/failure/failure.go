@@ -42,7 +42,7 @@ var explains = []v1alpha1.Cause{
 	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal,
 }
 
-// IncidentOf returns the restart that a broken replica asks for.
+// IncidentOf returns the restart for a broken replica.
 func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 	scope := ScopeOf(&s.Job.Spec, r.Slot)
 	p := cmp.Or(r.Pod, r.Last)

@@ -12,7 +12,7 @@ import (
 // Incident is a restart that begins now: the API's Incident, and the values that are needed only now.
 type Incident struct {
 	v1alpha1.Incident
-	// RuleMade is whether the failure is a loss only because a rule of recovery.rules says so.
+	// RuleMade is whether only a rule of recovery.rules makes the failure a loss.
 	RuleMade bool
 	// FailedBy is the index of the rule of recovery.rules that fails the job; nil if none does.
 	FailedBy *int

@@ -38,7 +38,7 @@ func explaining(f *v1alpha1.Failure) int {
 	return slices.Index(explains, f.Cause)
 }
 
-// alike returns how many of the failures cannot be told from this one: programs that ended in the same second in the same way.
+// alike returns how many of the failures look the same as this one: programs that ended in the same second in the same way.
 func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 	var n int32
 	for i := range failures {
