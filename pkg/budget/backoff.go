@@ -18,8 +18,8 @@ const (
 	leastWait = time.Second
 )
 
-// Backoff returns how many restarts in a row the incident makes, and the time, in whole seconds, before which the lives that it
-// begins may not begin: now for the first one.
+// Backoff returns how many restarts in a row the incident makes, and the time, in whole seconds, from which its lives may begin: now for
+// the first restart in a row.
 func Backoff(s *state.Snapshot, incident *failure.Incident) (inRow int32, next time.Time) {
 	inRow = restartsInRow(s, incident) + 1
 	recovery := s.Job.Spec.Recovery
@@ -51,8 +51,8 @@ func waitBefore(recovery *v1alpha1.Recovery, n int32) time.Duration {
 	return min(wait, limit)
 }
 
-// restartsInRow returns how many restarts in a row what the incident restarts has gone through: the replica, any replica of the
-// role, or the whole job.
+// restartsInRow returns how many restarts in a row came before the incident: of the replica, of the role's replica with the most, or of the
+// whole job.
 func restartsInRow(s *state.Snapshot, incident *failure.Incident) int32 {
 	if incident.Scope == v1alpha1.ScopeJob {
 		return JobRestartsInRow(s)
@@ -74,13 +74,13 @@ func restartsInRow(s *state.Snapshot, incident *failure.Incident) int32 {
 	return most
 }
 
-// isCalm reports whether the slot was not restarted lately, so that its next restart is the first in a row.
+// isCalm reports whether the slot's present life began at least calmAfter ago, so that its next restart is the first in a row.
 func isCalm(s *state.Snapshot, slot state.Slot) bool {
 	return s.Now.Sub(s.NextStart(slot)) >= calmAfter
 }
 
-// CalmSlots returns the slots of which the restarts in a row may be forgotten, and those of which the time at which the life could
-// begin may be, as no rule counts from it any more.
+// CalmSlots returns two kinds of slots. The memory may drop the restarts in a row of calm slots. It may drop the start of the present life
+// of settled slots, because no rule counts from it any more. longest is the longest time that a rule counts.
 func CalmSlots(s *state.Snapshot, longest time.Duration) (calm, settled []state.Slot) {
 	longest = max(longest, calmAfter)
 	for role, m := range s.Memory {
@@ -98,8 +98,8 @@ func CalmSlots(s *state.Snapshot, longest time.Duration) (calm, settled []state.
 	return calm, settled
 }
 
-// JobRestartsInRow returns the number of whole-job restarts since the job last ran calmly. Replicas that are replaced
-// alone do not disturb it.
+// JobRestartsInRow returns the number of whole-job restarts since the job last ran for calmAfter. The replacement of single replicas does
+// not interrupt that time.
 func JobRestartsInRow(s *state.Snapshot) int32 {
 	if since := state.RunningSince(s.Job); !since.IsZero() && s.Now.Sub(since) >= calmAfter {
 		return 0

@@ -16,7 +16,7 @@ import (
 // budgetNames are the budgets in the order in which a status lists them.
 var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses, v1alpha1.BudgetEvaluatorRestarts}
 
-// Of returns the budget that the restart counts against; "" if it counts against none.
+// Of returns the budget that the restart counts against; empty for none.
 func Of(incident *failure.Incident) v1alpha1.BudgetName {
 	switch {
 	case incident.Charged:
@@ -30,7 +30,7 @@ func Of(incident *failure.Incident) v1alpha1.BudgetName {
 	}
 }
 
-// Describe names a budget that is used up, as its user knows it.
+// Describe names a used-up budget by the field that its user writes.
 func Describe(name v1alpha1.BudgetName, limit int32) string {
 	if name == v1alpha1.BudgetRuleMadeLosses {
 		return fmt.Sprintf("the budget %s (%d within recovery.windowSeconds, for losses that only recovery.rules call so)", name, limit)
@@ -76,7 +76,7 @@ func Used(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
 	return nil
 }
 
-// Charge returns the charges after what the amendments give back or charge elsewhere, and what the incidents charge now.
+// Charge returns the charges of all budgets: the amendments refund charges or move them to another budget, and the incidents add theirs.
 func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failure.Incident) []v1alpha1.Charges {
 	var charges []v1alpha1.Charges
 	for _, name := range budgetNames {
@@ -103,7 +103,7 @@ func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failu
 	return charges
 }
 
-// Budgets returns how much the charges have used up of each budget.
+// Budgets returns how much of each budget the charges use up.
 func Budgets(s *state.Snapshot, charges []v1alpha1.Charges) []v1alpha1.Budget {
 	var list []v1alpha1.Budget
 	for _, c := range charges {
@@ -112,7 +112,7 @@ func Budgets(s *state.Snapshot, charges []v1alpha1.Charges) []v1alpha1.Budget {
 	return list
 }
 
-// budgetOfAmendment returns the budget that the incident's true cause counts against; "" for none.
+// budgetOfAmendment returns the budget that the incident's true cause counts against; empty for none.
 func budgetOfAmendment(a *failure.Amendment) v1alpha1.BudgetName {
 	return Of(&failure.Incident{Incident: a.Is, RuleMade: a.RuleMade})
 }

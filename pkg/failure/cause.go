@@ -7,7 +7,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// causeOf returns why the slot's present pod broke, before any rule of the user's.
+// causeOf returns why the pod broke, before any rule of recovery.rules applies.
 func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 	policy := s.Job.Spec.ReplicaSpecs[p.Slot.Role].RestartPolicy
 	switch {
@@ -28,7 +28,7 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 	}
 }
 
-// outOfMemory is the kubelet's reason for a container that the kernel killed for want of memory.
+// outOfMemory is the kubelet's reason for a container that the kernel killed because it ran out of memory.
 const outOfMemory = "OOMKilled"
 
 // cannotStart are the reasons of containers that ended before their process began.
@@ -55,9 +55,9 @@ func wasRejected(p *state.Pod) bool {
 	return p.NeverRan && p.Rejected.Reason != "" && p.Rejected.Reason != "DeadlineExceeded"
 }
 
-// isPermanent reports whether an exit code cannot be mended by a restart. 126 and 127 (the command cannot be run) and 93
-// (the program's own word for "do not try again") never can. Under ExitCode only signals can: 129 to 192, without
-// 139 (segmentation fault), so that 1, 2, 128 and 255 are permanent.
+// isPermanent reports whether a restart cannot mend the exit code. It never mends 126 and 127 (the command cannot be run) and 93 (by which
+// a program reports that it must not run again). Under ExitCode it mends only signals: 129 to 192, without 139 (segmentation fault). So 1,
+// 2, 128 and 255 are permanent there.
 // Source: the documentation of RestartPolicyExitCode in the Kubeflow TFJob API, and the shells' 128 + signal.
 func isPermanent(code int32, policy v1alpha1.RestartPolicy) bool {
 	switch {
@@ -70,7 +70,7 @@ func isPermanent(code int32, policy v1alpha1.RestartPolicy) bool {
 	}
 }
 
-// takenAwayBecause returns how the pod was lost: in Kubernetes' words where it has some.
+// takenAwayBecause returns how the pod was lost, with Kubernetes' reason and message if there are any.
 func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
 	node, _ := s.NodeTrouble(p)
 	switch {
@@ -89,7 +89,7 @@ func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
 	}
 }
 
-// IsLoss reports whether the cause is a pod that was lost, which is never charged.
+// IsLoss reports whether the cause is the loss of a pod, which is never charged.
 func IsLoss(cause v1alpha1.Cause) bool {
 	return cause == v1alpha1.CauseInfrastructure || cause == v1alpha1.CausePreempted
 }

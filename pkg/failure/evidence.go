@@ -12,13 +12,14 @@ import (
 // Amendment is an incident whose true cause showed after the restart.
 type Amendment struct {
 	Was, Is v1alpha1.Incident
-	// RuleMade is whether it turns out to be a loss only because a rule of recovery.rules says so.
+	// RuleMade is whether only a rule of recovery.rules makes it a loss.
 	RuleMade bool
 	// Message is a sentence for the user.
 	Message string
 }
 
-// explanation tells what explains an incident (besides the failure itself there may be more), and what is given back for it.
+// explanation returns a sentence with what explains the incident, and whether its charge is refunded. besides is a clause with further
+// evidence.
 func explanation(was, is *v1alpha1.Incident, besides string) string {
 	text := fmt.Sprintf("%s%s: this explains the restart of %s.", Describe(&is.Failure), besides, is.RestartTime.UTC().Format("15:04:05 UTC"))
 	if was.Charged && !is.Charged {
@@ -27,9 +28,9 @@ func explanation(was, is *v1alpha1.Incident, besides string) string {
 	return WithMessage(&is.Failure, text)
 }
 
-// Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident
-// window, a loss or a node that is ill. begun are those that begin now: a lost replica that takes the whole job with it
-// explains those that failed for want of it.
+// Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident window, a loss or an
+// unhealthy node. begun are the incidents that begin now. If a lost replica restarts the whole job now, it explains the replicas that
+// failed because it was missing.
 func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 	var found []Amendment
 	for _, was := range s.Job.Status.Incidents {
@@ -53,9 +54,9 @@ func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 	return found
 }
 
-// fellIll returns the ill node that explains an exit that was charged, by a condition that began within the incident window: a device breaks first, and
-// whoever watches it says so later. If the whole job restarted, it may be the node of any replica, by a condition that did not begin before the exit:
-// ranks fail in the same second, and nobody knows which was first.
+// fellIll returns the unhealthy node that explains a charged exit. Its condition began within the incident window: a device breaks first,
+// and its monitor reports that later. After a restart of the whole job it may be the node of any replica, if the condition did not begin
+// before the exit: ranks fail in the same second, and the first one is unknown.
 func fellIll(s *state.Snapshot, incident *v1alpha1.Incident) (n state.Node, is bool) {
 	if !incident.Charged || incident.Explained || incident.Cause != v1alpha1.CauseRetryable || !s.HeedsIllNodes() {
 		return n, false
@@ -72,7 +73,8 @@ func fellIll(s *state.Snapshot, incident *v1alpha1.Incident) (n state.Node, is b
 	return n, false
 }
 
-// FatalEvidence returns a failure that shows only now, came before the latest restart's, and is one that no restart can mend.
+// FatalEvidence returns a failure that no restart can mend, that shows only now and came before the failure of the latest restart; nil if
+// there is none.
 func FatalEvidence(s *state.Snapshot) *Incident {
 	if len(s.Job.Status.Incidents) == 0 {
 		return nil
@@ -83,8 +85,8 @@ func FatalEvidence(s *state.Snapshot) *Incident {
 	return nil
 }
 
-// evidence returns what the pods that the incident ended say of its true cause, as far as it was not known; nil for
-// nothing. A loss beats an earlier exit.
+// evidence returns the true cause of the incident, if the pods that it ended show one that was unknown; else nil. A loss comes before an
+// earlier exit.
 func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 	if incident.Explained && !incident.Charged || IsLoss(incident.Cause) || incident.Cause == v1alpha1.CauseRequested || incident.Role == v1alpha1.Evaluator {
 		return nil
@@ -99,7 +101,7 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 		if late == nil {
 			continue
 		}
-		if explainsFailure(s, &late.Failure, incident.Time.Add(-time.Second)) { // before it: to the second, which was first is not known
+		if explainsFailure(s, &late.Failure, incident.Time.Add(-time.Second)) { // within one second the order is unknown
 			return late
 		}
 		if isTrueExit(s, incident, p, late.Cause) && (best == nil || late.Time.Before(&best.Time)) {
@@ -109,24 +111,24 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 	return best
 }
 
-// lateFailure returns a failure that a terminated pod revealed only after the restart was decided; nil if it reveals none.
+// lateFailure returns a failure that a pod shows only after the restart was decided; nil if it shows none.
 func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *Incident {
 	ended := asEnded(s, incident, p)
-	if ended.Exit == nil && !wasTakenAway(s, &ended) { // it is only on its way out
+	if ended.Exit == nil && !wasTakenAway(s, &ended) { // it is only being deleted
 		return nil
 	}
 	late := NewIncident(s, ofPod(s, &ended), incident.Scope, p)
-	if late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).isForgotten { // what it had done by then is not known
+	if late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).isForgotten { // what it did before is unknown
 		return nil
 	}
 	return &late
 }
 
-// wasToldToEnd reports whether the pod's process was told to end: for good, or to make room for another one in the pod.
+// wasToldToEnd reports whether the pod's process got a request to end: by a deletion, or for another process in the same pod.
 func wasToldToEnd(p *state.Pod) bool { return p.Left || !p.Deleted.IsZero() }
 
-// asEnded returns the pod without the deletion and the disruption that came after its failure: neither says why it failed. A drain, for
-// example, also taints and deletes pods that have finished.
+// asEnded returns the pod without the deletion and the disruption that came after its failure: neither is its cause. A drain, for example,
+// also marks and deletes pods that have finished.
 //
 //	exit ---------> incident ---------> restart: the operator deletes the pod ---------> now
 //	       a disruption here counts if it        a deletion from here on is the
@@ -142,7 +144,7 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 	return q
 }
 
-// isEndedBy reports whether the pod's life was ended by the incident, and nothing of it is known yet.
+// isEndedBy reports whether the incident ended the pod's life, and no other incident began with the pod.
 func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
 	if p.Life.Attempt != int(incident.Attempt) || !s.IsPast(p) || !s.InRange(p.Slot) || isKnown(s, incident, p) {
 		return false
@@ -161,8 +163,9 @@ func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) boo
 	}
 }
 
-// wasReplacedBefore reports whether the n-th pod's replica was in another life when the incident restarted the whole job: its own incident
-// may not be listed any more. A pod of that life is there, or the operator had taken the n-th out of the Service and deleted it.
+// wasReplacedBefore reports whether the replica of the n-th pod was in a later life when the incident restarted the whole job. The status
+// may no longer list the incident of that replica. Either a pod of the later life exists, or the operator had fenced and deleted the n-th
+// pod.
 func wasReplacedBefore(s *state.Snapshot, incident *v1alpha1.Incident, n int) bool {
 	p := &s.Pods[n]
 	if incident.Scope != v1alpha1.ScopeJob || p.Name == incident.Pod {
@@ -181,21 +184,23 @@ func isKnown(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool 
 	})
 }
 
-// explainsFailure reports whether a loss accounts for a replica that failed at the given time: it came first, or it is
-// a node's and showed within the incident window.
+// explainsFailure reports whether the loss explains a replica that failed at that time: it came first, or it is the loss of a node that
+// showed within the incident window.
 func explainsFailure(s *state.Snapshot, loss *v1alpha1.Failure, at time.Time) bool {
 	return IsLoss(loss.Cause) && isInTime(s, loss.Reason, loss.Time.Time, at)
 }
 
-// isInTime reports whether a loss of that reason and time came soon enough to account for a failure at the given time.
+// isInTime reports whether a loss with that reason and time came soon enough to explain a failure at the given time.
 func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
 	return !lost.After(at) || ReasonOf(reason).showsLate && !lost.After(at.Add(state.IncidentWindow(&s.Job.Spec)))
 }
 
-// isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it: it was earlier, or it
-// says what a follower does not. A follower that lost its peer exits within the same second; the kernel may take a second to
-// reap what it killed for want of memory. A pod that has been told to end since exits as its program likes, and clocks differ: what
-// it exits with counts if no program does that by itself, or if others that were told to end did otherwise.
+// isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it. Its exit came earlier, or is one
+// that followers do not have.
+//
+//   - A follower that lost its peer exits within the same second. The kernel may take a second to end a process that ran out of memory.
+//   - After a request to end, a pod exits with any code, and the clocks of nodes differ. Its exit then counts only if no program ends like
+//     that by itself, or if other pods with such a request ended otherwise.
 func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, cause v1alpha1.Cause) bool {
 	if p.Exit == nil {
 		return false
@@ -215,8 +220,8 @@ func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, ca
 	}
 }
 
-// isOneOfAKind reports whether the pod alone ended in its second with its exit code, which is not what followers exit with, nor what
-// programs exit with that are told to end: of these another one did otherwise.
+// isOneOfAKind reports whether no other pod ended in the same second with the same exit code, and the code is neither a follower's nor that
+// of a program after a request to end: of the pods with such a request another one ended otherwise.
 func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
 	if p.Exit.Code == 1 || state.IsSignal(p.Exit.Code) {
 		return false
@@ -235,7 +240,7 @@ func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
 	return isOwn
 }
 
-// isConsequence reports whether a replica that failed by itself did so for want of one whose loss now restarts the whole job.
+// isConsequence reports whether the replica of the incident failed because it missed the replica whose loss now restarts the whole job.
 func isConsequence(s *state.Snapshot, incident *v1alpha1.Incident, begun []Incident) bool {
 	if len(begun) == 0 || begun[0].Scope != v1alpha1.ScopeJob {
 		return false

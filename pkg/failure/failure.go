@@ -14,7 +14,7 @@ import (
 // maxMessage is the longest message that a Failure holds, in bytes.
 const maxMessage = 1024
 
-// Find returns what broke in the job's present lives, earliest first, each with the cause and scope of its restart.
+// Find returns the failures in the job's present lives, the first cause first, each with the cause and scope of its restart.
 func Find(s *state.Snapshot) []Incident {
 	var found []Incident
 	for r := range s.Replicas() {
@@ -26,7 +26,7 @@ func Find(s *state.Snapshot) []Incident {
 	return found
 }
 
-// Any reports whether anything broke in the job's present lives.
+// Any reports whether a replica broke in its present life.
 func Any(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
 		if r.IsBroken() {
@@ -36,20 +36,20 @@ func Any(s *state.Snapshot) bool {
 	return false
 }
 
-// explains lists the causes so that of two failures in one second the earlier cause explains the later one.
+// explains lists the causes. Of two failures in one second, the one whose cause comes first here explains the other one.
 var explains = []v1alpha1.Cause{
 	v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted, v1alpha1.CauseOOM,
 	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal,
 }
 
-// IncidentOf returns the restart that a broken replica asks for.
+// IncidentOf returns the restart for a broken replica.
 func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 	scope := ScopeOf(&s.Job.Spec, r.Slot)
 	p := cmp.Or(r.Pod, r.Last)
 	if p == nil {
 		f := At(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
 		if mayGoOn := state.KeepsPods(s.Job); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
-			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else it may have been one of an attempt before, restarted in place
+			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else its pod may be from an earlier attempt and have restarted in place
 		}
 		return NewIncident(s, f, scope, nil)
 	}
@@ -60,7 +60,7 @@ func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 	return NewIncident(s, f, scope, p)
 }
 
-// ofPod returns what a pod says of its failure.
+// ofPod returns the failure that a pod shows.
 func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 	f := v1alpha1.Failure{
 		Role: p.Slot.Role, Index: int32(p.Slot.Index), Attempt: int32(p.Life.Attempt), Pod: p.Name, Node: p.Node,
@@ -100,7 +100,7 @@ func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
 	return at
 }
 
-// clip returns the end of a message, which is where programs say what went wrong, in at most maxMessage bytes.
+// clip returns the end of a message, where programs print their error, in at most maxMessage bytes.
 func clip(message string) string {
 	if len(message) <= maxMessage {
 		return message
@@ -112,8 +112,8 @@ func clip(message string) string {
 	return message[cut:]
 }
 
-// Describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". What the program said of
-// itself is not in it: see WithMessage.
+// Describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". WithMessage adds the program's
+// own message.
 func Describe(f *v1alpha1.Failure) string {
 	if f.Cause == v1alpha1.CauseRequested {
 		return fmt.Sprintf("A restart was asked for (%s)", state.Quote(f.Message))
@@ -135,10 +135,10 @@ func Describe(f *v1alpha1.Failure) string {
 	return text
 }
 
-// IsOfProgram reports whether the failure's message is what the program said when it ended.
+// IsOfProgram reports whether the failure is an exit of the program, so that its message is the program's own.
 func IsOfProgram(f *v1alpha1.Failure) bool { return f.ExitCode != nil && !IsLoss(f.Cause) }
 
-// WithMessage returns the sentence, which says what was done about the failure, and after it what the program said.
+// WithMessage returns the sentence, which reports the reaction to the failure, followed by the program's own message.
 func WithMessage(f *v1alpha1.Failure, sentence string) string {
 	if f.Message == "" || !IsOfProgram(f) {
 		return sentence

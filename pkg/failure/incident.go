@@ -9,23 +9,21 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Incident is a restart that begins now: the API's Incident and what only its beginning needs.
+// Incident is a restart that begins now: the API's Incident, and the values that are needed only now.
 type Incident struct {
 	v1alpha1.Incident
-	// RuleMade is whether the failure is a loss only because a rule of recovery.rules says so.
+	// RuleMade is whether only a rule of recovery.rules makes the failure a loss.
 	RuleMade bool
 	// FailedBy is the index of the rule of recovery.rules that fails the job; nil if none does.
 	FailedBy *int
-	// InRow is the number of restarts in a row that this one makes, and NextStart the time before which the lives that it begins
-	// may not begin.
+	// InRow is the number of restarts in a row, this one included. NextStart is the time from which its lives may begin.
 	InRow     int32
 	NextStart time.Time
 	// Message is a sentence for the user.
 	Message string
 }
 
-// NewIncident returns the restart that a failure asks for, once the rules of recovery.rules were asked. p is the pod that broke;
-// nil if it is gone, or none did.
+// NewIncident returns the restart for a failure, after recovery.rules. p is the pod that broke; nil if it is gone, or if no pod broke.
 func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartScope, p *state.Pod) Incident {
 	incident := Incident{Incident: v1alpha1.Incident{Failure: f, Scope: scope, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
 	applyRule(s.Job, &incident, p)
@@ -36,7 +34,7 @@ func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartSc
 // SlotOf returns the slot of the replica that broke.
 func SlotOf(f *v1alpha1.Failure) state.Slot { return state.Slot{Role: f.Role, Index: int(f.Index)} }
 
-// At returns a failure of a replica that shows now and is not its program's.
+// At returns a failure of the replica that shows now and is no exit of its program.
 func At(s *state.Snapshot, r *state.Replica, cause v1alpha1.Cause, reason, message string) v1alpha1.Failure {
 	f := v1alpha1.Failure{
 		Role: r.Slot.Role, Index: int32(r.Slot.Index), Attempt: s.Job.Status.Attempt,
@@ -48,11 +46,11 @@ func At(s *state.Snapshot, r *state.Replica, cause v1alpha1.Cause, reason, messa
 	return f
 }
 
-// IsFatal reports whether no restart can mend the failure.
+// IsFatal reports whether a restart cannot mend the failure.
 func IsFatal(incident Incident) bool { return incident.Cause == v1alpha1.CauseFatal }
 
-// isCharged reports whether restarting after the failure is charged to a budget. A lost pod is not the job's fault, and
-// an evaluator must not use up what the training may need.
+// isCharged reports whether the restart after the failure is charged to a budget of the job. A lost pod is not the job's fault, and an
+// evaluator must not use up the budget of the training.
 func isCharged(f *v1alpha1.Failure) bool {
 	return !IsLoss(f.Cause) && f.Role != v1alpha1.Evaluator
 }

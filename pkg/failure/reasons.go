@@ -6,9 +6,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Reason is what the operator knows of a reason that Kubernetes, or the operator for it, gives for the end of a pod.
+// Reason holds facts about a reason for the end of a pod. Kubernetes gives the reason, or the operator where Kubernetes has none.
 type Reason struct {
-	// clause completes "worker-1 on gpu-3 ..."; empty for a reason without one.
+	// clause completes "worker-1 on gpu-3 ..."; empty if the reason has none.
 	clause string
 	// IsNodeFault is whether the node itself failed, or its kubelet rejected the pod before a container ran. The job then avoids the
 	// node after one failure.
@@ -17,17 +17,17 @@ type Reason struct {
 	// every other reason from a healthy one: UnexpectedAdmissionError if its GPUs are taken, DeletionByTaintManager if an administrator
 	// keeps the node for another team, NodeShutdown while it restarts, and OutOfcpu or SysctlForbidden at any time.
 	IsOnNode bool
-	// showsLate is whether the node's peers may fail long before the reason shows.
+	// showsLate is whether the pod's peers may fail long before the reason shows.
 	showsLate bool
-	// isForgotten is whether the node does not know how the container ended, as after a reboot. The time is then that of the look, by the
-	// node's own clock.
+	// isForgotten is whether the node does not know how the container ended, as after a reboot. The time of the end is then the time at
+	// which the kubelet looked, by the node's clock.
 	isForgotten bool
 }
 
 // preempted is the reason of a pod that the scheduler removed for another one.
 const preempted = "PreemptionByScheduler"
 
-// reasons are all reasons that mean something here.
+// reasons holds all reasons with facts of their own.
 // Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, the kubelet's other admit handlers, and the reasons of DisruptionTarget.
 var reasons = map[string]Reason{
 	v1alpha1.ReasonNodeLost:        {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
@@ -62,7 +62,7 @@ var reasons = map[string]Reason{
 	"NodeShutdown":                       {IsNodeFault: true},
 }
 
-// ReasonOf returns what is known of a reason; the zero Reason for others.
+// ReasonOf returns the facts about the reason; the zero Reason if there are none.
 func ReasonOf(reason string) Reason {
 	known, isKnown := reasons[reason]
 	if !isKnown { // OutOfcpu, OutOfnvidia.com/gpu; UnexpectedAdmissionError, and the like

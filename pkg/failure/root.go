@@ -8,10 +8,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// inOrder sorts failures so that the one that the others followed comes first, as far as can be known. Kubernetes gives times
-// in whole seconds, in which all ranks of a collective end when one does. Of those in the same second a cause from outside
-// explains an exit, and what one rank alone says tells more than what several say alike: followers end in the same way. Equal
-// failures stay in the order of their ranks.
+// inOrder sorts failures so that the first cause comes first, as far as it shows. Kubernetes gives times in whole seconds, and all ranks of
+// a collective end within one second when one does. Within a second a cause from outside explains an exit, and an exit code that only one
+// rank has comes before a code that several have, because followers end alike. Equal failures stay in the order of their ranks.
 func inOrder(failures []Incident) {
 	counts := map[int64]map[int32]int{}
 	for i := range failures {
@@ -30,8 +29,8 @@ func inOrder(failures []Incident) {
 	})
 }
 
-// explaining returns the place of the failure's cause among those that explain one another. How a program's exit is dealt with says
-// nothing of which was first.
+// explaining returns the place of the failure's cause in explains. A fatal exit of a program has the place of other exits: the reaction to
+// an exit does not show which exit was first.
 func explaining(f *v1alpha1.Failure) int {
 	if IsOfProgram(f) && f.Cause == v1alpha1.CauseFatal {
 		return slices.Index(explains, v1alpha1.CauseRetryable)
@@ -39,7 +38,7 @@ func explaining(f *v1alpha1.Failure) int {
 	return slices.Index(explains, f.Cause)
 }
 
-// alike returns how many of the failures nothing tells from the one: programs that ended in the same second in the same way.
+// alike returns how many of the failures look the same as this one: programs that ended in the same second in the same way.
 func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 	var n int32
 	for i := range failures {
@@ -51,8 +50,8 @@ func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 	return n
 }
 
-// generality says how little an exit tells of who failed first: a kill from outside says most; then a code that is the rank's
-// own; then what followers say, too.
+// generality orders exits by how well they show the first failure: 0 for a kill from outside, 1 for an exit code that only this rank has,
+// 2 for codes that followers have too.
 func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 	switch {
 	case isKill(f):
@@ -64,7 +63,7 @@ func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 	}
 }
 
-// isKill reports whether a signal ended the container that nobody sends to end it in good order.
+// isKill reports whether a signal ended the container, other than the signals for an orderly end (INT and TERM).
 func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 
 func killedBy(code int32) bool { return state.IsSignal(code) && code != 128+2 && code != 128+15 }
@@ -76,12 +75,12 @@ func exitCode(f *v1alpha1.Failure) int32 {
 	return *f.ExitCode
 }
 
-// Restarts returns the restarts that the failures, earliest first, ask for. One failure of scope Job restarts the whole job, once.
-// Else each failed replica or role restarts by itself.
+// Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. Else
+// each failed replica or role restarts by itself.
 func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 	first := slices.IndexFunc(broken, func(incident Incident) bool { return incident.Scope == v1alpha1.ScopeJob })
 	if first >= 0 {
-		// an independent replica's fatal exit before it is no consequence of this failure
+		// a fatal exit of an independent replica before it is no consequence of this failure
 		if i := slices.IndexFunc(broken[:first+1], IsFatal); i >= 0 {
 			return broken[i : i+1]
 		}
@@ -99,7 +98,7 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 	return apart
 }
 
-// trueCause returns which of the failures, earliest first, is the incident's: the earliest, unless a loss explains it.
+// trueCause returns the index of the failure that caused the others: the first one, unless a loss explains it.
 func trueCause(s *state.Snapshot, broken []Incident) int {
 	first := broken[0].Time.Time
 	loss := slices.IndexFunc(broken, func(incident Incident) bool {
@@ -108,7 +107,7 @@ func trueCause(s *state.Snapshot, broken []Incident) int {
 	return max(loss, 0)
 }
 
-// MayBeFollower reports whether a rank exits like that when it has lost a peer.
+// MayBeFollower reports whether a rank may exit like this because it lost a peer.
 func MayBeFollower(f *v1alpha1.Failure) bool {
 	return IsOfProgram(f) && !isKill(f) && (f.Cause == v1alpha1.CauseRetryable || f.Cause == v1alpha1.CauseFatal) && f.Role != v1alpha1.Evaluator
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// ScopeOf returns what is restarted when a replica of the role breaks: what the user wrote, else the framework's default.
+// ScopeOf returns what restarts when a replica of the slot breaks: the role's restartScope, else the framework's default.
 //
 //	                     Worker   Chief/Master/Launcher   PS    Evaluator
 //	TensorFlow, Paddle   Replica  Replica                 Job   Replica     the PS hold the variables
@@ -33,7 +33,7 @@ func ScopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartSc
 	}
 }
 
-// Scopes returns what is restarted by role.
+// Scopes returns by role what restarts when a replica of it breaks.
 func Scopes(spec *v1alpha1.TrainingJobSpec) map[v1alpha1.Role]v1alpha1.RestartScope {
 	all := map[v1alpha1.Role]v1alpha1.RestartScope{}
 	for role := range spec.ReplicaSpecs {

@@ -1,22 +1,13 @@
-// Package framework tells each replica who it is and where its peers are, in the variables that the job's training
-// framework reads.
+// Package framework gives each replica its identity and the addresses of its peers, in the variables that the job's training framework
+// reads.
 //
-// A framework is a sentence, not a controller: given a job it answers with values and does nothing. What all replicas
-// share is worked out once per job, so a job of n replicas costs n times the length of the answer and no more.
+// A framework is a function, not a controller: it returns values and does nothing else. What all replicas share is computed once per job,
+// so a job of n replicas costs n times the length of the answer and no more.
 //
 //	job ──> For(job.Spec.Framework).Environment(job) ──> one function from slot to variables ──> build.Pod
 //
-// build.Pod adds TRAININGJOB_* for every framework, and lets the template's own variables win. Where variables are not enough, as
-// for MPI, the framework is a Completer and puts the rest into the pod.
-//
-// Decisions, newest first:
-//   - A job that restarts in place meets at another port in each attempt, of 16, if it meets at a port of its leader alone (Meeting): the
-//     leader begins anew before the others are told, and one that still looks for its store must not be taken for a new rank.
-//   - An evaluator gets no variable that would let it join the collective: with PET_MASTER_ADDR alone, torchrun in an
-//     evaluator would connect to the training's own store.
-//   - Addresses are DNS names, the leader's own included. Nobody binds to them: TensorFlow, torch's TCPStore and JAX's
-//     coordinator listen on all addresses, so the leader can start before its own name resolves.
-//   - A framework nobody knows is Custom: its replicas still get TRAININGJOB_*.
+// build.Pod adds TRAININGJOB_* for every framework, and the template's own variables win. Where variables are not enough, as for MPI, the
+// framework is a Completer and puts the rest into the pod.
 package framework
 
 import (
@@ -63,7 +54,7 @@ var known = []Framework{
 	paddle.Framework{}, custom.Framework{},
 }
 
-// For returns the framework of that name, and Custom for one that nobody knows.
+// For returns the framework of that name, and Custom for an unknown one: its replicas still get TRAININGJOB_*.
 func For(name v1alpha1.Framework) Framework {
 	for _, framework := range known {
 		if framework.Name() == name {

@@ -1,14 +1,10 @@
-// Package gang says how a job's pods are scheduled all at once or not at all, by whichever scheduler can do so.
+// Package gang has a job's pods scheduled all at once or not at all, by each scheduler that can do so.
 //
-// A provider answers with values and does nothing:
+// A provider is pure: it returns values and does nothing else.
 //
 //	Group(terms)      the pod group of one attempt, as the scheduler's API has it
-//	Join(pod, group)  what makes a pod one of the group's
-//	Read(object)      what the scheduler says of the group
-//
-// Decisions, newest first:
-//   - One group per attempt: pods of the old attempt that are still ending would count in the new one's.
-//   - The minimum is lowered as replicas finish, when one is replaced: a scheduler counts only pods that it placed.
+//	Join(pod, group)  makes a pod one of the group's
+//	Read(object)      the minimum of the group, and why it waits
 package gang
 
 import (

@@ -34,7 +34,7 @@ func (h *History) queued() {
 	}
 }
 
-// stopped adds the end of an attempt that ran. It ended with its failure, which the operator noticed later.
+// stopped adds the end of an attempt that ran. The attempt ended with its failure, before the operator saw it.
 func (h *History) stopped() {
 	if !Ceased(h.Was, h.Is, v1alpha1.ConditionRunning) {
 		return

@@ -27,27 +27,27 @@ type Transition struct {
 	Kind Kind
 	// Attempt is the attempt that it happened to.
 	Attempt int32
-	// Begin and End are the time that is over now: in the queue, running, until all pods had nodes, until all replicas ran, or from
-	// the failure until the recovery. Begin is zero if it is not known.
+	// Begin and End bound the time that is over now: in the queue, running, until all pods had nodes, until all replicas ran, or from the
+	// failure to the recovery. Begin is zero if it is unknown.
 	Begin, End metav1.Time
-	// Incident is the restart: of Runs and Scheduled the restart of the whole job that began the attempt; nil if none did.
+	// Incident is the restart. For Runs and Scheduled it is the restart of the whole job that began the attempt; nil if none did.
 	Incident *v1alpha1.Incident
 	// Number is the incident's number among all restarts of the job, from 1.
 	Number int32
-	// Placed is when every pod had a node again; only of a recovery of the whole job, and only if it is known.
+	// Placed is when every pod had a node again. Only a recovery of the whole job has it, if it is known.
 	Placed *metav1.Time
 }
 
 // History is what happened to a job between two statuses.
 type History struct {
 	Job *v1alpha1.TrainingJob
-	// Was is the job's status before, Is the next one.
+	// Was is the former status of the job, Is the next one.
 	Was, Is *v1alpha1.TrainingJobStatus
 	// List is in the order of the kinds; restarts and recoveries are in their own order.
 	List []Transition
 }
 
-// Between returns what happened between the job's status and the next one, which counts the restarts.
+// Between returns what happened between the job's status and the next one. The next one already counts the restarts.
 func Between(job *v1alpha1.TrainingJob, next *v1alpha1.TrainingJobStatus, restarts []failure.Incident) *History {
 	h := &History{Job: job, Was: &job.Status, Is: next}
 	h.explained(len(restarts))

@@ -16,8 +16,8 @@ func restartOf(status *v1alpha1.TrainingJobStatus, attempt int32) (incident *v1a
 	return nil, 0
 }
 
-// explained adds the incidents that the next status knows better, oldest first. Incidents are newest first, and an incident's number is
-// the count of restarts up to it.
+// explained adds, oldest first, the incidents whose true cause is in the next status. A status lists incidents newest first. The number of
+// an incident is the count of restarts up to it.
 func (h *History) explained(begun int) {
 	for i := len(h.Was.Incidents) - 1; i >= 0; i-- {
 		if i+begun >= len(h.Is.Incidents) {

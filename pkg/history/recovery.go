@@ -18,8 +18,8 @@ func (h *History) recovered() {
 	}
 }
 
-// BeginOf returns when the failure began, or when the job or a restart created the replica that failed, if that was later: a node may
-// have been unhealthy before.
+// BeginOf returns when the failure began. If the job or a restart created the failed replica later, it returns that time: the node may have
+// been unhealthy before.
 func (h *History) BeginOf(incident *v1alpha1.Incident) metav1.Time {
 	begin := incident.Time
 	if begin.Before(h.Is.StartTime) {
@@ -79,11 +79,12 @@ func started(memory v1alpha1.RoleMemory) state.IndexSet {
 	return set
 }
 
-// runAgain returns the indices of the role's incidents that are over now: their replica has started, or the last replica of their role
-// has and nothing has broken in it since. The workers of an elastic job come and go, so its role is whole many times: only replicas count there.
+// runAgain returns the indices of the role's incidents that are over now. The restart of a replica is over when the replica has started.
+// The restart of a role is over when its last replica has started and none has broken since. The workers of an elastic job come and go, so
+// their role is whole many times; there only restarts of replicas count.
 func (h *History) runAgain(role v1alpha1.Role, was, is state.IndexSet) []int {
 	var found []int
-	// A change of the spec may take a replica's place away and give it back: the replica then starts a second time.
+	// a change of the spec may remove a replica's slot and bring it back: then the replica starts a second time
 	isSpecNew := h.Is.ObservedGeneration != h.Was.ObservedGeneration
 	isNewest := h.Job.Spec.Elastic == nil
 	for i := range h.Is.Incidents { // newest first
@@ -113,6 +114,7 @@ func (h *History) isInNextLife(incident *v1alpha1.Incident) bool {
 	return isPod && isNext && !wasSuspended
 }
 
+// isWhole reports whether all replicas of the role have started.
 func (h *History) isWhole(role v1alpha1.Role, started state.IndexSet) bool {
 	return started.Len() >= int(h.Job.Spec.Replicas(role))
 }

@@ -19,7 +19,8 @@ const (
 	failuresForExits = 2
 )
 
-// NotPreferred returns the nodes to which new pods of the job prefer all others, sorted: those of the status, and those that are unhealthy.
+// NotPreferred returns, sorted, the nodes to which new pods of the job prefer all others: the avoided nodes of the status, and the
+// unhealthy nodes.
 func NotPreferred(s *state.Snapshot) []string {
 	nodes := slices.Clone(s.Ill)
 	for _, n := range Avoided(&s.Observed) {
@@ -29,7 +30,8 @@ func NotPreferred(s *state.Snapshot) []string {
 	return slices.Compact(nodes)
 }
 
-// AvoidedAfter returns the nodes that the job avoids now that incidents are what they are, some of them by amendments.
+// AvoidedAfter returns the nodes that the job avoids after the incidents. The incidents are amended already; an amendment also takes back
+// the strike against the node that was blamed first.
 func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []failure.Amendment) []v1alpha1.AvoidedNode {
 	ttl := state.AvoidFor(&s.Job.Spec)
 	since := s.Now.Add(-ttl)
@@ -48,10 +50,10 @@ func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 	return list.latest()
 }
 
-// List are the nodes that a job avoids: new pods prefer others. All that changes the list is in this file.
+// List holds the nodes that a job avoids: new pods prefer other nodes. Only this file changes a List.
 type List []v1alpha1.AvoidedNode
 
-// At returns the nodes of the list that are still avoided at that time.
+// At returns the nodes that are still avoided at that time.
 func At(nodes []v1alpha1.AvoidedNode, now time.Time) List {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n v1alpha1.AvoidedNode) bool { return !now.Before(n.ExpirationTime.Time) })
 }
@@ -70,7 +72,7 @@ func (l List) Of(node string) *v1alpha1.AvoidedNode {
 // Avoided returns the nodes that the job avoids now.
 func Avoided(o *state.Observed) List { return At(o.Job.Status.AvoidedNodes, o.Now) }
 
-// add returns the list with the node, for the longer of the times. The reason that the node itself broke stays.
+// add returns the list with the node, until the later of the two times. A reason that blames the node itself stays.
 func (l List) add(node v1alpha1.AvoidedNode) List {
 	known := l.Of(node.Name)
 	if known == nil {
@@ -86,7 +88,7 @@ func (l List) add(node v1alpha1.AvoidedNode) List {
 	return l
 }
 
-// remove returns the list without the strike of an incident that began elsewhere, as shows now.
+// remove returns the list without the strike of an incident that, by the amendment, began elsewhere.
 func (l List) remove(amendment *failure.Amendment) List {
 	was, is := &amendment.Was, &amendment.Is
 	n := l.Of(was.Node)
@@ -99,7 +101,7 @@ func (l List) remove(amendment *failure.Amendment) List {
 	return l
 }
 
-// latest returns the nodes by name; the latest ones, if they are too many.
+// latest returns the nodes sorted by name. Of more than maxAvoided nodes it returns those that are avoided for longest.
 func (l List) latest() []v1alpha1.AvoidedNode {
 	if len(l) > maxAvoided {
 		slices.SortStableFunc(l, func(a, b v1alpha1.AvoidedNode) int { return b.ExpirationTime.Compare(a.ExpirationTime.Time) })
@@ -109,8 +111,8 @@ func (l List) latest() []v1alpha1.AvoidedNode {
 	return l
 }
 
-// lostTogether returns, as if each were an incident of its own, the nodes that are lost, or left, together with the one that the latest
-// incident names: no more of them than a job avoids.
+// lostTogether returns an incident for each further node that is lost, or that the job leaves, together with the node of the latest
+// incident; at most maxAvoided.
 func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !failure.ReasonOf(incidents[0].Reason).IsNodeFault {
@@ -138,25 +140,25 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 	return more
 }
 
-// isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, after several exits of the program
-// on it otherwise.
+// isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, otherwise after several exits of
+// the program on it.
 func isToAvoid(incident *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
 	return failure.ReasonOf(incident.Reason).IsNodeFault || countsAgainstNode(incident) && failuresOn(incident.Node, incidents, since) >= failuresForExits
 }
 
-// countsAgainstNode reports whether the node may have to do with the incident. What is somebody's decision (a drain, a preemption, a
-// deletion), the consequence of a loss elsewhere, or the program's own fault, is not.
+// countsAgainstNode reports whether the node may have caused the incident. Drains, preemptions and deletions are decisions of users and
+// controllers. The consequence of a loss elsewhere and the program's own fault do not count either.
 func countsAgainstNode(incident *v1alpha1.Incident) bool {
 	return failure.ReasonOf(incident.Reason).IsNodeFault || isExit(incident)
 }
 
-// isExit reports whether the incident began with the end of a program that something outside of it may have caused.
+// isExit reports whether the incident began with an exit that something outside the program may have caused.
 func isExit(incident *v1alpha1.Incident) bool {
 	isConsequence := incident.Explained && !incident.Charged
 	return (incident.Cause == v1alpha1.CauseRetryable || incident.Cause == v1alpha1.CauseStartup) && !isConsequence
 }
 
-// failuresOn returns how many incidents since then speak against the node.
+// failuresOn returns how many incidents since then count against the node.
 func failuresOn(node string, incidents []v1alpha1.Incident, since time.Time) int32 {
 	var n int32
 	for i := range incidents {

@@ -6,10 +6,4 @@
 //	AvoidedAfter  the avoid list after the incidents of a reconcile: nodes that broke, and nodes on which programs failed twice
 //	Departures    the restarts by which replicas leave unhealthy nodes
 //	NotPreferred  the nodes to which new pods prefer all others
-//
-// Decisions, newest first:
-//   - New pods prefer other nodes than avoided ones, and exclude none. To exclude nodes well the operator would have to know what the
-//     scheduler, an autoscaler and a queue know; a wrong guess left jobs without any node. The node controller's taints keep pods off lost nodes.
-//   - A job leaves an unhealthy node only if there are as many other nodes as its role takes up, a plain count. Else it stays, and the node
-//     is listed as avoided, so it is not left while it is: a restart that ends on the same node serves no user.
 package nodes

@@ -11,10 +11,10 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// maxUnhealthy is how many unhealthy nodes new pods avoid at most: those that have been unhealthy for longest.
+// maxUnhealthy is how many unhealthy nodes new pods avoid at most. The nodes that have been unhealthy for longest come first.
 const maxUnhealthy = 16
 
-// Health is how the operator judges nodes; its flags set it.
+// Health holds what the operator's flags set about nodes.
 type Health struct {
 	// LostAfter is how long a node must have been not ready for its pods to count as lost.
 	LostAfter time.Duration
@@ -25,8 +25,8 @@ type Health struct {
 // Of returns what the operator knows of the node.
 func (h Health) Of(node *corev1.Node) state.Node { return Of(node, h.LostAfter, h.Signals) }
 
-// Others returns how many other nodes can take the pods of the node: they are healthy, not avoided, and have its devices. It returns 0 if
-// the node is not among all.
+// Others returns how many nodes can take the pods of the named node: they are healthy, not avoided, and have its devices. It returns 0 if
+// all does not hold the named node.
 func (h Health) Others(name string, all []corev1.Node, avoided List) int {
 	at := slices.IndexFunc(all, func(n corev1.Node) bool { return n.Name == name })
 	others := 0
@@ -54,8 +54,8 @@ func hasDevicesOf(node, other *corev1.Node) bool {
 	return true
 }
 
-// Unhealthy returns the names of the unhealthy nodes, sorted, and of those that a signal calls lost: the scheduler reads no such condition. It
-// leaves out nodes that are only cordoned: the scheduler keeps pods off them.
+// Unhealthy returns, sorted, the names of the nodes that a condition or a taint shows to be unhealthy or lost: the scheduler reads no such
+// condition. It leaves out nodes that are only cordoned, because the scheduler keeps pods off them.
 func (h Health) Unhealthy(all []corev1.Node) []string {
 	var unhealthy []state.Node
 	for i := range all {
@@ -81,7 +81,7 @@ func (h Health) isSignalled(node *corev1.Node) bool {
 		})
 }
 
-// Matter reports whether a pod of the job has no node yet: only then does it matter which nodes are unhealthy.
+// Matter reports whether a replica or a spare of the job has no node yet. Only then does it matter which nodes are unhealthy.
 func Matter(s *state.Snapshot) bool {
 	if s.IsFinished() || s.Job.Spec.IsSuspended() {
 		return false

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Departures returns the restarts by which the replicas on ill nodes leave them, and those of the replicas that stay, as there are too few other nodes. A node that
-// the job has left for being ill, or on which it stays, is not left again while the job avoids it: then the job had nowhere else to go, or the condition comes and
-// goes.
+// Departures returns the restarts of the replicas that leave unhealthy nodes, and the restarts of the replicas that stay because there are
+// too few other nodes. A job does not leave a node again while it avoids it as unhealthy: either no other node was free, or the condition
+// comes and goes.
 func Departures(s *state.Snapshot) (leaving, staying []failure.Incident) {
 	for r := range s.Replicas() {
 		if !r.HasNode() || !r.NeedsPod() || r.IsBroken() || !r.Pod.Deleted.IsZero() || !s.HeedsIllNodes() {
@@ -32,7 +32,7 @@ func Departures(s *state.Snapshot) (leaving, staying []failure.Incident) {
 	return leaving, staying
 }
 
-// nodesNeeded returns how many nodes a role takes up if each of its replicas that has none yet gets one of its own.
+// nodesNeeded returns how many nodes a role takes up if each of its replicas without a node gets one of its own.
 func nodesNeeded(s *state.Snapshot, role v1alpha1.Role) int {
 	taken, waiting := map[string]bool{}, 0
 	for r := range s.Replicas() {
@@ -47,14 +47,14 @@ func nodesNeeded(s *state.Snapshot, role v1alpha1.Role) int {
 	return len(taken) + waiting
 }
 
-// isKnownIll reports whether the job avoids the node for being ill.
+// isKnownIll reports whether the job avoids the node as unhealthy.
 func isKnownIll(s *state.Snapshot, node string) bool {
 	known := Avoided(&s.Observed).Of(node)
 	return known != nil && known.Reason == v1alpha1.ReasonNodeIll
 }
 
-// StayOn returns the avoided nodes with the ill ones that the job would leave if there were others: so the job reports them once, and
-// new pods prefer other nodes. A full list stays as it is, as each such node would push out another one.
+// StayOn adds to the avoided nodes the unhealthy ones that the job would leave if there were others: then the job reports them once, and
+// new pods prefer other nodes. A full list stays unchanged, because each such node would push out another one.
 func StayOn(s *state.Snapshot, nodes []v1alpha1.AvoidedNode) []v1alpha1.AvoidedNode {
 	_, staying := Departures(s)
 	for _, incident := range staying {

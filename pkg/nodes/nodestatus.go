@@ -12,8 +12,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Of returns what the operator knows of a node: it is lost once it has not been ready for lostAfter, or at once if it is tainted
-// as out of service or a signal says so; and it is ill as the signals have it.
+// Of returns what the operator knows of a node. It is lost once it has not been ready for lostAfter, or at once if it has the taint
+// out-of-service or a signal with the action Lost. Signals with other actions show that it is unhealthy.
 func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node {
 	n := state.Node{Name: node.Name}
 	for _, c := range node.Status.Conditions {
@@ -40,8 +40,8 @@ func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node 
 	return n
 }
 
-// BrokenBecause returns why the node is broken by its own status, whatever happened to pods on it; empty if it is not. Cordons and taints
-// show an intention of an administrator, so of these only out-of-service counts, and those that make a node lost.
+// BrokenBecause returns the reason if the node's own status shows that it is broken, whatever happened to pods on it; else it is empty.
+// Cordons and most taints show what an administrator intends. Only out-of-service and the taints that make a node lost count.
 func BrokenBecause(node *corev1.Node, now time.Time, lostAfter time.Duration, signals Signals) string {
 	isHeeded := func(c corev1.NodeCondition) bool { return signals.Heeds(&c) }
 	switch n := Of(node, lostAfter, signals); {
@@ -56,7 +56,7 @@ func BrokenBecause(node *corev1.Node, now time.Time, lostAfter time.Duration, si
 	}
 }
 
-// lacksDevices reports whether the node offers fewer devices than it has: the kubelet takes unhealthy ones off what is allocatable.
+// lacksDevices reports whether the node offers fewer devices than it has: the kubelet does not count unhealthy ones as allocatable.
 // Source: k8s.io/kubernetes/pkg/kubelet/cm/devicemanager/manager.go, GetCapacity.
 func lacksDevices(node *corev1.Node) bool {
 	for name, capacity := range node.Status.Capacity {
@@ -77,7 +77,7 @@ func ill(words string) state.Trouble {
 	return state.Trouble{Reason: v1alpha1.ReasonNodeIll, Message: state.Printable(state.Quote(words))}
 }
 
-// wordsOfCondition returns what the condition says: its type, reason and message.
+// wordsOfCondition returns the trouble that the condition shows, with its type, reason and message.
 func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
 	text := string(c.Type)
 	if c.Reason != "" {
@@ -91,7 +91,7 @@ func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
 	return words
 }
 
-// wordsOfTaint returns what the taint says.
+// wordsOfTaint returns the trouble that the taint shows.
 func wordsOfTaint(t *corev1.Taint) state.Trouble {
 	words := state.Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + t.Key}
 	if t.TimeAdded != nil {
@@ -100,7 +100,7 @@ func wordsOfTaint(t *corev1.Taint) state.Trouble {
 	return words
 }
 
-// Deleted returns a node that was deleted under its pods.
+// Deleted returns a node that was deleted while it had pods.
 func Deleted(name string, now time.Time) state.Node {
 	return state.Node{Name: name, Since: now, Lost: state.Trouble{Reason: v1alpha1.ReasonNodeDeleted, Message: "the node was deleted", Time: now}}
 }

@@ -13,27 +13,27 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
-// Signal is something that says of a node that it is ill, or is about to go.
+// Signal is a condition, a taint or a cordon. It shows that a node is unhealthy or about to go.
 type Signal struct {
 	Kind SignalKind
-	// Name is the condition's type or the taint's key; a cordon has none.
+	// Name is the condition's type or the taint's key; empty for a cordon.
 	Name string
 }
 
-// SignalKind is by which part of a Node a signal is given.
+// SignalKind is the part of a Node that gives a signal.
 type SignalKind string
 
 // The kinds of signals.
 const (
-	// ConditionSignal is a condition of the node that is True. Unknown says nothing.
+	// ConditionSignal is a condition of the node that is True. Unknown does not count.
 	ConditionSignal SignalKind = "condition"
 	// TaintSignal is a taint, whatever its value and effect.
 	TaintSignal SignalKind = "taint"
-	// CordonSignal is that the node is unschedulable.
+	// CordonSignal is a node that is marked as unschedulable.
 	CordonSignal SignalKind = "cordon"
 )
 
-// String returns the signal as it is written in flags: condition:KernelDeadlock, taint:karpenter.sh/disrupted, cordon.
+// String returns the signal in the form of the flags: condition:KernelDeadlock, taint:karpenter.sh/disrupted, cordon.
 func (s Signal) String() string {
 	if s.Name == "" {
 		return string(s.Kind)
@@ -41,19 +41,19 @@ func (s Signal) String() string {
 	return string(s.Kind) + ":" + s.Name
 }
 
-// Signals say what is done about each signal; about one that is not among them nothing is.
+// Signals maps each signal to the operator's action. The operator ignores all other signals.
 type Signals map[Signal]state.NodeAction
 
-// NoSignals is the word for forgetting all signals known so far.
+// NoSignals is the entry that removes all signals before it.
 const NoSignals = "none"
 
-// DefaultSignals returns what is done if nobody says otherwise.
+// DefaultSignals returns the actions without any flag.
 //
-//   - Move: NVSentinel's conditions of faults that it calls fatal, as it ends in a reset or a reboot of the node, and until then a rank there
-//     may hang or compute wrong; and the word of a cloud that the machine is about to be stopped.
-//   - Avoid: what slows a node down, or may be a false alarm. The conditions of node-problem-detector are lines in a log that stay True until
-//     it is started again, so a program that does well there is left alone. Cordons and the taints of autoscalers say that somebody means to empty the
-//     node, who will evict the pods himself, or take it back.
+//   - Move: the conditions of faults that NVSentinel calls fatal. It resets or reboots the node, and until then a rank there may hang or
+//     compute wrong results. Also the taints by which a cloud announces that it stops the machine.
+//   - Avoid: faults that slow a node down, and possible false alarms. The conditions of node-problem-detector are lines in a log; they stay
+//     True until it restarts, so a program that runs well there stays. After a cordon, or a taint of an autoscaler, an administrator or the
+//     autoscaler evicts the pods itself, or takes the mark back.
 //
 // Sources: NVIDIA/NVSentinel docs/INTEGRATIONS.md, and the names that its monitors set (GpuNvswitchFatalWatch is the condition of what the
 // document calls NVSwitchFatalError); kubernetes/node-problem-detector config/*.json; kubernetes/autoscaler
@@ -92,8 +92,8 @@ func DefaultSignals() Signals {
 	return signals
 }
 
-// With returns the signals with what the entries say, one after the other, as "condition:KernelDeadlock=Move"; "none" forgets all signals before it. Its error
-// says what to write instead.
+// With returns the signals after the entries, such as "condition:KernelDeadlock=Move", in their order. The entry "none" removes all signals
+// before it. An error names what to write instead.
 func (s Signals) With(entries []string) (Signals, error) {
 	all := maps.Clone(s)
 	for _, entry := range entries {
@@ -110,7 +110,7 @@ func (s Signals) With(entries []string) (Signals, error) {
 	return all, nil
 }
 
-// parseSignal reads an entry. Its errors end in what to write.
+// parseSignal reads an entry. Its errors end with what to write instead.
 func parseSignal(entry string) (Signal, state.NodeAction, error) {
 	text, name, _ := strings.Cut(entry, "=")
 	action := state.NodeAction(slices.Index(state.NodeActions, name))
@@ -134,7 +134,7 @@ func parseSignal(entry string) (Signal, state.NodeAction, error) {
 	return signal, action, nil
 }
 
-// String returns the signals as they are written in flags, by kind and name.
+// String returns the signals in the form of the flags, by kind and name.
 func (s Signals) String() string {
 	var list []string
 	for signal, action := range s {
@@ -144,12 +144,13 @@ func (s Signals) String() string {
 	return strings.Join(list, ",")
 }
 
-// Heeds reports whether the condition says now that its node is ill.
+// Heeds reports whether the condition shows that its node is unhealthy now.
 func (s Signals) Heeds(c *corev1.NodeCondition) bool {
 	return c.Status == corev1.ConditionTrue && s[Signal{ConditionSignal, string(c.Type)}] > state.IgnoreNode
 }
 
-// of returns what is done about the node by the strongest of its signals, the first of several, and its words; IgnoreNode if it shows none that matters.
+// of returns the strongest action of the node's signals, and the trouble that this signal shows; the first one if several are equally
+// strong. It returns IgnoreNode if the node shows no signal that counts.
 func (s Signals) of(node *corev1.Node) (action state.NodeAction, words state.Trouble) {
 	heed := func(signal Signal, tell func() state.Trouble) {
 		if does := s[signal]; does > action {

@@ -1,10 +1,9 @@
-// Package forecast says what the operator would do with a job, by asking the function that the operator decides by: plan.Make.
+// Package forecast shows what the operator would do with a job, from the function with which the operator decides: plan.Make.
 //
-// Of a job that does not exist yet it plays the first passes: each plan's status becomes the job's, its Service, Lease and group are
-// there in the next pass, and it ends with the plan that creates the pods.
+// For a job that does not exist yet it plays the first passes. The status of each plan becomes the job's; the Service, Lease and group of a
+// plan exist in the next pass. It ends with the plan that creates the pods.
 //
-// Decisions, newest first:
-//   - The operator's flags are not known here: --node-lost-after and --gang have their defaults, and gang APIs count as served.
+// It does not know the operator's flags: --node-lost-after and --gang have their defaults, and gang APIs count as served.
 package forecast
 
 import (

@@ -1,8 +1,5 @@
-// Package schema does with a TrainingJob what the API server would: it fills in the defaults, and refuses what the CRD refuses, in the
-// same words. It needs no cluster.
-//
-// Decisions, newest first:
-//   - Everything comes from the CRD that this program was built with, by the API server's own code: no default is written twice.
+// Package schema does with a TrainingJob what the API server would: it fills in the defaults, and refuses what the CRD refuses, in the same
+// words. It needs no cluster: all rules come from the CRD that this program was built with, and run in the API server's own code.
 package schema
 
 import (

@@ -1,7 +1,4 @@
-// Package story tells people what a TrainingJob's status says: why the job is as it is, how each of its replicas is, and what
-// happened since it began. Everything here is a pure function from the job, its pods and its Events to text.
-//
-// Decisions, newest first:
-//   - The condition of a replica is asked of pkg/state, which the operator decides by, and not worked out a second time.
-//   - The operator's own sentence comes first wherever there is one. This package adds the facts behind it and what to do.
+// Package story explains a TrainingJob to people: why the job is as it is, how each of its replicas is, and what happened since it began.
+// Where the status has a sentence of the operator, that comes first; the package adds the facts behind it and what to do. The state of a
+// replica comes from pkg/state, as in the operator. Everything is a pure function from the job, its pods and its Events to text.
 package story

@@ -1,6 +1,6 @@
-// Package jax tells the replicas of a JAX job where their coordinator is and which process each of them is.
+// Package jax gives the replicas of a JAX job the address of their coordinator and the number of their process.
 //
-// The workers are the processes, worker i is process i, and worker 0 runs the coordinator.
+// The workers are the processes, worker i is process i, and worker 0 runs the coordinator. An evaluator is no process of the collective.
 //
 //	JAX_COORDINATOR_ADDRESS   address of worker 0 and port    read by initialize (jax/_src/distributed.py)
 //	JAX_NUM_PROCESSES         number of workers               for the script to pass on, see below
@@ -10,22 +10,14 @@
 //	PYTHONUNBUFFERED          1, also for evaluators
 //
 // JAX (0.10) takes only the address from the environment. Its cluster detection knows Slurm, Open MPI, Cloud TPU and,
-// with the kubernetes package installed, batch/v1 Jobs; none of these is us. A script therefore says
+// with the kubernetes package installed, batch/v1 Jobs; a TrainingJob is none of these. A script therefore calls
 //
 //	jax.distributed.initialize(num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
 //	                           process_id=int(os.environ["JAX_PROCESS_ID"]),
 //	                           cluster_detection_method="deactivate")
 //
-// The last argument matters where that package is installed: JAX detects even if it has both numbers, to learn of the devices
-// (clusters/cluster.py), and in a pod without a token that fails.
-//
-// Decisions, newest first:
-//   - No JAX_COORDINATOR_BIND_ADDRESS: JAX binds [::]:port by itself. Old releases bind the address they are given,
-//     which works as soon as worker 0's own name resolves.
-//   - No JAX_LOCAL_DEVICE_IDS: one process per pod sees all devices of its pod.
-//   - The port is the container port named jaxjob-port, else 1234 as in JAX's documentation; JAXJob v1 had 6666.
-//   - PYTHONUNBUFFERED, which JAXJob v1 sets too: a killed rank's last lines are what explains the failure.
-//   - An evaluator is no process of the collective.
+// The last argument matters where that package is installed: JAX then runs its detection even if it has both numbers, to count devices
+// (clusters/cluster.py), and that fails in a pod without a token.
 package jax
 
 import (

@@ -1,4 +1,4 @@
-// Package lightgbm tells the replicas of a LightGBM job their rank and the list of machines.
+// Package lightgbm gives the replicas of a LightGBM job their rank and the list of machines. An evaluator is no rank.
 //
 // The master is rank 0 and worker i is rank i + number of masters; without a master, worker 0 is rank 0.
 //
@@ -9,7 +9,7 @@
 //	                              as in Kubeflow's XGBoostJob v1, whose LightGBM jobs made their list of these
 //	PYTHONUNBUFFERED              1, also for evaluators
 //
-// LightGBM (4.7) reads no variable by itself, and its machines are IPv4 addresses: of a name inet_pton makes 0.0.0.0, unchecked
+// LightGBM (4.7) reads no variable by itself, and its machines are IPv4 addresses: inet_pton turns a name into 0.0.0.0, unchecked
 // (src/network/socket_wrapper.hpp), and each rank would call itself. The script turns names into addresses once all resolve:
 //
 //	machines = ["rank=" + os.environ["RANK"]]
@@ -18,14 +18,8 @@
 //	    machines.append(resolve(host) + ":" + port)    # socket.gethostbyname, again until it succeeds
 //	params = {"machines": ",".join(machines), "num_machines": ..., "local_listen_port": ..., "tree_learner": "data"}
 //
-// Decisions, newest first:
-//   - The entry "rank=<n>" of machines (src/network/linkers_socket.cpp, ParseMachineList) tells LightGBM who it is. Without it a
-//     process looks for its own address in the list, which a pod with several interfaces may not find.
-//   - The port is the container port named xgboostjob-port, as LightGBM's jobs were XGBoostJobs, else LightGBM's own 12400.
-//   - LIGHTGBM_MACHINES is one variable, of which Linux takes 128 KiB. A rule of the CRD refuses what fits in no namespace: about 3,890
-//     ranks with a name of 4 letters, 2,000 with 20. If the namespace's name has 10 letters 1,760 of the latter fit: what lies
-//     between fails to start with "argument list too long".
-//   - An evaluator is no rank.
+// The entry "rank=<n>" (src/network/linkers_socket.cpp, ParseMachineList) gives LightGBM its rank. Without it a process looks for its own
+// address in the list, and may not find it in a pod with several interfaces.
 package lightgbm
 
 import (

@@ -1,8 +1,7 @@
 // Package mpi gives the launcher of an MPI job the list of its workers, and the way to reach them.
 //
 // mpirun in the launcher starts a daemon on each worker by ssh, and the daemons start the ranks. Open MPI (4 and 5), MPICH and
-// Intel MPI find in the launcher's variables what they would otherwise be told on the command line, so that mpirun -np 8 prog is
-// enough:
+// Intel MPI read from the launcher's variables what otherwise stands on the command line, so mpirun -np 8 prog is enough:
 //
 //	Open MPI 4    OMPI_MCA_orte_default_hostfile, OMPI_MCA_orte_keep_fqdn_hostnames, OMPI_MCA_plm_rsh_args
 //	Open MPI 5    PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args    (PRRTE, src/mca/plm/ssh)
@@ -10,27 +9,12 @@
 //	MPICH         HYDRA_HOST_FILE, HYDRA_LAUNCHER_EXTRA_ARGS, HYDRA_IFACE  (src/pm/hydra)
 //	Intel MPI     I_MPI_HYDRA_HOST_FILE, I_MPI_HYDRA_BOOTSTRAP, I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS, I_MPI_HYDRA_IFACE
 //
-// and its files. Those of ssh are in the workers as well: daemons may start further daemons.
+// and from its files. The files of ssh are in the workers as well, because daemons may start further daemons. No implementation reads the
+// list of the other: Open MPI takes no "host:2", MPICH no "slots=2".
 //
 //	/etc/mpi/hostfile       "<host> slots=<n>" per worker, for Open MPI (Horovod and DeepSpeed take it too)
 //	/etc/mpi/machinefile    "<host>:<n>" per worker, for MPICH and Intel MPI
 //	/etc/mpi/ssh            config, sshd_config, the key and who may use it: the Secret of build.SSHSecret
-//
-// Decisions, newest first:
-//   - The files are annotations of the launcher and a Secret, which one volume shows: no ConfigMap, hence no right on any.
-//     Hosts are "<pod>.<job>", which each pod's search list completes: whole names would halve the workers that fit.
-//   - There are two lists as no format is read by all: Open MPI takes no "host:2", MPICH no "slots=2".
-//   - There is no order of starts: ssh waits until a worker's name resolves and its sshd answers (build.SSHSecret). The launcher
-//     is one of the gang like any other replica.
-//   - HYDRA_IFACE: Hydra's daemons call mpirun back by its host name, which has no dot and resolves nowhere else; with an
-//     interface it tells its address. Kubernetes calls a pod's interface eth0. Under hostNetwork write the node's.
-//   - HYDRA_LAUNCHER_EXTRA_ARGS, not HYDRA_LAUNCH_EXTRA_ARGS as in MPIJob v2: the code of MPICH 3.4 to 5.0 reads the former only.
-//   - PRTE_MCA_* beside OMPI_MCA_*, which Open MPI 5 translates by itself: it cuts values at their last "=".
-//   - Root in a container is not the node's, so Open MPI need not refuse it.
-//   - The key's files have mode 0600, as ssh refuses a key of its own user's that others may read. For a user other than root the
-//     files are not his own, and 0444: whoever is not in the pod sees neither.
-//   - A worker without command and arguments runs sshd, on port 2222: any user may listen there, and hostNetwork does not meet the
-//     node's. Its sessions have PATH and LD_LIBRARY_PATH of the container and TRAININGJOB_ATTEMPT and TRAININGJOB_LIFE of the launcher.
 package mpi
 
 import (
@@ -56,7 +40,9 @@ const (
 	volume      = "trainingjob-mpi"
 )
 
-// sshd is what a worker without a command runs. sshd of root wants a folder that packages leave to systemd.
+// sshd is what a worker without command and arguments runs, on port 2222: any user may listen there, and with hostNetwork it does not meet
+// the node's. Its sessions have PATH and LD_LIBRARY_PATH of the container, and TRAININGJOB_ATTEMPT and TRAININGJOB_LIFE of the launcher.
+// sshd of root needs a folder that packages leave to systemd.
 const sshd = `mkdir -p /run/sshd 2>/dev/null
 exec /usr/sbin/sshd -D -e -f ` + folder + `/ssh/sshd_config -o "SetEnv=PATH=$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH"`
 
@@ -67,6 +53,12 @@ type Framework struct{}
 func (Framework) Name() v1alpha1.Framework { return v1alpha1.MPI }
 
 // Environment returns the launcher's variables of the package comment. Workers have none: what sshd starts does not inherit them.
+//
+//   - HYDRA_IFACE: Hydra's daemons call mpirun back by its host name, which has no dot and resolves in no other pod. With an interface it
+//     passes its address. Kubernetes calls a pod's interface eth0; under hostNetwork users write the node's.
+//   - HYDRA_LAUNCHER_EXTRA_ARGS, not HYDRA_LAUNCH_EXTRA_ARGS as in MPIJob v2: the code of MPICH 3.4 to 5.0 reads only the former.
+//   - PRTE_MCA_* beside OMPI_MCA_*: Open MPI 5 translates the latter, but cuts values at their last "=".
+//   - OMPI_ALLOW_RUN_AS_ROOT: root in a container is not the node's, so Open MPI need not refuse it.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "OMPI_MCA_orte_default_hostfile", Value: hostFile},
@@ -162,8 +154,9 @@ func mount(spec *corev1.PodSpec, files []corev1.VolumeProjection) {
 	}
 }
 
-// keyMode returns the mode of the key's files: readable for all users of the pod if none of them is root, as far as the template
-// says who they are, else for root only.
+// keyMode returns the mode of the key's files. It is 0600 if a container may run as root, as far as the template shows: ssh refuses a key
+// that belongs to its own user and that others may read. Otherwise it is 0444: the files belong to root, and no user outside the pod sees
+// them.
 func keyMode(spec *corev1.PodSpec) int32 {
 	pod := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{})
 	for _, c := range spec.Containers {

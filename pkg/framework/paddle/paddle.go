@@ -1,4 +1,4 @@
-// Package paddle tells the replicas of a Paddle job their rank and where to meet.
+// Package paddle gives the replicas of a Paddle job their rank and the address at which they meet.
 //
 // Without parameter servers the job is a collective: the master is rank 0 and worker i is rank i + number of masters; without a
 // master, worker 0 is rank 0. It may be started with paddle.distributed.launch, or with plain python for one process per pod:
@@ -10,7 +10,7 @@
 //	                        read by init_parallel_env (distributed/parallel.py), which meets at PADDLE_MASTER; without GPUs
 //	                        it wants PADDLE_DISTRI_BACKEND=gloo beside them, which the launcher sets by itself
 //
-// With parameter servers each replica is one process, started with plain python, which fleet.init tells what it is
+// With parameter servers each replica is one process, started with plain python. fleet.init reads what it is
 // (distributed/fleet/base/role_maker.py, PaddleCloudRoleMaker):
 //
 //	PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINER_ENDPOINTS, PADDLE_TRAINERS_NUM
@@ -18,21 +18,7 @@
 //	PADDLE_TRAINER_ID       a trainer's rank
 //	POD_IP, PADDLE_PORT     the replica's own entry of its list: its name, not its address; Paddle 2.6 wants them of trainers as well
 //
-// PYTHONUNBUFFERED is 1 for all, also for evaluators.
-//
-// Decisions, newest first:
-//   - Each of the two lists of a job with parameter servers is one variable, of which Linux takes 128 KiB. A rule of the CRD refuses what
-//     fits in no namespace: about 3,890 workers or 4,410 servers with a job's name of 4 letters, 2,000 or 2,130 with 20.
-//   - A collective has no PADDLE_TRAINER_ENDPOINTS: the launcher takes the first of them for the master, whatever PADDLE_MASTER says
-//     (distributed/launch/plugins, collective_compatible), and then nobody serves.
-//   - Rank 0's PADDLE_MASTER is 127.0.0.1: the launcher serves the meeting if that or its own address is there, and never looks
-//     a name up for it (distributed/launch/controllers/master.py, HTTPMaster). PaddleJob v1 gave it the pod's address for that.
-//   - PADDLE_RANK: without it nodes are ranked by names that the launcher draws at random.
-//   - PADDLE_JOB_ID is the job's UID and the attempt: who comes from a past attempt meets nobody.
-//   - The launcher's own mode for parameter servers looks for the pod's address in the list, so names are no good there: it is not
-//     offered. In PaddleJob v1 a Master was a server; here it is a PS.
-//   - The port is the container port named master, as in PaddleJob v1, else its 36543.
-//   - An evaluator is no rank.
+// PYTHONUNBUFFERED is 1 for all, also for evaluators, which are no ranks. In PaddleJob v1 a Master was a server; here a PS is.
 package paddle
 
 import (
@@ -80,7 +66,13 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
-// collective returns what is a rank's own.
+// collective returns the variables of one rank.
+//
+//   - The leader's PADDLE_MASTER is 127.0.0.1: the launcher serves the meeting if that or its own address is there, and never resolves a
+//     name for it (distributed/launch/controllers/master.py, HTTPMaster). PaddleJob v1 gave it the pod's address.
+//   - Without PADDLE_RANK nodes are ranked by names that the launcher draws at random.
+//   - There is no PADDLE_TRAINER_ENDPOINTS: the launcher would take the first of them for the master, whatever PADDLE_MASTER is
+//     (distributed/launch/plugins, collective_compatible), and then no rank serves.
 func collective(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	leader, rank := state.Leader(&job.Spec), strconv.Itoa(state.Rank(&job.Spec, slot))
 	master := endpoint(job, leader)
@@ -97,7 +89,7 @@ func collective(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	}
 }
 
-// withServers returns what is a server's or a trainer's own.
+// withServers returns the variables of one server or trainer.
 func withServers(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	own := []corev1.EnvVar{
 		{Name: "POD_IP", Value: build.Address(job, slot)},

@@ -1,4 +1,4 @@
-// Package pytorch tells the replicas of a PyTorch job their rank and where to meet.
+// Package pytorch gives the replicas of a PyTorch job their rank and the address at which they meet.
 //
 // The master is rank 0 and worker i is rank i + number of masters; without a master, worker 0 is rank 0 and the
 // address to meet at. A job may be started with plain python or with torchrun, so each replica gets both sets:
@@ -10,32 +10,8 @@
 //	PYTHONUNBUFFERED                              1, also for evaluators
 //
 // A flag on torchrun's command line beats PET_*, and torchrun sets MASTER_*, WORLD_SIZE and RANK anew for the processes
-// it starts. Until then WORLD_SIZE and RANK count pods, one process each.
-//
-// Decisions, newest first:
-//   - elastic.rendezvous replaces backend and endpoint; with an endpoint outside the job nobody is its host, and PET_RDZV_CONF
-//     holds only what the user wrote.
-//   - PET_MAX_RESTARTS of an elastic job is recovery.maxRestarts, not 0. torchrun takes a newcomer in for free, but the
-//     loss of a peer, by failure or by scaling down, breaks the survivors' collective and costs each of them one
-//     restart (elastic/agent/server/api.py, _invoke_run; the quickstart says that scaling up counts too, the code does
-//     not). With 0 every scale-down would end every pod. The price: torchrun restarts a script that crashes by itself
-//     so often before the operator sees a failed pod. Who wants to see each crash sets PET_MAX_RESTARTS=0 in the
-//     template. A fixed job has none: torchrun's default is 0.
-//   - PET_RDZV_CONF says is_host=true to the leader and is_host=false to all others. Left alone, torchrun looks itself
-//     up in DNS (elastic/rendezvous/utils.py, _matches_machine_hostname); a leader faster than its DNS record finds
-//     itself to be somebody else, and nobody hosts the store.
-//   - PET_RDZV_ID is the job's UID and the attempt: an agent of a past attempt or of a former job of that name asks the
-//     new store for another key and joins nothing. Replacements within an attempt meet their peers.
-//   - PET_NNODES of an elastic job is minReplicas:maxReplicas, plus the master on both sides, so scaling changes no
-//     replica's variables but WORLD_SIZE, which is the size when the pod was made. torchrun does not read that one.
-//   - PET_NPROC_PER_NODE is auto, as in PyTorchJob v1, if the role asks for a GPU: the number of devices that torch
-//     sees. It is the number of Gaudi, Ascend and Intel devices or Neuron cores, which auto does not count in every torch
-//     (distributed/run.py, determine_local_world_size). Else 1, torchrun's own default: auto would start one process per CPU
-//     it counts, which may be all of the node's. So it is for GPUs of a resource claim (DRA), as nothing in the pod says what
-//     a claim holds, and for MIG slices, as a process sees one of them only. For these, write --nproc-per-node.
-//   - The port is the container port named pytorchjob-port, else torch's 29500; PyTorchJob v1 had 23456.
-//   - PYTHONUNBUFFERED, which PyTorchJob v1 sets too: a killed rank's last lines are what explains the failure.
-//   - An evaluator gets no MASTER_ADDR: it is not of the collective, and torchrun in it runs alone.
+// it starts. Until then WORLD_SIZE and RANK count pods, one process each. An evaluator has no MASTER_ADDR: it is not in the collective, and
+// torchrun in it runs alone.
 package pytorch
 
 import (
@@ -76,7 +52,8 @@ func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
 	return build.MeetingPort(job)
 }
 
-// collective returns what all ranks share.
+// collective returns what all ranks share. PET_NNODES of an elastic job is minReplicas:maxReplicas, plus the master on both sides: scaling
+// changes no variable but WORLD_SIZE, the size when the pod was made, which torchrun does not read.
 func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
 	host := build.Address(job, leader)
@@ -105,7 +82,7 @@ func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	)
 }
 
-// rendezvous returns what the job says of its rendezvous; an empty endpoint is the leader's.
+// rendezvous returns the job's own rendezvous; an empty endpoint is the leader's.
 func rendezvous(elastic *v1alpha1.Elastic) (backend, endpoint string, conf []string) {
 	r := elastic.Rendezvous
 	if r == nil {
@@ -114,7 +91,9 @@ func rendezvous(elastic *v1alpha1.Elastic) (backend, endpoint string, conf []str
 	return cmp.Or(r.Backend, "c10d"), r.Endpoint, r.Conf
 }
 
-// member returns what is one rank's own.
+// member returns the variables of one rank. PET_RDZV_CONF has is_host=true for the leader and is_host=false for all others. Without it
+// torchrun looks itself up in DNS (elastic/rendezvous/utils.py, _matches_machine_hostname), and a leader that is faster than its DNS record
+// takes itself for another host: then no rank hosts the store. With an endpoint outside the job no rank is its host.
 func member(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	rank := strconv.Itoa(state.Rank(&job.Spec, slot))
 	env := []corev1.EnvVar{
@@ -135,7 +114,14 @@ func member(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	return env
 }
 
-// processes returns how many processes torchrun starts in a pod of the role.
+// processes returns how many processes torchrun starts in a pod of the role:
+//
+//   - auto, the number of devices that torch sees, if the role requests a GPU, as in PyTorchJob v1.
+//   - the number of Gaudi, Ascend and Intel devices or Neuron cores, which auto does not count in every torch (distributed/run.py,
+//     determine_local_world_size).
+//   - else 1, torchrun's own default: auto would start one process for each CPU that it counts, perhaps all of the node's. This includes
+//     GPUs of a resource claim (DRA), because the pod does not show what a claim holds, and MIG slices, because a process sees only one
+//     of them. For these, users write --nproc-per-node.
 func processes(job *v1alpha1.TrainingJob, role v1alpha1.Role) string {
 	switch gpus, uncounted := build.Accelerators(job, role); {
 	case uncounted > 0:

@@ -1,10 +1,10 @@
-// Package tensorflow tells the replicas of a TensorFlow job their cluster and their task, as TF_CONFIG:
+// Package tensorflow gives the replicas of a TensorFlow job their cluster and their task, as TF_CONFIG:
 //
 //	{"cluster":{"chief":[..],"ps":[..],"worker":[..]},"task":{"type":"worker","index":1},"environment":"cloud"}
 //
-// A fixed job's cluster is dense: all addresses of chief, parameter servers and workers, byte for byte the same in each
-// replica. An elastic job's is sparse: what scaling does not change (chief and parameter servers) and, for a worker,
-// itself under its index, so that workers come and go without a word to the others:
+// A fixed job's cluster is dense: all addresses of chief, parameter servers and workers, byte for byte the same in each replica. An elastic
+// job's is sparse: chief and parameter servers, which scaling does not change, and for a worker also itself under its index. So workers
+// come and go without a change to the others:
 //
 //	chief, ps   {"chief":[..],"ps":[..]}
 //	worker 3    {"chief":[..],"ps":[..],"worker":{"3":".."}}
@@ -13,24 +13,8 @@
 // Read by TFConfigClusterResolver (distribute/cluster_resolver/tfconfig_cluster_resolver.py), the default of the
 // multi-worker strategies, and by tf.estimator.RunConfig (estimator/run_config.py). tf.train.ClusterSpec
 // (training/server_lib.py) takes a task type as a list or as a map from index to address. "environment" is for TF
-// before 1.4.
-//
-// Decisions, newest first:
-//   - The sparse form stands under "cluster". Kubeflow's enableDynamicWorker once wrote "sparseCluster", which TensorFlow
-//     never read (kubeflow/trainer#1795), and left chief and evaluator with an empty one (#1763).
-//   - A sparse worker knows the chief too: RunConfig refuses a cluster without one. A sparse parameter server knows all
-//     parameter servers: TFJob gave it only itself, at index 0 whatever its own.
-//   - The sparse form is for parameter servers and workers that work apart. A collective strategy needs all workers in
-//     each cluster; TensorFlow has no elastic one.
-//   - A fixed job of one replica gets no TF_CONFIG: it is a local run, as in TFJob v1 (isDistributed in
-//     pkg/controller.v1/tensorflow). An elastic job of one may grow and gets it.
-//   - An evaluator is a task, but never in the cluster: RunConfig says it is "not part of the training cluster".
-//   - The port is the role's container port named tfjob-port, else 2222. TensorFlow listens on all addresses.
-//   - A dense TF_CONFIG that cannot be passed is refused by a rule of the CRD. Linux takes 128 KiB for one variable (MAX_ARG_STRLEN), and a
-//     longer one keeps every container from starting. The rule cannot read the namespace and counts one letter for it, so that it refuses
-//     no job that could run: about 3,770 replicas with a name of 4 letters, 1,970 with 20. With a namespace of 10 letters 1,700 of the
-//     latter fit: what lies between fails to start with "argument list too long". A sparse TF_CONFIG counts only chief, parameter servers
-//     and one worker. Well below the limit dense pods are heavy: 2,000 of them at 120 KiB are 240 MB in etcd.
+// before 1.4. A collective strategy needs all workers in each cluster, and TensorFlow has no elastic one: the sparse form is for parameter
+// servers and workers that work apart. An evaluator is a task, but never in the cluster (RunConfig: "not part of the training cluster").
 package tensorflow
 
 import (
@@ -74,6 +58,8 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
+// isLocal reports whether the job is a local run, which has no TF_CONFIG, as in TFJob v1 (isDistributed in pkg/controller.v1/tensorflow).
+// An elastic job of one replica may grow and has one.
 func isLocal(spec *v1alpha1.TrainingJobSpec) bool {
 	return spec.Elastic == nil && state.Total(spec) == 1
 }
@@ -84,7 +70,8 @@ func dense(job *v1alpha1.TrainingJob) func(state.Slot) string {
 	return func(state.Slot) string { return cluster }
 }
 
-// sparse returns the cluster as one replica of an elastic job sees it.
+// sparse returns the cluster as one replica of an elastic job sees it. A worker has the chief in it too, because RunConfig refuses a
+// cluster without one. A parameter server has all parameter servers; TFJob gave it only itself, at index 0 whatever its own.
 func sparse(job *v1alpha1.TrainingJob) func(state.Slot) string {
 	fixed := tasks(job, v1alpha1.Chief, v1alpha1.PS)
 	seen := text(fixed)

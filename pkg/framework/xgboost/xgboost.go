@@ -1,4 +1,5 @@
-// Package xgboost tells the replicas of an XGBoost job their rank, and where the tracker is that makes them a collective.
+// Package xgboost gives the replicas of an XGBoost job their rank and the address of the tracker that makes them a collective. An evaluator
+// is no rank.
 //
 // The master is rank 0 and worker i is rank i + number of masters; without a master, worker 0 is rank 0. Rank 0 runs the
 // tracker beside its own training.
@@ -11,7 +12,7 @@
 //	                                       all ranks but rank 0, and is left out if there are none
 //	PYTHONUNBUFFERED                       1, also for evaluators
 //
-// XGBoost (3.0) reads no variable by itself: the script hands them on. It waits itself until DMLC_TRACKER_URI resolves, as
+// XGBoost (3.0) reads no variable by itself: the script passes them on. The script also waits until DMLC_TRACKER_URI resolves, because
 // XGBoost gives up at once on a name that does not (src/collective/socket.cc, MakeSockAddress):
 //
 //	if os.environ["RANK"] == "0":
@@ -21,15 +22,6 @@
 //	with CommunicatorContext(dmlc_tracker_uri=resolve(os.environ["DMLC_TRACKER_URI"]),
 //	                         dmlc_tracker_port=int(os.environ["DMLC_TRACKER_PORT"]),
 //	                         dmlc_task_id=os.environ["DMLC_TASK_ID"], dmlc_retry=60):
-//
-// Decisions, newest first:
-//   - WORKER_ADDRS is one variable, of which Linux takes 128 KiB. A rule of the CRD refuses what fits in no namespace: about 4,720 workers
-//     with a job's name of 4 letters, 2,200 with 20. The namespace's name, which the rule cannot read, leaves room for fewer.
-//   - DMLC_TASK_ID has leading zeros: the tracker sorts task ids as text (src/collective/tracker.h, WorkerCmp), and with
-//     sortby="task" XGBoost's rank is RANK then. By host, its default, ranks would follow the addresses of the pods.
-//   - The port is the container port named xgboostjob-port, else 9999 as in XGBoostJob v1. The tracker has that of rank 0; the
-//     ports that ranks open among themselves are XGBoost's choice.
-//   - An evaluator is no rank.
 package xgboost
 
 import (
@@ -64,6 +56,8 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 		corev1.EnvVar{Name: "DMLC_TRACKER_URI", Value: build.Address(job, state.Leader(&job.Spec))},
 		corev1.EnvVar{Name: "DMLC_TRACKER_PORT", Value: tracker},
 		corev1.EnvVar{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(state.WorldSize(&job.Spec))})
+	// the tracker sorts task ids as text (src/collective/tracker.h, WorkerCmp), and with sortby="task" XGBoost's rank is RANK then; by host,
+	// its default, ranks would follow the addresses of the pods
 	width := len(strconv.Itoa(state.WorldSize(&job.Spec) - 1))
 	return func(slot state.Slot) []corev1.EnvVar {
 		if slot.Role == v1alpha1.Evaluator {
@@ -77,7 +71,7 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
-// Port returns the tracker's port.
+// Port returns the tracker's port. XGBoost itself chooses the ports that ranks open among themselves.
 func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
 	return build.MeetingPort(job)
 }
@@ -104,5 +98,5 @@ func Collective(job *v1alpha1.TrainingJob, port string, fallback int32) []corev1
 		corev1.EnvVar{Name: "WORKER_PORT", Value: strconv.Itoa(int(build.Port(job, v1alpha1.Worker, PortName, fallback)))})
 }
 
-// Evaluator returns what a replica outside the collective gets: a killed process' last lines are what explains the failure.
+// Evaluator returns what a replica outside the collective gets: the last lines of a killed process explain the failure.
 func Evaluator() []corev1.EnvVar { return []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}} }

@@ -1,10 +1,6 @@
 // Package coscheduling makes a gang of a job's pods with the PodGroup of the coscheduling plug-in.
 //
 // Source: sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1, pkg/coscheduling.
-//
-// Decisions, newest first:
-//   - No minResources: with it the plug-in does not preempt for the group.
-//   - The plug-in says nothing of a group that waits but what its pods say; so does Read.
 package coscheduling
 
 import (
@@ -53,7 +49,7 @@ func (Provider) Follow(pod *corev1.Pod, _ *v1alpha1.Scheduling) {
 	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduler)
 }
 
-// Read returns the group's minMember.
+// Read returns the group's minMember. The plug-in writes only into the pods why a group waits.
 func (Provider) Read(o state.Object) (minimum int32, waiting state.Trouble) {
 	group, isGroup := o.(*coschedulingv1alpha1.PodGroup)
 	if !isGroup {

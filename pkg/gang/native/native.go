@@ -2,12 +2,6 @@
 //
 // Source: k8s.io/api/scheduling/v1beta1 (KEP-4671), served by Kubernetes 1.37 with the feature gate GenericWorkload and
 // --runtime-config=scheduling.k8s.io/v1beta1=true.
-//
-// Decisions, newest first:
-//   - No Workload object: it holds templates of groups, and nothing is scheduled by it. A group is made for each attempt.
-//   - The group has the priority class of its pods: the scheduler refuses a group whose pods have another priority.
-//   - Only a Required topology is the group's: its constraint knows no preference. Preferred is the pods' affinity.
-//   - A collective is disrupted as a whole: preempting one rank would end the others anyway.
 package native
 
 import (
@@ -32,7 +26,8 @@ func (Provider) Empty() (state.Object, state.ObjectList) {
 	return &schedulingv1beta1.PodGroup{}, &schedulingv1beta1.PodGroupList{}
 }
 
-// Group returns the PodGroup.
+// Group returns the PodGroup. It has the priority class of its pods: the scheduler refuses a group whose pods have another priority. A
+// collective is preempted as a whole, because losing one rank ends the others anyway.
 func (p Provider) Group(t state.GangTerms) state.Object {
 	group := &schedulingv1beta1.PodGroup{Spec: schedulingv1beta1.PodGroupSpec{
 		SchedulingPolicy:  schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: t.Minimum}},
@@ -96,7 +91,8 @@ func (p Provider) Trim(o state.Object, metadata metav1.ObjectMeta) state.Object 
 	return trimmed
 }
 
-// Constrains reports whether the topology is Required.
+// Constrains reports whether the topology is Required. A constraint of the group knows no preference, so the affinity of the pods keeps a
+// Preferred one.
 func (Provider) Constrains(topology *v1alpha1.Topology) bool {
 	return topology != nil && topology.Mode == v1alpha1.TopologyRequired
 }

@@ -1,12 +1,6 @@
 // Package volcano makes a gang of a job's pods with Volcano's PodGroup.
 //
 // Source: volcano.sh/apis/pkg/apis/scheduling/v1beta1.
-//
-// Decisions, newest first:
-//   - No minResources: with it Volcano does not preempt for the group, and a group whose pods have gone keeps its share.
-//   - Whether a group waits is told by its phase: the condition Unschedulable stays when the group has been placed.
-//   - Volcano keeps a topology by tiers of HyperNodes, not by a node label: with topology.tier it is the group's, else the
-//     pods' affinity.
 package volcano
 
 import (
@@ -77,7 +71,8 @@ func (Provider) Follow(pod *corev1.Pod, scheduling *v1alpha1.Scheduling) {
 	}
 }
 
-// Read returns the group's minMember, and the scheduler's word while it does not place it.
+// Read returns the group's minMember, and why the scheduler does not place the group. Its phase shows whether it waits: the condition
+// Unschedulable stays after the group has been placed.
 func (Provider) Read(o state.Object) (minimum int32, waiting state.Trouble) {
 	group, isGroup := o.(*volcanov1beta1.PodGroup)
 	if !isGroup {
@@ -110,7 +105,8 @@ func (p Provider) Trim(o state.Object, metadata metav1.ObjectMeta) state.Object 
 	return trimmed
 }
 
-// Constrains reports whether the topology names a tier.
+// Constrains reports whether the topology names a tier. Volcano keeps a topology by tiers of HyperNodes, not by a label of nodes; without a
+// tier the affinity of the pods keeps it.
 func (Provider) Constrains(topology *v1alpha1.Topology) bool {
 	return topology != nil && topology.Tier != nil
 }
