@@ -86,7 +86,7 @@ func FatalEvidence(s *state.Snapshot) *Incident {
 // evidence returns what the pods that the incident ended say of its true cause, as far as it was not known; nil for
 // nothing. A loss beats an earlier exit.
 func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
-	if incident.Explained && !incident.Charged || IsLoss(incident.Cause) || incident.Cause == v1alpha1.CauseRequested || incident.Role == v1alpha1.Evaluator {
+	if incident.Explained && !incident.Charged || IsLoss(incident.Cause) || !IsFailure(incident.Cause) || incident.Role == v1alpha1.Evaluator {
 		return nil
 	}
 	var best *Incident

@@ -28,7 +28,9 @@ type Incident struct {
 // nil if it is gone, or none did.
 func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartScope, p *state.Pod) Incident {
 	incident := Incident{Incident: v1alpha1.Incident{Failure: f, Scope: scope, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
-	applyRule(s.Job, &incident, p)
+	if IsFailure(f.Cause) {
+		applyRule(s.Job, &incident, p)
+	}
 	incident.Charged = isCharged(&incident.Failure)
 	return incident
 }
@@ -54,5 +56,5 @@ func IsFatal(incident Incident) bool { return incident.Cause == v1alpha1.CauseFa
 // isCharged reports whether restarting after the failure is charged to a budget. A lost pod is not the job's fault, and
 // an evaluator must not use up what the training may need.
 func isCharged(f *v1alpha1.Failure) bool {
-	return !IsLoss(f.Cause) && f.Role != v1alpha1.Evaluator
+	return IsFailure(f.Cause) && !IsLoss(f.Cause) && f.Role != v1alpha1.Evaluator
 }

@@ -23,11 +23,20 @@ func inOrder(failures []Incident) {
 	}
 	slices.SortStableFunc(failures, func(a, b Incident) int {
 		return cmp.Or(
+			cmp.Compare(noFailure(a.Cause), noFailure(b.Cause)),
 			cmp.Compare(a.Time.Unix(), b.Time.Unix()),
 			cmp.Compare(explaining(&a.Failure), explaining(&b.Failure)),
 			cmp.Compare(generality(&a.Failure, counts[a.Time.Unix()]), generality(&b.Failure, counts[b.Time.Unix()])),
 			cmp.Compare(slices.Index(explains, a.Cause), slices.Index(explains, b.Cause)))
 	})
+}
+
+// noFailure puts what is no failure behind all that is one.
+func noFailure(cause v1alpha1.Cause) int {
+	if IsFailure(cause) {
+		return 0
+	}
+	return 1
 }
 
 // explaining returns the place of the failure's cause among those that explain one another. How a program's exit is dealt with says
@@ -110,5 +119,8 @@ func trueCause(s *state.Snapshot, broken []Incident) int {
 
 // MayBeFollower reports whether a rank exits like that when it has lost a peer.
 func MayBeFollower(f *v1alpha1.Failure) bool {
-	return IsOfProgram(f) && !isKill(f) && (f.Cause == v1alpha1.CauseRetryable || f.Cause == v1alpha1.CauseFatal) && f.Role != v1alpha1.Evaluator
+	return IsOfRank(f) && !isKill(f) && (f.Cause == v1alpha1.CauseRetryable || f.Cause == v1alpha1.CauseFatal)
 }
+
+// IsOfRank reports whether the program of a rank has ended by itself.
+func IsOfRank(f *v1alpha1.Failure) bool { return IsOfProgram(f) && f.Role != v1alpha1.Evaluator }

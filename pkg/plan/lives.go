@@ -85,7 +85,7 @@ func resume(s *state.Snapshot, memory state.Memory) {
 	}
 	for r := range s.Replicas() {
 		m, index := memory[r.Slot.Role], r.Slot.Index
-		if state.IsCollective(&s.Job.Spec) { // the others cannot meet without a rank that had succeeded
+		if state.IsMember(&s.Job.Spec, r.Slot.Role) { // the others cannot meet without a rank that had succeeded
 			m.Succeeded.Remove(index)
 		}
 		if !m.Succeeded.Has(index) {
@@ -123,14 +123,14 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 	}
 }
 
-// beginAttempt forgets what is known of the lives of the attempt that ends. In a collective those that have succeeded run again,
+// beginAttempt forgets what is known of the lives of the attempt that ends. The ranks of a collective that have succeeded run again,
 // because the others cannot meet without them.
 func beginAttempt(s *state.Snapshot, memory state.Memory) {
 	forgetStarts(memory)
-	for _, m := range memory {
+	for role, m := range memory {
 		m.Replacements, m.GivenUp = state.Counts{}, state.IndexSet{}
 		m.ForgetBackOff()
-		if state.IsCollective(&s.Job.Spec) {
+		if state.IsMember(&s.Job.Spec, role) {
 			m.Succeeded = state.IndexSet{}
 		}
 	}

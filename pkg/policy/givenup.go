@@ -35,7 +35,7 @@ func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
 // rule of the user's fails the job for it.
 func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	switch {
-	case incident.Role != v1alpha1.Evaluator || failure.FailsJob(s.Job, incident):
+	case incident.Role != v1alpha1.Evaluator || !failure.IsFailure(incident.Cause) || failure.FailsJob(s.Job, incident):
 		return false
 	case incident.RuleMade:
 		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= budget.Limit(s, v1alpha1.BudgetRuleMadeLosses)
