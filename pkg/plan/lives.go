@@ -62,7 +62,7 @@ func park(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 // beginLives gives the next life to what the verdict restarts or resumes, and counts it.
 func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
 	if v.Kind != policy.Suspend && v.Kind != policy.Succeed && s.Is(v1alpha1.ConditionSuspended) {
-		resume(s, memory)
+		resume(s, next, memory)
 	}
 	if v.Kind == policy.Suspend {
 		forgetStarts(memory)
@@ -78,8 +78,9 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 }
 
 // resume gives each replica its next life: whoever still sees a pod that the suspension ended, or still reads a suspended
-// job, then cannot take the pods of before for those of after it. A job that never started has no pods of before.
-func resume(s *state.Snapshot, memory state.Memory) {
+// job, then cannot take the pods of before for those of after it. A job that never started has no pods of before. No back-off is left,
+// neither the job's nor that of a replica: a job that was suspended may have been mended.
+func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 	if s.Job.Status.StartTime == nil {
 		return
 	}
@@ -93,6 +94,7 @@ func resume(s *state.Snapshot, memory state.Memory) {
 		}
 		m.Parked.Remove(index)
 	}
+	next.NextStartTime, next.Memory.RestartsInRow = nil, 0
 	for _, m := range memory {
 		m.ForgetBackOff()
 	}

@@ -100,6 +100,7 @@ func TestTheBackOffOfAReplicaIsItsOwn(t *testing.T) {
 			seen(builder.Running("worker", 0, builder.Life(0, 2)), builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 2))),
 			ownBackOff{"", "", builder.TimePtr(60 * second)}},
 		{"so does a resumption", []builder.JobOption{builder.StartedAt(0), suspended, alone("0-1:2", at("0-1", 100*second))}, nil, ownBackOff{}},
+		{"and the job's own, as it may have been mended", []builder.JobOption{builder.StartedAt(0), suspended, whole}, nil, ownBackOff{}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -281,8 +281,8 @@ class RunPolicy(TypedDict, total=False):
 
     startupDeadlineSeconds: int
     """startupDeadlineSeconds is how long an attempt may take until all its replicas run, from the moment its first
-    pod is created; then it counts as a failure of cause Startup and the job is restarted. At most 10 years.
-    Default: none."""
+    pod is created, so not while a quota admits none; then it counts as a failure of cause Startup and the job is
+    restarted. At most 10 years. Default: none."""
 
     ttlSecondsAfterFinished: int
     """ttlSecondsAfterFinished deletes the job with all its pods so many seconds after it finished, at most 10
@@ -334,8 +334,8 @@ class Scheduling(TypedDict, total=False):
 
     timeoutSeconds: int
     """timeoutSeconds is how long an attempt that does not run yet may wait until every pod (elastic: minReplicas
-    workers) has a node, from the moment its first pod is created; then the job fails. At most 10 years. Default:
-    for ever."""
+    workers) has a node, from the moment its first pod is created, so not while a quota admits none; then the job
+    fails. At most 10 years. Default: for ever."""
 
     topology: Topology
     """topology keeps the pods near each other. Default: anywhere."""
