@@ -100,8 +100,11 @@ func CalmSlots(s *state.Snapshot, longest time.Duration) (calm, settled []state.
 }
 
 // JobRestartsInRow returns the number of whole-job restarts since the job last ran calmly. Replicas that are replaced
-// alone do not disturb it.
+// alone do not disturb it. A job that was suspended may have been mended, and begins a new row.
 func JobRestartsInRow(s *state.Snapshot) int32 {
+	if s.Is(v1alpha1.ConditionSuspended) {
+		return 0
+	}
 	if since := state.RunningSince(s.Job); !since.IsZero() && s.Now.Sub(since) >= calmAfter {
 		return 0
 	}
