@@ -31,7 +31,7 @@ func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) 
 	if is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended) {
 		h.backOffs = backOffs{own: map[state.Slot]row{}}
 		if was.Attempt == now.Attempt {
-			if now.NextStartTime != nil {
+			if now.NextStartTime != nil && !is(after, v1alpha1.ConditionFinished) {
 				c.violate("14 back-off: the job is resumed, and waits until %v all the same", now.NextStartTime)
 			}
 			return
