@@ -14,7 +14,8 @@ const (
 	// calmAfter is how long after its start a life must end for its restart to be the first in a row.
 	calmAfter = 10 * time.Minute
 	// leastWait is the shortest wait before the second restart in a row: without it a job could restart as fast as the API
-	// server allows. A restart that a user requests begins to double from it, whatever backoffSeconds is: the user waits for it.
+	// server allows. The wait after no failure begins to double from it, whatever backoffSeconds is: a user waits for what was asked for,
+	// and a program that is done has harmed nothing.
 	leastWait = time.Second
 )
 
@@ -23,7 +24,7 @@ const (
 func Backoff(s *state.Snapshot, incident *failure.Incident) (inRow int32, next time.Time) {
 	inRow = restartsInRow(s, incident) + 1
 	recovery := s.Job.Spec.Recovery
-	if incident.Cause == v1alpha1.CauseRequested {
+	if !failure.IsFailure(incident.Cause) {
 		recovery.BackoffSeconds = ptr.To[int32](0)
 	}
 	next = s.Now.Add(waitBefore(&recovery, inRow))
@@ -99,8 +100,11 @@ func CalmSlots(s *state.Snapshot, longest time.Duration) (calm, settled []state.
 }
 
 // JobRestartsInRow returns the number of whole-job restarts since the job last ran for calmAfter. The replacement of single replicas does
-// not interrupt that time.
+// not interrupt that time. A job that was suspended may have been mended, and begins a new row.
 func JobRestartsInRow(s *state.Snapshot) int32 {
+	if s.Is(v1alpha1.ConditionSuspended) {
+		return 0
+	}
 	if since := state.RunningSince(s.Job); !since.IsZero() && s.Now.Sub(since) >= calmAfter {
 		return 0
 	}

@@ -150,8 +150,8 @@ func states(full []corev1.ContainerStatus, named string, processes bool) []corev
 		c := corev1.ContainerStatus{
 			Name: full[i].Name, State: stateOf(&full[i].State), Ready: full[i].Ready, AllocatedResourcesStatus: broken(full[i].AllocatedResourcesStatus),
 		}
-		if full[i].LastTerminationState.Terminated != nil { // that it ran before is all that counts
-			c.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
+		if full[i].LastTerminationState.Terminated != nil {
+			c.LastTerminationState.Terminated = ranBefore
 		}
 		if processes {
 			c.ContainerID, c.ImageID = words(full[i].ContainerID), words(full[i].ImageID)
@@ -160,6 +160,9 @@ func states(full []corev1.ContainerStatus, named string, processes bool) []corev
 	}
 	return trimmed
 }
+
+// ranBefore says that a container ran before: all that counts of its former end.
+var ranBefore = &corev1.ContainerStateTerminated{}
 
 // stateOf returns the state with as much of its messages as counts.
 func stateOf(full *corev1.ContainerState) corev1.ContainerState {

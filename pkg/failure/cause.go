@@ -13,6 +13,8 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 	switch {
 	case p.Disruption.Reason == preempted:
 		return v1alpha1.CausePreempted
+	case p.HasSucceeded(): // and is to run again
+		return v1alpha1.CauseCompleted
 	case wasTakenAway(s, p):
 		return v1alpha1.CauseInfrastructure
 	case policy == v1alpha1.RestartNever:
@@ -87,6 +89,11 @@ func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
 	default:
 		return p.Rejected
 	}
+}
+
+// IsFailure reports whether anything went wrong. A requested restart and a completed program that runs again are no failures.
+func IsFailure(cause v1alpha1.Cause) bool {
+	return cause != v1alpha1.CauseRequested && cause != v1alpha1.CauseCompleted
 }
 
 // IsLoss reports whether the cause is the loss of a pod, which is never charged.

@@ -88,7 +88,7 @@ func FatalEvidence(s *state.Snapshot) *Incident {
 // evidence returns the true cause of the incident, if the pods that it ended show one that was unknown; else nil. A loss comes before an
 // earlier exit.
 func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
-	if incident.Explained && !incident.Charged || IsLoss(incident.Cause) || incident.Cause == v1alpha1.CauseRequested || incident.Role == v1alpha1.Evaluator {
+	if incident.Explained && !incident.Charged || IsLoss(incident.Cause) || !IsFailure(incident.Cause) || incident.Role == v1alpha1.Evaluator {
 		return nil
 	}
 	var best *Incident

@@ -39,7 +39,7 @@ func Any(s *state.Snapshot) bool {
 // explains lists the causes. Of two failures in one second, the one whose cause comes first here explains the other one.
 var explains = []v1alpha1.Cause{
 	v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted, v1alpha1.CauseOOM,
-	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal,
+	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal, v1alpha1.CauseCompleted,
 }
 
 // IncidentOf returns the restart for a broken replica.
@@ -54,7 +54,7 @@ func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 		return NewIncident(s, f, scope, nil)
 	}
 	f := ofPod(s, p)
-	if IsLoss(f.Cause) && !p.CanRun() && !s.HasRun(p) { // its peers have lost nothing
+	if f.Cause == v1alpha1.CauseCompleted || IsLoss(f.Cause) && !p.CanRun() && !s.HasRun(p) { // its peers have lost nothing
 		scope = v1alpha1.ScopeReplica
 	}
 	return NewIncident(s, f, scope, p)
@@ -154,6 +154,8 @@ func whatHappened(f *v1alpha1.Failure) string {
 		return clause
 	case IsLoss(f.Cause):
 		return "was lost"
+	case f.Cause == v1alpha1.CauseCompleted:
+		return "exited with code 0"
 	case f.ExitCode != nil:
 		what := fmt.Sprintf("exited with code %d", *f.ExitCode)
 		if f.Container != "" {

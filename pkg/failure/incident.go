@@ -26,7 +26,9 @@ type Incident struct {
 // NewIncident returns the restart for a failure, after recovery.rules. p is the pod that broke; nil if it is gone, or if no pod broke.
 func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartScope, p *state.Pod) Incident {
 	incident := Incident{Incident: v1alpha1.Incident{Failure: f, Scope: scope, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
-	applyRule(s.Job, &incident, p)
+	if IsFailure(f.Cause) {
+		applyRule(s.Job, &incident, p)
+	}
 	incident.Charged = isCharged(&incident.Failure)
 	return incident
 }
@@ -52,5 +54,5 @@ func IsFatal(incident Incident) bool { return incident.Cause == v1alpha1.CauseFa
 // isCharged reports whether the restart after the failure is charged to a budget of the job. A lost pod is not the job's fault, and an
 // evaluator must not use up the budget of the training.
 func isCharged(f *v1alpha1.Failure) bool {
-	return !IsLoss(f.Cause) && f.Role != v1alpha1.Evaluator
+	return IsFailure(f.Cause) && !IsLoss(f.Cause) && f.Role != v1alpha1.Evaluator
 }

@@ -22,11 +22,20 @@ func inOrder(failures []Incident) {
 	}
 	slices.SortStableFunc(failures, func(a, b Incident) int {
 		return cmp.Or(
+			cmp.Compare(noFailure(a.Cause), noFailure(b.Cause)),
 			cmp.Compare(a.Time.Unix(), b.Time.Unix()),
 			cmp.Compare(explaining(&a.Failure), explaining(&b.Failure)),
 			cmp.Compare(generality(&a.Failure, counts[a.Time.Unix()]), generality(&b.Failure, counts[b.Time.Unix()])),
 			cmp.Compare(slices.Index(explains, a.Cause), slices.Index(explains, b.Cause)))
 	})
+}
+
+// noFailure sorts what is no failure behind all failures.
+func noFailure(cause v1alpha1.Cause) int {
+	if IsFailure(cause) {
+		return 0
+	}
+	return 1
 }
 
 // explaining returns the place of the failure's cause in explains. A fatal exit of a program has the place of other exits: the reaction to
@@ -109,5 +118,8 @@ func trueCause(s *state.Snapshot, broken []Incident) int {
 
 // MayBeFollower reports whether a rank may exit like this because it lost a peer.
 func MayBeFollower(f *v1alpha1.Failure) bool {
-	return IsOfProgram(f) && !isKill(f) && (f.Cause == v1alpha1.CauseRetryable || f.Cause == v1alpha1.CauseFatal) && f.Role != v1alpha1.Evaluator
+	return IsOfRank(f) && !isKill(f) && (f.Cause == v1alpha1.CauseRetryable || f.Cause == v1alpha1.CauseFatal)
 }
+
+// IsOfRank reports whether the program of a rank has ended by itself.
+func IsOfRank(f *v1alpha1.Failure) bool { return IsOfProgram(f) && f.Role != v1alpha1.Evaluator }

@@ -117,6 +117,9 @@ func restartEvent(incidents []failure.Incident) Event {
 	if len(others) > 0 {
 		message += " Likewise " + names(others) + "."
 	}
+	if !failure.IsFailure(incidents[0].Cause) {
+		return normal(reason, string(incidents[0].Scope), message)
+	}
 	return warn(reason, string(incidents[0].Scope), message)
 }
 

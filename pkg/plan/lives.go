@@ -92,7 +92,7 @@ func park(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 // beginLives gives the next life to what the verdict restarts or resumes, and counts it.
 func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
 	if v.Kind != policy.Suspend && v.Kind != policy.Succeed && s.Is(v1alpha1.ConditionSuspended) {
-		resume(s, memory)
+		resume(s, next, memory)
 	}
 	if v.Kind == policy.Suspend {
 		forgetStarts(memory)
@@ -108,14 +108,15 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 }
 
 // resume gives each replica its next life: whoever still sees a pod that the suspension ended, or still reads a suspended
-// job, then cannot take the pods of before for those of after it. A job that never started has no pods of before.
-func resume(s *state.Snapshot, memory state.Memory) {
+// job, then cannot take the pods of before for those of after it. A job that never started has no pods of before. No back-off is left,
+// neither the job's nor that of a replica: a job that was suspended may have been mended.
+func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 	if s.Job.Status.StartTime == nil {
 		return
 	}
 	for r := range s.Replicas() {
 		m, index := memory[r.Slot.Role], r.Slot.Index
-		if state.IsCollective(&s.Job.Spec) { // the others cannot meet without a rank that had succeeded
+		if state.IsMember(&s.Job.Spec, r.Slot.Role) { // the others cannot meet without a rank that had succeeded
 			m.Succeeded.Remove(index)
 		}
 		if !m.Succeeded.Has(index) {
@@ -123,6 +124,7 @@ func resume(s *state.Snapshot, memory state.Memory) {
 		}
 		m.Parked.Remove(index)
 	}
+	next.NextStartTime, next.Memory.RestartsInRow = nil, 0
 	for _, m := range memory {
 		m.ForgetBackOff()
 	}
@@ -153,14 +155,14 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 	}
 }
 
-// beginAttempt forgets what is known of the lives of the attempt that ends. In a collective those that have succeeded run again,
+// beginAttempt forgets what is known of the lives of the attempt that ends. The ranks of a collective that have succeeded run again,
 // because the others cannot meet without them.
 func beginAttempt(s *state.Snapshot, memory state.Memory) {
 	forgetStarts(memory)
-	for _, m := range memory {
+	for role, m := range memory {
 		m.Replacements, m.GivenUp = state.Counts{}, state.IndexSet{}
 		m.ForgetBackOff()
-		if state.IsCollective(&s.Job.Spec) {
+		if state.IsMember(&s.Job.Spec, role) {
 			m.Succeeded = state.IndexSet{}
 		}
 	}

@@ -100,6 +100,7 @@ func TestTheBackOffOfAReplicaIsItsOwn(t *testing.T) {
 			seen(builder.Running("worker", 0, builder.Life(0, 2)), builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 2))),
 			ownBackOff{"", "", builder.TimePtr(60 * second)}},
 		{"so does a resumption", []builder.JobOption{builder.StartedAt(0), suspended, alone("0-1:2", at("0-1", 100*second))}, nil, ownBackOff{}},
+		{"and the job's own, as it may have been mended", []builder.JobOption{builder.StartedAt(0), suspended, whole}, nil, ownBackOff{}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -161,7 +162,11 @@ func TestAnIncidentIsWrittenInOneStatus(t *testing.T) {
 		{"in a collective it forgets what succeeded too", []builder.JobOption{pytorch},
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Succeeded("worker", 2)),
 			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "", "", "Job", "", "", 60 * second}},
-		{"otherwise what has succeeded never runs again", []builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeJob))},
+		{"so do those of a collective of the user's own", []builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeJob))},
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Succeeded("worker", 2)),
+			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "", "", "Job", "", "", 60 * second}},
+		{"otherwise what has succeeded never runs again", []builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeJob)),
+			builder.Leader(v1alpha1.Master)},
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Succeeded("worker", 2)),
 			counted{v1alpha1.PhaseRestarting, 1, 1, 1, 1, 1, "", "2", "", "Job", "", "", 60 * second}},
 		{"replacing a replica gives it another life and leaves the others", nil,

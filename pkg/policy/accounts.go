@@ -43,7 +43,7 @@ func accountsOf(s *state.Snapshot) Accounts {
 // order matters: the avoid list is made of the incidents, after their amendments.
 func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	a := accountsOf(s)
-	if v.Failure != nil {
+	if v.Failure != nil && failure.IsFailure(v.Failure.Cause) {
 		a.LastFailure = v.Failure
 	}
 	if !s.Progress.Renewed.IsZero() {

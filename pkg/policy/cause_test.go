@@ -17,14 +17,14 @@ import (
 
 var exitCodes = []int32{0, 1, 2, 93, 126, 127, 128, 130, 137, 138, 139, 143, 255}
 
-// TestExitCodes is restartPolicy x exit code -> what becomes of it: "." done, "r" restarted and charged, "F" fails the job. The replica is a
+// TestExitCodes is restartPolicy x exit code -> what becomes of it: "." done, "r" restarted and charged, "a" run again, "F" fails the job. The replica is a
 // worker whose success nobody waits for.
 func TestExitCodes(t *testing.T) {
 	want := map[v1alpha1.RestartPolicy]string{
 		//                         0   1   2  93 126 127 128 130 137 138 139 143 255
 		v1alpha1.RestartNever:     ".  F   F   F   F   F   F   F   F   F   F   F   F",
 		v1alpha1.RestartOnFailure: ".  r   r   F   F   F   r   r   r   r   r   r   r",
-		v1alpha1.RestartAlways:    "r  r   r   F   F   F   r   r   r   r   r   r   r",
+		v1alpha1.RestartAlways:    "a  r   r   F   F   F   r   r   r   r   r   r   r",
 		v1alpha1.RestartExitCode:  ".  F   F   F   F   F   F   r   r   r   F   r   F",
 	}
 	for restartPolicy, row := range want {
@@ -49,6 +49,8 @@ func outcome(job *v1alpha1.TrainingJob, code int32) string {
 		return "."
 	case cmp.Equal(got, restart(0, "worker-1 Retryable Replica charged")):
 		return "r"
+	case cmp.Equal(got, judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaCompleted, Restarts: []string{"worker-1 Completed Replica free"}}):
+		return "a"
 	case cmp.Equal(got, fatal):
 		return "F"
 	default:

@@ -35,7 +35,7 @@ func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
 // rule of the user's fails the job for it.
 func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	switch {
-	case incident.Role != v1alpha1.Evaluator || incident.FailedBy != nil:
+	case incident.Role != v1alpha1.Evaluator || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
 		return false
 	case incident.RuleMade:
 		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= budget.Limit(s, v1alpha1.BudgetRuleMadeLosses)

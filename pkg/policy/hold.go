@@ -16,9 +16,10 @@ type hold func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time)
 var holds = []hold{waitForStart, waitForPeers, waitForCheckpoint}
 
 // waitForStart holds a restart of peers of a member that is still starting. An attempt that never ran must not be broken off because its
-// ranks were not patient enough: a slow image would restart the job for ever. It waits no longer than startupDeadlineSeconds.
+// ranks were not patient enough: a slow image would restart the job for ever. It waits no longer than startupDeadlineSeconds, nor once a
+// user asks for a restart.
 func waitForStart(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
-	if ruling.Kind != Restart || s.Is(v1alpha1.ConditionRunning) {
+	if ruling.Kind != Restart || s.Is(v1alpha1.ConditionRunning) || s.RestartRequest() != "" {
 		return nil, time.Time{}
 	}
 	for n := range ruling.Restarts {
@@ -59,10 +60,14 @@ const (
 
 // waitForPeers holds a ruling on an exit that may be a follower's until the other ranks have ended. Otherwise the wrong rank would be named,
 // charged, and kept for its log. It does not wait after a kill or running out of memory, with which followers do not end, nor once every
-// rank has ended.
+// rank has ended. Once a rank is done, it waits after every exit: programs crash at teardown too, and then the leader has a moment to say
+// that the job is done.
 func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	f := ruling.Failure
-	if f == nil || !state.IsCollective(&s.Job.Spec) || !failure.MayBeFollower(f) || !hasSilentPeer(s) {
+	if f == nil || !state.IsCollective(&s.Job.Spec) || !hasRank(s, state.Running) {
+		return nil, time.Time{}
+	}
+	if isTeardown := failure.IsOfRank(f) && hasRank(s, state.Succeeded); !isTeardown && !failure.MayBeFollower(f) {
 		return nil, time.Time{}
 	}
 	until = f.Time.Truncate(time.Second).Add(gatherFor)
@@ -73,10 +78,10 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		"%s; before anything is done about it the other ranks have a moment to say how they ended.", failure.Describe(f)))}, until
 }
 
-// hasSilentPeer reports whether a rank still counts as running.
-func hasSilentPeer(s *state.Snapshot) bool {
+// hasRank reports whether a rank is in the state.
+func hasRank(s *state.Snapshot, is state.State) bool {
 	for r := range s.Replicas() {
-		if state.IsRank(r.Slot.Role) && r.State == state.Running {
+		if state.IsRank(r.Slot.Role) && r.State == is {
 			return true
 		}
 	}

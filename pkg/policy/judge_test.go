@@ -206,8 +206,10 @@ func TestLate(t *testing.T) {
 			base(builder.Attempt(1)), seen(builder.Deleted("worker", 1, builder.Life(0, 0))), judged{}},
 		{"it counts from the first pod of the attempt",
 			base(builder.Attempt(1)), seen(builder.Running("worker", 0, created(40*second)), builder.Pending("worker", 1, created(45*second))), judged{Wake: 100 * second}},
-		{"pods that the API server refuses are late, too",
-			base(), seen(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 70*second)), late("worker-0 Startup Job charged")},
+		{"while a quota admits no pod, none is late",
+			base(), seen(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 70*second)), judged{}},
+		{"once it admits one, the others are",
+			base(), seen(builder.Running("worker", 0), builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 70*second)), late("worker-1 Startup Job charged")},
 		{"a replica that fails before the deadline has failed, not been late",
 			base(pytorch), seen(builder.Failed("worker", 0, builder.Exit(1))), restart(0, "worker-0 Retryable Job charged")},
 	})

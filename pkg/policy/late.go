@@ -26,10 +26,21 @@ func late(s *state.Snapshot) (*Ruling, time.Time) {
 		return nil, deadline
 	}
 	message := fmt.Sprintf("not running %d s after the start of the attempt", *s.Job.Spec.RunPolicy.StartupDeadlineSeconds)
-	if missing.Pod != nil && missing.Pod.Waiting.Reason != "" {
+	switch refused := whyRefused(s, missing); {
+	case refused != "":
+		message += ": " + refused
+	case missing.Pod != nil && missing.Pod.Waiting.Reason != "":
 		message += ": " + missing.Pod.Waiting.Reason + ": " + state.Quote(missing.Pod.Waiting.Message)
 	}
 	return restartForTime(s, failure.At(s, missing, v1alpha1.CauseStartup, v1alpha1.ReasonStartupDeadline, message)), time.Time{}
+}
+
+// whyRefused returns why the API server takes no pod of the replica, as of one that a quota does not admit; empty if it has one.
+func whyRefused(s *state.Snapshot, r *state.Replica) string {
+	if r.Pod != nil || s.Refusal == nil || s.Refusal.Reason == "" {
+		return ""
+	}
+	return s.Refusal.Reason + ": " + state.Quote(s.Refusal.Message)
 }
 
 // restartForTime returns the ruling on a failure that is no replica's own: a time has run out.
@@ -47,20 +58,17 @@ func startupDeadline(s *state.Snapshot, slot state.Slot) time.Time {
 	return sinceBegin(s, slot, *limit)
 }
 
-// sinceBegin returns the time so many seconds after the slot could begin in the present attempt; zero if it has not: then pods of before, which
-// may take their time, are still ending.
+// sinceBegin returns the time so many seconds after the slot could begin in the present attempt; zero if it has not: pods of before, which
+// may take their time, are still ending, or the API server admits no pod, as under a quota that is used up. A restart would mend neither.
 func sinceBegin(s *state.Snapshot, slot state.Slot, seconds int32) time.Time {
 	if s.Job.Status.StartTime == nil {
 		return time.Time{}
 	}
 	first, found := firstCreated(s)
-	if isHeldUp := s.AttemptMayBegin() && (s.Refusal.Pends(s.Now) || s.Gang.Unavailable != ""); !found && !isHeldUp {
+	if lacksGroups := s.AttemptMayBegin() && s.Gang.Unavailable != ""; !found && !lacksGroups {
 		return time.Time{}
 	}
 	begin := state.Latest(first, state.Latest(attemptStart(s.Job), s.NextStart(slot)))
-	if !found && s.Refusal != nil {
-		begin = state.Latest(begin, s.Refusal.Since)
-	}
 	return begin.Add(time.Duration(seconds) * time.Second)
 }
 

@@ -146,8 +146,10 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 		switch {
 		case o.NextStart.Before(s.Now.Truncate(time.Second)) || (o.InRow == 1) != !o.NextStart.After(s.Now):
 			t.Fatalf("restart %d in a row may begin at %v, now is %v", o.InRow, o.NextStart, s.Now)
-		case o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator):
+		case o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator || o.Cause == v1alpha1.CauseCompleted):
 			t.Fatalf("a failure of cause %s of %s is charged: %t", o.Cause, slot, o.Charged)
+		case o.Cause == v1alpha1.CauseCompleted && o.Scope != v1alpha1.ScopeReplica:
+			t.Fatalf("what is done is restarted with others: %+v", o)
 		case o.Cause == v1alpha1.CauseFatal || o.FailedBy != nil:
 			t.Fatalf("what is fatal is restarted: %+v", o.Failure)
 		case o.Scope == v1alpha1.ScopeJob && len(v.Restarts) > 1:

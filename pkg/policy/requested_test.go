@@ -70,3 +70,13 @@ func TestRestartsThatAreAskedForAgainAndAgainBackOff(t *testing.T) {
 		}
 	}
 }
+
+// Nothing failed: the last true failure, and the pod that is kept for its log, stay.
+func TestARestartThatIsAskedForIsNoFailure(t *testing.T) {
+	before := &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-1-a2r0"}
+	job := asked("again", "", builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.LastFailure = before }))
+	v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Running("worker", 0), builder.Running("worker", 1)))
+	if got := v.Accounts; got.LastFailure == nil || got.LastFailure.Pod != before.Pod || len(got.Incidents) != 1 || got.Incidents[0].Cause != v1alpha1.CauseRequested {
+		t.Errorf("last failure %+v, incidents %+v", got.LastFailure, got.Incidents)
+	}
+}

@@ -93,6 +93,8 @@ func restartReason(f *v1alpha1.Failure) string {
 		return v1alpha1.ReasonOutOfMemory
 	case v1alpha1.CauseHang:
 		return v1alpha1.ReasonHang
+	case v1alpha1.CauseCompleted:
+		return v1alpha1.ReasonReplicaCompleted
 	case v1alpha1.CauseRequested:
 		return v1alpha1.ReasonRestartRequested
 	case v1alpha1.CauseStartup:
@@ -121,7 +123,7 @@ func followers(s *state.Snapshot, incident *failure.Incident) int32 {
 func isRestartedBy(s *state.Snapshot, incident *failure.Incident, r *state.Replica) bool {
 	switch incident.Scope {
 	case v1alpha1.ScopeJob:
-		return r.State != state.Parked && (r.State != state.Succeeded || state.IsCollective(&s.Job.Spec))
+		return r.State != state.Parked && (r.State != state.Succeeded || state.IsMember(&s.Job.Spec, r.Slot.Role))
 	case v1alpha1.ScopeRole:
 		return r.NeedsPod() && r.Slot.Role == incident.Role
 	default:

@@ -2,14 +2,19 @@ package policy_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/builder"
 )
 
 func TestSucceeded(t *testing.T) {
 	always := func(role v1alpha1.Role) builder.JobOption {
 		return builder.Of(role, builder.Policy(v1alpha1.RestartAlways))
+	}
+	done := func(wait time.Duration, orders ...string) judged {
+		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaCompleted, Restarts: orders, Wait: wait}
 	}
 	remembered := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "0"})
 	check(t, []judgeCase{
@@ -58,12 +63,23 @@ func TestSucceeded(t *testing.T) {
 			builder.Job("j", always(v1alpha1.Worker), builder.Workers(1)), seen(builder.Succeeded("worker", 0)), leader},
 		{"Always restarts a worker whose success nobody waits for",
 			builder.Job("j", always(v1alpha1.Worker), builder.Workers(2)),
-			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), restart(0, "worker-1 Retryable Replica charged")},
+			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), done(0, "worker-1 Completed Replica free")},
+		{"nor a rank of a collective, which would find no peers",
+			builder.Job("j", pytorch, always(v1alpha1.Worker), builder.Workers(2)),
+			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), judged{}},
+		{"however often it did so, and whatever the rules and the budgets say",
+			builder.Job("j", builder.Leader(v1alpha1.Master), builder.Replicas("loader", 1, builder.Policy(v1alpha1.RestartAlways)), builder.MaxRestarts(0),
+				builder.Rules(v1alpha1.RecoveryRule{Roles: []v1alpha1.Role{"loader"}, Action: v1alpha1.ActionFailJob})),
+			seen(builder.Running("master", 0), builder.Succeeded("loader", 0)), done(0, "loader-0 Completed Replica free")},
+		{"a failure beside it is the reason",
+			builder.Job("j", always(v1alpha1.Worker), builder.Workers(3)),
+			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1, builder.At(10*second)), builder.Failed("worker", 2, builder.Exit(1), builder.At(20*second))),
+			restart(0, "worker-2 Retryable Replica charged", "worker-1 Completed Replica free")},
 		{"Always does not restart a worker when the job waits for all",
 			builder.Job("j", always(v1alpha1.Worker), builder.AllWorkers(), builder.Workers(2)),
 			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), judged{}},
 		{"Always restarts a parameter server that exits with code 0",
 			builder.Job("j", tensorflow, always(v1alpha1.PS), builder.Workers(1), builder.PS(1)),
-			seen(builder.Running("worker", 0), builder.Succeeded("ps", 0)), restart(0, "ps-0 Retryable Job charged")},
+			seen(builder.Running("worker", 0), builder.Succeeded("ps", 0)), done(0, "ps-0 Completed Replica free")},
 	})
 }

@@ -31,7 +31,9 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 		return nil, deadline
 	}
 	words := "the scheduler has not said why"
-	if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
+	if refused := whyRefused(s, waits); refused != "" {
+		words = refused
+	} else if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
 		words = c.Message
 	}
 	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, words)

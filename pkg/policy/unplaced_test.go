@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/utils/ptr"
@@ -28,6 +29,7 @@ func TestWaitingForNodes(t *testing.T) {
 		{"what has a node waits no longer, whatever the status still says", job(builder.Condition(v1alpha1.ConditionScheduled, false, "", 0)),
 			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On("gpu-1"))), judged{}},
 		{"a replica of a job that runs may wait for ever", job(running), half, judged{}},
+		{"while a quota admits no pod, the time does not run", job(), seen(builder.Refused(v1alpha1.ReasonQuotaExceeded, "used up", 90*second)), judged{}},
 		{"an elastic job needs minReplicas only", job(builder.Elastic(1, 4)), half, judged{Wake: 300 * second}}, // when one that fits nowhere may be parked
 		{"a restart that is held back does not make it wait any longer", builder.Job("j", pytorch, builder.Workers(3), builder.StartedAt(0), patience),
 			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Pending("worker", 1, builder.Waiting("ImagePullBackOff", "")), builder.Pending("worker", 2, builder.Unschedulable("no room"))), timedOut},
@@ -35,4 +37,15 @@ func TestWaitingForNodes(t *testing.T) {
 			seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Pending("evaluator", 0, builder.Unschedulable("no room"))), judged{}},
 		{"without a timeout it waits for ever", builder.Job("j", builder.Workers(2), builder.StartedAt(0)), half, judged{}},
 	})
+}
+
+// A user who sees a deadline's words must see what to change: a quota, if that is what no pod gets past.
+func TestADeadlineNamesTheQuotaThatRefusedAPod(t *testing.T) {
+	seen := seen(builder.Running("worker", 0), builder.Refused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", 90*second))
+	for name, option := range map[string]builder.JobOption{"startup": builder.StartupDeadline(60), "scheduling": builder.SchedulingTimeout(60)} {
+		v := policy.Judge(builder.Snapshot(builder.Job("j", builder.Workers(2), builder.StartedAt(0), option), seen...))
+		if v.Failure == nil || !strings.Contains(v.Message, "QuotaExceeded: exceeded quota: team-a") {
+			t.Errorf("%s: %q", name, v.Message)
+		}
+	}
 }

@@ -31,22 +31,24 @@ func isEnding(c corev1.ContainerStatus) bool {
 	return c.State.Running != nil || c.State.Terminated == nil && c.LastTerminationState.Terminated != nil
 }
 
-// neverRan reports whether the pod has failed and no container of it has begun. Of a pod that was deleted before it ran, a kubelet calls
-// the end ContainerStatusUnknown; of one that it has lost track of, it writes that it used to be Running.
+// neverRan reports whether the pod has failed and no container of it has begun. Of one that was deleted before, what its init containers did
+// does not matter.
 func neverRan(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodFailed {
 		return false
 	}
-	for c := range containers(pod) {
-		if c.State.Running != nil || c.State.Terminated != nil && pod.DeletionTimestamp == nil || c.LastTerminationState.Terminated != nil {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+	isDeleted := pod.DeletionTimestamp != nil
+	began := func(c corev1.ContainerStatus) bool {
 		end := c.State.Terminated
-		isUnknown := end != nil && end.Reason == "ContainerStatusUnknown" && end.FinishedAt.IsZero() && !strings.Contains(end.Message, "used to be Running")
-		return end != nil && !isUnknown
-	})
+		return c.State.Running != nil || c.LastTerminationState.Terminated != nil || end != nil && !(isDeleted && isUnknown(end))
+	}
+	return !slices.ContainsFunc(pod.Status.ContainerStatuses, began) && (isDeleted || !slices.ContainsFunc(pod.Status.InitContainerStatuses, began))
+}
+
+// isUnknown reports whether the end is that which a kubelet writes of a container that never began. Of one that it has lost track of it
+// writes that it used to be Running.
+func isUnknown(end *corev1.ContainerStateTerminated) bool {
+	return end.Reason == "ContainerStatusUnknown" && end.FinishedAt.IsZero() && !strings.Contains(end.Message, "used to be Running")
 }
 
 // rejected returns why the pod failed as a whole. Of one that failed before it had a node the latest condition of its own says so.

@@ -107,9 +107,10 @@ func (s *Snapshot) HasRun(p *Pod) bool {
 }
 
 // successCounts reports whether exit code 0 ends the slot's work. Under restartPolicy Always it does so only for those whose
-// success the job waits for.
+// success the job waits for, and for the ranks of a collective: one that is run again alone finds no peers.
 func (s *Snapshot) successCounts(slot Slot) bool {
-	return s.Job.Spec.ReplicaSpecs[slot.Role].RestartPolicy != v1alpha1.RestartAlways || IsAwaited(&s.Job.Spec, slot)
+	spec := &s.Job.Spec
+	return spec.ReplicaSpecs[slot.Role].RestartPolicy != v1alpha1.RestartAlways || IsAwaited(spec, slot) || IsMember(spec, slot.Role)
 }
 
 // IsBroken reports whether the present life has ended without success.

@@ -2,16 +2,34 @@ package state
 
 import "github.com/trainingjob/operator/apis/training/v1alpha1"
 
-// IsCollective reports whether the job's ranks run in lock-step, so that none can go on when one is gone.
+// IsCollective reports whether the job's ranks run in lock-step, so that none can go on when one is gone: its framework works so, or the
+// job says so, as each role of its ranks restarts the whole job.
 func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
 	switch spec.Framework {
 	case v1alpha1.Custom:
-		return false
+		return ranksRestartJob(spec)
 	case v1alpha1.TensorFlow, v1alpha1.Paddle:
-		return spec.Replicas(v1alpha1.PS) == 0
+		return spec.Replicas(v1alpha1.PS) == 0 || ranksRestartJob(spec)
 	default:
 		return true
 	}
+}
+
+// ranksRestartJob reports whether the job has workers, and the restartScope of them and of its leader is Job. A launcher's is by default.
+func ranksRestartJob(spec *v1alpha1.TrainingJobSpec) bool {
+	for role := range spec.ReplicaSpecs {
+		scope := spec.ReplicaSpecs[role].RestartScope
+		isJob := scope == v1alpha1.ScopeJob || scope == "" && role == v1alpha1.Launcher
+		if IsRank(role) && spec.Replicas(role) > 0 && !isJob {
+			return false
+		}
+	}
+	return spec.Replicas(v1alpha1.Worker) > 0
+}
+
+// IsMember reports whether the role's replicas are ranks of a collective: the others cannot meet without one of them.
+func IsMember(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
+	return IsRank(role) && IsCollective(spec)
 }
 
 // IsRank reports whether the role's replicas are ranks of the job's collective: its leader and its workers.

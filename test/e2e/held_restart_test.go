@@ -38,6 +38,19 @@ var _ = Describe("A restart while a member is still starting lws#725", func() {
 		j.told(v1alpha1.EventRestarting, 1)
 	})
 
+	It("is held no longer once a user asks for a restart", func() {
+		j := submit(pytorch("p", master(doing("waiting", "ImagePullBackOff")), workers(1)))
+		j.becomes("the worker runs, the master has a node", func(v *view) bool {
+			return v.slots("Running") == "worker-0" && v.pod("master-0") != nil && v.pod("master-0").Spec.NodeName != ""
+		})
+		j.exits(1, "worker-0")
+		j.becomes("the restart is held", func(v *view) bool { return isHeld(v, "worker-0", "master-0") })
+		j.asksForRestart("why does it wait?")
+		v := j.becomes("it restarts", func(v *view) bool { return v.job.Status.Attempt == 1 })
+		v.is("because of the worker", v.job.Status.LastFailure.Role == v1alpha1.Worker)
+		j.stays("the request is answered with it", func(v *view) bool { return v.job.Status.Attempt == 1 })
+	})
+
 	It("is held no longer than the startup deadline", func() {
 		j := submit(pytorch("p", startupDeadline(4), maxRestarts(1), master(doing("waiting", "ImagePullBackOff")), workers(1)))
 		j.becomes("the worker runs, the master has a node", func(v *view) bool {

@@ -59,6 +59,19 @@ var _ = Describe("A refusal", func() {
 		j.recovers()
 	})
 
+	It("of every pod by a quota lets no deadline run", func() {
+		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: here.namespace},
+			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}}
+		Expect(kube.Create(here.ctx, quota)).To(Succeed())
+		Eventually(func() corev1.ResourceList {
+			Expect(kube.Get(here.ctx, client.ObjectKeyFromObject(quota), quota)).To(Succeed())
+			return quota.Status.Hard
+		}).Should(HaveKey(corev1.ResourcePods))
+		j := submit(pytorch("p", startupDeadline(2), builder.SchedulingTimeout(2), workers(2)))
+		j.stalls(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team")
+		j.stays("no time runs", func(v *view) bool { return v.job.Status.Restarts == 0 && v.job.Status.Phase != v1alpha1.PhaseFailed })
+	})
+
 	It("by pod security is told in the server's words, and over when the namespace allows the pods", func() {
 		enforce("restricted")
 		j := submit(pytorch("p", workers(2)))

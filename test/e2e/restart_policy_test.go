@@ -51,11 +51,22 @@ var _ = Describe("restartPolicy", func() {
 		Entry(says, v1alpha1.RestartOnFailure, 1), Entry(says, v1alpha1.RestartAlways, 255),
 	)
 
-	It("Always restarts a parameter server that exits with code 0", func() {
-		j := submit(tensorflow("t", chief(), ps(1, restarting(v1alpha1.RestartAlways)), workers(1)))
+	It("Always runs a parameter server again that exits with code 0: alone, and it is no failure", func() {
+		j := submit(tensorflow("t", maxRestarts(0), chief(), ps(1, restarting(v1alpha1.RestartAlways)), workers(1)))
 		before := j.runs(0, 0)
 		j.exits(0, "ps-0")
-		allReplaced(before, j.runs(1, 1))
+		v := j.runs(0, 1)
+		onlyReplaced("ps-0", before, v)
+		notCharged(v)
+		v.is("nothing failed", v.job.Status.LastFailure == nil)
+	})
+
+	It("Always takes the exit code 0 of a collective's rank for its success", func() {
+		j := submit(pytorch("p", workers(3, restarting(v1alpha1.RestartAlways))))
+		j.runs(0, 0)
+		j.exits(0, "worker-1")
+		j.becomes("worker 1 has succeeded", func(v *view) bool { return v.job.Status.Memory.Roles[v1alpha1.Worker].Succeeded == "1" })
+		j.stays("nothing restarts", func(v *view) bool { return v.job.Status.Restarts == 0 && v.job.Status.Phase == v1alpha1.PhaseRunning })
 	})
 
 	It("Always takes the leader's exit code 0 for success", func() {

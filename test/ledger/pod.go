@@ -75,7 +75,7 @@ func (l *Ledger) birth(a *account, pod *corev1.Pod, is Life) {
 		l.must(pod.CreationTimestamp.Unix() >= int64(next), "14 back-off: %s was created at %s, before its own next start, %d", pod.Name, pod.CreationTimestamp, next)
 	}
 	if attempt, done := a.succeeded[is.Slot()]; done && a.now.Spec.ReplicaSpecs[role].RestartPolicy != v1alpha1.RestartAlways {
-		l.must(attempt < is.Attempt && isCollective(&a.now.Spec), "13 success is not lost: %s was created after %s had succeeded", pod.Name, is.Slot())
+		l.must(attempt < is.Attempt && isMember(&a.now.Spec, role), "13 success is not lost: %s was created after %s had succeeded", pod.Name, is.Slot())
 	}
 	a.creations++
 }
@@ -203,8 +203,17 @@ func roleOf(lower string) v1alpha1.Role {
 	return v1alpha1.Role(lower)
 }
 
-// isCollective reports whether a whole-job restart runs succeeded ranks again, as the others cannot meet without them.
-func isCollective(spec *v1alpha1.TrainingJobSpec) bool {
+// isMember reports whether a whole-job restart runs succeeded replicas of the role again, as the others cannot meet without them: leader
+// and workers of a collective, which a job is by its framework, or as the scope of all of them is Job.
+func isMember(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 	_, hasPS := spec.ReplicaSpecs[v1alpha1.PS]
-	return spec.Framework != v1alpha1.Custom && !hasPS
+	byFramework, byScope := spec.Framework != v1alpha1.Custom && !hasPS, spec.Replicas(v1alpha1.Worker) > 0
+	for other, replicas := range spec.ReplicaSpecs {
+		if isRank(other) && replicas.RestartScope != v1alpha1.ScopeJob && (other != v1alpha1.Launcher || replicas.RestartScope != "") {
+			byScope = false
+		}
+	}
+	return isRank(role) && (byFramework || byScope)
 }
+
+func isRank(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }

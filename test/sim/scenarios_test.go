@@ -310,11 +310,32 @@ var basics = []scenario{
 			r.phase(v1alpha1.PhaseSucceeded)
 		}},
 	{name: "restart_always", job: []builder.JobOption{tensorflow, builder.Workers(1), builder.PS(1, builder.Policy(v1alpha1.RestartAlways))},
-		want: leaderSucceeded(1, 1, 1), play: func(r *run) {
+		want: leaderSucceeded(0, 1, 0), play: func(r *run) {
 			r.running()
 			r.exit(0, "ps-0")
 			r.restarted(1)
 			r.succeed("worker-0")
+		}},
+	{name: "custom_collective", job: []builder.JobOption{builder.Workers(3, builder.Scope(v1alpha1.ScopeJob))}, want: leaderSucceeded(1, 1, 1),
+		play: func(r *run) {
+			r.running()
+			r.exit(0, "worker-2")
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.running()
+			if r.pod("worker-2") == nil {
+				r.check.Violate("outcome: the ranks of a collective begin without worker-2")
+			}
+			r.succeed("worker-0")
+		}},
+	{name: "crash_at_teardown", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.exit(0, "worker-2")
+			r.exit(139, "worker-1")
+			r.operate()
+			r.exit(0, "worker-0")
+			r.phase(v1alpha1.PhaseSucceeded)
 		}},
 	{name: "evaluator_given_up", job: []builder.JobOption{builder.Framework(v1alpha1.JAX), builder.Workers(2), builder.Evaluators(1)},
 		want: leaderSucceeded(0, 0, 0), play: func(r *run) {

@@ -63,6 +63,8 @@ const (
 const (
 	// ReasonReplicaFailed: a replica exited and its policy restarts it.
 	ReasonReplicaFailed = "ReplicaFailed"
+	// ReasonReplicaCompleted: a replica exited with code 0, and its restartPolicy Always runs it again.
+	ReasonReplicaCompleted = "ReplicaCompleted"
 	// ReasonReplicaLost: a replica's pod was drained, evicted or deleted, or its node was lost or is to be left.
 	ReasonReplicaLost = "ReplicaLost"
 	// ReasonReplicaPreempted: a replica's pod made way for one of higher priority.

@@ -75,6 +75,8 @@ const (
 	CausePreempted Cause = "Preempted"
 	// CauseRequested is a restart that somebody asked for (annotation trainingjob.dev/restart); not charged.
 	CauseRequested Cause = "Requested"
+	// CauseCompleted is a program that exited with code 0 and is run again, as its restartPolicy is Always: no failure; not charged.
+	CauseCompleted Cause = "Completed"
 	// CauseOOM is a container that ran out of memory; charged to maxOOMRestarts.
 	CauseOOM Cause = "OOM"
 	// CauseRetryable is an exit that the restart policy restarts; charged to maxRestarts.

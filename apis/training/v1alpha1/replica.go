@@ -70,7 +70,7 @@ type ReplicaSpec struct {
 	Template corev1.PodTemplateSpec `json:"template"`
 
 	// restartPolicy decides which exits are restarted. OnFailure: every exit code but 0 and the permanent ones. Always: exit code
-	// 0 too, unless the job waits for that replica's success. ExitCode: signals, which are the exit codes 129 to 192 without 139;
+	// 0 too, that replica alone and not charged, unless the job waits for its success or it is a rank of a collective. ExitCode: signals, which are the exit codes 129 to 192 without 139;
 	// all others fail the job. Never: none. Under every policy 93, 126 and 127 are permanent and fail the job: the program asks for
 	// no further attempt by 93, and a command that cannot run exits with 126 or 127. Under every policy a pod that was lost and not
 	// at fault (drained, evicted, deleted) is restarted. A rule of recovery.rules may decide otherwise. Default OnFailure. May change

@@ -31,7 +31,7 @@ type RunPolicy struct {
 	ActiveDeadlineSeconds *int32 `json:"activeDeadlineSeconds,omitempty"`
 
 	// startupDeadlineSeconds is how long an attempt may take until all its replicas run, from the moment its first
-	// pod is created; then it counts as a failure of cause Startup and the job is restarted. At most 10 years. Default: none.
+	// pod is created, so not while a quota admits none; then it counts as a failure of cause Startup and the job is restarted. At most 10 years. Default: none.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=315360000
 	// +optional

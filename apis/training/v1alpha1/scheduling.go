@@ -33,7 +33,8 @@ type Scheduling struct {
 	// +optional
 	Topology *Topology `json:"topology,omitempty"`
 	// timeoutSeconds is how long an attempt that does not run yet may wait until every pod (elastic: minReplicas workers)
-	// has a node, from the moment its first pod is created; then the job fails. At most 10 years. Default: for ever.
+	// has a node, from the moment its first pod is created, so not while a quota admits none; then the job fails. At most
+	// 10 years. Default: for ever.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=315360000
 	// +optional

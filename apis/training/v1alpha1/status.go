@@ -45,7 +45,8 @@ type TrainingJobStatus struct {
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
 
-	// lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came together.
+	// lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came together. A restart that
+	// was asked for, and an exit with code 0 under restartPolicy Always, are no failures and leave it as it is.
 	// +optional
 	LastFailure *Failure `json:"lastFailure,omitempty"`
 	// incidents are the last 10 restarts, newest first.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -20,17 +21,25 @@ func failureFacts(v *View) []string {
 		return nil
 	}
 	facts := []string{fmt.Sprintf("Last failure: %s, in attempt %d, at %s (%s ago).", WhatBroke(f), f.Attempt, v.clock(f.Time.Time), v.ago(f.Time.Time))}
-	if f.Message != "" {
-		facts = append(facts, fmt.Sprintf("It said: %q", f.Message))
+	if said := Said(f); said != "" {
+		facts = append(facts, fmt.Sprintf("It said: %q", said))
 	}
 	if f.Alike > 0 {
 		facts = append(facts, fmt.Sprintf("%d more replicas broke in the same second in the same way: which was first is not known.", f.Alike))
 	}
-	if len(v.Job.Status.Incidents) > 0 && !isTrue(v.Job, v1alpha1.ConditionFailed) {
-		i := &v.Job.Status.Incidents[0]
+	if n := slices.IndexFunc(v.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return failure.IsFailure(i.Cause) }); n >= 0 && !isTrue(v.Job, v1alpha1.ConditionFailed) {
+		i := &v.Job.Status.Incidents[n]
 		facts = append(facts, fmt.Sprintf("Answer: %s, decided %s later, %s.", Answer(i), duration.HumanDuration(i.RestartTime.Sub(i.Time.Time)), Charge(i)))
 	}
 	return facts
+}
+
+// Said returns what the program said when it failed, or Kubernetes of it; empty for what is no failure.
+func Said(f *v1alpha1.Failure) string {
+	if !failure.IsFailure(f.Cause) {
+		return ""
+	}
+	return f.Message
 }
 
 // Answer says what was restarted for an incident.

@@ -61,6 +61,7 @@ var causes = map[v1alpha1.Cause]string{
 	v1alpha1.CausePreempted:      "Nothing: the job made way for one of higher priority. A priority class of its own would keep its place: scheduling.priorityClassName.",
 	v1alpha1.CauseInfrastructure: "Nothing: the pod was lost and not at fault.",
 	v1alpha1.CauseRequested:      "Nothing: somebody asked for it.",
+	v1alpha1.CauseCompleted:      "Nothing: the program was done, and restartPolicy Always runs it again.",
 	v1alpha1.CauseHang:           "See what the ranks wait for: kubectl exec -n NS POD -- py-spy dump --pid 1, or the last lines of all: kubectl tj logs -n NS NAME --tail 5",
 	v1alpha1.CauseStartup:        "See why the container did not start: kubectl describe pod -n NS POD. " + changeTemplate,
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -98,6 +99,9 @@ func sentence(v *View) string {
 
 // WhatBroke returns a failure as a clause: "worker-3 on gpu-7 was killed (exit code 137, OOMKilled)".
 func WhatBroke(f *v1alpha1.Failure) string {
+	if f.Cause == v1alpha1.CauseRequested {
+		return failure.Describe(f)
+	}
 	text := SlotOf(f).String()
 	if f.Node != "" {
 		text += " on " + f.Node
@@ -126,7 +130,7 @@ var broke = map[v1alpha1.Cause]string{
 	v1alpha1.CauseFatal:          "failed for good",
 	v1alpha1.CauseHang:           "stopped making progress",
 	v1alpha1.CauseStartup:        "did not start",
-	v1alpha1.CauseRequested:      "was asked to restart",
+	v1alpha1.CauseCompleted:      "was done and runs again",
 }
 
 // SlotOf returns the slot of the replica that broke.

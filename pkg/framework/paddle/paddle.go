@@ -52,7 +52,7 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 		{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(state.WorldSize(&job.Spec))},
 	})
 	member := collective
-	if !state.IsCollective(&job.Spec) {
+	if job.Spec.Replicas(v1alpha1.PS) > 0 {
 		member = withServers
 		shared = append(shared,
 			corev1.EnvVar{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(job, v1alpha1.Master, v1alpha1.Worker)},

@@ -252,12 +252,12 @@ class ReplicaSpec(ReplicaSpecRequired, total=False):
 
     restartPolicy: Literal["Never", "OnFailure", "Always", "ExitCode"]
     """restartPolicy decides which exits are restarted. OnFailure: every exit code but 0 and the permanent ones.
-    Always: exit code 0 too, unless the job waits for that replica's success. ExitCode: signals, which are the exit
-    codes 129 to 192 without 139; all others fail the job. Never: none. Under every policy 93, 126 and 127 are
-    permanent and fail the job: the program asks for no further attempt by 93, and a command that cannot run exits
-    with 126 or 127. Under every policy a pod that was lost and not at fault (drained, evicted, deleted) is
-    restarted. A rule of recovery.rules may decide otherwise. Default OnFailure. May change at any time and counts
-    for exits from then on."""
+    Always: exit code 0 too, that replica alone and not charged, unless the job waits for its success or it is a
+    rank of a collective. ExitCode: signals, which are the exit codes 129 to 192 without 139; all others fail the
+    job. Never: none. Under every policy 93, 126 and 127 are permanent and fail the job: the program asks for no
+    further attempt by 93, and a command that cannot run exits with 126 or 127. Under every policy a pod that was
+    lost and not at fault (drained, evicted, deleted) is restarted. A rule of recovery.rules may decide otherwise.
+    Default OnFailure. May change at any time and counts for exits from then on."""
 
     restartScope: Literal["Replica", "Role", "Job"]
     """restartScope says what is restarted when a replica of this role breaks: Replica (only it), Role (all of its
@@ -288,8 +288,8 @@ class RunPolicy(TypedDict, total=False):
 
     startupDeadlineSeconds: int
     """startupDeadlineSeconds is how long an attempt may take until all its replicas run, from the moment its first
-    pod is created; then it counts as a failure of cause Startup and the job is restarted. At most 10 years.
-    Default: none."""
+    pod is created, so not while a quota admits none; then it counts as a failure of cause Startup and the job is
+    restarted. At most 10 years. Default: none."""
 
     ttlSecondsAfterFinished: int
     """ttlSecondsAfterFinished deletes the job with all its pods so many seconds after it finished, at most 10
@@ -345,8 +345,8 @@ class Scheduling(TypedDict, total=False):
 
     timeoutSeconds: int
     """timeoutSeconds is how long an attempt that does not run yet may wait until every pod (elastic: minReplicas
-    workers) has a node, from the moment its first pod is created; then the job fails. At most 10 years. Default:
-    for ever."""
+    workers) has a node, from the moment its first pod is created, so not while a quota admits none; then the job
+    fails. At most 10 years. Default: for ever."""
 
     topology: Topology
     """topology keeps the pods near each other. Default: anywhere."""
@@ -583,7 +583,8 @@ class FailureRequired(TypedDict):
 
 class Failure(FailureRequired, total=False):
     """lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came
-    together."""
+    together. A restart that was asked for, and an exit with code 0 under restartPolicy Always, are no failures and
+    leave it as it is."""
 
     alike: int
     """alike is how many other replicas broke in the same second and in the same way: which of them was first cannot
@@ -715,7 +716,8 @@ class TrainingJobStatus(TypedDict, total=False):
 
     lastFailure: Failure
     """lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came
-    together."""
+    together. A restart that was asked for, and an exit with code 0 under restartPolicy Always, are no failures and
+    leave it as it is."""
 
     lostSeconds: LostSeconds
     """lostSeconds say where the rest of the time went, as of the latest change of this status."""

@@ -29,8 +29,11 @@ func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) 
 	was, now := &before.Status, &after.Status
 	anew := now.Incidents[:min(max(int(now.Restarts-was.Restarts), 0), len(now.Incidents))]
 	if is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended) {
-		h.backOffs.own = map[state.Slot]row{}
+		h.backOffs = backOffs{own: map[state.Slot]row{}}
 		if was.Attempt == now.Attempt {
+			if now.NextStartTime != nil && !is(after, v1alpha1.ConditionFinished) {
+				c.violate("14 back-off: the job is resumed, and waits until %v all the same", now.NextStartTime)
+			}
 			return
 		}
 	}
@@ -65,8 +68,12 @@ func (b *backOffs) promise(job *v1alpha1.TrainingJob, i *v1alpha1.Incident, rows
 			most = max(most, former.restarts)
 		}
 	}
+	first := *job.Spec.Recovery.BackoffSeconds
+	if i.Cause == v1alpha1.CauseCompleted { // nothing was harmed: it doubles from a second on
+		first = 1
+	}
 	for _, slot := range slots {
-		rows[slot] = row{most + 1, i.RestartTime.Add(promisedWait(*job.Spec.Recovery.BackoffSeconds, *job.Spec.Recovery.MaxBackoffSeconds, most+1))}
+		rows[slot] = row{most + 1, i.RestartTime.Add(promisedWait(first, *job.Spec.Recovery.MaxBackoffSeconds, most+1))}
 	}
 }
 

@@ -49,6 +49,10 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		c.checkTimeRanOut(before, i)
 		return
 	}
+	if i.Cause == v1alpha1.CauseCompleted {
+		c.checkCompleted(h, before, where, i)
+		return
+	}
 	if i.Cause == v1alpha1.CauseRequested {
 		c.checkRequested(h, before, i)
 		return
@@ -64,6 +68,18 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 	c.checkCause(h, before, where, &i.Failure)
 	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && i.Role != v1alpha1.Evaluator; i.Charged != want {
 		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
+	}
+}
+
+// checkCompleted asks whether the replica was done, and is one that runs again: alone, for free, and no rank of a collective.
+func (c *Checker) checkCompleted(h *history, before *v1alpha1.TrainingJob, where place, i *v1alpha1.Incident) {
+	isDone := slices.ContainsFunc(h.fates[where], func(f *fate) bool { return f.exit != nil && *f.exit == 0 })
+	isRank := isCollective(&before.Spec) && (i.Role.IsLeader() || i.Role == v1alpha1.Worker)
+	if !isDone || isRank || before.Spec.ReplicaSpecs[i.Role].RestartPolicy != v1alpha1.RestartAlways {
+		c.violate("8 exactly once: %v is said to be done and to run again", where)
+	}
+	if i.Charged || i.Scope != v1alpha1.ScopeReplica {
+		c.violate("8 exactly once: %v was done, and its restart is told as %+v", where, i)
 	}
 }
 
@@ -213,7 +229,9 @@ func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) boo
 // checkScope: as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
 // node turned away is restarted alone, as long as anybody can know that.
 func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	isJobs := i.Reason == v1alpha1.ReasonStartupDeadline || i.Reason == v1alpha1.ReasonDomainFull || i.Cause == v1alpha1.CauseHang || i.Cause == v1alpha1.CauseRequested
+	isOfJob := []string{v1alpha1.ReasonStartupDeadline, v1alpha1.ReasonDomainFull}
+	isCaused := []v1alpha1.Cause{v1alpha1.CauseHang, v1alpha1.CauseRequested, v1alpha1.CauseCompleted}
+	isJobs := slices.Contains(isOfJob, i.Reason) || slices.Contains(isCaused, i.Cause)
 	if len(job.Spec.Recovery.Rules) > 0 || isJobs {
 		return
 	}

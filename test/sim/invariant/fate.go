@@ -196,7 +196,7 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 		lostWithNode := !f.lostFrom.IsZero() && !c.world.Clock.Now().Before(f.lostFrom) || c.seemsLost(f.node)
 		// gone after it had ended: who saw only that could not know
 		one := causes{loss: f.lost || lostWithNode || f.touched && f.exit != nil}
-		if f.exit != nil && (*f.exit != 0 || role.RestartPolicy == v1alpha1.RestartAlways) {
+		if f.exit != nil && *f.exit != 0 {
 			one.fatal = isPermanent(*f.exit, role.RestartPolicy) && (!f.unstartable || role.RestartPolicy == v1alpha1.RestartNever)
 			one.exit = !one.fatal
 		}

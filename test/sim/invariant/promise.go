@@ -58,10 +58,11 @@ func kindOf(spec *v1alpha1.TrainingJobSpec) kindOfJob {
 	}
 }
 
-// isCollective reports whether the job's ranks must all begin together.
+// isCollective reports whether the job's ranks must all begin together: by the framework, or as workers and leader have the scope Job.
 func isCollective(spec *v1alpha1.TrainingJobSpec) bool {
 	kind := kindOf(spec)
-	return kind == collective || kind == elasticCollective
+	return kind == collective || kind == elasticCollective || spec.Replicas(v1alpha1.Worker) > 0 &&
+		scopeOf(spec, state.Slot{Role: v1alpha1.Worker, Index: 1}) == v1alpha1.ScopeJob && scopeOf(spec, leader(spec)) == v1alpha1.ScopeJob
 }
 
 // scopeOf returns what is restarted when the slot breaks: what the user wrote, else what the table says.
