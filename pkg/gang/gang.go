@@ -7,6 +7,8 @@
 //	Read(object)      what the scheduler says of the group
 //
 // Decisions, newest first:
+//   - Evaluators, and roles of a Custom job's own, join no group: the training does not need them, and a gang that counted them would wait for them,
+//     be preempted with them and need their priority. Their pods are created when every pod of the gang has a node, so that they take none from it.
 //   - One group per attempt: pods of the old attempt that are still ending would count in the new one's.
 //   - The minimum is lowered as replicas finish, when one is replaced: a scheduler counts only pods that it placed.
 package gang

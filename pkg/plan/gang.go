@@ -25,7 +25,7 @@ func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready b
 	provider := gang.For(s.Gang.Scheduler)
 	want := terms(s)
 	switch group := s.PresentGroup(); {
-	case s.Gang.Unavailable != "", group != nil && group.Deleted:
+	case s.Gang.Unavailable != "", group != nil && !group.Deleted.IsZero():
 		return nil, false
 	case group == nil:
 		return []Step{CreateGroup{build.Group(s.Job, provider.Group(want))}}, true
@@ -37,10 +37,10 @@ func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready b
 	}
 }
 
-// awaitsNodes reports whether a pod of a present life has no node.
+// awaitsNodes reports whether a pod of the gang, in its present life, has no node.
 func awaitsNodes(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
-		if r.Pod != nil && r.Pod.CanRun() && !r.Pod.Scheduled() {
+		if r.Pod != nil && r.Pod.CanRun() && !r.Pod.Scheduled() && state.IsNeeded(r.Slot.Role) {
 			return true
 		}
 	}
@@ -51,7 +51,7 @@ func awaitsNodes(s *state.Snapshot) bool {
 func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) []Step {
 	var steps []Step
 	for _, g := range s.Gang.Groups {
-		if !g.Deleted && unwanted(g) {
+		if g.Deleted.IsZero() && unwanted(g) {
 			empty, _ := gang.For(g.Scheduler).Empty()
 			steps = append(steps, DeleteGroup{Empty: empty, Name: g.Name, UID: g.UID})
 		}

@@ -20,7 +20,7 @@ func terms(s *state.Snapshot) state.GangTerms {
 	}
 	least := minAvailable(&s.Job.Spec)
 	for r := range s.Replicas() {
-		if t.Minimum < least && r.NeedsPod() {
+		if t.Minimum < least && r.NeedsPod() && state.IsNeeded(r.Slot.Role) {
 			t.Minimum++
 		}
 	}
@@ -32,23 +32,40 @@ func minAvailable(spec *v1alpha1.TrainingJobSpec) int32 {
 	if spec.Scheduling != nil && spec.Scheduling.MinAvailable != nil {
 		return *spec.Scheduling.MinAvailable
 	}
-	total := int32(state.Total(spec))
+	total := int32(0)
+	for role := range spec.ReplicaSpecs {
+		if state.IsNeeded(role) {
+			total += spec.Replicas(role)
+		}
+	}
 	if spec.Elastic != nil {
 		total -= spec.Replicas(v1alpha1.Worker) - spec.Elastic.MinReplicas
 	}
 	return total
 }
 
-// indispensableFirst returns the missing replicas without those that an elastic gang can do without, as long as fewer pods than its
-// minimum have nodes. Its scheduler would take any of them for the minimum, and the job runs with none that lacks worker 0.
+// members returns which of the replicas are of the gang.
+func members(replicas []*state.Replica) []*state.Replica {
+	return slices.DeleteFunc(slices.Clone(replicas), func(r *state.Replica) bool { return !state.IsNeeded(r.Slot.Role) })
+}
+
+// indispensableFirst returns the missing replicas without those that a gang can do without, as long as fewer pods than its minimum have nodes. An
+// evaluator would take a node that the gang needs. Of elastic workers the scheduler would take any for the minimum, and the job runs with none
+// that lacks worker 0.
 func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Replica {
-	if !s.IsGang() || s.Job.Spec.Elastic == nil {
+	if !s.IsGang() {
+		return missing
+	}
+	if slices.ContainsFunc(slices.Collect(s.Replicas()), func(r *state.Replica) bool { return state.IsNeeded(r.Slot.Role) && r.LacksNode() }) {
+		missing = members(missing)
+	}
+	if s.Job.Spec.Elastic == nil {
 		return missing
 	}
 	needed, placed := 0, 0
 	var workers []*state.Replica
 	for r := range s.Replicas() {
-		if !r.NeedsPod() {
+		if !r.NeedsPod() || !state.IsNeeded(r.Slot.Role) {
 			continue
 		}
 		needed++

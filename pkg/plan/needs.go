@@ -27,6 +27,7 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	words, placed := "", int32(0)
 	for r := range s.Replicas() {
 		switch {
+		case !state.IsNeeded(r.Slot.Role):
 		case r.HasNode():
 			placed++
 		case words == "" && r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable:
@@ -59,7 +60,7 @@ func needs(spec *v1alpha1.TrainingJobSpec) string {
 		if role == v1alpha1.Worker && spec.Elastic != nil {
 			n = spec.Elastic.MinReplicas
 		}
-		if n == 0 {
+		if n == 0 || !state.IsNeeded(role) {
 			continue
 		}
 		if request := scarce(build.Requests(spec, role)); request != "" {

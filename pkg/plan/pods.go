@@ -86,7 +86,7 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 		build.TellPort(pod, framework.LeaderPort(job, step.Life.Attempt))
 		build.Prefer(pod, step.Home)
 		complete()(step.Slot, pod)
-		place(job, pod, step.Placement.Gang)
+		place(job, pod, step)
 		return pod
 	}
 }
@@ -101,16 +101,17 @@ func placeSpare(job *v1alpha1.TrainingJob, pod *corev1.Pod, scheduler v1alpha1.G
 	build.KeepSpareNear(pod, job, scheduling.Topology)
 }
 
-// place makes the pod one of its gang, and keeps it near the others.
-func place(job *v1alpha1.TrainingJob, pod *corev1.Pod, scheduler v1alpha1.Gang) {
-	var scheduling v1alpha1.Scheduling
-	if job.Spec.Scheduling != nil {
-		scheduling = *job.Spec.Scheduling
-	}
+// place makes the pod one of its gang if the training needs it, and keeps it near the others.
+func place(job *v1alpha1.TrainingJob, pod *corev1.Pod, step CreatePod) {
+	scheduling := ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{})
 	build.Schedule(pod, &scheduling)
-	provider := gang.For(scheduler)
-	if provider != nil {
+	provider := gang.For(step.Placement.Gang)
+	switch {
+	case provider == nil:
+	case state.IsNeeded(step.Slot.Role):
 		provider.Join(pod, state.GroupNameOf(job))
+	default:
+		provider.Follow(pod, &scheduling)
 	}
 	if provider == nil || !provider.Constrains(scheduling.Topology) {
 		build.KeepNear(pod, job, scheduling.Topology)

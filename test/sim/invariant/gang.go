@@ -27,6 +27,12 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 		return
 	}
 	attempt := groupAttempt(d.From)
+	if slot, _, _ := parsePodName(d.From.Name, pod.Name); slot.Role == v1alpha1.Evaluator {
+		if name != "" {
+			c.violate("17 gang: %s joins group %s, and the gang does not need it", pod.Name, name)
+		}
+		return
+	}
 	if want := groupName(d.From, attempt); name != want {
 		c.violate("17 gang: %s joins group %q, not %s", pod.Name, name, want)
 		return
@@ -65,7 +71,8 @@ func (c *Checker) checkOneGroup(d *operator.Decision, pod *corev1.Pod, life stat
 		_, theirs, _, named := livesIn(d.From.Name, other)
 		ref := metav1.GetControllerOfNoCopy(other)
 		ours := named && ref != nil && ref.UID == d.UID() && !world.IsOver(other) && !c.of(d.UID()).uncanny[other.UID]
-		if ours && theirs.Attempt == life.Attempt && server.GroupOf(other) != server.GroupOf(pod) {
+		slot, _, _ := parsePodName(d.From.Name, other.Name)
+		if ours && slot.Role != v1alpha1.Evaluator && theirs.Attempt == life.Attempt && server.GroupOf(other) != server.GroupOf(pod) {
 			c.violate("17 gang: %s joins %s, %s of the same attempt is of %s", pod.Name, server.GroupOf(pod), other.Name, server.GroupOf(other))
 		}
 	}
@@ -94,7 +101,7 @@ func conditionOf(group *schedulingv1beta1.PodGroup, d *operator.Decision) string
 // workers; but not more than there are left to run. What has ended unseen may be counted or not.
 func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 	spec := &d.From.Spec
-	wanted := int32(total(spec))
+	wanted := int32(total(spec)) - spec.Replicas(v1alpha1.Evaluator)
 	if spec.Elastic != nil {
 		wanted += spec.Elastic.MinReplicas - spec.Replicas(v1alpha1.Worker)
 	}
@@ -108,7 +115,7 @@ func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 				slot := state.Slot{Role: role, Index: i}
 				isDone := m != nil && (m.Succeeded.Has(i) || m.GivenUp.Has(i) || m.Parked.Has(i))
 				isDone = isDone || unseen && c.of(d.UID()).hasEnded(place{slot, lifeIn(job, memory, slot)})
-				if !isDone {
+				if !isDone && role != v1alpha1.Evaluator {
 					n++
 				}
 			}
