@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,7 +48,7 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *polic
 	c.setStalled(v)
 	switch v.Kind {
 	case policy.Suspend:
-		c.set(v1alpha1.ConditionSuspended, true, v.Reason, v.Message)
+		c.set(v1alpha1.ConditionSuspended, true, v.Reason, withWhoLingers(s, v.Message))
 		if v.Reason == v1alpha1.ReasonQueued {
 			c.set(v1alpha1.ConditionQueued, true, v.Reason, v.Message)
 		} else {
@@ -159,7 +158,7 @@ func (c conditions) setRunning(v *policy.Verdict) {
 	case c.isTrue(v1alpha1.ConditionRunning) && v.Message != "":
 		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case c.isTrue(v1alpha1.ConditionRunning):
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, strings.TrimSpace("The job goes on; "+missing.Slot.String()+" does not run at present. "+whoLingers(c.s)))
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, withWhoLingers(c.s, "The job goes on; "+missing.Slot.String()+" does not run at present."))
 	case v.Message != "": // the judge says what it waits for
 		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 	default:
@@ -187,7 +186,7 @@ func enough(absent *state.Replica) string {
 	switch {
 	case absent == nil:
 		return "All replicas run."
-	case absent.Slot.Role == v1alpha1.Evaluator:
+	case !state.IsNeeded(absent.Slot.Role):
 		return "All replicas run but " + absent.Slot.String() + ", for which nobody waits."
 	default:
 		return "At least minReplicas workers run."

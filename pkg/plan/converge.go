@@ -14,6 +14,7 @@ import (
 // (zero: none) at which more can be done although nothing else happens.
 func converge(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 	steps, wake := stepsOf(s, v)
+	wake = state.Earliest(wake, nextWord(s), nextForcedSpare(s))
 	if slices.ContainsFunc(steps, func(step Step) bool { _, is := step.(DeleteGroup); return is }) {
 		wake = state.Earliest(wake, s.Now.Add(seeGroupGoneAfter))
 	}
@@ -92,7 +93,7 @@ func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 // deleteOfGoingGroup returns the steps that end the pods without a node whose group is being deleted, as the group waits for them in turn. They
 // are created again in the same life, as they have never run. A pod that gets a node meanwhile stays.
 func deleteOfGoingGroup(s *state.Snapshot) []Step {
-	if group := s.PresentGroup(); group == nil || !group.Deleted {
+	if group := s.PresentGroup(); group == nil || group.Deleted.IsZero() {
 		return nil
 	}
 	var steps []Step
@@ -147,10 +148,10 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 		return steps, next
 	}
 	if !s.AttemptMayBegin() {
-		return steps, nextWordOfFormer(s)
+		return steps, time.Time{}
 	}
 	first, wake := indispensableFirst(s, due(s)), nextLife(s)
-	group, ready := groupUp(s, first)
+	group, ready := groupUp(s, members(s, first))
 	if !ready {
 		return steps, s.Now.Add(askAgain)
 	}

@@ -17,7 +17,7 @@ const forceAfter = 30 * time.Second
 const leastGrace = 1
 
 // deletePods returns the steps that end the doomed pods: on a lost node that is to fence the pod, and to delete it by force
-// when it has not gone for long; wake is when that will be, or when there will be more to say of it.
+// when it has not gone for long; wake is when that will be.
 func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (steps []Step, wake time.Time) {
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -37,9 +37,6 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 			continue
 		}
 		wake = state.Earliest(wake, due)
-		if isAwaitedToEnd(s, p) {
-			wake = state.Earliest(wake, nextWord(s, p))
-		}
 	}
 	return steps, wake
 }

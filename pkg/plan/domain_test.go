@@ -56,7 +56,7 @@ func TestWhichPodsAreInTheDomain(t *testing.T) {
 	}{
 		"all but evaluators, by the group":      {[]builder.JobOption{builder.PS(1), builder.InDomain()}, v1alpha1.GangNative, []string{"ps-0", "worker-0", "worker-1"}, 3},
 		"those that the job names":              {[]builder.JobOption{builder.PS(1), builder.InDomain(v1alpha1.Worker)}, v1alpha1.GangNative, []string{"worker-0", "worker-1"}, 2},
-		"all but launchers, by affinity":        {[]builder.JobOption{builder.Leader(v1alpha1.Launcher), builder.InDomain()}, v1alpha1.GangCoscheduling, []string{"worker-0", "worker-1"}, 4},
+		"all but launchers, by affinity":        {[]builder.JobOption{builder.Leader(v1alpha1.Launcher), builder.InDomain()}, v1alpha1.GangCoscheduling, []string{"worker-0", "worker-1"}, 3},
 		"elastic workers, of which two will do": {[]builder.JobOption{builder.Workers(4), builder.Elastic(2, 4), builder.InDomain()}, v1alpha1.GangNative, []string{"worker-0", "worker-1"}, 2},
 	} {
 		job := builder.Job("j", append([]builder.JobOption{builder.Workers(2), builder.Evaluators(1), builder.StartedAt(0), builder.Gang(c.gang)}, c.options...)...)

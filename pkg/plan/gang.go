@@ -27,7 +27,7 @@ func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready b
 	provider := gang.For(s.Gang.Scheduler)
 	want := terms(s)
 	switch group := s.PresentGroup(); {
-	case s.Gang.Unavailable != "", group != nil && group.Deleted:
+	case s.Gang.Unavailable != "", group != nil && !group.Deleted.IsZero():
 		return nil, false
 	case group == nil:
 		return []Step{CreateGroup{build.Group(s.Job, provider.Group(want))}}, true
@@ -53,7 +53,7 @@ func awaitsNodes(s *state.Snapshot) bool {
 func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) []Step {
 	var steps []Step
 	for _, g := range s.Gang.Groups {
-		if !g.Deleted && unwanted(g) {
+		if g.Deleted.IsZero() && unwanted(g) {
 			empty, _ := gang.For(g.Scheduler).Empty()
 			steps = append(steps, DeleteGroup{Empty: empty, Name: g.Name, UID: g.UID})
 		}

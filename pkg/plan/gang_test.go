@@ -99,7 +99,7 @@ func TestSomebodySeesWhetherAGroupHasGone(t *testing.T) {
 func TestNoPodIsMadeWhileItsGroupCannotBe(t *testing.T) {
 	for name, g := range map[string]state.Gang{
 		"the API is missing":  {Scheduler: v1alpha1.GangVolcano, Unavailable: "no such thing"},
-		"the group is ending": {Scheduler: v1alpha1.GangNative, Groups: []state.Group{{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2, Deleted: true}}},
+		"the group is ending": {Scheduler: v1alpha1.GangNative, Groups: []state.Group{{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2, Deleted: builder.Epoch}}},
 	} {
 		p := plan.Make(builder.Snapshot(gangJob(t), func(s *state.Observed) { s.Gang = g }))
 		if len(p.Steps) != 0 || p.Wake.IsZero() {
@@ -216,7 +216,7 @@ func TestAMemberThatWaitsBesideOthers(t *testing.T) {
 
 // A group that is being deleted waits for the pods that can run, and those that have no node wait for it: they are made anew, after it.
 func TestPodsDoNotWaitForAGroupThatIsGoing(t *testing.T) {
-	going := ganged(state.Group{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2, Deleted: true})
+	going := ganged(state.Group{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2, Deleted: builder.Epoch})
 	p := plan.Make(builder.Snapshot(gangJob(t), builder.Pending("worker", 0), builder.Pending("worker", 1, builder.On("n1")), going))
 	if diff := cmp.Diff([]string{"delete j-worker-0: its pod group is being deleted"}, lines(p.Steps)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestMakeObeysItsLaws(t *testing.T) {
 			numbers.check(t, s, &p)
 			checkBounds(t, &p.Status)
 			checkDomain(t, s, &p)
-			checkAtRest(t, s)
+			checkNamed(t, checkAtRest(t, s))
 			job = stored(t, s.Job, &p.Status)
 		}
 	})
@@ -150,8 +151,41 @@ const restless = 6
 // toldWithAStep are the reasons of Events that a step or its refusal brings about.
 var toldWithAStep = []string{v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused, v1alpha1.EventDeletionRefused}
 
-// checkAtRest: when nothing changes any more, soon nothing is written or told.
-func checkAtRest(t *rapid.T, s *state.Snapshot) {
+// checkNamed: a job that waits for a pod that was told to end long ago says so, and names one.
+func checkNamed(t *rapid.T, s *state.Snapshot) {
+	o := s.Observed
+	o.Now, o.FirstLook = o.Now.Add(10*time.Minute), false
+	later, err := state.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later = checkAtRest(t, later)
+	status := &later.Job.Status
+	if later.IsFinished() || !later.Is(v1alpha1.ConditionCreated) {
+		return
+	}
+	said := ""
+	for _, c := range status.Conditions {
+		said += c.Message + "\n"
+	}
+	var ending []string
+	waits := later.Is(v1alpha1.ConditionSuspended) && !later.Job.Spec.IsSuspended()
+	for i := range later.Pods {
+		p := &later.Pods[i]
+		if !p.Deleted.IsZero() && p.CanRun() && !later.IsLost(p) {
+			ending = append(ending, p.Name)
+			r := later.Replica(p.Slot)
+			waits = waits || r != nil && r.Pod == nil && r.NeedsPod()
+		}
+	}
+	isNamed := func(name string) bool { return strings.Contains(said, name) }
+	if waits && len(ending) > 0 && !later.Is(v1alpha1.ConditionStalled) && !slices.ContainsFunc(ending, isNamed) {
+		t.Fatalf("the job waits for %v, and is %s (%s): %s", ending, status.Phase, status.Reason, said)
+	}
+}
+
+// checkAtRest: when nothing changes any more, soon nothing is written or told. It returns the snapshot of then.
+func checkAtRest(t *rapid.T, s *state.Snapshot) *state.Snapshot {
 	at := s
 	for range restless {
 		p := plan.Make(at)
@@ -161,7 +195,7 @@ func checkAtRest(t *rapid.T, s *state.Snapshot) {
 					t.Fatalf("at rest it is told: %+v", e)
 				}
 			}
-			return
+			return at
 		}
 		o := at.Observed
 		o.Job, o.FirstLook = stored(t, at.Job, &p.Status), false
@@ -172,6 +206,7 @@ func checkAtRest(t *rapid.T, s *state.Snapshot) {
 	}
 	verdict := policy.Judge(at)
 	t.Fatalf("after %d passes over the same pods there is something to write still, ruling %d: %s", restless, verdict.Kind, cmp.Diff(at.Job.Status, plan.Make(at).Status))
+	return nil
 }
 
 // stored returns the job as it is read back after the status was written.

@@ -2,86 +2,143 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 const (
-	// nameAfter is how long a pod may take to end before it is named.
+	// nameAfter is how long what was told to end may take before it is named.
 	nameAfter = 15 * time.Second
-	// stuckAfter is how long after its grace period a pod counts as one that does not end by itself.
+	// stuckAfter is how long after its grace period it counts as one that does not end by itself.
 	stuckAfter = 30 * time.Second
 )
 
-// lingering returns the pod that the job waits for and that was told to end first; nil if it waits for none.
-func lingering(s *state.Snapshot) *state.Pod {
-	var longest *state.Pod
-	linger := func(p *state.Pod) {
-		if longest == nil || p.Deleted.Before(longest.Deleted) {
-			longest = p
+// linger is what the job waits for that was told to end: a pod of its own, of a former job, a spare, or a pod group.
+type linger struct {
+	// what is its name, and where it is.
+	what string
+	// told is when it was told to end, endsBy when it should have at the latest.
+	told, endsBy time.Time
+	// remedy is what a person can do.
+	remedy string
+}
+
+// lingering returns all that the job waits for that was told to end.
+func lingering(s *state.Snapshot) []linger {
+	var all []linger
+	add := func(pods []state.Pod, isAwaited func(*state.Snapshot, *state.Pod) bool) {
+		for i := range pods {
+			if p := &pods[i]; isAwaited(s, p) {
+				all = append(all, lingerOf(s, p))
+			} else if next := heldBy(s, p); next != nil {
+				all = append(all, holding(p, next))
+			}
 		}
 	}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; isAwaitedToEnd(s, p) {
-			linger(p)
+	add(s.Pods, isAwaitedToEnd)
+	add(s.Former, isEnding)
+	if isResting(s) {
+		add(s.Spares, isEnding)
+	}
+	for i := range s.Gang.Groups {
+		if g := &s.Gang.Groups[i]; !g.Deleted.IsZero() && (isResting(s) || s.IsGang() && g == s.PresentGroup()) {
+			all = append(all, linger{
+				what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), told: g.Deleted, endsBy: g.Deleted,
+				remedy: "Its finalizers, in its metadata, say what it waits for.",
+			})
 		}
 	}
-	for i := range s.Former {
-		if p := &s.Former[i]; isEnding(s, p) {
-			linger(p)
+	return all
+}
+
+// isResting reports whether the job rests, is to, or has yet to be rid of what was before its suspension.
+func isResting(s *state.Snapshot) bool {
+	return s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended)
+}
+
+// lingerOf returns what a pod that was told to end is to the job.
+func lingerOf(s *state.Snapshot, p *state.Pod) linger {
+	return linger{
+		what: p.Name + " on " + p.Node, told: p.Deleted, endsBy: p.EndsBy,
+		remedy: fmt.Sprintf("End its processes on the node, or, if none of them can write any more, delete it: "+
+			"kubectl delete pod %s --namespace %s --grace-period=0 --force", p.Name, s.Job.Namespace),
+	}
+}
+
+// heldBy returns the pod that waits for the volume of a pod on a lost node, which only a person can take off; nil if there is none. A volume that
+// several nodes may mount lets it start.
+func heldBy(s *state.Snapshot, p *state.Pod) *state.Pod {
+	r := s.Replica(p.Slot)
+	if !p.HoldsVolume || p.Deleted.IsZero() || !s.IsLost(p) || r == nil || r.State != state.Starting || r.Pod == p || !r.Pod.HoldsVolume {
+		return nil
+	}
+	return r.Pod
+}
+
+// holding returns what a pod on a lost node is to the job whose next pod waits for its volume.
+func holding(p, next *state.Pod) linger {
+	return linger{
+		what: p.Name + " on " + p.Node + ", which is lost, holds the volume of " + next.Name + ". It", told: p.Deleted, endsBy: next.Created,
+		remedy: fmt.Sprintf("If the node is off: kubectl taint nodes %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", p.Node),
+	}
+}
+
+// longest returns what has lingered longest; nil for nothing.
+func longest(s *state.Snapshot) *linger {
+	var first *linger
+	all := lingering(s)
+	for i := range all {
+		if first == nil || all[i].told.Before(first.told) {
+			first = &all[i]
 		}
 	}
-	return longest
+	return first
 }
 
 // isAwaitedToEnd reports whether the job waits for the end of a pod of its own, which was told to. It does not wait for those on lost
 // nodes; for a pod of a former job it always does.
 func isAwaitedToEnd(s *state.Snapshot, p *state.Pod) bool {
-	return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || s.Job.Spec.IsSuspended())
+	return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
 }
 
 // isEnding reports whether the pod was told to end and can still act.
 func isEnding(s *state.Snapshot, p *state.Pod) bool { return !p.Deleted.IsZero() && s.MayAct(p) }
 
-// whoLingers names the pod that the job waits for, if that takes long; empty if it does not.
+// whoLingers names what the job waits for, if that takes long; empty if it does not.
 func whoLingers(s *state.Snapshot) string {
-	p := lingering(s)
-	if p == nil || s.Now.Before(p.Deleted.Add(nameAfter)) {
+	l := longest(s)
+	if l == nil || s.Now.Before(l.told.Add(nameAfter)) {
 		return ""
 	}
-	return fmt.Sprintf("%s on %s was told to end at %s UTC.", p.Name, p.Node, p.Deleted.UTC().Format("15:04:05"))
+	return fmt.Sprintf("%s was told to end at %s UTC.", l.what, l.told.UTC().Format("15:04:05"))
 }
 
-// whoIsStuck names the pod that does not end although its grace period is over and its node is well, and what to do about it;
-// empty if there is none.
+// whoIsStuck names what does not end although its grace period is over, and what to do about it; empty if there is nothing.
 func whoIsStuck(s *state.Snapshot) string {
-	p := lingering(s)
-	if p == nil || s.Now.Before(p.EndsBy.Add(stuckAfter)) {
+	l := longest(s)
+	if l == nil || s.Now.Before(l.endsBy.Add(stuckAfter)) {
 		return ""
 	}
-	return fmt.Sprintf("%s on %s was told to end at %s UTC and does not, and the job waits for it. End its processes on the node, "+
-		"or, if none of them can write any more, delete it: kubectl delete pod %s --namespace %s --grace-period=0 --force",
-		p.Name, p.Node, p.Deleted.UTC().Format("15:04:05"), p.Name, s.Job.Namespace)
+	return fmt.Sprintf("%s was told to end at %s UTC and does not, and the job waits for it. %s", l.what, l.told.UTC().Format("15:04:05"), l.remedy)
 }
 
-// nextWord returns when there will be more to say of a pod that the job waits for; zero for never.
-func nextWord(s *state.Snapshot, p *state.Pod) time.Time {
+// nextWord returns when there will be more to say of what lingers; zero for never.
+func nextWord(s *state.Snapshot) time.Time {
 	var next time.Time
-	for _, at := range []time.Time{p.Deleted.Add(nameAfter), p.EndsBy.Add(stuckAfter)} {
-		if s.Now.Before(at) {
-			next = state.Earliest(next, at)
+	for _, l := range lingering(s) {
+		for _, at := range []time.Time{l.told.Add(nameAfter), l.endsBy.Add(stuckAfter)} {
+			if s.Now.Before(at) {
+				next = state.Earliest(next, at)
+			}
 		}
 	}
 	return next
 }
 
-func nextWordOfFormer(s *state.Snapshot) time.Time {
-	var next time.Time
-	for i := range s.Former {
-		if p := &s.Former[i]; isEnding(s, p) {
-			next = state.Earliest(next, nextWord(s, p))
-		}
-	}
-	return next
+// withWhoLingers returns the message with the name of what the job waits for, if that takes long.
+func withWhoLingers(s *state.Snapshot, message string) string {
+	return strings.TrimSpace(message + " " + whoLingers(s))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -38,6 +39,60 @@ func TestAPodThatDoesNotEndIsNamedAndStallsTheJob(t *testing.T) {
 	}
 }
 
+// It was drained while its node prepared it, and the node does not let it go.
+func TestAPodThatNeverRanAndDoesNotEndIsNamed(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), created, builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = ptr.To[int32](20) }))
+	ending := builder.Pending("worker", 1, builder.Life(0, 0), builder.Waiting("ContainerCreating", ""), builder.On("n1"), builder.DeletedAt(30*second))
+	next := after(t, builder.Snapshot(job, builder.Running("worker", 0), ending))
+	for at, want := range map[time.Duration]string{50 * second: "j-worker-1 on n1 was told to end", 79 * second: "j-worker-1 on n1"} {
+		p := plan.Make(builder.Snapshot(next, builder.Running("worker", 0), ending, builder.Now(at)))
+		if p.Status.Reason != v1alpha1.ReasonFormerPodsEnding || !strings.Contains(p.Status.Message, want) {
+			t.Errorf("at %v the job is %s (%s): %s", at, p.Status.Phase, p.Status.Reason, p.Status.Message)
+		}
+	}
+	p := plan.Make(builder.Snapshot(next, builder.Running("worker", 0), ending, builder.Now(80*second)))
+	if got := lines(p.Steps); len(got) != 1 || got[0] != "delete by force j-worker-1: its life is past" {
+		t.Errorf("after forceAfterSeconds: %v", got)
+	}
+	patient := next.DeepCopy()
+	patient.Spec.Recovery.ForceAfterSeconds = nil
+	p = plan.Make(builder.Snapshot(patient, builder.Running("worker", 0), ending, builder.Now(90*second)))
+	if !strings.Contains(p.Status.Message, "kubectl delete pod j-worker-1") || p.Status.Reason != v1alpha1.ReasonPodNotEnding {
+		t.Errorf("30 s after its grace period: %s: %s", p.Status.Reason, p.Status.Message)
+	}
+}
+
+// What delays the end of a suspension is named, whatever it is.
+func TestASuspensionThatDoesNotEndNamesWhatItWaitsFor(t *testing.T) {
+	suspended := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
+	job := builder.Job("j", builder.Workers(1, builder.Spares(1)), builder.StartedAt(0), created, suspended)
+	group := func(s *state.Observed) {
+		s.Gang.Groups = []state.Group{{Scheduler: v1alpha1.GangNative, Name: "j-0", UID: "g", Deleted: builder.Epoch.Add(30 * second)}}
+	}
+	for want, seen := range map[string]builder.SnapshotOption{
+		"j-worker-spare-0 on n1":      builder.Spare("worker", 0, builder.On("n1"), builder.DeletedAt(30*second)),
+		"The pod group j-0 of Native": group,
+		"j-worker-0 on n1":            builder.Running("worker", 0, builder.On("n1"), builder.DeletedAt(30*second)),
+	} {
+		p := plan.Make(builder.Snapshot(job, seen, builder.Now(600*second)))
+		stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled)
+		if !strings.Contains(p.Status.Message, want) || stalled == nil || !strings.Contains(stalled.Message, want) {
+			t.Errorf("the job says %q and is stalled: %v; want %s named", p.Status.Message, stalled, want)
+		}
+	}
+}
+
+// The next pod hangs in ContainerCreating while the volume is attached to a node that is lost.
+func TestAVolumeOnALostNodeIsNamed(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), created, builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:1"}))
+	p := plan.Make(builder.Snapshot(job, builder.NodeLost("n1", 0), builder.Now(600*second),
+		builder.Running("worker", 0, builder.Life(0, 0), builder.On("n1"), builder.Claiming(), builder.Fenced(), builder.DeletedAt(30*second)),
+		builder.Pending("worker", 0, builder.Waiting("ContainerCreating", ""), builder.On("n2"), builder.Claiming())))
+	if !strings.Contains(p.Status.Message, "kubectl taint nodes n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute") {
+		t.Errorf("the job is %s (%s): %s", p.Status.Phase, p.Status.Reason, p.Status.Message)
+	}
+}
+
 func TestAPodThatDoesNotEndIsDeletedByForceIfTheUserSaysSo(t *testing.T) {
 	impatient := builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = ptr.To[int32](20) })
 	job := builder.Job("j", builder.Workers(2), impatient, builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
@@ -45,7 +100,7 @@ func TestAPodThatDoesNotEndIsDeletedByForceIfTheUserSaysSo(t *testing.T) {
 	force := []string{"delete by force j-worker-1: its life is past"}
 	checkSteps(t, []stepCase{
 		{"not before", job, seen(builder.Running("worker", 0), ending, builder.Now(79*second)), nil, 80 * second},
-		{"then", job, seen(builder.Running("worker", 0), ending, builder.Now(80*second)), force, 0},
+		{"then", job, seen(builder.Running("worker", 0), ending, builder.Now(80*second)), force, 90 * second},
 		{"never while it holds a volume", job, seen(builder.Running("worker", 0), builder.Deleted("worker", 1, builder.Life(0, 0), builder.DeletedAt(30*second),
 			builder.Claiming()), builder.Now(100*second)), nil, 0},
 	})

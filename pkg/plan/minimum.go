@@ -28,11 +28,11 @@ func terms(s *state.Snapshot) state.GangTerms {
 	return t
 }
 
-// joinsGang reports whether the role's pods are of the job's pod group. A group that itself keeps a topology holds only those that are to be
+// joinsGang reports whether the role's pods are of the job's pod group: the roles that the training needs. A group that itself keeps a topology holds only those that are to be
 // in its domain: it would draw all others there.
 func joinsGang(spec *v1alpha1.TrainingJobSpec, scheduler v1alpha1.Gang, role v1alpha1.Role) bool {
 	provider := gang.For(scheduler)
-	return provider != nil && (!provider.Constrains(state.TopologyOf(spec)) || state.InDomain(spec, role))
+	return provider != nil && state.IsNeeded(role) && (!provider.Constrains(state.TopologyOf(spec)) || state.InDomain(spec, role))
 }
 
 // isOfGang reports whether the replica's pod is of the job's pod group.
@@ -68,10 +68,22 @@ func indispensable(s *state.Snapshot) map[v1alpha1.Role]int32 {
 	return counts
 }
 
-// indispensableFirst returns the missing replicas without those that an elastic gang can do without, as long as fewer pods than its
-// minimum have nodes. Its scheduler would take any of them for the minimum, and the job runs with none that lacks worker 0.
+// members returns which of the replicas are of the gang.
+func members(s *state.Snapshot, replicas []*state.Replica) []*state.Replica {
+	return slices.DeleteFunc(slices.Clone(replicas), func(r *state.Replica) bool { return !isOfGang(s, r) })
+}
+
+// indispensableFirst returns the missing replicas without those that a gang can do without, as long as fewer pods than its minimum have nodes. An
+// evaluator would take a node that the gang needs. Of elastic workers the scheduler would take any for the minimum, and the job runs with none
+// that lacks worker 0.
 func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Replica {
-	if !s.IsGang() || s.Job.Spec.Elastic == nil {
+	if !s.IsGang() {
+		return missing
+	}
+	if slices.ContainsFunc(slices.Collect(s.Replicas()), func(r *state.Replica) bool { return isOfGang(s, r) && r.LacksNode() }) {
+		missing = members(s, missing)
+	}
+	if s.Job.Spec.Elastic == nil {
 		return missing
 	}
 	needed, placed := 0, 0

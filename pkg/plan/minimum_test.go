@@ -49,6 +49,8 @@ func TestTheMinimumOfAGang(t *testing.T) {
 		want    int32
 	}{
 		"all replicas":                      {[]builder.JobOption{builder.Workers(4), builder.PS(2)}, 6},
+		"but no evaluator":                  {[]builder.JobOption{builder.Workers(4), builder.PS(2), builder.Evaluators(1)}, 6},
+		"nor a role of the job's own":       {[]builder.JobOption{builder.Workers(4), builder.Replicas("actor", 3)}, 4},
 		"of elastic workers minReplicas":    {[]builder.JobOption{builder.Workers(4), builder.PS(2), builder.Elastic(1, 8)}, 3},
 		"minAvailable":                      {[]builder.JobOption{builder.Workers(4), minAvailable}, 3},
 		"fewer when a replica has finished": {[]builder.JobOption{builder.Workers(4), builder.AllWorkers(), succeeded}, 3},
@@ -64,5 +66,37 @@ func TestTheMinimumOfAGang(t *testing.T) {
 			}
 			t.Error("no group")
 		})
+	}
+}
+
+// An evaluator that finds no node, or takes one too early, must not keep the training from running.
+func TestTheGangDoesNotWaitForAnEvaluator(t *testing.T) {
+	job := gangJob(t, builder.Workers(2), builder.Evaluators(1))
+	for name, c := range map[string]struct {
+		seen []builder.SnapshotOption
+		want []string
+	}{
+		"the gang comes first":                {nil, []string{"j-worker-0", "j-worker-1"}},
+		"all of it":                           {seen(builder.Running("worker", 0)), []string{"j-worker-1"}},
+		"the evaluator when it has its nodes": {seen(builder.Running("worker", 0), builder.Running("worker", 1)), []string{"j-evaluator-0"}},
+	} {
+		s := builder.Snapshot(job, append(c.seen, ganged(state.Group{Name: "j-0", Minimum: 2}))...)
+		var got []string
+		for _, step := range plan.Make(s).Steps {
+			if create, isPod := step.(plan.CreatePod); isPod {
+				got = append(got, create.Name)
+				if joins := plan.Pods(job)(create).Spec.SchedulingGroup != nil; joins != (create.Slot.Role == v1alpha1.Worker) {
+					t.Errorf("%s joins the group: %t", create.Name, joins)
+				}
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	waits := builder.Pending("evaluator", 0, builder.Unschedulable("no room"))
+	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), waits, ganged(state.Group{Name: "j-0", Minimum: 2})))
+	if p.Status.Phase != v1alpha1.PhaseRunning {
+		t.Errorf("with an evaluator that fits nowhere the job is %s: %s", p.Status.Phase, p.Status.Message)
 	}
 }

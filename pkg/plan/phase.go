@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,10 +81,10 @@ func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string)
 		return v1alpha1.ReasonBackOff, "The next pods are created at " + next.UTC().Format("15:04:05") + " UTC."
 	case p == nil && s.Now.Before(s.NextStart(slot)):
 		return v1alpha1.ReasonBackOff, createdAgain(s, slot)
-	case p == nil && !s.AttemptMayBegin():
-		return v1alpha1.ReasonFormerPodsEnding, strings.TrimSpace("Pods of an earlier life can still run; the next ones are created when they have ended. " + whoLingers(s))
+	case p == nil && (r.FormerCanAct || !s.AttemptMayBegin()):
+		return v1alpha1.ReasonFormerPodsEnding, withWhoLingers(s, "Pods of an earlier life can still run; the next ones are created when they have ended.")
 	default:
-		return v1alpha1.ReasonReplicasStarting, "Waiting for all replicas to run."
+		return v1alpha1.ReasonReplicasStarting, withWhoLingers(s, "Waiting for all replicas to run.")
 	}
 }
 

@@ -103,22 +103,36 @@ func sparesOf(s *state.Snapshot, role v1alpha1.Role) []state.Pod {
 	return slices.DeleteFunc(slices.Clone(s.Spares), func(p state.Pod) bool { return p.Slot.Role != role })
 }
 
-// deleteSpares ends spares; one on a lost node has nobody who could end it.
+// deleteSpares ends spares. One on a lost node has nobody who could end it, nor has one that has had the time that the user gives to pods.
 func deleteSpares(s *state.Snapshot, spares []state.Pod) []Step {
 	var steps []Step
 	for i := range spares {
-		if p := &spares[i]; p.Deleted.IsZero() || s.IsLost(p) {
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhySpare, Force: s.IsLost(p)})
+		p := &spares[i]
+		due := forceTime(s, p)
+		isForced := s.IsLost(p) || !p.Deleted.IsZero() && !due.IsZero() && !s.Now.Before(due)
+		if p.Deleted.IsZero() || isForced {
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhySpare, Force: isForced})
 		}
 	}
 	return steps
 }
 
-// heldNodes returns by role how many spares hold a node.
+// nextForcedSpare returns when the next spare that was told to end may be deleted by force; zero for never.
+func nextForcedSpare(s *state.Snapshot) time.Time {
+	var next time.Time
+	for i := range s.Spares {
+		if p := &s.Spares[i]; !p.Deleted.IsZero() && s.Now.Before(forceTime(s, p)) {
+			next = state.Earliest(next, forceTime(s, p))
+		}
+	}
+	return next
+}
+
+// heldNodes returns by role how many spares hold a node: one that was told to end does until it has.
 func heldNodes(s *state.Snapshot) map[v1alpha1.Role]int32 {
 	held := map[v1alpha1.Role]int32{}
 	for i := range s.Spares {
-		if p := &s.Spares[i]; p.Phase == corev1.PodRunning && p.Deleted.IsZero() && !s.IsLost(p) {
+		if p := &s.Spares[i]; p.Phase == corev1.PodRunning && !s.IsLost(p) {
 			held[p.Slot.Role]++
 		}
 	}

@@ -74,7 +74,7 @@ func TestSpares(t *testing.T) {
 		{"count 0 deletes them", job(builder.Of(v1alpha1.Worker, builder.Spares(0))), placed(spare0, spare1), []string{gone("0"), gone("1")}, 0},
 		{"so does a spec without spares", none(job()), placed(spare0, spare1), []string{gone("0"), gone("1")}, 0},
 		{"one that is going is not deleted again", none(job()), placed(leaving0, spare1), []string{gone("1")}, 0},
-		{"a suspended job has none", job(builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)), seen(spare0, leaving0), []string{gone("0")}, 0},
+		{"a suspended job has none", job(builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)), seen(spare0, leaving0), []string{gone("0")}, 65 * second},
 		{"a finished job has none", job(finished(v1alpha1.ReasonLeaderSucceeded)), seen(spare0), []string{gone("0")}, 0},
 	})
 }
@@ -93,8 +93,8 @@ func TestTheStatusCountsSparesThatHoldANode(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1, builder.Spares(4)), builder.StartedAt(0))
 	got := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Spare("worker", 0), builder.Spare("worker", 1, builder.DeletedAt(0)),
 		builder.Spare("worker", 2, builder.On("lost")), builder.Spare("worker", 3, builder.On("n")), builder.NodeLost("lost", 0))).Status
-	if n := got.ReplicaStatuses[v1alpha1.Worker].Spares; n != 2 {
-		t.Errorf("%d spares, want 2: one is going, and one on a lost node", n)
+	if n := got.ReplicaStatuses[v1alpha1.Worker].Spares; n != 3 {
+		t.Errorf("%d spares, want 3: one is on a lost node, and one that was told to end holds its node until it has", n)
 	}
 }
 

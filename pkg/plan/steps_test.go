@@ -131,7 +131,7 @@ func TestSuspendDeletesThePodsAndKeepsWhatSucceeded(t *testing.T) {
 			[]string{"delete j-worker-0: the job is suspended", "delete j-worker-2: the job is suspended"}, 90 * second},
 		{"a suspended job gets no pods and no Service", job, seen(builder.NoService()), nil, 0},
 		{"it resumes only after the last of them has gone", resumed, seen(builder.Running("worker", 0), builder.Deleted("worker", 1)),
-			[]string{"delete j-worker-0: the job is suspended"}, 0},
+			[]string{"delete j-worker-0: the job is suspended"}, 90 * second},
 		{"that it resumes is written first", resumed, nil, nil, 0},
 	})
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // blocksRunning returns the replica of the lowest rank without which the job does not run; nil if the job runs. Every replica must
-// run or have succeeded; of elastic workers minReplicas must, with the one at which the others meet among them. Nobody waits for an
-// evaluator: it looks at what the training leaves behind.
+// run or have succeeded; of elastic workers minReplicas must, with the one at which the others meet among them. What the
+// training does not need is not waited for.
 func blocksRunning(s *state.Snapshot) *state.Replica { return firstRequiredWithout(s, isUp) }
 
 // notRunning returns the replica of the lowest rank that does not run, whether or not the job can do without it; nil if all run.
@@ -29,7 +29,7 @@ func firstRequiredWithout(s *state.Snapshot, has func(*state.Replica) bool) *sta
 	}
 	for r := range s.Replicas() {
 		switch {
-		case has(r), r.Slot.Role == v1alpha1.Evaluator:
+		case has(r), !state.IsNeeded(r.Slot.Role):
 		case r.Slot.Role == v1alpha1.Worker && canMiss > 0 && !isMetAt(&s.Job.Spec, r.Slot):
 			canMiss--
 		default:

@@ -69,7 +69,7 @@ func TestSucceeded(t *testing.T) {
 			seen(builder.Running("worker", 0), builder.Succeeded("worker", 1)), judged{}},
 		{"however often it did so, and whatever the rules and the budgets say",
 			builder.Job("j", builder.Leader(v1alpha1.Master), builder.Replicas("loader", 1, builder.Policy(v1alpha1.RestartAlways)), builder.MaxRestarts(0),
-				builder.Rules(v1alpha1.RecoveryRule{Roles: []v1alpha1.Role{"loader"}, Action: v1alpha1.ActionFailJob})),
+				builder.Rules(v1alpha1.RecoveryRule{Roles: []v1alpha1.Role{"loader"}, Cause: v1alpha1.CauseFatal})),
 			seen(builder.Running("master", 0), builder.Succeeded("loader", 0)), done(0, "loader-0 Completed Replica free")},
 		{"a failure beside it is the reason",
 			builder.Job("j", always(v1alpha1.Worker), builder.Workers(3)),

@@ -35,6 +35,10 @@ func IsMember(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 // IsRank reports whether the role's replicas are ranks of the job's collective: its leader and its workers.
 func IsRank(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
 
+// IsNeeded reports whether the training needs the role's replicas: ranks and parameter servers. An evaluator looks at what the training leaves behind, and
+// what a Custom job's own roles do is not known: the job runs, and its gang is placed, without them.
+func IsNeeded(role v1alpha1.Role) bool { return IsRank(role) || role == v1alpha1.PS }
+
 // IsAwaited reports whether the job's success waits for that of the slot.
 func IsAwaited(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
 	if spec.SuccessPolicy == v1alpha1.SuccessAllWorkers {

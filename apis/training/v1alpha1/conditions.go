@@ -156,7 +156,7 @@ const (
 	ReasonInvalid = "Invalid"
 	// ReasonNameConflict: somebody else owns a pod or Service with a name the job needs.
 	ReasonNameConflict = "NameConflict"
-	// ReasonPodNotEnding: a pod that was told to end does not, on a node that is well, and the job waits for it.
+	// ReasonPodNotEnding: the job waits for a pod, a spare or a pod group that was told to end and does not, or for the volume of a pod on a lost node.
 	ReasonPodNotEnding = "PodNotEnding"
 	// ReasonProceeding: what stalled the job is gone.
 	ReasonProceeding = "Proceeding"

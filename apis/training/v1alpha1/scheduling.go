@@ -10,7 +10,8 @@ type Scheduling struct {
 	// Coscheduling (the scheduler plug-in), or None. Default: the operator's --gang, which is None unless it says otherwise.
 	// +optional
 	Gang Gang `json:"gang,omitempty"`
-	// minAvailable is the number of pods that must fit at once. Default: all replicas; of an elastic job's workers minReplicas.
+	// minAvailable is the number of pods that must fit at once. Evaluators and a Custom job's own roles are not counted: they join no gang.
+	// Default: all other replicas; of an elastic job's workers minReplicas.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional

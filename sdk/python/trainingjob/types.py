@@ -329,8 +329,8 @@ class Scheduling(TypedDict, total=False):
     otherwise."""
 
     minAvailable: int
-    """minAvailable is the number of pods that must fit at once. Default: all replicas; of an elastic job's workers
-    minReplicas."""
+    """minAvailable is the number of pods that must fit at once. Evaluators and a Custom job's own roles are not
+    counted: they join no gang. Default: all other replicas; of an elastic job's workers minReplicas."""
 
     priorityClassName: str
     """priorityClassName of the gang, and of pods whose template names none. Default: none."""

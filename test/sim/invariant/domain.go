@@ -26,9 +26,10 @@ func isInDomain(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 	return role != v1alpha1.Evaluator && role != v1alpha1.Launcher
 }
 
-// isOfGang reports whether the role's pods are of the job's group: with a Required topology, those that must be in the domain.
+// isOfGang reports whether the role's pods are of the group: those that the training needs and, with a Required topology, that must be in the domain.
 func isOfGang(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
-	return !requiresDomain(spec) || isInDomain(spec, role)
+	isNeeded := role.IsLeader() || role == v1alpha1.Worker || role == v1alpha1.PS
+	return isNeeded && (!requiresDomain(spec) || isInDomain(spec, role))
 }
 
 // checkStranded asks whether a job that is created anew for want of room in a domain has a pod without a node, does not run, and pays nothing.

@@ -28,7 +28,7 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 	}
 	if slot, _, _ := parsePodName(d.From.Name, pod.Name); !isOfGang(&d.From.Spec, slot.Role) {
 		if name != "" {
-			c.violate("17 gang: %s joins group %s and may be in any domain", pod.Name, name)
+			c.violate("17 gang: %s joins group %s, and the gang does not need it there", pod.Name, name)
 		}
 		return
 	}
@@ -120,7 +120,7 @@ func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 				slot := state.Slot{Role: role, Index: i}
 				isDone := m != nil && (m.Succeeded.Has(i) || m.GivenUp.Has(i) || m.Parked.Has(i))
 				isDone = isDone || unseen && c.of(d.UID()).hasEnded(place{slot, lifeIn(job, memory, slot)})
-				if !isDone {
+				if !isDone && role != v1alpha1.Evaluator {
 					n++
 				}
 			}
