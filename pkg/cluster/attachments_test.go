@@ -221,10 +221,20 @@ func heapWith(t *testing.T, n int) (bytes uint64) {
 		t.Cleanup(server.Close)
 		before := heap()
 		all := fill(t, server.URL, scheme, mapper)
-		bytes = heap() - before
+		bytes = leastHeap() - before
 		runtime.KeepAlive(all)
 	})
 	return bytes
+}
+
+// leastHeap returns the heap without what a stream holds for a moment while it decodes.
+func leastHeap() uint64 {
+	least := heap()
+	for range 20 {
+		time.Sleep(10 * time.Millisecond)
+		least = min(least, heap())
+	}
+	return least
 }
 
 // serveAttachments names the variable that makes the test program such an API server, with so many objects of each kind.
