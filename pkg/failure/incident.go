@@ -16,6 +16,8 @@ type Incident struct {
 	RuleMade bool
 	// FailedBy is the index of the rule of recovery.rules that fails the job, or calls the failure fatal; nil if none does.
 	FailedBy *int
+	// Likewise are the other replicas that ended in the same way, at about the same time.
+	Likewise []state.Slot
 	// InRow is the number of restarts in a row that this one makes, and NextStart the time before which the lives that it begins
 	// may not begin.
 	InRow     int32
