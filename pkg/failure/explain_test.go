@@ -33,6 +33,11 @@ func ofCause(cause v1alpha1.Cause, charged bool) func(*v1alpha1.Incident) {
 	return func(i *v1alpha1.Incident) { i.Cause, i.Charged = cause, charged }
 }
 
+// saying changes what the program said.
+func saying(words string) func(*v1alpha1.Incident) {
+	return func(i *v1alpha1.Incident) { i.Message = words }
+}
+
 // ofScope changes the scope of an incident.
 func ofScope(scope v1alpha1.RestartScope) func(*v1alpha1.Incident) {
 	return func(i *v1alpha1.Incident) { i.Scope = scope }

@@ -16,6 +16,8 @@ type Incident struct {
 	RuleMade bool
 	// FailedBy is the index of the rule of recovery.rules that fails the job; nil if none does.
 	FailedBy *int
+	// Likewise are the other replicas that ended in the same way, at about the same time.
+	Likewise []state.Slot
 	// InRow is the number of restarts in a row, this one included. NextStart is the time from which its lives may begin.
 	InRow     int32
 	NextStart time.Time

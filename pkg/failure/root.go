@@ -10,7 +10,9 @@ import (
 
 // inOrder sorts failures so that the first cause comes first, as far as it shows. Kubernetes gives times in whole seconds, and all ranks of
 // a collective end within one second when one does. Within a second a cause from outside explains an exit, and an exit code that only one
-// rank has comes before a code that several have, because followers end alike. Equal failures stay in the order of their ranks.
+// rank has comes before a code that several have, because followers end alike.
+// A rank whose last words speak of a lost connection followed another rank, even one that ended up to two seconds later. Equal failures
+// stay in the order of their ranks.
 func inOrder(failures []Incident) {
 	counts := map[int64]map[int32]int{}
 	for i := range failures {
@@ -23,7 +25,7 @@ func inOrder(failures []Incident) {
 	slices.SortStableFunc(failures, func(a, b Incident) int {
 		return cmp.Or(
 			cmp.Compare(noFailure(a.Cause), noFailure(b.Cause)),
-			cmp.Compare(a.Time.Unix(), b.Time.Unix()),
+			cmp.Compare(beganAt(&a.Failure), beganAt(&b.Failure)),
 			cmp.Compare(explaining(&a.Failure), explaining(&b.Failure)),
 			cmp.Compare(generality(&a.Failure, counts[a.Time.Unix()]), generality(&b.Failure, counts[b.Time.Unix()])),
 			cmp.Compare(slices.Index(explains, a.Cause), slices.Index(explains, b.Cause)))
@@ -52,7 +54,7 @@ func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 	var n int32
 	for i := range failures {
 		f := &failures[i].Failure
-		if IsOfProgram(f) && IsOfProgram(one) && f.Pod != one.Pod && f.Time.Unix() == one.Time.Unix() && f.Cause == one.Cause && exitCode(f) == exitCode(one) {
+		if IsOfProgram(f) && IsOfProgram(one) && f.Pod != one.Pod && f.Time.Unix() == one.Time.Unix() && namesLostPeer(f) == namesLostPeer(one) && f.Cause == one.Cause && exitCode(f) == exitCode(one) {
 			n++
 		}
 	}
@@ -94,7 +96,7 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 			return broken[i : i+1]
 		}
 		i := first + trueCause(s, broken[first:])
-		broken[i].Alike = alike(broken, &broken[i].Failure)
+		broken[i].Alike, broken[i].Likewise = alike(broken, &broken[i].Failure), endedAlike(&broken[i].Failure, broken)
 		return broken[i : i+1]
 	}
 	var apart []Incident

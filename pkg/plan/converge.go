@@ -6,6 +6,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -115,9 +116,11 @@ func isTakenAway(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 	return !s.InRange(p.Slot) && v.Asked == nil
 }
 
-// isKept reports whether a pod of a past life is kept for its log: the one that the latest incident began with.
+// isKept reports whether a pod of a past life is kept for its log: the one that the latest failure began with, or one that ended alike, as
+// it may have been first.
 func isKept(s *state.Snapshot, p *state.Pod) bool {
-	return hasEnded(s, p) && s.Job.Status.LastFailure != nil && s.Job.Status.LastFailure.Pod == p.Name
+	f := s.Job.Status.LastFailure
+	return f != nil && hasEnded(s, p) && (f.Pod == p.Name || p.Deleted.IsZero() && failure.EndedAlike(f, p))
 }
 
 // hasEnded reports whether there is nothing left in the pod to end: it has finished, or is about to, on a node that will say so.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/budget"
@@ -76,7 +77,26 @@ func restartMessage(s *state.Snapshot, incident *failure.Incident, count, limit 
 	default:
 		text += fmt.Sprintf(": only this replica is replaced, %s.", charge)
 	}
-	return failure.WithMessage(&incident.Failure, text)
+	return failure.WithMessage(&incident.Failure, text+likewise(incident))
+}
+
+// likewiseNamed is how many of the replicas that ended alike a message names.
+const likewiseNamed = 4
+
+// likewise names the replicas that ended as the one that broke, whose logs are kept as well.
+func likewise(incident *failure.Incident) string {
+	if len(incident.Likewise) == 0 {
+		return ""
+	}
+	var names []string
+	for _, slot := range incident.Likewise[:min(len(incident.Likewise), likewiseNamed)] {
+		names = append(names, slot.String())
+	}
+	text := " Likewise ended " + strings.Join(names, ", ")
+	if more := len(incident.Likewise) - likewiseNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + ": the logs of all are kept."
 }
 
 // restartReason returns the condition reason of a restart because of the failure.

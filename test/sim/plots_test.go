@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/sim/server"
 )
 
 // What several scenarios have in common.
@@ -17,6 +18,23 @@ var errPolicy = errors.New("violates PodSecurity \"restricted:latest\"")
 
 // longWords is as long as a kubelet lets a termination message be.
 var longWords = strings.Repeat("ä", 2048)
+
+// exceptionInOneRank has all ranks end with code 1 in one second. Only the words of the last that is heard do not speak of a lost connection.
+func (r *run) exceptionInOneRank() {
+	r.running()
+	r.Exit(r.pod("worker-0"), 1, "Connection closed by peer [10.0.0.3]:2993")
+	r.Exit(r.pod("worker-1"), 1, "Broken pipe")
+	r.Exit(r.pod("worker-2"), 1, "ValueError: batch 17 is empty")
+	r.restarted(1)
+	r.until("the guilty rank is named", func() bool { return r.Job().Status.LastFailure.Index == 2 })
+	r.running()
+	for _, name := range []string{"j-worker-0", "j-worker-1", "j-worker-2"} {
+		if r.Server.Get(server.Pods, r.Key.Namespace, name) == nil {
+			r.check.Violate("outcome: the log of %s is gone, which ended as the guilty rank did", name)
+		}
+	}
+	r.succeed("worker-0")
+}
 
 // restarted waits until so many restarts are counted.
 func (r *run) restarted(n int32) {

@@ -328,6 +328,8 @@ var basics = []scenario{
 			}
 			r.succeed("worker-0")
 		}},
+	{name: "exception_in_one_rank", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 1), every: 2,
+		play: (*run).exceptionInOneRank},
 	{name: "crash_at_teardown", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(0, 0, 0), every: 2,
 		play: func(r *run) {
 			r.running()

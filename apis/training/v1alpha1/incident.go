@@ -16,7 +16,8 @@ type Failure struct {
 	// cause says what kind of failure it is; it decides whether the failure is restarted, and charged to which budget.
 	// +required
 	Cause Cause `json:"cause"`
-	// pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence named it late.
+	// pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence named it late. So are
+	// the pods of other ranks that ended with the same code within two seconds.
 	// +optional
 	Pod string `json:"pod,omitempty"`
 	// node that the pod was on.
@@ -34,8 +35,8 @@ type Failure struct {
 	// message is the end of the container's termination message.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// alike is how many other replicas broke in the same second and in the same way: which of them was first cannot be known, as
-	// Kubernetes tells whole seconds. Evidence that shows later may change it.
+	// alike is how many other replicas broke in the same second and in the same way, and whose last words do not tell them apart
+	// either: which of them was first cannot be known, as Kubernetes gives whole seconds. Evidence that shows later may change it.
 	// +optional
 	Alike int32 `json:"alike,omitempty"`
 	// time at which it broke.

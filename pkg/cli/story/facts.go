@@ -27,12 +27,41 @@ func failureFacts(v *View) []string {
 	if f.Alike > 0 {
 		facts = append(facts, fmt.Sprintf("%d more replicas broke in the same second in the same way: which was first is not known.", f.Alike))
 	}
+	if others := endedAlike(v, f); len(others) > 0 {
+		facts = append(facts, fmt.Sprintf("%s ended with the same code at about the same time, and their logs are kept: kubectl tj logs -n %s %s --attempt %d",
+			strings.Join(others, ", "), v.Job.Namespace, v.Job.Name, f.Attempt))
+	}
 	if n := slices.IndexFunc(v.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return failure.IsFailure(i.Cause) }); n >= 0 && !isTrue(v.Job, v1alpha1.ConditionFailed) {
 		i := &v.Job.Status.Incidents[n]
 		facts = append(facts, fmt.Sprintf("Answer: %s, decided %s later, %s.", Answer(i), duration.HumanDuration(i.RestartTime.Sub(i.Time.Time)), Charge(i)))
 	}
 	return facts
 }
+
+// mostAlike is how many replicas that ended alike a fact names.
+const mostAlike = 8
+
+// endedAlike names the replicas that ended as the failure did, and whose pods are still there. Each is followed by its last words, if it left any.
+func endedAlike(v *View, f *v1alpha1.Failure) []string {
+	var names []string
+	pods := v.Observed().Pods
+	for i := range pods {
+		if p := &pods[i]; failure.EndedAlike(f, p) {
+			name := p.Slot.String()
+			if p.Exit.Message != "" {
+				name += fmt.Sprintf(" (%q)", lastWords(p.Exit.Message))
+			}
+			names = append(names, name)
+		}
+	}
+	if more := len(names) - mostAlike; more > 0 {
+		names = append(names[:mostAlike], fmt.Sprintf("%d more", more))
+	}
+	return names
+}
+
+// lastWords returns the end of what a program said.
+func lastWords(text string) string { return strings.ToValidUTF8(text[max(0, len(text)-120):], "") }
 
 // Said returns what the program said when it failed, or Kubernetes of it; empty for what is no failure.
 func Said(f *v1alpha1.Failure) string {

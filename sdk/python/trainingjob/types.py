@@ -529,8 +529,9 @@ class Incident(IncidentRequired, total=False):
     """Incident is one restart: the failure that it began with, and what was done about it."""
 
     alike: int
-    """alike is how many other replicas broke in the same second and in the same way: which of them was first cannot
-    be known, as Kubernetes tells whole seconds. Evidence that shows later may change it."""
+    """alike is how many other replicas broke in the same second and in the same way, and whose last words do not
+    tell them apart either: which of them was first cannot be known, as Kubernetes gives whole seconds. Evidence
+    that shows later may change it."""
 
     charged: bool
     """charged is whether the restart is charged to a budget."""
@@ -555,7 +556,7 @@ class Incident(IncidentRequired, total=False):
 
     pod: str
     """pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence
-    named it late."""
+    named it late. So are the pods of other ranks that ended with the same code within two seconds."""
 
     reason: str
     """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""
@@ -587,8 +588,9 @@ class Failure(FailureRequired, total=False):
     leave it as it is."""
 
     alike: int
-    """alike is how many other replicas broke in the same second and in the same way: which of them was first cannot
-    be known, as Kubernetes tells whole seconds. Evidence that shows later may change it."""
+    """alike is how many other replicas broke in the same second and in the same way, and whose last words do not
+    tell them apart either: which of them was first cannot be known, as Kubernetes gives whole seconds. Evidence
+    that shows later may change it."""
 
     container: str
     """container that failed, if it is not the main one: an init container, or a side-car that a rule names."""
@@ -604,7 +606,7 @@ class Failure(FailureRequired, total=False):
 
     pod: str
     """pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence
-    named it late."""
+    named it late. So are the pods of other ranks that ended with the same code within two seconds."""
 
     reason: str
     """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""

@@ -241,6 +241,9 @@ func (w *World) fail(pod *corev1.Pod) {
 		message = strings.Repeat("ä", 2048) // as long as a kubelet lets it be
 	}
 	code := codes[w.Chance.IntN(len(codes))]
+	if code == 1 && w.oneIn(2) {
+		message = "Connection closed by peer"
+	}
 	if w.Exit(pod, code, message); code == 137 && w.oneIn(5) {
 		w.outOfMemory(pod)
 	}

@@ -1,0 +1,48 @@
+package failure
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// followsWithin is how much later than its followers the rank that failed first may seem to have ended: Python takes its time to end, and
+// Kubernetes gives times in whole seconds.
+const followsWithin = 2 * time.Second
+
+// lostPeer matches the last words of a rank whose peer is gone: what Gloo, NCCL, gRPC, Python and the kernel say of a broken connection.
+var lostPeer = regexp.MustCompile(`(?i)(closed|reset|aborted) by (the )?(remote )?(peer|host)|broken ?pipe|connection ?(was )?` +
+	`(refused|reset|closed|aborted|lost)|\bEOF(Error)?\b|end of file|(timed|time)[ -]?out|remote process exited|no route to host|failed to connect`)
+
+// namesLostPeer reports whether the program's last words speak of a lost connection: then another rank left before it.
+func namesLostPeer(f *v1alpha1.Failure) bool { return IsOfRank(f) && lostPeer.MatchString(f.Message) }
+
+// beganAt returns the second by which failures are put in order. A rank that speaks of a lost connection followed another one, although it
+// may seem to have ended before it.
+func beganAt(f *v1alpha1.Failure) int64 {
+	if namesLostPeer(f) {
+		return f.Time.Add(followsWithin).Unix()
+	}
+	return f.Time.Unix()
+}
+
+// EndedAlike reports whether the pod is of a rank whose program ended as the failure's did, at about the same time. Either may have been first,
+// whatever the failure says: its log may tell.
+func EndedAlike(f *v1alpha1.Failure, p *state.Pod) bool {
+	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Slot != SlotOf(f) && p.Slot.Role != v1alpha1.Evaluator && p.Life.Attempt == int(f.Attempt) &&
+		p.Exit.Code == *f.ExitCode && p.Exit.Time.Sub(f.Time.Time).Abs() <= followsWithin
+}
+
+// endedAlike returns the replicas that broke as the failure did, at about the same time.
+func endedAlike(f *v1alpha1.Failure, broken []Incident) []state.Slot {
+	var list []state.Slot
+	for i := range broken {
+		if o := &broken[i].Failure; IsOfRank(f) && IsOfRank(o) && f.Container+o.Container == "" && SlotOf(o) != SlotOf(f) &&
+			exitCode(o) == exitCode(f) && o.Time.Sub(f.Time.Time).Abs() <= followsWithin {
+			list = append(list, SlotOf(o))
+		}
+	}
+	return list
+}
