@@ -93,6 +93,7 @@ func park(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
 	if v.Kind != policy.Suspend && v.Kind != policy.Succeed && s.Is(v1alpha1.ConditionSuspended) {
 		resume(s, memory)
+		next.NextStartTime = nil
 	}
 	if v.Kind == policy.Suspend {
 		forgetStarts(memory)
@@ -108,7 +109,8 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 }
 
 // resume gives each replica its next life: whoever still sees a pod that the suspension ended, or still reads a suspended
-// job, then cannot take the pods of before for those of after it. A job that never started has no pods of before.
+// job, then cannot take the pods of before for those of after it. A job that never started has no pods of before. Nothing waits for a back-off: who
+// suspends a job that crashes may mend it before it resumes.
 func resume(s *state.Snapshot, memory state.Memory) {
 	if s.Job.Status.StartTime == nil {
 		return
