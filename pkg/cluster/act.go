@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -29,52 +30,70 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 		return nil
 	}
 	c.memo(job, func(m *jobMemo) { m.found = nil })
-	build := plan.Pods(job)
+	a := acting{Cluster: c, job: job, build: plan.Pods(job)}
 	var stages [plan.After + 1][]plan.Step
 	for _, step := range steps {
 		stages[plan.StageOf(step)] = append(stages[plan.StageOf(step)], step)
 	}
 	for _, step := range stages[plan.Before] {
-		if err := c.take(ctx, job, step, build); err != nil {
+		if err := c.take(ctx, job, step, a.build); err != nil {
 			return c.handleRefusal(job, err)
 		}
 	}
 	if len(stages[plan.Before])+len(stages[plan.Together])+len(stages[plan.Then]) > 0 {
-		err := c.takeInParallel(ctx, job, stages[plan.Together], build)
+		err := a.takeInParallel(ctx, stages[plan.Together])
 		if err == nil {
-			err = c.takeInParallel(ctx, job, stages[plan.Then], build)
+			err = a.takeInParallel(ctx, stages[plan.Then])
 		}
-		if err := c.handleRefusal(job, err); err != nil {
+		if err := a.settle(err, c.handleRefusal); err != nil {
 			return err
 		}
 	}
 	if len(stages[plan.After]) == 0 {
 		return nil
 	}
-	return c.handleSpareRefusal(job, c.takeInParallel(ctx, job, stages[plan.After], build))
+	spares := acting{Cluster: c, job: job, build: a.build}
+	return spares.settle(spares.takeInParallel(ctx, stages[plan.After]), c.handleSpareRefusal)
+}
+
+// acting is one pass's steps under way.
+type acting struct {
+	*Cluster
+	job     *v1alpha1.TrainingJob
+	build   func(plan.CreatePod) *corev1.Pod
+	refused refusedPods
+}
+
+// settle hands what was refused to handle, and returns every other error.
+func (a *acting) settle(err error, handle func(*v1alpha1.TrainingJob, error) error) error {
+	if refused := a.refused.orNil(); refused != nil && refusalReason(err) == "" {
+		return errors.Join(handle(a.job, refused), err)
+	}
+	return handle(a.job, err)
 }
 
 // takeInParallel takes the steps and returns the first error. After it, or when the job has changed, no further step is taken; what is under way
-// goes on, as a write whose answer nobody waits for may be done all the same. A conflict concerns its own step only: it is returned last.
-func (c *Cluster) takeInParallel(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step, build func(plan.CreatePod) *corev1.Pod) error {
+// goes on, as a write whose answer nobody waits for may be done all the same. A conflict concerns its own step only: it is returned last. That a
+// pod is refused concerns that pod only: it is no error here.
+func (a *acting) takeInParallel(ctx context.Context, steps []plan.Step) error {
 	group, goesOn := errgroup.WithContext(ctx)
-	group.SetLimit(int(c.writes.share))
+	group.SetLimit(int(a.writes.share))
 	var changed atomic.Bool
 	for i, step := range steps {
 		if goesOn.Err() != nil {
 			break
 		}
-		if i%lookEvery == lookEvery-1 && c.hasChanged(goesOn, job) {
+		if i%lookEvery == lookEvery-1 && a.hasChanged(goesOn, a.job) {
 			changed.Store(true)
 			break
 		}
 		group.Go(func() error {
-			release, err := c.writes.acquire(goesOn, job.Namespace)
+			release, err := a.writes.acquire(goesOn, a.job.Namespace)
 			if err != nil {
 				return err // another step has failed first, or the operator is ending
 			}
 			defer release()
-			err = c.take(ctx, job, step, build)
+			err = a.takeOne(ctx, step)
 			if apierrors.IsConflict(err) {
 				changed.Store(true)
 				return nil
@@ -85,7 +104,21 @@ func (c *Cluster) takeInParallel(ctx context.Context, job *v1alpha1.TrainingJob,
 	if err := group.Wait(); err != nil || !changed.Load() {
 		return err
 	}
-	return staleCache(job, "the job or a pod has changed since it was read")
+	return staleCache(a.job, "the job or a pod has changed since it was read")
+}
+
+// takeOne takes a step. That a pod is refused is noted.
+func (a *acting) takeOne(ctx context.Context, step plan.Step) error {
+	create, isCreate := step.(plan.CreatePod)
+	if isCreate && a.refused.covers(create) {
+		return nil
+	}
+	err := a.take(ctx, a.job, step, a.build)
+	if isCreate && isRefusal(err) {
+		a.refused.add(create, err)
+		return nil
+	}
+	return err
 }
 
 // lookEvery is after how many writes to pods a pass looks whether somebody has suspended, changed or deleted the job meanwhile.

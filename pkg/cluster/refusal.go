@@ -3,13 +3,16 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -18,6 +21,62 @@ const (
 	retryAtMost      = 75 * time.Second
 	retrySpareAtMost = 10 * time.Minute
 )
+
+// refusedPods are the pods of one pass that the API server refuses for good, or whose names are not free yet.
+type refusedPods struct {
+	mu sync.Mutex
+	// first is the first refusal, of a kind that a person can mend if there is one.
+	first error
+	names map[string]bool
+	// ofRole counts them by role.
+	ofRole map[v1alpha1.Role]int
+}
+
+func (e *refusedPods) Error() string { return e.first.Error() }
+func (e *refusedPods) Unwrap() error { return e.first }
+
+// refusalsOfRole is after how many refusals of a role's pods in one pass its other pods count as refused, too: they are alike, and a large job would
+// ask for each.
+const refusalsOfRole = 8
+
+// isRefusal reports whether the error is an answer to one pod alone, so that others may be created all the same.
+func isRefusal(err error) bool {
+	var held *nameHeld
+	return refusalReason(err) != "" || errors.As(err, &held)
+}
+
+// add takes note that the pod of the step was refused.
+func (e *refusedPods) add(step plan.CreatePod, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.first == nil || refusalReason(e.first) == "" && refusalReason(err) != "" {
+		e.first = err
+	}
+	if e.names == nil {
+		e.names, e.ofRole = map[string]bool{}, map[v1alpha1.Role]int{}
+	}
+	e.names[step.Name] = true
+	e.ofRole[step.Slot.Role]++
+}
+
+// covers reports whether so many pods of the role were refused that this one counts as refused, too, and takes note of it.
+func (e *refusedPods) covers(step plan.CreatePod) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ofRole[step.Slot.Role] < refusalsOfRole {
+		return false
+	}
+	e.names[step.Name] = true
+	return true
+}
+
+// orNil returns the refusals as an error; nil if there are none.
+func (e *refusedPods) orNil() error {
+	if e.first == nil {
+		return nil
+	}
+	return e
+}
 
 // refused is the latest refusal and how many there were in a row; nil for none.
 type refused struct {
@@ -103,8 +162,17 @@ func (c *Cluster) handleSpareRefusal(job *v1alpha1.TrainingJob, err error) error
 func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost time.Duration, of func(*jobMemo) *refused) error {
 	reason := refusalReason(err)
 	now := c.clock.Now()
+	var names map[string]bool
+	if pods := (*refusedPods)(nil); errors.As(err, &pods) {
+		names = pods.names
+	}
+	if names != nil && c.joins(job, names, of) {
+		return nil
+	}
 	if held := (*nameHeld)(nil); errors.As(err, &held) {
-		c.memo(job, func(m *jobMemo) { of(m).refusal = &state.Refusal{Message: held.Error(), Retry: now.Add(retryName)} })
+		c.memo(job, func(m *jobMemo) {
+			of(m).refusal = &state.Refusal{Message: held.Error(), Pods: names, Retry: now.Add(retryName)}
+		})
 		return nil
 	}
 	if err != nil && reason == "" {
@@ -123,10 +191,25 @@ func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost tim
 				since = r.refusal.Since
 			}
 			wait := min(time.Second<<min(r.times, 10), atMost)
-			*r = refused{times: r.times + 1, refusal: &state.Refusal{Reason: reason, Message: refusalMessage(err), Since: since, Retry: now.Add(wait), Told: told}}
+			*r = refused{times: r.times + 1, refusal: &state.Refusal{Reason: reason, Message: refusalMessage(err), Pods: names, Since: since, Retry: now.Add(wait), Told: told}}
 		}
 	})
 	return nil
+}
+
+// joins reports whether other pods of the job wait for a next try, and adds these to them. What was refused of them is not told anew.
+func (c *Cluster) joins(job *v1alpha1.TrainingJob, names map[string]bool, of func(*jobMemo) *refused) (joined bool) {
+	now := c.clock.Now()
+	c.memo(job, func(m *jobMemo) {
+		r := of(m)
+		if joined = r.refusal.Pends(now) && r.refusal.Pods != nil; joined {
+			more := *r.refusal // a snapshot may hold the present one
+			more.Pods = maps.Clone(more.Pods)
+			maps.Copy(more.Pods, names)
+			r.refusal = &more
+		}
+	})
+	return joined
 }
 
 // refusalTold remembers that an Event was written about the refusal that of selects.

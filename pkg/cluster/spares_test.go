@@ -44,7 +44,7 @@ func TestARefusedSpareBlocksNoReplica(t *testing.T) {
 	if err := c.Act(t.Context(), job, append(steps, createWorker)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"team-a/j-worker-0", "team-a/j-worker-spare-0"}, server.created); diff != "" {
+	if diff := cmp.Diff([]string{"team-a/j-worker-0", "team-a/j-worker-spare-0", "team-a/j-worker-spare-1"}, server.created); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
 	if known := c.memo(job, nil); known.replicas.refusal != nil || known.spares.refusal == nil {

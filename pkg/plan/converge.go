@@ -117,10 +117,10 @@ func isTakenAway(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 }
 
 // isKept reports whether a pod of a past life is kept for its log: the one that the latest failure began with, or one that ended alike, as
-// it may have been first.
+// it may have been first. They give way if a quota that counts ended pods refuses another one.
 func isKept(s *state.Snapshot, p *state.Pod) bool {
 	f := s.Job.Status.LastFailure
-	return f != nil && hasEnded(s, p) && (f.Pod == p.Name || p.Deleted.IsZero() && failure.EndedAlike(f, p))
+	return f != nil && hasEnded(s, p) && !s.Refusal.CountsEnded() && (f.Pod == p.Name || p.Deleted.IsZero() && failure.EndedAlike(f, p))
 }
 
 // hasEnded reports whether there is nothing left in the pod to end: it has finished, or is about to, on a node that will say so.
@@ -139,7 +139,9 @@ func isDone(s *state.Snapshot, p *state.Pod) bool {
 // Service comes first: without it the pods would not find each other.
 func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake time.Time) {
 	if s.Refusal.Pends(s.Now) {
-		return nil, s.Refusal.Retry
+		if wake = s.Refusal.Retry; s.Refusal.Pods == nil {
+			return nil, wake
+		}
 	}
 	if !s.HasService {
 		steps = append(steps, CreateService{build.Service(s.Job)})
@@ -148,12 +150,12 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 		steps = append(steps, CreateLease{build.ProgressLease(s.Job)})
 	}
 	if next := nextAttempt(s); s.Now.Before(next) {
-		return steps, next
+		return steps, state.Earliest(wake, next)
 	}
 	if !s.AttemptMayBegin() {
-		return steps, time.Time{}
+		return steps, wake
 	}
-	first, wake := indispensableFirst(s, due(s)), nextLife(s)
+	first, wake := indispensableFirst(s, mayTry(s)), state.Earliest(wake, nextLife(s))
 	group, ready := groupUp(s, members(s, first))
 	if !ready {
 		return steps, s.Now.Add(askAgain)
@@ -178,6 +180,11 @@ func due(s *state.Snapshot) []*state.Replica {
 		return nil
 	}
 	return slices.DeleteFunc(missing(s), func(r *state.Replica) bool { return s.Now.Before(s.NextStart(r.Slot)) })
+}
+
+// mayTry returns the missing replicas whose lives may begin now, without those that the API server has just refused.
+func mayTry(s *state.Snapshot) []*state.Replica {
+	return slices.DeleteFunc(due(s), func(r *state.Replica) bool { return s.Refusal.Delays(state.PodName(s.Job.Name, r.Slot, r.Life), s.Now) })
 }
 
 // nextLife returns when the next of the missing replicas may begin its life that may not now; zero if there is none.

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"strings"
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -63,12 +64,25 @@ type Refusal struct {
 	Reason string
 	// Message is the API server's own sentence.
 	Message string
+	// Pods are the names of the pods that were refused: only they wait for the next try. It is nil if what all pods need was refused.
+	Pods map[string]bool
 	// Since is when it was first refused, of refusals in a row.
 	Since time.Time
 	// Retry is when to try again.
 	Retry time.Time
 	// Told says that an Event was written about it.
 	Told bool
+}
+
+// Delays reports whether the pod of that name has to wait for the next try. Of a nil Refusal it returns false.
+func (r *Refusal) Delays(pod string, now time.Time) bool {
+	return r.Pends(now) && (r.Pods == nil || r.Pods[pod])
+}
+
+// CountsEnded reports whether a quota has refused a pod that counts objects, so that pods that have ended take a place in it. A quota of pods counts
+// only those that have not. Of a nil Refusal it returns false.
+func (r *Refusal) CountsEnded() bool {
+	return r != nil && r.Reason == v1alpha1.ReasonQuotaExceeded && strings.Contains(r.Message, "count/pods")
 }
 
 // Pends reports whether it is not yet time to try again. Of a nil Refusal it returns false.

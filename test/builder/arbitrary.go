@@ -139,12 +139,25 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
 		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
 	}
+	if rapid.IntRange(0, 3).Draw(t, "one is refused") == 0 {
+		seen = append(seen, arbitraryRefusal(t, job, now))
+	}
 	for _, some := range []SnapshotOption{NoService(), FirstLook(), Home("worker", 0, someNodes[0]), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
 		if rapid.IntRange(0, 7).Draw(t, "seen") == 0 {
 			seen = append(seen, some)
 		}
 	}
 	return seen
+}
+
+// arbitraryRefusal draws that a quota of one or the other kind refuses one worker.
+func arbitraryRefusal(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) SnapshotOption {
+	resource := rapid.SampledFrom([]string{"pods", "count/pods"}).Draw(t, "quota")
+	pod := state.PodName(job.Name, state.Slot{Role: v1alpha1.Worker, Index: rapid.IntRange(0, 3).Draw(t, "whose")}, state.Life{Attempt: int(job.Status.Attempt)})
+	retry := now + time.Duration(rapid.IntRange(-5, 75).Draw(t, "seconds until the next try"))*time.Second
+	return func(s *state.Observed) {
+		s.Refusal = &state.Refusal{Reason: v1alpha1.ReasonQuotaExceeded, Message: "exceeded quota: q, requested: " + resource + "=1", Pods: map[string]bool{pod: true}, Retry: Epoch.Add(retry)}
+	}
 }
 
 // arbitraryGroups draws what may be seen of a gang's pod groups: those of this attempt and the one before, or that there are none.

@@ -54,7 +54,7 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		f.number = number
 	}
 	_, _, restarts, _ := livesIn(metav1.GetControllerOfNoCopy(pod).Name, pod)
-	f.ran = f.ran || pod.Status.Phase != corev1.PodPending && !restarts
+	f.ran = f.ran || hasBegun(pod) && !restarts
 	if was == nil {
 		return
 	}
@@ -71,6 +71,15 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	if is != nil && !isOver(was) && isOver(is) && (!restarting || ledger.Process(is) == "") { // how the old process ends is nobody's failure
 		f.noteEnd(is)
 	}
+}
+
+// hasBegun reports whether a container of the pod has begun. Of one that was told to end before that a kubelet says that it does not know it.
+func hasBegun(pod *corev1.Pod) bool {
+	if !world.IsOver(pod) {
+		return pod.Status.Phase == corev1.PodRunning
+	}
+	end := world.End(pod)
+	return end != nil && end.Reason != "ContainerStatusUnknown"
 }
 
 // notePlace writes down which node a pod has come to, and what is known of that.

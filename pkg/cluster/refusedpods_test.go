@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/builder"
+)
+
+// refusingSome is a server that refuses the pods for which refuses is true, for want of quota.
+func refusingSome(refuses func(name string) bool) *webhooks {
+	return &webhooks{answer: func(_ context.Context, o client.Object) error {
+		if refuses(o.GetName()) {
+			return apierrors.NewForbidden(pods, o.GetName(), errors.New("exceeded quota: team-a, requested: count/pods=1"))
+		}
+		o.(*corev1.Pod).UID = "made"
+		return nil
+	}}
+}
+
+// A quota that refuses one replica says nothing of the others: they are created in the same pass.
+func TestARefusedReplicaDelaysNoOther(t *testing.T) {
+	server := refusingSome(func(name string) bool { return name == "j-worker-1" })
+	clock := testclock.NewFakePassiveClock(builder.Epoch)
+	c := New(server, nil, nil, clock, Options{Parallel: 1})
+	job, steps := jobIn("a", 20)
+	if err := c.Act(t.Context(), job, steps); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(server.created); n != 20 {
+		t.Errorf("%d pods were asked for, want 20", n)
+	}
+	first := c.memo(job, nil).replicas.refusal
+	if first == nil || !first.Delays("j-worker-1", clock.Now()) || first.Delays("j-worker-2", clock.Now()) {
+		t.Fatalf("the refusal is %+v", first)
+	}
+	server.answer = refusingSome(func(name string) bool { return name == "j-worker-7" }).answer
+	if err := c.Act(t.Context(), job, steps[7:8]); err != nil { // worker-7 is lost meanwhile
+		t.Fatal(err)
+	}
+	then := c.memo(job, nil).replicas.refusal
+	if diff := cmp.Diff([]string{"j-worker-1", "j-worker-7"}, slices.Sorted(maps.Keys(then.Pods))); diff != "" || !then.Retry.Equal(first.Retry) {
+		t.Errorf("tried again at %v, then at %v: pods (-want +got):\n%s", first.Retry, then.Retry, diff)
+	}
+	clock.SetTime(then.Retry)
+	server.answer = refusingSome(func(string) bool { return false }).answer
+	if err := c.Act(t.Context(), job, steps[:8]); err != nil || c.memo(job, nil).replicas.refusal != nil {
+		t.Errorf("error %v, the refusal is %+v", err, c.memo(job, nil).replicas.refusal)
+	}
+}
+
+// Of a large job that a quota refuses a few pods are asked for, not each.
+func TestAQuotaIsNotAskedForEveryReplica(t *testing.T) {
+	server := refusingSome(func(name string) bool { return strings.Contains(name, "worker") })
+	clock := testclock.NewFakePassiveClock(builder.Epoch)
+	c := New(server, nil, nil, clock, Options{Parallel: 1})
+	job, steps := jobIn("a", 1000)
+	if err := c.Act(t.Context(), job, steps); err != nil {
+		t.Fatal(err)
+	}
+	refusal := c.memo(job, nil).replicas.refusal
+	if n := len(server.created); n > 2*refusalsOfRole || refusal == nil || len(refusal.Pods) != 1000 {
+		t.Errorf("%d pods were asked for, %d wait", n, len(refusal.Pods))
+	}
+	if wait := refusal.Retry.Sub(clock.Now()); wait != time.Second {
+		t.Errorf("they are tried again after %v", wait)
+	}
+}
