@@ -57,7 +57,10 @@ func (c *Cluster) addGroups(ctx context.Context, o *state.Observed, provider gan
 	}
 	return meta.EachListItem(list, func(item runtime.Object) error {
 		if group, isObject := item.(client.Object); isObject && isControlledBy(group, o.Job) {
-			g := state.Group{Scheduler: provider.Name(), Name: group.GetName(), UID: group.GetUID(), Deleted: group.GetDeletionTimestamp() != nil}
+			g := state.Group{Scheduler: provider.Name(), Name: group.GetName(), UID: group.GetUID()}
+			if deleted := group.GetDeletionTimestamp(); deleted != nil {
+				g.Deleted = deleted.Time
+			}
 			g.Minimum, g.Waiting = provider.Read(group)
 			g.Waiting.Message = state.Printable(g.Waiting.Message)
 			o.Gang.Groups = append(o.Gang.Groups, g)

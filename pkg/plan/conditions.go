@@ -84,6 +84,8 @@ func (c conditions) setStalled(v *policy.Verdict) {
 		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, clip(refusal.Message))
 	case (v.GoesOn() || v.Kind == policy.Suspend) && whoIsStuck(c.s) != "":
 		c.set(v1alpha1.ConditionStalled, true, v1alpha1.ReasonPodNotEnding, whoIsStuck(c.s))
+	case (v.GoesOn() || v.Kind == policy.Suspend) && whichGroupIsStuck(c.s) != "":
+		c.set(v1alpha1.ConditionStalled, true, v1alpha1.ReasonGroupNotEnding, clip(whichGroupIsStuck(c.s)))
 	default:
 		c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")
 	}

@@ -17,7 +17,7 @@ func converge(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 	if slices.ContainsFunc(steps, func(step Step) bool { _, is := step.(DeleteGroup); return is }) {
 		wake = state.Earliest(wake, s.Now.Add(seeGroupGoneAfter))
 	}
-	return steps, wake
+	return steps, state.Earliest(wake, nextWordOfGroups(s))
 }
 
 // seeGroupGoneAfter is how long after the deletion of a pod group it is deleted again if it is there all the same: nothing
@@ -86,10 +86,10 @@ func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 	return append(steps, deleteSpares(s, s.Spares)...), wake
 }
 
-// deleteOfGoingGroup returns the steps that end the pods without a node whose group is being deleted, as the group waits for them in turn. They
-// are created again in the same life, as they have never run. A pod that gets a node meanwhile stays.
+// deleteOfGoingGroup returns the steps that end the pods without a node whose group is being deleted and held by no other, as the group waits for them in
+// turn. They are created again in the same life, as they have never run. A pod that gets a node meanwhile stays.
 func deleteOfGoingGroup(s *state.Snapshot) []Step {
-	if group := s.PresentGroup(); group == nil || !group.Deleted {
+	if group := s.PresentGroup(); group == nil || !group.IsGoing() || isHeld(s) {
 		return nil
 	}
 	var steps []Step

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,9 +33,12 @@ type Group struct {
 	Minimum int32
 	// Waiting says why the scheduler does not place the group; the zero value if it does, or has not looked yet.
 	Waiting Trouble
-	// Deleted is whether somebody asked for its deletion.
-	Deleted bool
+	// Deleted is when somebody asked for its deletion; zero if nobody did.
+	Deleted time.Time
 }
+
+// IsGoing reports whether somebody asked for the group's deletion.
+func (g *Group) IsGoing() bool { return !g.Deleted.IsZero() }
 
 // GroupNameOf returns the name of the pod group that the job's present pods are of: the one of the present attempt, or of the one in
 // which the pods were created that were restarted in place since.

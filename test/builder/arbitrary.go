@@ -154,7 +154,10 @@ func arbitraryGroups(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) S
 		if attempt < 0 || gang.Unavailable != "" || rapid.IntRange(0, 3).Draw(t, "there is no group") == 0 {
 			continue
 		}
-		group := state.Group{Scheduler: gang.Scheduler, Name: state.GroupName(job.Name, attempt), Minimum: rapid.Int32Range(1, 6).Draw(t, "minimum"), Deleted: rapid.IntRange(0, 5).Draw(t, "deleted") == 0}
+		group := state.Group{Scheduler: gang.Scheduler, Name: state.GroupName(job.Name, attempt), Minimum: rapid.Int32Range(1, 6).Draw(t, "minimum")}
+		if rapid.IntRange(0, 5).Draw(t, "deleted") == 0 {
+			group.Deleted = Epoch.Add(before(t, now))
+		}
 		if rapid.IntRange(0, 2).Draw(t, "waits") == 0 {
 			group.Waiting = state.Trouble{Reason: v1alpha1.ReasonUnschedulable, Message: "no room", Time: Epoch.Add(before(t, now))}
 		}

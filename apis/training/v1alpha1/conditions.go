@@ -156,6 +156,8 @@ const (
 	ReasonNameConflict = "NameConflict"
 	// ReasonPodNotEnding: a pod that was told to end does not, on a node that is well, and the job waits for it.
 	ReasonPodNotEnding = "PodNotEnding"
+	// ReasonGroupNotEnding: a pod group that was deleted does not go, as a finalizer keeps it, and the job waits for it.
+	ReasonGroupNotEnding = "GroupNotEnding"
 	// ReasonProceeding: what stalled the job is gone.
 	ReasonProceeding = "Proceeding"
 )

@@ -28,6 +28,7 @@ var stalls = []advice{
 	{[]string{v1alpha1.ReasonAdmissionUnavailable}, "Tell who runs the cluster: an admission webhook that must be asked does not answer. The operator tries again by itself."},
 	{[]string{v1alpha1.ReasonInvalid}, "Correct what the message names. " + changeTemplate},
 	{[]string{v1alpha1.ReasonNameConflict}, "Do what the message names, or rename the job; what holds the name: kubectl get pods,services -n NS. The operator tries again by itself."},
+	{[]string{v1alpha1.ReasonGroupNotEnding}, "See which finalizer keeps the pod group that the message names, and why its controller does not take it off."},
 	{[]string{v1alpha1.ReasonPodNotEnding}, "See why the pod does not end: kubectl describe pod -n NS POD. recovery.forceAfterSeconds bounds the wait, for jobs whose checkpoints take no harm."},
 }
 
