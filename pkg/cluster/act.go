@@ -174,7 +174,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	}
 }
 
-// resize patches the pod group if it still has the UID. One that is going, gone or another is a conflict: no pod may join it.
+// resize patches the pod group if it still has the UID. One that is gone, another or going unseen is a conflict: no pod may join it.
 func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step plan.ResizeGroup) error {
 	step.Empty.SetNamespace(job.Namespace)
 	step.Empty.SetName(step.Name)
@@ -183,7 +183,7 @@ func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step pl
 		err = c.client.Patch(ctx, step.Empty, client.RawPatch(types.MergePatchType, patch))
 	}
 	switch {
-	case err == nil && step.Empty.GetDeletionTimestamp() == nil:
+	case err == nil && (step.Going || step.Empty.GetDeletionTimestamp() == nil):
 		return nil
 	case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isAnother(err):
 		return staleCache(job, "pod group "+step.Name+" is going, gone or another")

@@ -91,10 +91,10 @@ func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 	return append(steps, deleteSpares(s, s.Spares)...), wake
 }
 
-// deleteOfGoingGroup returns the steps that end the pods without a node whose group is being deleted, as the group waits for them in turn. They
-// are created again in the same life, as they have never run. A pod that gets a node meanwhile stays.
+// deleteOfGoingGroup returns the steps that end the pods without a node whose group is being deleted and held by no other, as the group waits for them in
+// turn. They are created again in the same life, as they have never run. A pod that gets a node meanwhile stays.
 func deleteOfGoingGroup(s *state.Snapshot) []Step {
-	if group := s.PresentGroup(); group == nil || group.Deleted.IsZero() {
+	if group := s.PresentGroup(); group == nil || !group.IsGoing() || isHeld(s) {
 		return nil
 	}
 	var steps []Step

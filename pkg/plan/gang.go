@@ -19,6 +19,8 @@ const askAgain = 15 * time.Second
 //     counts a replica that has finished since.
 //   - Pods that join a group set its minimum even to what it is. That asks the API server whether it is still there: the
 //     cache may be older than a suspension, after which another group has the same name.
+//   - A group that somebody has deleted stays as long as a pod of it runs, and pods can join it until then: a replica that is
+//     replaced alone does. One that no pod holds is waited for, and made anew.
 func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready bool) {
 	joins := slices.ContainsFunc(missing, func(r *state.Replica) bool { return isOfGang(s, r) })
 	if !s.IsGang() || !joins && !awaitsNodes(s) {
@@ -27,16 +29,26 @@ func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready b
 	provider := gang.For(s.Gang.Scheduler)
 	want := terms(s)
 	switch group := s.PresentGroup(); {
-	case s.Gang.Unavailable != "", group != nil && !group.Deleted.IsZero():
+	case s.Gang.Unavailable != "", group != nil && group.IsGoing() && !isHeld(s):
 		return nil, false
 	case group == nil:
 		return []Step{CreateGroup{build.Group(s.Job, provider.Group(want))}}, true
 	case group.Minimum != want.Minimum || joins:
 		empty, _ := provider.Empty()
-		return []Step{ResizeGroup{Empty: empty, Name: group.Name, UID: group.UID, Spec: provider.Resize(want.Minimum)}}, true
+		return []Step{ResizeGroup{Empty: empty, Name: group.Name, UID: group.UID, Spec: provider.Resize(want.Minimum), Going: group.IsGoing()}}, true
 	default:
 		return nil, true
 	}
+}
+
+// isHeld reports whether a pod of the present group runs on a node, and is to: the group does not go before it.
+func isHeld(s *state.Snapshot) bool {
+	for r := range s.Replicas() {
+		if isOfGang(s, r) && r.State == state.Running {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitsNodes reports whether a pod of the group and of a present life has no node.
@@ -53,7 +65,7 @@ func awaitsNodes(s *state.Snapshot) bool {
 func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) []Step {
 	var steps []Step
 	for _, g := range s.Gang.Groups {
-		if g.Deleted.IsZero() && unwanted(g) {
+		if !g.IsGoing() && unwanted(g) {
 			empty, _ := gang.For(g.Scheduler).Empty()
 			steps = append(steps, DeleteGroup{Empty: empty, Name: g.Name, UID: g.UID})
 		}

@@ -10,6 +10,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -220,5 +221,49 @@ func TestPodsDoNotWaitForAGroupThatIsGoing(t *testing.T) {
 	p := plan.Make(builder.Snapshot(gangJob(t), builder.Pending("worker", 0), builder.Pending("worker", 1, builder.On("n1")), going))
 	if diff := cmp.Diff([]string{"delete j-worker-0: its pod group is being deleted"}, lines(p.Steps)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+// A pod that runs keeps its deleted group, and the scheduler takes others into it: a replica that is replaced alone joins it, as it would wait for ever.
+func TestAReplicaJoinsAGroupThatIsGoingAndHeld(t *testing.T) {
+	going := ganged(state.Group{Name: "j-0", Minimum: 2, UID: "u", Deleted: builder.Epoch.Add(50 * second)})
+	job := builder.Job("j", builder.Workers(2), builder.Gang(v1alpha1.GangNative), builder.StartedAt(0), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
+	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), going))
+	if diff := cmp.Diff([]string{"create j-worker-1-a0r1"}, lines(p.Steps)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if resize, is := p.Steps[0].(plan.ResizeGroup); !is || !resize.Going {
+		t.Errorf("first step %v, want the group confirmed as it is, on its way out", p.Steps[0])
+	}
+	waits := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Pending("worker", 1, builder.Life(0, 1)), going))
+	if len(waits.Steps) != 0 {
+		t.Errorf("steps %v, want the pod to stay", lines(waits.Steps))
+	}
+}
+
+// A group that a finalizer keeps is named, once there is no pod that it could wait for.
+func TestAGroupThatDoesNotGoIsNamed(t *testing.T) {
+	going := func(s *state.Observed) { ganged(state.Group{Name: "j-0", Minimum: 2, Deleted: builder.Epoch})(s) }
+	resting := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
+	for name, c := range map[string]struct {
+		options []builder.JobOption
+		at      time.Duration
+		pods    []builder.SnapshotOption
+		want    string
+	}{
+		"before its next pods":         {nil, 60 * second, nil, v1alpha1.ReasonPodNotEnding},
+		"before the job can resume":    {[]builder.JobOption{resting}, 60 * second, nil, v1alpha1.ReasonPodNotEnding},
+		"not at once":                  {nil, 20 * second, nil, ""},
+		"not while a pod can hold it":  {nil, 60 * second, []builder.SnapshotOption{builder.Running("worker", 0)}, ""},
+		"not of an attempt that ended": {[]builder.JobOption{builder.Attempt(1)}, 60 * second, nil, ""},
+	} {
+		p := plan.Make(builder.Snapshot(gangJob(t, c.options...), append(c.pods, going, builder.Now(c.at))...))
+		got := ""
+		if stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+			got = stalled.Reason
+		}
+		if got != c.want {
+			t.Errorf("%s: stalled %q, want %q", name, got, c.want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,15 +44,23 @@ func lingering(s *state.Snapshot) []linger {
 	if isResting(s) {
 		add(s.Spares, isEnding)
 	}
+	if slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) }) {
+		return all // a group goes after its pods
+	}
 	for i := range s.Gang.Groups {
-		if g := &s.Gang.Groups[i]; !g.Deleted.IsZero() && (isResting(s) || s.IsGang() && g == s.PresentGroup()) {
-			all = append(all, linger{
-				what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), told: g.Deleted, endsBy: g.Deleted,
-				remedy: "Its finalizers, in its metadata, say what it waits for.",
-			})
+		if g := &s.Gang.Groups[i]; g.IsGoing() && (isResting(s) || s.IsGang() && g == s.PresentGroup()) {
+			all = append(all, lingerOfGroup(s, g))
 		}
 	}
 	return all
+}
+
+// lingerOfGroup returns what a pod group in deletion is to the job.
+func lingerOfGroup(s *state.Snapshot, g *state.Group) linger {
+	return linger{
+		what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), told: g.Deleted, endsBy: g.Deleted,
+		remedy: fmt.Sprintf("Its metadata.finalizers show which controller keeps it: kubectl get podgroups --namespace %s %s -o yaml", s.Job.Namespace, g.Name),
+	}
 }
 
 // isResting reports whether the job rests, is to, or has yet to be rid of what was before its suspension.

@@ -76,12 +76,14 @@ type CreateSSHKey struct{ Name string }
 // CreateGroup creates the pod group of an attempt.
 type CreateGroup struct{ Group state.Object }
 
-// ResizeGroup patches the spec of the pod group of that kind and name if it still has that UID and nobody has deleted it.
+// ResizeGroup patches the spec of the pod group of that kind and name if it still has that UID, and nobody has deleted it unless Going is true.
 type ResizeGroup struct {
 	Empty state.Object
 	Name  string
 	UID   types.UID
 	Spec  map[string]any
+	// Going is whether the group may be on its way out: a pod of it runs, and others can join it.
+	Going bool
 }
 
 // DeleteGroup deletes the pod group of that kind and name if it still has that UID.

@@ -37,6 +37,9 @@ type Group struct {
 	Deleted time.Time
 }
 
+// IsGoing reports whether somebody asked for the group's deletion.
+func (g *Group) IsGoing() bool { return !g.Deleted.IsZero() }
+
 // GroupNameOf returns the name of the pod group that the job's present pods are of: the one of the present attempt, or of the one in
 // which the pods were created that were restarted in place since.
 func GroupNameOf(job *v1alpha1.TrainingJob) string {

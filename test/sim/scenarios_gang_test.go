@@ -166,6 +166,14 @@ var gangs = []scenario{
 			r.running()
 			r.succeed("worker-0")
 		}},
+	{name: "gang_group_deleted", job: []builder.JobOption{builder.Workers(3), native}, want: leaderSucceeded(0, 1, 1),
+		play: func(r *run) {
+			r.running()
+			r.DeleteGroup("j-0")
+			r.exit(1, "worker-1") // it joins the group, which the others keep
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
 	{name: "gang_deleted", job: []builder.JobOption{builder.Workers(2), native}, want: gone, play: func(r *run) {
 		r.running()
 		r.DeleteJob("Background")

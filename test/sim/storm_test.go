@@ -325,6 +325,10 @@ func (s *storm) meddle(r *run) {
 		r.Racks = map[string]string{"node-0": "a", "node-1": "a", "node-2": "b"}
 	case 56, 57:
 		r.Racks = nil
+	case 58:
+		if groups := r.Server.List(server.PodGroups); len(groups) > 0 {
+			r.DeleteGroup(groups[s.rng.IntN(len(groups))].GetName())
+		}
 	case 44, 45, 46, 47, 48, 49:
 		r.AnswerCheckpointRequest()
 	case 50, 51, 52, 53:

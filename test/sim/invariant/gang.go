@@ -43,8 +43,9 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 	key := client.ObjectKey{Namespace: pod.Namespace, Name: name}
 	group, _ := c.world.Server.Get(server.PodGroups, key.Namespace, key.Name).(*schedulingv1beta1.PodGroup)
 	if !isJoinable(group, d) {
-		// somebody else may have taken it away a moment ago
-		if seen, _ := d.Process.Cache.Get(server.PodGroups, key).(*schedulingv1beta1.PodGroup); !isJoinable(seen, d) || !h.groups.meddled[seen.UID] {
+		// somebody else may have taken it away a moment ago, even before its creator saw it
+		seen, _ := d.Process.Cache.Get(server.PodGroups, key).(*schedulingv1beta1.PodGroup)
+		if isUnseen := seen == nil && len(h.groups.meddled) > 0; !isUnseen && (!isJoinable(seen, d) || !h.groups.meddled[seen.UID]) {
 			c.violate("17 gang: %s is created and its group %s is %s", pod.Name, name, conditionOf(group, d))
 		}
 		return
@@ -79,11 +80,21 @@ func (c *Checker) checkOneGroup(d *operator.Decision, pod *corev1.Pod, life stat
 }
 
 func isJoinable(group *schedulingv1beta1.PodGroup, d *operator.Decision) bool {
-	if group == nil || group.DeletionTimestamp != nil {
+	if group == nil || group.DeletionTimestamp != nil && !isHeld(d) {
 		return false
 	}
 	ref := metav1.GetControllerOfNoCopy(group)
 	return ref != nil && ref.UID == d.UID()
+}
+
+// isHeld reports whether a pod of the attempt's group runs, as the decision saw it: then the group does not go, and others can join it.
+func isHeld(d *operator.Decision) bool {
+	return slices.ContainsFunc(d.Process.Cache.List(server.Pods), func(o client.Object) bool {
+		pod := o.(*corev1.Pod)
+		_, life, _, named := livesIn(d.From.Name, pod)
+		ref := metav1.GetControllerOfNoCopy(pod)
+		return named && ref != nil && ref.UID == d.UID() && life.Attempt == int(d.From.Status.Attempt) && pod.Status.Phase == corev1.PodRunning
+	})
 }
 
 func conditionOf(group *schedulingv1beta1.PodGroup, d *operator.Decision) string {
