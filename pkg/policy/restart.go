@@ -27,7 +27,7 @@ func restart(s *state.Snapshot, incidents []failure.Incident) Ruling {
 			used[name] = int32(len(budget.Used(s, name)))
 		}
 		used[name]++
-		count, limit := used[name], budget.Limit(s, name)
+		count, limit := used[name], budget.Limit(&s.Job.Spec, name)
 		if name != "" && count > limit {
 			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.", failure.Describe(&incident.Failure), budget.Describe(name, limit)))
 		}
