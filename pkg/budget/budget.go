@@ -53,8 +53,8 @@ func budgetOfCause(cause v1alpha1.Cause) v1alpha1.BudgetName {
 }
 
 // Limit returns how many restarts may be charged to a budget within the window.
-func Limit(s *state.Snapshot, name v1alpha1.BudgetName) int32 {
-	recovery := &s.Job.Spec.Recovery
+func Limit(spec *v1alpha1.TrainingJobSpec, name v1alpha1.BudgetName) int32 {
+	recovery := &spec.Recovery
 	switch name {
 	case v1alpha1.BudgetOOMRestarts:
 		return ptr.Deref(recovery.MaxOOMRestarts, v1alpha1.DefaultMaxOOMRestarts)
@@ -62,9 +62,25 @@ func Limit(s *state.Snapshot, name v1alpha1.BudgetName) int32 {
 		return ptr.Deref(recovery.MaxHangRestarts, v1alpha1.DefaultMaxHangRestarts)
 	case v1alpha1.BudgetRuleMadeLosses:
 		return v1alpha1.MaxRuleMadeLosses
-	default:
+	case v1alpha1.BudgetEvaluatorRestarts:
 		return ptr.Deref(recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)
+	default:
+		return ptr.Deref(recovery.MaxRestarts, max(v1alpha1.DefaultMaxRestarts, restartedAlone(spec)/replicasPerRestart))
 	}
+}
+
+// replicasPerRestart is how many replicas that are restarted alone add one restart to the default budget.
+const replicasPerRestart = 10
+
+// restartedAlone returns how many replicas of the job are restarted without others, evaluators aside.
+func restartedAlone(spec *v1alpha1.TrainingJobSpec) int32 {
+	var n int32
+	for role, scope := range failure.Scopes(spec) {
+		if scope == v1alpha1.ScopeReplica && role != v1alpha1.Evaluator {
+			n += spec.Replicas(role)
+		}
+	}
+	return n
 }
 
 // Used returns the times of the restarts that count against a budget now, oldest first.
@@ -109,7 +125,7 @@ func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failu
 func Budgets(s *state.Snapshot, charges []v1alpha1.Charges) []v1alpha1.Budget {
 	var list []v1alpha1.Budget
 	for _, c := range charges {
-		list = append(list, v1alpha1.Budget{Name: c.Name, Used: int32(len(c.Times)), Limit: Limit(s, c.Name)})
+		list = append(list, v1alpha1.Budget{Name: c.Name, Used: int32(len(c.Times)), Limit: Limit(&s.Job.Spec, c.Name)})
 	}
 	return list
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	corefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -370,5 +371,28 @@ spec:
 	}
 	if status := s.run(t.Context(), []string{"convert"}); status != 1 {
 		t.Errorf("status %d without a file", status)
+	}
+}
+
+// That a probe failed is in the Events of the pod alone, and the pod is kept: why quotes them, and says what to look at.
+func TestWhyQuotesWhatTheKubeletSaidOfThePodThatItEnded(t *testing.T) {
+	job, objects := running("mnist", 2, builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		s.LastFailure = &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "mnist-worker-1", Cause: v1alpha1.CauseRetryable, Reason: "Error", ExitCode: ptr.To[int32](143), Time: builder.Time(0)}
+	}))
+	event := func(name, reason, message string) *corev1.Event {
+		return &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: name}, Type: corev1.EventTypeWarning, Reason: reason, Message: message,
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "mnist-worker-1", UID: "uid-mnist-worker-1"}, LastTimestamp: builder.Time(0),
+		}
+	}
+	objects = append(objects, event("a", "Unhealthy", "Liveness probe failed: cat: can't open '/tmp/alive'"))
+	s := newStage(interceptor.Funcs{}, objects...)
+	if status := s.run(t.Context(), []string{"why", "mnist"}); status != 0 {
+		t.Fatalf("status %d: %s", status, s.err)
+	}
+	for _, want := range []string{"The kubelet said of mnist-worker-1", "Unhealthy: Liveness probe failed: cat"} {
+		if !strings.Contains(s.out.String(), want) {
+			t.Errorf("why does not say %q:\n%s", want, s.out)
+		}
 	}
 }

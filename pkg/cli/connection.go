@@ -137,11 +137,17 @@ func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJo
 		return nil, err
 	}
 	v := &story.View{Job: job, Pods: pods, Now: t.now()}
-	var events corev1.EventList
-	err = c.kube.List(ctx, &events, client.InNamespace(job.Namespace), client.MatchingFields{"involvedObject.uid": string(job.UID)})
-	if err != nil {
+	if v.Events, err = c.eventsAbout(ctx, job); err != nil {
 		fmt.Fprintln(t.ErrOut, "Events are left out:", explain(err, t.flags))
+	} else if pod := v.SuspectPod(); pod != nil {
+		v.PodEvents, _ = c.eventsAbout(ctx, pod) // those of the job could be read just now
 	}
-	v.Events = events.Items
 	return v, nil
+}
+
+// eventsAbout returns the Events about an object.
+func (c *connection) eventsAbout(ctx context.Context, o client.Object) ([]corev1.Event, error) {
+	var events corev1.EventList
+	err := c.kube.List(ctx, &events, client.InNamespace(o.GetNamespace()), client.MatchingFields{"involvedObject.uid": string(o.GetUID())})
+	return events.Items, err
 }

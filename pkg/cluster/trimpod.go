@@ -171,7 +171,7 @@ func stateOf(full *corev1.ContainerState) corev1.ContainerState {
 		is.Waiting = &corev1.ContainerStateWaiting{Reason: words(wait.Reason), Message: message(wait.Message)}
 	}
 	if end := full.Terminated; end != nil {
-		is.Terminated = &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: words(end.Reason), Message: message(end.Message), FinishedAt: end.FinishedAt}
+		is.Terminated = &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: words(end.Reason), Message: message(end.Message), StartedAt: end.StartedAt, FinishedAt: end.FinishedAt}
 	}
 	return is
 }

@@ -23,6 +23,8 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 		return v1alpha1.CauseOOM
 	case p.Exit != nil && slices.Contains(cannotStart, p.Exit.Reason):
 		return v1alpha1.CauseStartup
+	case failedToStart(s, p):
+		return v1alpha1.CauseStartup
 	case p.Exit != nil && isPermanent(p.Exit.Code, policy):
 		return v1alpha1.CauseFatal
 	default:

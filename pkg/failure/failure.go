@@ -158,6 +158,9 @@ func whatHappened(f *v1alpha1.Failure) string {
 		return "exited with code 0"
 	case f.ExitCode != nil:
 		what := fmt.Sprintf("exited with code %d", *f.ExitCode)
+		if f.Cause == v1alpha1.CauseStartup && state.IsSignal(*f.ExitCode) {
+			what += " before its startup probe passed"
+		}
 		if f.Container != "" {
 			what = "broke as its container " + f.Container + " " + what
 		}

@@ -38,12 +38,12 @@ func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 	incidents = slices.Concat(incidents, lostTogether(s, incidents))
 	list := Avoided(&s.Observed)
 	for i := range amendments {
-		list = list.remove(&amendments[i])
+		list = list.remove(&s.Job.Spec, &amendments[i])
 	}
 	for _, incident := range incidents {
-		if incident.Node != "" && incident.RestartTime.After(since) && isToAvoid(&incident, incidents, since) {
+		if incident.Node != "" && incident.RestartTime.After(since) && isToAvoid(&s.Job.Spec, &incident, incidents, since) {
 			list = list.add(v1alpha1.AvoidedNode{
-				Name: incident.Node, Failures: failuresOn(incident.Node, incidents, since), Reason: incident.Reason, ExpirationTime: metav1.NewTime(incident.RestartTime.Add(ttl)),
+				Name: incident.Node, Failures: failuresOn(&s.Job.Spec, incident.Node, incidents, since), Reason: incident.Reason, ExpirationTime: metav1.NewTime(incident.RestartTime.Add(ttl)),
 			})
 		}
 	}
@@ -89,10 +89,10 @@ func (l List) add(node v1alpha1.AvoidedNode) List {
 }
 
 // remove returns the list without the strike of an incident that, by the amendment, began elsewhere.
-func (l List) remove(amendment *failure.Amendment) List {
+func (l List) remove(spec *v1alpha1.TrainingJobSpec, amendment *failure.Amendment) List {
 	was, is := &amendment.Was, &amendment.Is
 	n := l.Of(was.Node)
-	if n == nil || !countsAgainstNode(was) || is.Node == was.Node && countsAgainstNode(is) {
+	if n == nil || !countsAgainstNode(spec, was) || is.Node == was.Node && countsAgainstNode(spec, is) {
 		return l
 	}
 	if n.Failures--; n.Failures < 1 || !failure.ReasonOf(n.Reason).IsNodeFault && n.Failures < failuresForExits {
@@ -142,14 +142,15 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 
 // isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, otherwise after several exits of
 // the program on it.
-func isToAvoid(incident *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
-	return failure.ReasonOf(incident.Reason).IsNodeFault || countsAgainstNode(incident) && failuresOn(incident.Node, incidents, since) >= failuresForExits
+func isToAvoid(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
+	return failure.ReasonOf(incident.Reason).IsNodeFault || countsAgainstNode(spec, incident) && failuresOn(spec, incident.Node, incidents, since) >= failuresForExits
 }
 
 // countsAgainstNode reports whether the node may have caused the incident. Drains, preemptions and deletions are decisions of users and
-// controllers. The consequence of a loss elsewhere and the program's own fault do not count either.
-func countsAgainstNode(incident *v1alpha1.Incident) bool {
-	return failure.ReasonOf(incident.Reason).IsNodeFault || isExit(incident)
+// controllers. The consequence of a loss elsewhere and the program's own fault do not count either, nor does the
+// end by the kubelet that the template asks for.
+func countsAgainstNode(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident) bool {
+	return failure.ReasonOf(incident.Reason).IsNodeFault || isExit(incident) && !failure.MayBeKubelets(spec, &incident.Failure)
 }
 
 // isExit reports whether the incident began with an exit that something outside the program may have caused.
@@ -159,10 +160,10 @@ func isExit(incident *v1alpha1.Incident) bool {
 }
 
 // failuresOn returns how many incidents since then count against the node.
-func failuresOn(node string, incidents []v1alpha1.Incident, since time.Time) int32 {
+func failuresOn(spec *v1alpha1.TrainingJobSpec, node string, incidents []v1alpha1.Incident, since time.Time) int32 {
 	var n int32
 	for i := range incidents {
-		if incidents[i].Node == node && countsAgainstNode(&incidents[i]) && incidents[i].RestartTime.After(since) {
+		if incidents[i].Node == node && countsAgainstNode(spec, &incidents[i]) && incidents[i].RestartTime.After(since) {
 			n++
 		}
 	}

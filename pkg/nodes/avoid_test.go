@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/nodes"
@@ -24,6 +26,13 @@ func on(node, reason string, cause v1alpha1.Cause, at time.Duration) v1alpha1.In
 // exitOn is an incident that began with an exit on a node.
 func exitOn(node string, at time.Duration) v1alpha1.Incident {
 	return on(node, "Error", v1alpha1.CauseRetryable, at)
+}
+
+// killedOn is an incident that began with the end of a program by SIGTERM.
+func killedOn(node string, at time.Duration) v1alpha1.Incident {
+	i := exitOn(node, at)
+	i.ExitCode = ptr.To[int32](143)
+	return i
 }
 
 // consequence makes the incident one that a loss elsewhere explains.
@@ -97,6 +106,10 @@ func TestNodesAreAvoided(t *testing.T) {
 			on("a", "Deleted", infrastructure, 0)}, nil},
 		{"memory that is used up is the program's fault", job(), 0, []v1alpha1.Incident{on("a", "OOMKilled", v1alpha1.CauseOOM, 0),
 			on("a", "OOMKilled", v1alpha1.CauseOOM, 0)}, nil},
+		{"what the kubelet may have ended for a probe says nothing of the node", job(), 60 * second,
+			[]v1alpha1.Incident{killedOn("a", 60*second), killedOn("a", 0)}, nil},
+		{"a node that evicts pods for its own sake, at once", job(), 0, []v1alpha1.Incident{on("a", "TerminationByKubelet", infrastructure, 0)},
+			[]string{"a: 1, TerminationByKubelet, 24h0m0s"}},
 		{"an incident of no node", job(), 0, []v1alpha1.Incident{on("", "NodeLost", infrastructure, 0)}, nil},
 		{"0 avoids none", job(ttl(0)), 0, []v1alpha1.Incident{on("a", "NodeLost", infrastructure, 0)}, nil},
 		{"a node is forgiven after that time", job(builder.Avoided("a", hour)), hour, nil, nil},

@@ -38,11 +38,11 @@ func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	case incident.Role != v1alpha1.Evaluator || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
 		return false
 	case incident.RuleMade:
-		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= budget.Limit(s, v1alpha1.BudgetRuleMadeLosses)
+		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetRuleMadeLosses)
 	case failure.IsLoss(incident.Cause):
 		return false
 	default:
-		return failure.IsFatal(*incident) || int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(s, v1alpha1.BudgetEvaluatorRestarts)
+		return failure.IsFatal(*incident) || int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetEvaluatorRestarts)
 	}
 }
 

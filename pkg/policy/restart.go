@@ -27,9 +27,10 @@ func restart(s *state.Snapshot, incidents []failure.Incident) Ruling {
 			used[name] = int32(len(budget.Used(s, name)))
 		}
 		used[name]++
-		count, limit := used[name], budget.Limit(s, name)
+		count, limit := used[name], budget.Limit(&s.Job.Spec, name)
 		if name != "" && count > limit {
-			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.", failure.Describe(&incident.Failure), budget.Describe(name, limit)))
+			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
+				failure.Describe(&incident.Failure), budget.Describe(name, limit), failure.Hint(&s.Job.Spec, &incident.Failure)))
 		}
 		incident.Followers = followers(s, incident)
 		incident.Message = restartMessage(s, incident, count, limit)
@@ -77,7 +78,7 @@ func restartMessage(s *state.Snapshot, incident *failure.Incident, count, limit 
 	default:
 		text += fmt.Sprintf(": only this replica is replaced, %s.", charge)
 	}
-	return failure.WithMessage(&incident.Failure, text+likewise(incident))
+	return failure.WithMessage(&incident.Failure, text+likewise(incident)+failure.Hint(&s.Job.Spec, &incident.Failure))
 }
 
 // likewiseNamed is how many of the replicas that ended alike a message names.

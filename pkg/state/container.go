@@ -35,6 +35,14 @@ func mainOf(annotations map[string]string, containers []corev1.Container) string
 // Source: k8s.io/kubernetes/pkg/kubelet/status.
 const containersNotReady = "ContainersNotReady"
 
+// noteReadiness notes whether the pod was ready since its main container began, which has ended: its condition has changed since then.
+func (p *Pod) noteReadiness(pod *corev1.Pod, ready *corev1.PodCondition) {
+	end := mainStatus(pod).State.Terminated
+	if p.Exit != nil && p.Exit.Main && end != nil && !end.StartedAt.IsZero() {
+		p.Exit.NeverReady = ready.Status == corev1.ConditionFalse && !ready.LastTransitionTime.After(end.StartedAt.Time)
+	}
+}
+
 // isMainReady reports whether the kubelet calls the main container ready.
 func isMainReady(pod *corev1.Pod) bool {
 	main := MainContainer(pod)

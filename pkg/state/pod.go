@@ -91,6 +91,8 @@ type Exit struct {
 	Reason     string
 	Message    string
 	Time       time.Time
+	// NeverReady is whether the pod was not ready at any time since the main container began.
+	NeverReady bool
 }
 
 // CanRun reports whether a process of the pod may still run.
@@ -190,6 +192,7 @@ func read(pod *corev1.Pod) Pod {
 	for _, c := range pod.Status.Conditions {
 		switch {
 		case c.Type == corev1.PodReady:
+			p.noteReadiness(pod, &c)
 			p.Ready = c.Status == corev1.ConditionTrue || c.Reason == containersNotReady && isMainReady(pod)
 		case (c.Type == corev1.DisruptionTarget || c.Type == conditionKueue) && c.Status == corev1.ConditionTrue:
 			p.Disruption = trouble(c.Reason, c.Message, c.LastTransitionTime.Time)

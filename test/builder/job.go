@@ -49,7 +49,7 @@ func Submitted(name string, framework v1alpha1.Framework, options ...JobOption) 
 func applyDefaults(spec *v1alpha1.TrainingJobSpec) {
 	recovery := &spec.Recovery
 	for field, value := range map[**int32]int32{
-		&recovery.MaxRestarts: 10, &recovery.MaxOOMRestarts: 3, &recovery.MaxHangRestarts: 5, &recovery.WindowSeconds: 86400,
+		&recovery.MaxOOMRestarts: 3, &recovery.MaxHangRestarts: 5, &recovery.WindowSeconds: 86400,
 		&recovery.NoProgressLimit: 3, &recovery.IncidentWindowSeconds: 60, &recovery.AvoidNodesSeconds: 86400,
 		&recovery.BackoffSeconds: 5, &recovery.MaxBackoffSeconds: 300, &recovery.TerminationGraceSeconds: 5,
 		&spec.RunPolicy.FinishGraceSeconds: 30,

@@ -7,8 +7,8 @@ package v1alpha1
 type Recovery struct {
 	// maxRestarts is how many restarts within windowSeconds the job may cause by failing itself; one more failure
 	// fails the job. Pods that were lost (node, drain, eviction, preemption, deletion) are restarted without being
-	// charged. Default 10.
-	// +kubebuilder:default=10
+	// charged. Default: 10, or one for every ten replicas that are restarted alone (scope Replica) if that is more: of a
+	// thousand workers ten times as many fail in a day as of a hundred.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +optional
@@ -179,7 +179,7 @@ type RecoveryRule struct {
 	Scope RestartScope `json:"scope,omitempty"`
 }
 
-// The defaults of Recovery; the schema holds them too.
+// The defaults of Recovery; the schema holds them too, except maxRestarts, whose default grows with the job.
 const (
 	DefaultMaxRestarts             int32 = 10
 	DefaultMaxOOMRestarts          int32 = 3

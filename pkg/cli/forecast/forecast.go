@@ -18,6 +18,7 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
@@ -177,9 +178,9 @@ func writeRecovery(b *strings.Builder, job *v1alpha1.TrainingJob) {
 		fmt.Fprintf(b, "  if %s breaks, it restarts %s\n", role, restarts)
 	}
 	r := &job.Spec.Recovery
-	if r.MaxRestarts != nil && r.WindowSeconds != nil {
+	if r.WindowSeconds != nil {
 		fmt.Fprintf(b, "  fails after more than %d restarts that it causes itself in %s; lost nodes and deletions count nothing\n",
-			*r.MaxRestarts, duration.HumanDuration(time.Duration(*r.WindowSeconds)*time.Second))
+			budget.Limit(&job.Spec, v1alpha1.BudgetRestarts), duration.HumanDuration(time.Duration(*r.WindowSeconds)*time.Second))
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,7 +121,8 @@ func summary(v *story.View) string {
 // eventsOf returns the Events, newest first.
 func eventsOf(v *story.View) []Event {
 	var list []Event
-	for _, e := range v.EventsByTime() {
+	both := &story.View{Events: slices.Concat(v.Events, v.PodEvents)}
+	for _, e := range both.EventsByTime() {
 		list = append(list, Event{story.Seen(&e), e.Type, e.Reason, e.Message, countOf(&e)})
 	}
 	return list

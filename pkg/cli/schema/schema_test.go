@@ -23,8 +23,8 @@ func TestDefaults(t *testing.T) {
 	if got := job.Spec.ReplicaSpecs["Worker"].Replicas; ptr.Deref(got, -1) != 1 {
 		t.Errorf("replicas %v", got)
 	}
-	if got := job.Spec.Recovery.MaxRestarts; ptr.Deref(got, -1) != 10 {
-		t.Errorf("recovery.maxRestarts %v", got)
+	if got := job.Spec.Recovery.MaxOOMRestarts; ptr.Deref(got, -1) != 3 {
+		t.Errorf("recovery.maxOOMRestarts %v", got)
 	}
 	if job.Spec.SuccessPolicy != "Leader" || job.Spec.RunPolicy.CleanPodPolicy != "Running" {
 		t.Errorf("successPolicy %s, cleanPodPolicy %s", job.Spec.SuccessPolicy, job.Spec.RunPolicy.CleanPodPolicy)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -36,7 +37,7 @@ var waits = []advice{
 	{[]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting}, "Wait for room, or ask for less: kubectl describe nodes shows what is free."},
 	{[]string{v1alpha1.ReasonGangUnavailable}, "Have the gang's scheduler installed, or write scheduling.gang: None. kubectl tj doctor says which gang APIs the cluster serves."},
 	{[]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}, "Check the image's name, and imagePullSecrets: kubectl describe pod -n NS POD. " + changeTemplate},
-	{[]string{"CreateContainerConfigError"}, "Create the ConfigMap or Secret that the message names: the kubelet tries again by itself."},
+	{[]string{"CreateContainerConfigError"}, "Mend what the message names: create the ConfigMap or Secret that is missing, and the kubelet tries again by itself; or, if the image may not run as root, set securityContext.runAsUser. " + changeTemplate},
 	{[]string{"CreateContainerError", "RunContainerError", "StartError"}, "Check command, working directory and mounts. " + changeTemplate},
 	{[]string{"CrashLoopBackOff"}, "Read its log: kubectl tj logs -n NS NAME --rank RANK --previous"},
 	{[]string{v1alpha1.ReasonRestartHeld}, "Wait: the operator restarts it by itself, once the others have started or ended. kubectl tj status -n NS NAME --watch"},
@@ -133,6 +134,10 @@ func afterFailure(v *View) []string {
 	}
 	byReason := matching(failures, f.Reason)
 	switch {
+	case f.Reason == v1alpha1.ReasonDeadlineExceeded && f.Pod != "": // the kubelet's word for the pod's own
+		return []string{"Raise activeDeadlineSeconds of the template's spec, which ended the pod, or leave it out. " + changeTemplate}
+	case failure.MayBeKubelets(&v.Job.Spec, f):
+		list = append(list, "See whether a probe or a postStart hook failed, for which the kubelet ends a container: kubectl describe pod -n NS POD.", readLog)
 	case len(byReason) > 0:
 		list = append(list, byReason...)
 	case causes[f.Cause] != "":

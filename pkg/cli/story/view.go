@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -18,9 +19,10 @@ type View struct {
 	Job *v1alpha1.TrainingJob
 	// Pods are those of the job, of every life, spares included.
 	Pods []corev1.Pod
-	// Events are those about the job, in any order.
-	Events []corev1.Event
-	Now    time.Time
+	// Events are those about the job, in any order. PodEvents are those about the pod behind the last failure, if the kubelet may have ended
+	// it: only there it says so.
+	Events, PodEvents []corev1.Event
+	Now               time.Time
 }
 
 // Observed returns what there is to see of the job and its pods. Nodes, which few users may read, are left out.
@@ -107,4 +109,16 @@ func condition(job *v1alpha1.TrainingJob, kind string) *metav1.Condition {
 func isTrue(job *v1alpha1.TrainingJob, kind string) bool {
 	c := condition(job, kind)
 	return c != nil && c.Status == metav1.ConditionTrue
+}
+
+// SuspectPod returns the pod behind the last failure if it is still there and the kubelet may have ended it; else nil.
+func (v *View) SuspectPod() *corev1.Pod {
+	f := v.Job.Status.LastFailure
+	if f == nil || !failure.MayBeKubelets(&v.Job.Spec, f) {
+		return nil
+	}
+	if i := slices.IndexFunc(v.Pods, func(pod corev1.Pod) bool { return pod.Name == f.Pod }); i >= 0 {
+		return &v.Pods[i]
+	}
+	return nil
 }

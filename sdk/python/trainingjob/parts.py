@@ -59,7 +59,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
              rules: list | None = None) -> dict:
     """Returns how often and when a job is restarted.
 
-    max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10, 3 and 5 within 86400.
+    max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10 (large jobs: more), 3 and 5 within 86400.
     incident_window_seconds: how much later a lost node may take an incident over, and what was charged be given back. Default 60.
     no_progress_limit: how many charged restarts of the job may follow one another without a newer step; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods avoid a node that broke. Default 86400.

@@ -186,7 +186,8 @@ class Recovery(TypedDict, total=False):
     maxRestarts: int
     """maxRestarts is how many restarts within windowSeconds the job may cause by failing itself; one more failure
     fails the job. Pods that were lost (node, drain, eviction, preemption, deletion) are restarted without being
-    charged. Default 10."""
+    charged. Default: 10, or one for every ten replicas that are restarted alone (scope Replica) if that is more: of
+    a thousand workers ten times as many fail in a day as of a hundred."""
 
     noProgressLimit: int
     """noProgressLimit is how many charged restarts of the whole job, hangs included, may follow one another without
