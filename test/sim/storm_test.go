@@ -67,6 +67,7 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Workers(3), builder.Elastic(1, 5), builder.Asking(9)},
 	{pytorch, builder.Workers(3), builder.Asking(6), inPlace},
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), quick},
+	{builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.Evaluators(1), withoutGrace},
 	{builder.Workers(3), builder.AllWorkers(), builder.Progress(20, v1alpha1.StallRestart), builder.Asking(3)},
 	{pytorch, builder.Workers(3), native},
 	{pytorch, builder.Workers(3), native, builder.InDomain(), inPlace},
@@ -132,6 +133,9 @@ var quick = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) { pod.Te
 var declared = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
 	pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: 23456}}
 }))
+
+// withoutGrace has the API server remove every pod that it is to delete at once.
+var withoutGrace = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = new(int64) }))
 
 // metElsewhere lets the workers of an elastic job meet at an endpoint outside the job.
 func metElsewhere(job *v1alpha1.TrainingJob) {

@@ -79,6 +79,12 @@ func (c *Checker) checkProvenance(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 		got.SchedulingGroup = template.Spec.SchedulingGroup // invariant 17 has looked at it
 	}
 	got.Hostname, got.Subdomain, got.RestartPolicy = template.Spec.Hostname, template.Spec.Subdomain, template.Spec.RestartPolicy
+	if own := template.Spec.TerminationGracePeriodSeconds; own != nil && *own == 0 {
+		if *got.TerminationGracePeriodSeconds != 1 {
+			c.violate("3 fence: %s has %d s to end: the API server removes it before its node has ended it", pod.Name, *got.TerminationGracePeriodSeconds)
+		}
+		got.TerminationGracePeriodSeconds = own
+	}
 	c.takeFilesOff(pod, &got, job, slot)
 	c.takeStopFileOff(pod, &got, job)
 	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
