@@ -12,7 +12,7 @@ import (
 )
 
 // maxUnhealthy is how many unhealthy nodes new pods avoid at most: those that have been unhealthy for longest.
-const maxUnhealthy = 16
+const maxUnhealthy = 64
 
 // Health is how the operator judges nodes; its flags set it.
 type Health struct {
