@@ -28,6 +28,15 @@ func LeaderPort(job *v1alpha1.TrainingJob, first int32, attempt int) int32 {
 	return first + int32(attempt%meetings)
 }
 
+// LeaderPorts returns the ports at which the replicas may meet, in whatever attempt and however it restarts.
+func LeaderPorts(job *v1alpha1.TrainingJob, first int32) []int32 {
+	ports := []int32{first}
+	for step := int32(1); step < meetings && state.MovesPort(&job.Spec); step++ {
+		ports = append(ports, first+step)
+	}
+	return ports
+}
+
 // Meeting returns the leader's port as the values of variables have it, and the variables that these refer to.
 func Meeting(job *v1alpha1.TrainingJob, first int32) (port string, variables []corev1.EnvVar) {
 	if !state.KeepsPods(job) {

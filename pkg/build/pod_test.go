@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
@@ -189,7 +190,7 @@ func TestPort(t *testing.T) {
 
 func TestService(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
-	got := build.Service(job)
+	got := build.Service(job, []int32{23456})
 	yes := true
 	want := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "j", Namespace: "team-a",
@@ -197,6 +198,7 @@ func TestService(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "trainingjob.dev/v1alpha1", Kind: "TrainingJob", Name: "j", UID: "uid-j",
 				Controller: &yes, BlockOwnerDeletion: &yes}}},
 		Spec: corev1.ServiceSpec{ClusterIP: "None", PublishNotReadyAddresses: true,
+			Ports:    []corev1.ServicePort{{Name: "tcp-23456", Port: 23456, Protocol: "TCP", AppProtocol: ptr.To("tcp")}},
 			Selector: map[string]string{"trainingjob.dev/job-uid": "uid-j", "trainingjob.dev/job-name": "j", "trainingjob.dev/named": "true"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,15 +1,20 @@
 package build
 
 import (
+	"fmt"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // Service returns the headless Service that gives the pods of the job which have a name in DNS their name. It selects by a label of theirs
-// and not by what they are, so that it can stay as it is when the job changes while it is suspended.
-func Service(job *v1alpha1.TrainingJob) *corev1.Service {
+// and not by what they are, so that it can stay as it is when the job changes while it is suspended. Names need no ports, but a service mesh encrypts
+// what goes to a port that a Service has, and nothing else.
+func Service(job *v1alpha1.TrainingJob, ports []int32) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: job.Name, Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: controllerRef(job),
@@ -18,8 +23,43 @@ func Service(job *v1alpha1.TrainingJob) *corev1.Service {
 			ClusterIP: corev1.ClusterIPNone,
 			// ranks look each other up before they are ready, so no init container has to wait for DNS
 			PublishNotReadyAddresses: true,
+			Ports:                    servicePorts(ports),
 			// a pod on a lost node loses its job-name label, and so its place here
 			Selector: map[string]string{v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelJobName: job.Name, v1alpha1.LabelNamed: "true"},
 		},
 	}
+}
+
+// servicePorts returns the ports as a Service has them: as TCP, of which a mesh need guess no protocol.
+func servicePorts(numbers []int32) []corev1.ServicePort {
+	var ports []corev1.ServicePort
+	for _, number := range numbers {
+		ports = append(ports, corev1.ServicePort{Name: fmt.Sprintf("tcp-%d", number), Port: number, Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To("tcp")})
+	}
+	return ports
+}
+
+// DeclaredPorts returns the TCP ports that the job's templates declare.
+func DeclaredPorts(job *v1alpha1.TrainingJob) []int32 {
+	var ports []int32
+	for _, role := range job.Spec.Roles() {
+		template := job.Spec.ReplicaSpecs[role].Template.Spec
+		for _, c := range slices.Concat(template.InitContainers, template.Containers) {
+			for _, port := range c.Ports {
+				if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {
+					ports = append(ports, port.ContainerPort)
+				}
+			}
+		}
+	}
+	return ports
+}
+
+// PortsByRole returns the port of each role, as Port does.
+func PortsByRole(job *v1alpha1.TrainingJob, name string, fallback int32) []int32 {
+	var ports []int32
+	for _, role := range job.Spec.Roles() {
+		ports = append(ports, Port(job, role, name, fallback))
+	}
+	return ports
 }

@@ -61,11 +61,11 @@ func TestTheServiceDoesNotSelectSpares(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
 	labels := build.Spare(job, v1alpha1.Worker, 0, nil, "").Labels
 	selected := true
-	for key, value := range build.Service(job).Spec.Selector {
+	for key, value := range build.Service(job, nil).Spec.Selector {
 		selected = selected && labels[key] == value
 	}
 	if selected {
-		t.Errorf("the Service selects a spare by %v", build.Service(job).Spec.Selector)
+		t.Errorf("the Service selects a spare by %v", build.Service(job, nil).Spec.Selector)
 	}
 }
 

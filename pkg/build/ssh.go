@@ -26,6 +26,9 @@ const (
 	sshdConfig        = "sshd_config"
 )
 
+// SSHPort is the port of sshd in both files below.
+const SSHPort = 2222
+
 // clientConfig is what ssh needs to know. A pod has its name once it has an address, which is before its image is there: the first
 // line waits for the one, ConnectionAttempts for the other, a second between two of them. Who is late is the matter of the job's
 // deadlines, not of ssh.

@@ -330,6 +330,17 @@ func TestSubmitTakesWhatItPrints(t *testing.T) {
 	}
 }
 
+// A negative number is refused, not left out.
+func TestSubmitRefusesNegativeNumbers(t *testing.T) {
+	for _, flag := range []string{"--workers", "--ps", "--gpus"} {
+		s := newStage(interceptor.Funcs{})
+		status := s.run(t.Context(), []string{"submit", "mnist", "--image", "train:1", flag, "-1", "--dry-run"})
+		if said := s.err.String(); status != 1 || !strings.Contains(said, flag+" -1") || !strings.Contains(said, "write numbers from 0") {
+			t.Errorf("%s -1: status %d, %s", flag, status, said)
+		}
+	}
+}
+
 // A job that goes on where another one ended begins behind its latest attempt, whether it comes from flags or from a file.
 func TestSubmitBehindAnotherJob(t *testing.T) {
 	s := newStage(interceptor.Funcs{})

@@ -217,7 +217,10 @@ func (t *tool) briefly(err error) string {
 	return explain(err, t.flags)
 }
 
-// checkQuotas says which resources a quota of the namespace has used up.
+// allowsNoPod are the resources of which a quota of 0 allows no pod at all, whatever ends.
+var allowsNoPod = []corev1.ResourceName{corev1.ResourcePods, "count/pods"}
+
+// checkQuotas says which resources a quota of the namespace has used up, and whether one allows no pod.
 func (t *tool) checkQuotas(ctx context.Context, c *connection) []finding {
 	var quotas corev1.ResourceQuotaList
 	if err := c.kube.List(ctx, &quotas, client.InNamespace(c.namespace)); err != nil {
@@ -228,6 +231,10 @@ func (t *tool) checkQuotas(ctx context.Context, c *connection) []finding {
 		q := &quotas.Items[i]
 		for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
 			hard := q.Status.Hard[name]
+			if hard.IsZero() && slices.Contains(allowsNoPod, name) {
+				findings = append(findings, bad("Quota %s allows no pods: jobs of namespace %s cannot run. Have its %s raised.", q.Name, c.namespace, name))
+				continue
+			}
 			if used := q.Status.Used[name]; used.Cmp(hard) >= 0 {
 				findings = append(findings, note("Quota %s leaves no more %s: %s of %s used.", q.Name, name, used.String(), hard.String()))
 			}

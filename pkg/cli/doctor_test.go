@@ -86,6 +86,8 @@ func namespace(labels map[string]string) *corev1.Namespace {
 
 func TestDoctor(t *testing.T) {
 	alive := lease("trainingjob-system", "operator-1", 5*time.Second)
+	closed := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "closed"}}
+	closed.Status.Hard = corev1.ResourceList{"count/pods": resource.MustParse("0")}
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "gpus"}}
 	quota.Status.Hard = corev1.ResourceList{"pods": resource.MustParse("10"), "requests.nvidia.com/gpu": resource.MustParse("8")}
 	quota.Status.Used = corev1.ResourceList{"pods": resource.MustParse("3"), "requests.nvidia.com/gpu": resource.MustParse("8")}
@@ -123,6 +125,7 @@ func TestDoctor(t *testing.T) {
 			[]string{"bad  The operator ignores TrainingJob.trainingjob.dev team-a/odd, which cannot be decoded: port 99999999999. Suspend the job and mend the field"}},
 		{"gangs and queues", clinic{serves: gangs, objects: []client.Object{alive, namespace(nil)}}, 0, []string{"ok   scheduling.gang may be Native. The cluster lacks the API of Volcano, Coscheduling.", "ok   Kueue is there"}},
 		{"a quota that is used up", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), quota}}, 0, []string{"note Quota gpus leaves no more requests.nvidia.com/gpu: 8 of 8 used."}},
+		{"a quota that allows no pod", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), closed}}, 1, []string{"bad  Quota closed allows no pods: jobs of namespace team-a cannot run. Have its count/pods raised."}},
 		{"admission", clinic{serves: whole(), objects: []client.Object{alive, namespace(map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "istio-injection": "enabled"})}}, 0,
 			[]string{"note Namespace team-a enforces pod security level restricted", "note A service mesh puts a side-car"}},
 		{"no namespace", clinic{serves: whole(), objects: []client.Object{alive}}, 1, []string{"bad  There is no namespace team-a"}},

@@ -24,7 +24,7 @@ func TestWhoHoldsTheNameOfTheService(t *testing.T) {
 	other := former.DeepCopy()
 	other.Name = "other"
 	of := func(owner *v1alpha1.TrainingJob) *corev1.Service {
-		service := build.Service(owner)
+		service := build.Service(owner, nil)
 		service.Name = job.Name
 		return service
 	}
@@ -54,7 +54,7 @@ func TestWhoHoldsTheNameOfTheService(t *testing.T) {
 				}
 			}
 			operator := New(api, api, nil, clock, Options{Parallel: 1})
-			steps := []plan.Step{plan.CreateService{Service: build.Service(job)}, createWorker}
+			steps := []plan.Step{plan.CreateService{Service: build.Service(job, nil)}, createWorker}
 			for range 5 {
 				if err := operator.Act(t.Context(), job, steps); err != nil {
 					t.Fatal(err)

@@ -11,6 +11,8 @@
 package framework
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -49,6 +51,13 @@ type Meeting interface {
 	Port(job *v1alpha1.TrainingJob) int32
 }
 
+// Listener is a framework whose replicas listen at ports of their own.
+type Listener interface {
+	Framework
+	// Ports returns these ports.
+	Ports(job *v1alpha1.TrainingJob) []int32
+}
+
 var known = []Framework{
 	tensorflow.Framework{}, pytorch.Framework{}, jax.Framework{}, mpi.Framework{}, xgboost.Framework{}, lightgbm.Framework{},
 	paddle.Framework{}, custom.Framework{},
@@ -70,6 +79,28 @@ func LeaderPort(job *v1alpha1.TrainingJob, attempt int) int32 {
 		return build.LeaderPort(job, meeting.Port(job), attempt)
 	}
 	return 0
+}
+
+// maxPorts is how many ports an EndpointSlice can have.
+const maxPorts = 100
+
+// Ports returns the TCP ports at which the job's replicas find each other, sorted: those of the framework, and those that the templates declare, as far
+// as there is room for them.
+func Ports(job *v1alpha1.TrainingJob) []int32 {
+	var ports []int32
+	switch framework := For(job.Spec.Framework).(type) {
+	case Meeting:
+		ports = build.LeaderPorts(job, framework.Port(job))
+	case Listener:
+		ports = framework.Ports(job)
+	}
+	for _, port := range build.DeclaredPorts(job) {
+		if len(ports) < maxPorts && !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
 }
 
 // Complete returns what gives the pods of the job all that is not variables; of most frameworks it does nothing.

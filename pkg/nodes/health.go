@@ -12,7 +12,7 @@ import (
 )
 
 // maxUnhealthy is how many unhealthy nodes new pods avoid at most. The nodes that have been unhealthy for longest come first.
-const maxUnhealthy = 16
+const maxUnhealthy = 64
 
 // Health holds what the operator's flags set about nodes.
 type Health struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -144,7 +145,7 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 		}
 	}
 	if !s.HasService {
-		steps = append(steps, CreateService{build.Service(s.Job)})
+		steps = append(steps, CreateService{build.Service(s.Job, framework.Ports(s.Job))})
 	}
 	if lacksLease(s) {
 		steps = append(steps, CreateLease{build.ProgressLease(s.Job)})

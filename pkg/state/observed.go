@@ -43,7 +43,7 @@ type Observed struct {
 	LostAfter time.Duration
 	// MaxCheckpointWait bounds progress.checkpointGraceSeconds: an administrator wants preempted nodes back.
 	MaxCheckpointWait time.Duration
-	// Ill are the unhealthy nodes, sorted: 16 at most. They are read only if pods are to be placed.
+	// Ill are the unhealthy nodes, sorted: 64 at most. They are read only if pods are to be placed.
 	Ill []string
 	// Homes are the nodes that the slots' latest pods have, or had, as far as that is known.
 	Homes map[Slot]string

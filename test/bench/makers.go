@@ -60,7 +60,7 @@ func sameByHand(ctx context.Context, b *bench, s shape) error {
 	for i := range s.jobs {
 		job := b.trainingJob("same", i, s)
 		job.UID = types.UID(fmt.Sprintf("bench-%d", i))
-		service := build.Service(job)
+		service := build.Service(job, framework.Ports(job))
 		service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
 		group.Go(func() error { return b.client.Create(ctx, service) })
 		environment := framework.For(job.Spec.Framework).Environment(job)

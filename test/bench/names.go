@@ -119,7 +119,7 @@ func (b *bench) named(ctx context.Context, n naming, pods int) (float64, *traffi
 	job.UID = "bench-names"
 	begin := time.Now()
 	if n.selects != nil || n.writes {
-		service := build.Service(job)
+		service := build.Service(job, framework.Ports(job))
 		service.OwnerReferences, service.Labels[benchLabel], service.Spec.Selector = nil, "service", nil
 		if n.selects != nil {
 			service.Spec.Selector = n.selects(job)

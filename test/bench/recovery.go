@@ -266,7 +266,7 @@ func (b *bench) barePod(i int) *corev1.Pod {
 func (b *bench) remakeSame(ctx context.Context) (float64, error) {
 	job := b.recovering(v1alpha1.PyTorch)
 	job.Name, job.UID = "bench-same-0", "bench-0"
-	service := build.Service(job)
+	service := build.Service(job, framework.Ports(job))
 	service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
 	if err := b.client.Create(ctx, service); err != nil {
 		return 0, fmt.Errorf("creating the Service by hand: %w", err)

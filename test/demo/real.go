@@ -56,27 +56,26 @@ func (a *act) trainAndBreak(ctx context.Context, loss *curve) error {
 	if err := loss.follow(ctx, a); err != nil {
 		return err
 	}
-	if _, err := loss.awaitStep(ctx, 600); err != nil {
+	if err := loss.awaitStep(ctx, 600); err != nil {
 		return err
 	}
 	if err := a.breaks(ctx, "worker-1", "137", "worker-1"); err != nil {
 		return err
 	}
-	reached, err := loss.awaitStep(ctx, 1200)
-	if err != nil {
+	if err := loss.awaitStep(ctx, 1200); err != nil {
 		return err
 	}
 	if err := a.breaks(ctx, "ps-0", "137", "ps-0", "ps-1", "worker-0", "worker-1", "worker-2"); err != nil {
 		return err
 	}
-	loss.forget()
+	reached := loss.forget()
 	if err := loss.follow(ctx, a); err != nil {
 		return err
 	}
-	resumed, err := loss.awaitStep(ctx, 1)
-	if err != nil {
+	if err := loss.awaitStep(ctx, 1); err != nil {
 		return err
 	}
+	resumed := loss.begin()
 	// The servers save every 100 steps.
 	if resumed < reached-200 {
 		return fmt.Errorf("%s was at step %d and goes on at step %d: not from its checkpoint", a.name, reached, resumed)
@@ -93,9 +92,9 @@ type curve struct {
 	lab      lab
 	timeline *timeline
 	mu       sync.Mutex
-	// step is the last one of the pod that is followed, 0 if it has told none.
-	step  int
-	shown time.Time
+	// first and step are the first and the last one of the pod that is followed, 0 if it has told none.
+	first, step int
+	shown       time.Time
 }
 
 var told = regexp.MustCompile(`step=(\d+) loss=(\S+)`)
@@ -131,31 +130,43 @@ func (c *curve) read(job, line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.step, _ = strconv.Atoi(found[1])
+	if c.first == 0 {
+		c.first = c.step
+	}
 	if time.Since(c.shown) >= showEvery {
 		c.shown = time.Now()
 		c.timeline.say(job, "trains", fmt.Sprintf("step %d, loss %s", c.step, found[2]))
 	}
 }
 
-// forget is for a new attempt, whose log has told of no step yet.
-func (c *curve) forget() {
+// forget is for a new attempt, whose log has told of no step yet. It returns the step that the one before has reached.
+func (c *curve) forget() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.step = 0
+	reached := c.step
+	c.first, c.step = 0, 0
+	return reached
 }
 
-// awaitStep waits until the log tells of the step or a later one, and returns which.
-func (c *curve) awaitStep(ctx context.Context, step int) (int, error) {
+// begin returns the step with which the pod that is followed began.
+func (c *curve) begin() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.first
+}
+
+// awaitStep waits until the log tells of the step or a later one.
+func (c *curve) awaitStep(ctx context.Context, step int) error {
 	for {
 		c.mu.Lock()
 		now := c.step
 		c.mu.Unlock()
 		if now >= step {
-			return now, nil
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return 0, fmt.Errorf("waiting until worker 0 tells of step %d (it is at %d): %w", step, now, ctx.Err())
+			return fmt.Errorf("waiting until worker 0 tells of step %d (it is at %d): %w", step, now, ctx.Err())
 		case <-time.After(look):
 		}
 	}

@@ -44,6 +44,11 @@ type Framework struct{}
 // Name returns LightGBM.
 func (Framework) Name() v1alpha1.Framework { return v1alpha1.LightGBM }
 
+// Ports returns the port of each role.
+func (Framework) Ports(job *v1alpha1.TrainingJob) []int32 {
+	return build.PortsByRole(job, xgboost.PortName, defaultPort)
+}
+
 // Environment returns the variables of the package comment.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
 	leaders := strconv.Itoa(int(port(job, state.Leader(&job.Spec).Role)))

@@ -45,6 +45,11 @@ type Framework struct{}
 // Name returns Paddle.
 func (Framework) Name() v1alpha1.Framework { return v1alpha1.Paddle }
 
+// Ports returns the port of each role.
+func (Framework) Ports(job *v1alpha1.TrainingJob) []int32 {
+	return build.PortsByRole(job, portName, defaultPort)
+}
+
 // Environment returns the variables of the package comment.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
 	python := []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}}

@@ -42,6 +42,11 @@ type Framework struct{}
 // Name returns TensorFlow.
 func (Framework) Name() v1alpha1.Framework { return v1alpha1.TensorFlow }
 
+// Ports returns the port of each role.
+func (Framework) Ports(job *v1alpha1.TrainingJob) []int32 {
+	return build.PortsByRole(job, portName, defaultPort)
+}
+
 // Environment returns TF_CONFIG, or nothing for a local run.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
 	if isLocal(&job.Spec) {
