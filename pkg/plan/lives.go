@@ -24,7 +24,7 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 		if r.State == state.Succeeded {
 			m.Succeeded.Add(r.Slot.Index)
 		}
-		if v.GoesOn() && (r.State == state.Ending || r.State == state.Missing && r.Last != nil) {
+		if v.GoesOn() && !isResting(s) && (r.State == state.Ending || r.State == state.Missing && r.Last != nil) {
 			m.Replace(r.Slot.Index)
 		}
 	}

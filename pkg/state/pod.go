@@ -21,6 +21,8 @@ type Pod struct {
 
 	Node  string
 	Phase corev1.PodPhase
+	// Nominated is whether a node is expected for the pod: an autoscaler makes one, or other pods make way on one.
+	Nominated bool
 	// Ready is whether the main container is ready and its node has not taken that back. Side-cars do not count.
 	Ready bool
 
@@ -163,7 +165,7 @@ func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
-		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
+		Node: pod.Spec.NodeName, Phase: pod.Status.Phase, Nominated: pod.Status.NominatedNodeName != "",
 		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
 		Number: numberOf(pod.Annotations[v1alpha1.AnnotationLifeNumber]),
 		Ended:  ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),

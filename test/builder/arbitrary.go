@@ -206,7 +206,7 @@ func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 	for _, some := range []PodOption{
 		Exit(1), Exit(127), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), Rejected("Evicted", ""), Unhealthy("gpu", "7"),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
-		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(),
+		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(), Nominated(),
 		Waiting("pulling image 20%", "\x1b[31mslow\n"), ExitSaying(1, "no word of Kubernetes'", "\x00"), Rejected(strings.Repeat("R", 200), "\xff"),
 	} {
 		if rapid.IntRange(0, 11).Draw(t, "is so") == 0 {
