@@ -27,7 +27,7 @@ func (s *shared) trimPod(o any) (any, error) {
 		ObjectMeta: identity(pod, kept...),
 		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod), Volumes: claim(pod)},
 		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, Reason: words(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
+			Phase: pod.Status.Phase, NominatedNodeName: words(pod.Status.NominatedNodeName), Reason: words(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
 			ContainerStatuses:     states(pod.Status.ContainerStatuses, state.MainContainer(pod), isTold(pod)),
 			InitContainerStatuses: states(pod.Status.InitContainerStatuses, "", false),
 		},

@@ -24,7 +24,7 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 		if r.State == state.Succeeded {
 			m.Succeeded.Add(r.Slot.Index)
 		}
-		if v.GoesOn() && (r.State == state.Ending || r.State == state.Missing && r.Last != nil) {
+		if v.GoesOn() && !isResting(s) && isOverUnseen(r) {
 			m.Replace(r.Slot.Index)
 		}
 	}
@@ -38,16 +38,25 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 		delete(memory[slot.Role].NextStarts, slot.Index)
 	}
 	if v.Asked == nil {
-		for slot := range takenAway(s) {
-			memory[slot.Role].Replace(slot.Index)
-		}
+		forgetTakenAway(s, memory)
+	}
+}
+
+// isOverUnseen reports whether the replica's life is over although nobody has seen it run: its pod was told to end before it ran, or had a node and is
+// gone. A process of it may have begun.
+func isOverUnseen(r *state.Replica) bool {
+	return r.State == state.Ending || r.State == state.Missing && r.Last != nil
+}
+
+// forgetTakenAway gives the slots that the job no longer has their next life, and forgets the one that they had.
+func forgetTakenAway(s *state.Snapshot, memory state.Memory) {
+	for slot := range takenAway(s) {
+		memory[slot.Role].Replace(slot.Index)
 	}
 	for role, m := range memory {
-		n := int(s.Job.Spec.Replicas(role))
-		m.Started.Truncate(n)
-		m.Succeeded.Truncate(n)
-		m.GivenUp.Truncate(n)
-		m.Parked.Truncate(n)
+		for _, set := range []*state.IndexSet{&m.Started, &m.Succeeded, &m.GivenUp, &m.Parked} {
+			set.Truncate(int(s.Job.Spec.Replicas(role)))
+		}
 	}
 }
 

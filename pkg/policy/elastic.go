@@ -23,7 +23,7 @@ func fit(s *state.Snapshot) (park, unpark []state.Slot, wake time.Time) {
 		if r.Slot.Role != v1alpha1.Worker || canMiss <= 0 || r.Slot == state.Leader(&s.Job.Spec) || !r.FitsNowhere() {
 			continue
 		}
-		if due := r.Pod.Waiting.Time.Add(patience); s.Now.Before(due) {
+		if due := r.Pod.Waiting.Time.Add(patience + nodeTime(s, r)); s.Now.Before(due) {
 			wake = state.Earliest(wake, due)
 			continue
 		}
@@ -42,13 +42,26 @@ func fit(s *state.Snapshot) (park, unpark []state.Slot, wake time.Time) {
 	}
 }
 
+// nodeTime returns how much longer a worker may fit nowhere for which a node is expected: as long as a parked one would wait for another try. A
+// node with GPUs takes minutes to come, and one that finds its pod gone is removed again.
+func nodeTime(s *state.Snapshot, r *state.Replica) time.Duration {
+	if !r.Pod.Nominated {
+		return 0
+	}
+	return growAfter(s.Job.Spec.Elastic)
+}
+
+func growAfter(elastic *v1alpha1.Elastic) time.Duration {
+	return time.Duration(ptr.Deref(elastic.GrowAfterSeconds, v1alpha1.DefaultGrowAfterSeconds)) * time.Second
+}
+
 // tryAgain returns the parked workers if it is time to try them again, else when that will be; zero for never.
 func tryAgain(s *state.Snapshot, parked []state.Slot) (unpark []state.Slot, wake time.Time) {
 	workers := s.Memory[v1alpha1.Worker]
 	if len(parked) == 0 || workers.ParkedTime == nil || workers.Succeeded.Len() > 0 {
 		return nil, time.Time{}
 	}
-	due := workers.ParkedTime.Add(time.Duration(ptr.Deref(s.Job.Spec.Elastic.GrowAfterSeconds, v1alpha1.DefaultGrowAfterSeconds)) * time.Second)
+	due := workers.ParkedTime.Add(growAfter(s.Job.Spec.Elastic))
 	if s.Now.Before(due) {
 		return nil, due
 	}

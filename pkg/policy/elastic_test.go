@@ -54,12 +54,15 @@ func TestFit(t *testing.T) {
 	at := func(now time.Duration, options ...builder.SnapshotOption) []builder.SnapshotOption {
 		return append(options, builder.Now(now))
 	}
+	expected := builder.Pending("worker", 3, builder.UnschedulableSince(0, "no room"), builder.Nominated())
 	cases := []struct {
 		name string
 		job  *v1alpha1.TrainingJob
 		seen []builder.SnapshotOption
 		want fits
 	}{
+		{"a node is expected for one", job(1, patience), at(49*second, runs(0), runs(1), runs(2), expected), fits{Wake: 50 * second}},
+		{"it has not come", job(1, patience), at(50*second, runs(0), runs(1), runs(2), expected), fits{Park: []string{"worker-3"}}},
 		{"a worker that fits nowhere is parked after five minutes", job(2), at(310*second, waits(2, 10*second)), fits{Park: []string{"worker-2"}}},
 		{"and not before", job(2), at(309*second, waits(2, 10*second)), fits{Wake: 310 * second}},
 		{"or after shrinkAfterSeconds", job(2, patience), at(30*second, waits(2, 10*second)), fits{Park: []string{"worker-2"}}},

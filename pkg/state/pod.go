@@ -21,6 +21,8 @@ type Pod struct {
 	Node string
 	// Phase is the pod's phase; Running while a container of a pod that is called Failed has yet to end.
 	Phase corev1.PodPhase
+	// Nominated is whether a node is expected for the pod: an autoscaler makes one, or other pods make way on one.
+	Nominated bool
 	// Ready is whether the main container is ready and its node has not taken that back. Side-cars do not count.
 	Ready bool
 
@@ -170,7 +172,7 @@ func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
-		Node: pod.Spec.NodeName, Phase: phaseOf(pod), NeverRan: neverRan(pod), Rejected: rejected(pod),
+		Node: pod.Spec.NodeName, Phase: phaseOf(pod), Nominated: pod.Status.NominatedNodeName != "", NeverRan: neverRan(pod), Rejected: rejected(pod),
 		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
 		Number: numberOf(pod.Annotations[v1alpha1.AnnotationLifeNumber]),
 		Ended:  ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),

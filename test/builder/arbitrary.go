@@ -264,7 +264,7 @@ func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 		Exit(1), Exit(127), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), Rejected(evicted, ""), Unhealthy("gpu", "7"),
 		StillRunning(), RanBefore(), ByKueue(before(t, now)),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
-		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(),
+		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(), Nominated(),
 		MadeWith(), MadeWith("LEASE"), Began(before(t, now)),
 		Waiting("pulling image 20%", "\x1b[31mslow\n"), ExitSaying(1, "Error", "Connection closed by peer [10.0.0.7]:2993"), ExitSaying(1, "no word of Kubernetes'", "\x00"),
 		Rejected(strings.Repeat("R", 200), "\xff"),

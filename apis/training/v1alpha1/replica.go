@@ -163,7 +163,9 @@ type Elastic struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +required
 	MaxReplicas int32 `json:"maxReplicas,omitempty"`
-	// shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. Default 300.
+	// shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. A pod whose
+	// status.nominatedNodeName names a node that is to come has growAfterSeconds more. If your autoscaler does not write that, and scales from zero, write
+	// more than a node takes to come. Default 300.
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400

@@ -63,8 +63,9 @@ class Elastic(ElasticRequired, total=False):
     """rendezvous says where the workers of a PyTorch job meet. Default: the leader holds a c10d store."""
 
     shrinkAfterSeconds: int
-    """shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain.
-    Default 300."""
+    """shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. A
+    pod whose status.nominatedNodeName names a node that is to come has growAfterSeconds more. If your autoscaler
+    does not write that, and scales from zero, write more than a node takes to come. Default 300."""
 
 
 class MPI(TypedDict, total=False):

@@ -176,9 +176,9 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 	return change
 }
 
-// neverRan reports whether somebody took away the pods of the life before they ran.
-func (h *history) neverRan(p place) bool {
-	return len(h.fates[p]) > 0 && !slices.ContainsFunc(h.fates[p], func(f *fate) bool { return f.ran })
+// mayEnd reports whether a life may end without an incident: it was told to by the job, or its pods were taken away before they ran.
+func (h *history) mayEnd(p place, isTold bool) bool {
+	return isTold || len(h.fates[p]) > 0 && !slices.ContainsFunc(h.fates[p], func(f *fate) bool { return f.ran })
 }
 
 // checkEnded: no life ends without an incident, a resumption, scaling, or a lack of room for it, unless its pod was told to end before it ran; and
@@ -194,7 +194,7 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
-			case was != now && !covered && !resumed && !parked && !h.neverRan(place{slot, was}):
+			case was != now && !covered && !h.mayEnd(place{slot, was}, resumed || parked):
 				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
 			}
 		}

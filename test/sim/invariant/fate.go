@@ -49,12 +49,7 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		return
 	}
 	c.notePlace(f, pod)
-	f.uid = pod.UID
-	if number, isShown := ledger.Shown(pod); isShown {
-		f.number = number
-	}
-	_, _, restarts, _ := livesIn(metav1.GetControllerOfNoCopy(pod).Name, pod)
-	f.ran = f.ran || hasBegun(pod) && !restarts
+	f.noteProcess(pod)
 	if was == nil {
 		return
 	}
@@ -71,6 +66,16 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	if is != nil && !isOver(was) && isOver(is) && (!restarting || ledger.Process(is) == "") { // how the old process ends is nobody's failure
 		f.noteEnd(is)
 	}
+}
+
+// noteProcess writes down whether a process of the life has begun, and the number that it sees.
+func (f *fate) noteProcess(pod *corev1.Pod) {
+	f.uid = pod.UID
+	if number, isShown := ledger.Shown(pod); isShown {
+		f.number = number
+	}
+	_, _, restarting, _ := livesIn(metav1.GetControllerOfNoCopy(pod).Name, pod)
+	f.ran = f.ran || hasBegun(pod) && !restarting
 }
 
 // hasBegun reports whether a container of the pod has begun. Of one that was told to end before that a kubelet says that it does not know it.

@@ -3,6 +3,7 @@ package invariant
 import (
 	"encoding/json"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -32,9 +33,7 @@ func (c *Checker) Quiet() {
 		}
 		if slot, _, named := parsePodName(job.Name, pod.Name); named && !world.IsOver(pod) {
 			active[slot.Role]++
-			if pod.DeletionTimestamp == nil && isDone(pod) && job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone {
-				c.violate("13 success is not lost: %s is done, and its side-cars hold its node", pod.Name)
-			}
+			c.checkNotDone(job, pod)
 		}
 	}
 	for role := range job.Spec.ReplicaSpecs {
@@ -45,6 +44,13 @@ func (c *Checker) Quiet() {
 	c.checkGroupsAtRest(job)
 	if !is(job, v1alpha1.ConditionFinished) && !is(job, v1alpha1.ConditionSuspended) {
 		c.checkAllCounted(job)
+	}
+}
+
+// checkNotDone: a replica that is done holds no node for its side-cars.
+func (c *Checker) checkNotDone(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
+	if pod.DeletionTimestamp == nil && isDone(pod) && job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone {
+		c.violate("13 success is not lost: %s is done, and its side-cars hold its node", pod.Name)
 	}
 }
 
