@@ -213,7 +213,7 @@ func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, ca
 		return follows && !ended.After(incident.Time.Add(time.Second))
 	case inSameSecond && killedBy(p.Exit.Code):
 		return follows
-	case namesLostPeer(&incident.Failure) && !wasToldToEnd(p) && p.Exit.Message != "" && !lostPeer.MatchString(p.Exit.Message):
+	case isFirstByWords(incident, p):
 		return follows && !ended.After(incident.Time.Add(followsWithin))
 	case inSameSecond:
 		return follows && (cause == incident.Cause || cause == v1alpha1.CauseFatal) && exitCode(&incident.Failure) == 1 && isOneOfAKind(s, p)

@@ -19,6 +19,11 @@ var lostPeer = regexp.MustCompile(`(?i)(closed|reset|aborted) by (the )?(remote 
 // namesLostPeer reports whether the program's last words speak of a lost connection: then another rank left before it.
 func namesLostPeer(f *v1alpha1.Failure) bool { return IsOfRank(f) && lostPeer.MatchString(f.Message) }
 
+// isFirstByWords reports whether the incident's failure speaks of a lost connection, and the pod of something else.
+func isFirstByWords(incident *v1alpha1.Incident, p *state.Pod) bool {
+	return namesLostPeer(&incident.Failure) && !wasToldToEnd(p) && p.Exit.Message != "" && !lostPeer.MatchString(p.Exit.Message)
+}
+
 // beganAt returns the second by which failures are put in order. A rank that speaks of a lost connection followed another one, although it
 // may seem to have ended before it.
 func beganAt(f *v1alpha1.Failure) int64 {

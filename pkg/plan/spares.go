@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,11 +90,19 @@ func isPlaced(s *state.Snapshot) bool {
 	return true
 }
 
+// aClaim matches what a scheduler says of a pod whose volume or device claim is missing or not bound.
+var aClaim = regexp.MustCompile(`(?i)persistentvolumeclaim|resourceclaim`)
+
+// waitsForClaim reports whether a claim keeps the replica's pod from its node. Room would not help it.
+func waitsForClaim(r *state.Replica) bool {
+	return aClaim.MatchString(r.Pod.Waiting.Message) && !strings.Contains(r.Pod.Waiting.Message, "Insufficient")
+}
+
 // sparesInTheWay returns how many placeholders of a role are to make way: one for each of its replicas that fits nowhere else.
 func sparesInTheWay(s *state.Snapshot, role v1alpha1.Role) int {
 	n := 0
 	for r := range s.Replicas() {
-		if r.Slot.Role == role && r.FitsNowhere() {
+		if r.Slot.Role == role && r.FitsNowhere() && !waitsForClaim(r) {
 			n++
 		}
 	}

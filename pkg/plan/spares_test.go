@@ -57,6 +57,8 @@ func TestSpares(t *testing.T) {
 		{"that a spare is refused holds up no replica", job(), seen(builder.Running("worker", 0), builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 90*second)),
 			[]string{"create j-worker-1"}, 0},
 		{"nor the other way round", job(), placed(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 90*second), spare0), []string{"create j-worker-spare-1"}, 90 * second},
+		{"none makes way for a replica whose claim is missing, which room does not help", job(), seen(builder.Running("worker", 0),
+			builder.Pending("worker", 1, builder.Unschedulable(`0/4 nodes are available: persistentvolumeclaim "data" not found.`)), spare0, spare1), nil, 0},
 		{"one makes way for a replica that fits nowhere", job(), waits(spare0, spare1), []string{gone("0")}, 0},
 		{"it does not make way twice", job(), waits(leaving0, spare1), nil, 0},
 		{"in whatever order they are seen", job(), waits(spare1, leaving0), nil, 0},

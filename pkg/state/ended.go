@@ -40,7 +40,7 @@ func neverRan(pod *corev1.Pod) bool {
 	isDeleted := pod.DeletionTimestamp != nil
 	began := func(c corev1.ContainerStatus) bool {
 		end := c.State.Terminated
-		return c.State.Running != nil || c.LastTerminationState.Terminated != nil || end != nil && !(isDeleted && isUnknown(end))
+		return c.State.Running != nil || c.LastTerminationState.Terminated != nil || end != nil && (!isDeleted || !isUnknown(end))
 	}
 	return !slices.ContainsFunc(pod.Status.ContainerStatuses, began) && (isDeleted || !slices.ContainsFunc(pod.Status.InitContainerStatuses, began))
 }

@@ -60,10 +60,13 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		f.touched = true
 		f.lost = f.lost || !world.IsOver(was) && was.Status.Phase != corev1.PodPending && !restarting
 	}
-	if is != nil && isForNode(is) && !isOver(was) {
+	if is == nil || isOver(was) {
+		return
+	}
+	if isForNode(is) {
 		f.lost, f.touched = true, true
 	}
-	if is != nil && !isOver(was) && isOver(is) && (!restarting || ledger.Process(is) == "") { // how the old process ends is nobody's failure
+	if isOver(is) && (!restarting || ledger.Process(is) == "") { // how the old process ends is nobody's failure
 		f.noteEnd(is)
 	}
 }

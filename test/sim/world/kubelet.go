@@ -21,11 +21,8 @@ const startsAgainAfter = time.Second
 // move lets the scheduler or the kubelet of a pod do what is next.
 func (w *World) move(pod *corev1.Pod) {
 	switch {
-	case pod.Spec.NodeName == "" && IsOver(pod):
-		w.letGo(pod)
-	case pod.Spec.NodeName == "" && server.GroupOf(pod) != "": // the scheduler takes the group as one
 	case pod.Spec.NodeName == "":
-		w.schedule(pod)
+		w.place(pod)
 	case !w.downAt[pod.Spec.NodeName].IsZero():
 	case IsOver(pod):
 		w.letGo(pod)
@@ -47,6 +44,16 @@ func (w *World) move(pod *corev1.Pod) {
 		w.restart(pod)
 	default:
 		w.work(pod)
+	}
+}
+
+// place lets the scheduler look at a pod without a node.
+func (w *World) place(pod *corev1.Pod) {
+	switch {
+	case IsOver(pod):
+		w.letGo(pod)
+	case server.GroupOf(pod) == "": // else the scheduler takes the group as one
+		w.schedule(pod)
 	}
 }
 
