@@ -2,13 +2,15 @@
 // nothing: budgets are in pkg/budget, and whether the job restarts is a rule of pkg/policy.
 //
 //	Find           the replicas that broke, the one that the others followed first (root.go)
-//	causeOf        what kind of failure it is: a loss, the program's own exit, out of memory, a failed start (cause.go)
+//	causeOf        what kind of failure it is: a loss, the program's own exit, out of memory, a failed start, or none (cause.go)
+//	EndedAlike     the other ranks whose logs may tell more (words.go)
+//	Hint           where to look if the kubelet may have ended the program (kubelet.go)
 //	recovery.rules what the user says about it instead (rules.go)
 //	ScopeOf        what restarts with the replica: nothing else, its role or the whole job (scope.go)
 //	Restarts       the failures as restarts: one of scope Job covers all others
 //	Explain        earlier incidents whose true cause shows only now (evidence.go)
 //
-// An Incident is one restart with its failure. A failure is a loss if the pod was taken away, and an exit if its program ended. A loss
+// An Incident is one restart with its failure, or with what is none: a request, or a program that is done and runs again. A failure is a loss if the pod was taken away, and an exit if its program ended. A loss
 // explains an exit that follows it. The evidence of a lost node shows up to recovery.incidentWindowSeconds later.
 //
 // Decisions, newest first:
@@ -21,6 +23,6 @@
 //   - All failures that narrow scopes do not explain are one incident: with a failure of scope Job the whole job
 //     restarts once, the earliest of them is the reason, and the others are its consequences and are not charged.
 //   - Kubernetes gives times in whole seconds. Of failures in the same second, a lost pod explains an exit, running out of
-//     memory any other exit, a kill an exit code, and a code of its own one that several have. A root that exits as its
-//     followers do cannot be distinguished from them.
+//     memory any other exit, a kill an exit code, and a code of its own one that several have. Of programs that exit alike, one whose last
+//     words speak of a lost connection followed another. A root that leaves the same words cannot be distinguished.
 package failure
