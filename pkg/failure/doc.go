@@ -3,11 +3,13 @@
 //
 //	Find           the replicas that broke, the first cause first (root.go)
 //	causeOf        the kind of a failure: a loss, an exit of the program, out of memory, a failed start (cause.go)
+//	EndedAlike     the other ranks whose logs may explain more (words.go)
+//	Hint           where to look if the kubelet may have ended the program (kubelet.go)
 //	recovery.rules the user's own cause or scope instead (rules.go)
 //	ScopeOf        what restarts with the replica: nothing else, its role or the whole job (scope.go)
 //	Restarts       the failures as restarts: one of scope Job covers all others
 //	Explain        earlier incidents whose true cause shows only now (evidence.go)
 //
-// An Incident is one restart with its failure. A failure is a loss if the pod was taken away, and an exit if its program ended. A loss
-// explains an exit that follows it. The evidence of a lost node shows up to recovery.incidentWindowSeconds later.
+// An Incident is one restart with its failure. A requested restart and a completed program that runs again are incidents without a failure.
+// A failure is a loss if the pod was taken away, and an exit if its program ended. A loss explains an exit that follows it. The evidence of a lost node shows up to recovery.incidentWindowSeconds later.
 package failure

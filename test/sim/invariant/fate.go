@@ -60,13 +60,17 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		f.touched = true
 		f.lost = f.lost || !world.IsOver(was) && was.Status.Phase != corev1.PodPending && !restarting
 	}
-	if is == nil || isOver(was) {
-		return
+	if is != nil && !isOver(was) {
+		f.noteVersion(is, restarting)
 	}
+}
+
+// noteVersion writes down what a version of a pod that had not ended says. How the process that it is to leave behind ends is nobody's failure.
+func (f *fate) noteVersion(is *corev1.Pod, restarting bool) {
 	if isForNode(is) {
 		f.lost, f.touched = true, true
 	}
-	if isOver(is) && (!restarting || ledger.Process(is) == "") { // how the old process ends is nobody's failure
+	if isOver(is) && (!restarting || ledger.Process(is) == "") {
 		f.noteEnd(is)
 	}
 }
