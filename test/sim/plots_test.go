@@ -74,11 +74,13 @@ func refused(err error, reason string) func(*run) {
 	return func(r *run) {
 		tries := r.refuse(err)
 		r.stalled(reason)
-		*tries = 0
+		clear(tries)
 		r.wait(10 * time.Minute)
 		operators := len(r.operators) + r.starts
-		if *tries > triesAtMost*operators {
-			r.check.Violate("19 frugal: a refused pod was tried %d times in ten minutes, at most %d are fine", *tries, triesAtMost*operators)
+		for pod, n := range tries {
+			if n > triesAtMost*operators {
+				r.check.Violate("19 frugal: the refused %s was tried %d times in ten minutes, at most %d are fine", pod, n, triesAtMost*operators)
+			}
 		}
 		r.Server.Admit = nil
 		r.succeed("worker-0")

@@ -72,8 +72,8 @@ var worlds = []scenario{
 				}
 			}
 			r.wait(10 * time.Minute)
-			if *tries > triesAtMost*(len(r.operators)+r.starts) {
-				r.check.Violate("19 frugal: a spare that every node turns away was created %d times in ten minutes", *tries)
+			if tries["j-worker-spare-0"] > triesAtMost*(len(r.operators)+r.starts) {
+				r.check.Violate("19 frugal: a spare that every node turns away was created %d times in ten minutes", tries["j-worker-spare-0"])
 			}
 			clear(r.Rejecting)
 			r.succeed("worker-0")

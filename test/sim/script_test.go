@@ -253,15 +253,15 @@ func (r *run) stalled(reason string) {
 	})
 }
 
-// refuse lets the API server refuse the operator's pods, and counts how often it has to.
-func (r *run) refuse(err error) *int {
-	tries := 0
+// refuse lets the API server refuse the operator's pods, and counts how often it has to, by name.
+func (r *run) refuse(err error) map[string]int {
+	tries := map[string]int{}
 	r.Server.Admit = func(q *server.Request) error {
 		if q.User != operator.User || q.Verb != server.Create || q.Kind != server.Pods {
 			return nil
 		}
-		tries++
+		tries[q.Object.GetName()]++
 		return err
 	}
-	return &tries
+	return tries
 }
