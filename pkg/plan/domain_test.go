@@ -27,7 +27,7 @@ func TestADomainIsKeptWholeOrLeft(t *testing.T) {
 		job.Annotations = map[string]string{v1alpha1.AnnotationRestart: "now"}
 	}
 	all := []builder.SnapshotOption{restartable(0, "", "a"), restartable(1, "", "b"), restartable(2, "", "c"), ganged(state.Group{Name: "j-0", Minimum: 3})}
-	lostNode := append(all[:len(all):len(all)], builder.NodeLost("node-worker-1", 0))
+	lostNode := slices.Concat(all, []builder.SnapshotOption{builder.NodeLost("node-worker-1", 0)})
 	for name, c := range map[string]struct {
 		job  *v1alpha1.TrainingJob
 		seen []builder.SnapshotOption

@@ -32,15 +32,16 @@ func stranded(s *state.Snapshot) (*Ruling, time.Time) {
 	return nil, time.Time{}
 }
 
-// isBoundByOthers reports whether another replica of the domain has its node since before the life of this one: it went on in its pod when the
-// attempt began, or was not replaced since.
+// isBoundByOthers reports whether another replica of the domain has its node since before the pod of this one: it went on in its pod when the
+// attempt began, or was not replaced since, or ran already when this pod was created anew in its life.
 func isBoundByOthers(s *state.Snapshot, r *state.Replica) bool {
 	for other := range s.Replicas() {
 		if !other.HasNode() || !other.NeedsPod() || !state.InDomain(&s.Job.Spec, other.Slot.Role) {
 			continue
 		}
 		isKept := other.Pod.Name != state.PodName(s.Job.Name, other.Slot, other.Life)
-		if isKept || other.Life.Before(r.Life) {
+		ranBefore := !other.Pod.Began.IsZero() && other.Pod.Began.Before(r.Pod.Created)
+		if isKept || ranBefore || other.Life.Before(r.Life) {
 			return true
 		}
 	}

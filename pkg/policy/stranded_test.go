@@ -21,6 +21,11 @@ func inPlace(index string) builder.PodOption {
 	})
 }
 
+// createdAt sets when, after Epoch, the pod was created.
+func createdAt(at time.Duration) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) { pod.CreationTimestamp = builder.Time(at) })
+}
+
 // A job whose pods must be in one domain is created anew when one of them fits nowhere beside those that hold the domain from before: beside an
 // empty rack it would wait for ever.
 func TestAReplicaThatFitsNowhereInItsDomain(t *testing.T) {
@@ -39,6 +44,9 @@ func TestAReplicaThatFitsNowhereInItsDomain(t *testing.T) {
 		{"beside pods that went on from the attempt before", job(), seen(now, builder.Running("worker", 0, inPlace("0")), builder.Running("worker", 1, inPlace("1")), waits(20*second, 0)), anew},
 		{"not before 30 s", job(), seen(now, builder.Running("worker", 0, inPlace("0")), builder.Running("worker", 1, inPlace("1")), waits(40*second, 0)), judged{Wake: 70 * second}},
 		{"beside pods that stayed when it was replaced", job(replaced), append(others, waits(20*second, 1)), anew},
+		{"beside pods that ran when its pod was created anew, as the one before was deleted before it ran", job(),
+			seen(now, builder.Running("worker", 0, builder.Life(1, 0), builder.Began(10*second)), builder.Running("worker", 1, builder.Life(1, 0)),
+				builder.Pending("worker", 2, builder.Life(1, 0), createdAt(15*second), builder.UnschedulableSince(20*second, "0/8 nodes are available"))), anew},
 		{"not beside those that the scheduler placed with it", job(), append(others, waits(20*second, 0)), judged{}},
 		{"not of a job that runs", job(replaced, builder.Condition(v1alpha1.ConditionRunning, true, "", 0)), append(others, waits(20*second, 1)), judged{}},
 		{"nor one that takes any domain", job(replaced, builder.Scheduling(func(s *v1alpha1.Scheduling) { s.Topology.Mode = v1alpha1.TopologyPreferred })),

@@ -3,6 +3,8 @@ package sim_test
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/sim/server"
@@ -159,10 +161,14 @@ var gangs = []scenario{
 			r.succeed("worker-0")
 		}},
 	{name: "gang_stranded", job: []builder.JobOption{builder.Workers(2), native, builder.InDomain()}, want: leaderSucceeded(1, 2, 0),
-		before: func(r *run) { twoRacks(r); r.Rejecting["node-1"] = "UnexpectedAdmissionError" }, play: func(r *run) {
-			r.restarted(1) // the one that node-1 turned away, alone; node-0 holds the other
-			r.DeleteNode("node-1")
+		before: func(r *run) { twoRacks(r); r.NoImage["j-worker-1"] = true }, play: func(r *run) {
+			r.until("one runs and the other has a node", func() bool {
+				first, second := r.pod("worker-0"), r.pod("worker-1")
+				return first != nil && first.Status.Phase == corev1.PodRunning && second != nil && second.Spec.NodeName != ""
+			})
+			r.DeleteNode(r.pod("worker-1").Spec.NodeName) // it is replaced alone, and the rack has no room for it
 			r.restarted(2)
+			r.NoImage["j-worker-1"] = false
 			r.running()
 			r.succeed("worker-0")
 		}},

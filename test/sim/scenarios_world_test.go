@@ -272,6 +272,17 @@ var worlds = []scenario{
 		r.goOnInPlace("j-worker-0", "j-worker-1", "j-worker-2")
 		r.succeed("worker-0")
 	}},
+	{name: "one_replaced_after_the_method_changed", job: []builder.JobOption{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2, builder.Scope(v1alpha1.ScopeReplica)), quick},
+		want: leaderSucceeded(1, 2, 1), every: 3, play: func(r *run) {
+			r.running()
+			r.AskForRestart()
+			r.restarted(1)
+			r.running()
+			r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Recovery.TerminationGraceSeconds = ptr.To[int32](2) })
+			r.exit(1, "worker-1") // it must meet the others where they are
+			r.restarted(2)
+			r.succeed("master-0")
+		}},
 	{name: "in_place_where_kubelets_break", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 1),
 		every: 2, before: func(r *run) { r.Fragile["node-2"] = true }, play: func(r *run) {
 			r.running()

@@ -43,9 +43,7 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 	key := client.ObjectKey{Namespace: pod.Namespace, Name: name}
 	group, _ := c.world.Server.Get(server.PodGroups, key.Namespace, key.Name).(*schedulingv1beta1.PodGroup)
 	if !isJoinable(group, d) {
-		// somebody else may have taken it away a moment ago, even before its creator saw it
-		seen, _ := d.Process.Cache.Get(server.PodGroups, key).(*schedulingv1beta1.PodGroup)
-		if isUnseen := seen == nil && len(h.groups.meddled) > 0; !isUnseen && (!isJoinable(seen, d) || !h.groups.meddled[seen.UID]) {
+		if !h.groups.isTakenAway(key, d) {
 			c.violate("17 gang: %s is created and its group %s is %s", pod.Name, name, conditionOf(group, d))
 		}
 		return
@@ -59,6 +57,15 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 	if got := group.Spec.SchedulingPolicy.Gang.MinCount; (got < least || got > most) && !h.groups.meddled[group.UID] {
 		c.violate("17 gang: %s is created and its group needs %d at once, not %d to %d", pod.Name, got, least, most)
 	}
+}
+
+// isTakenAway reports whether somebody else may have taken the group away a moment ago, even before its creator saw it.
+func (g *groups) isTakenAway(key client.ObjectKey, d *operator.Decision) bool {
+	seen, _ := d.Process.Cache.Get(server.PodGroups, key).(*schedulingv1beta1.PodGroup)
+	if seen == nil {
+		return len(g.meddled) > 0
+	}
+	return isJoinable(seen, d) && g.meddled[seen.UID]
 }
 
 // groupAttempt is the attempt whose group the pods of the present one are of: an earlier one's if some of them were restarted in place.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 )
@@ -85,15 +86,17 @@ func (c *Checker) isWell(before *v1alpha1.TrainingJob, d *operator.Decision) boo
 		}
 		slot, life, restarting, named := livesIn(before.Name, pod)
 		if !named || !inRange(d.From, slot) || life != lifeIn(before, memory, slot) || restarting || pod.Status.Phase != corev1.PodRunning ||
-			pod.DeletionTimestamp != nil || hasEnded(pod) || c.seemsLost(pod.Spec.NodeName) {
+			pod.DeletionTimestamp != nil || hasEnded(pod) || c.seemsLost(pod.Spec.NodeName) || isUnasked(pod, slot) {
 			return false
-		}
-		if slot.Role != v1alpha1.Evaluator && !wasGiven(pod, v1alpha1.EnvStopFile) {
-			return false // it was made before its job gave it time, and cannot be asked
 		}
 		well++
 	}
 	return is(before, v1alpha1.ConditionRunning) && d.From.Generation == before.Generation && well == total(&d.From.Spec)
+}
+
+// isUnasked reports whether the pod cannot be asked for a checkpoint, as it was made before its job gave it time. Evaluators are not waited for.
+func isUnasked(pod *corev1.Pod, slot state.Slot) bool {
+	return slot.Role != v1alpha1.Evaluator && !wasGiven(pod, v1alpha1.EnvStopFile)
 }
 
 // hasEnded reports whether a container of the pod has.
