@@ -34,7 +34,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if err != nil {
 		return nil, err
 	}
-	firstLook := !c.memo(job, nil).verified
+	firstLook := c.memo(job, nil).recorded.IsZero()
 	if err := c.verify(ctx, job, pods); err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func telling(pod *corev1.Pod) []corev1.Container {
 		if isTold(pod) {
 			told.Image = words(c.Image)
 		}
-		if i == 0 {
+		if c.Name == main {
 			told.Env = given(c)
 		}
 		list = append(list, told)

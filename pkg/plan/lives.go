@@ -81,7 +81,7 @@ func takenAway(s *state.Snapshot) map[state.Slot]bool {
 // mayHaveMissed reports whether a replica without a pod may have had one that this process has not seen: what is created for it then gets a
 // number that no earlier process has.
 func mayHaveMissed(s *state.Snapshot) bool {
-	return s.FirstLook && s.Is(v1alpha1.ConditionCreated) && len(missing(s)) > 0
+	return s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && len(missing(s)) > 0
 }
 
 // park leaves workers without a pod, each with its next life, or lets them have one again.

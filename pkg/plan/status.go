@@ -36,7 +36,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		keepRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
-	if beginsLives(&s.Job.Status, &next) || v.GoesOn() && mayHaveMissed(s) {
+	if beginsLives(&s.Job.Status, &next) || mayHaveMissed(s) {
 		next.Memory.Lives = state.NextLives(&s.Job.Status, next.Attempt)
 	}
 	next.Phase = phaseOf(next.Conditions)

@@ -21,7 +21,7 @@ type Observed struct {
 	Foreign string
 	// Gone are the last versions of pods that had a node and are gone, as far as this process has seen them go.
 	Gone []Pod
-	// FirstLook says that this process looks at the job for the first time: pods may have come, run and gone that it has not seen.
+	// FirstLook is whether this process has not written the job's status yet: pods may have come, run and gone that it has not seen.
 	FirstLook bool
 	// HasService says whether the job's headless Service exists.
 	HasService bool

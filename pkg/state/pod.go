@@ -203,9 +203,12 @@ func read(pod *corev1.Pod) Pod {
 	return p
 }
 
-// wasGiven reports whether the pod's containers have the variable, which all have or none.
+// wasGiven reports whether the pod's main container has the variable. The containers that admission adds do not have it.
 func wasGiven(pod *corev1.Pod, variable string) bool {
-	return len(pod.Spec.Containers) > 0 && slices.ContainsFunc(pod.Spec.Containers[0].Env, func(v corev1.EnvVar) bool { return v.Name == variable })
+	main := MainContainer(pod)
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+		return c.Name == main && slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == variable })
+	})
 }
 
 // containers returns what is said of the pod's containers, init containers first.
