@@ -177,8 +177,8 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 }
 
 // mayEnd reports whether a life may end without an incident: the job ended it, no status has seen it run, or its pods were taken away before they ran.
-func (h *history) mayEnd(p place, isTold bool) bool {
-	return isTold || len(h.fates[p]) > 0 && !slices.ContainsFunc(h.fates[p], func(f *fate) bool { return f.ran })
+func (h *history) mayEnd(p place, isTold bool, started state.IndexSet) bool {
+	return isTold || !started.Has(p.slot.Index) || len(h.fates[p]) > 0 && !slices.ContainsFunc(h.fates[p], func(f *fate) bool { return f.ran })
 }
 
 // checkEnded: no life ends without an incident, a resumption, scaling, or a lack of room for it, unless its pod was told to end before it ran; and
@@ -194,7 +194,7 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
-			case was != now && !covered && !h.mayEnd(place{slot, was}, resumed || parked || !old[role].Started.Has(i)):
+			case was != now && !covered && !h.mayEnd(place{slot, was}, resumed || parked, old[role].Started):
 				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
 			}
 		}
