@@ -153,6 +153,7 @@ class WrongArguments(unittest.TestCase):
             (lambda: tj.replicas(2, image="i", command="python train.py"), "write a list"),
             (lambda: tj.scheduling(gang="Kueue"), "write None, Native, Volcano or Coscheduling"),
             (lambda: tj.scheduling(topology_required=True), "write topology_key="),
+            (lambda: tj.scheduling(topology_key="k", topology_required=True), "topology_required needs a gang"),
             (lambda: tj.scheduling(min_available=0), "write a whole number from 1 to 10000"),
             (lambda: tj.rule(exit_codes=[3]), "write cause=, scope= or both"),
             (lambda: tj.rule(exit_codes=[3], cause="Bug"), "unknown cause 'Bug': write Infrastructure"),

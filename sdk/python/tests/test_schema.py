@@ -22,7 +22,7 @@ PARTS = {
             {**tj.rule(name="n", container_name="c", roles=["Worker"], exit_codes=[1], signals=[9], reasons=["Error"], conditions=["Ready"], cause="OOM", scope="Job"),
              **tj.rule(cause="Fatal")}]),
     "scheduling": tj.scheduling(gang="Volcano", min_available=1, queue="q", priority_class="p", scheduler_name="s", topology_key="k",
-                                topology_required=True, topology_tier=1, timeout_seconds=1),
+                                topology_required=True, topology_tier=1, topology_roles=["Worker"], timeout_seconds=1),
     "mpi": tj.mpi(slots_per_worker=8, launch_agent="SSH"),
     "network": tj.network(dns_names="All"),
     "progress": tj.progress(stall_after_seconds=10, action="Restart", checkpoint_grace_seconds=30),

@@ -103,14 +103,16 @@ def rule(*, name: str | None = None, roles: list | None = None, container_name: 
 
 def scheduling(*, gang: str | None = None, min_available: int | None = None, queue: str | None = None,
                priority_class: str | None = None, scheduler_name: str | None = None, topology_key: str | None = None,
-               topology_required: bool = False, topology_tier: int | None = None, timeout_seconds: int | None = None) -> dict:
+               topology_required: bool = False, topology_tier: int | None = None, topology_roles: list | None = None,
+               timeout_seconds: int | None = None) -> dict:
     """Returns how the pods get their nodes: all or nothing, in which queue, how near to each other.
 
     gang: Native, Volcano, Coscheduling or None, as the string "None". Default the operator's.
     min_available: pods that must fit at once. Default all; of an elastic job's workers min_replicas.
     queue: Volcano's; Kueue's is job(queue=...). Default the scheduler's own.
     topology_key: node label whose value names a domain, such as a rack; topology_required: wait rather than spread, default
-        False; topology_tier: of Volcano's HyperNodes.
+        False, needs gang=; topology_tier: of Volcano's HyperNodes; topology_roles: the roles that must be in one domain, default
+        all but Evaluator and Launcher.
     timeout_seconds: fail rather than wait longer. Default for ever.
 
     Raises ValueError, which says what to write instead.
@@ -118,9 +120,11 @@ def scheduling(*, gang: str | None = None, min_available: int | None = None, que
     one_of("gang", gang, GANGS)
     within("min_available", min_available, 1, MAX_REPLICAS)
     within("timeout_seconds", timeout_seconds, 1, None)
-    if topology_key is None and (topology_required or topology_tier is not None):
+    if topology_key is None and (topology_required or topology_tier is not None or topology_roles):
         raise ValueError('topology_key is missing: write topology_key="topology.kubernetes.io/rack"')
-    topology = given(key=topology_key, mode="Required" if topology_required else None, tier=topology_tier) or None
+    if topology_required and gang in (None, "None"):
+        raise ValueError('topology_required needs a gang: write gang="Native", or leave topology_required out')
+    topology = given(key=topology_key, mode="Required" if topology_required else None, tier=topology_tier, roles=listed(topology_roles)) or None
     return given(gang=gang, minAvailable=min_available, queue=queue, priorityClassName=priority_class,
                  schedulerName=scheduler_name, topology=topology, timeoutSeconds=timeout_seconds)
 
