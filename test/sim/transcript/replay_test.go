@@ -50,6 +50,9 @@ type replay struct {
 	t    *testing.T
 	job  *v1alpha1.TrainingJob
 	pods map[string]*corev1.Pod
+	// ending are the pods whose last version was told to end, lives those of a recorded name that the product has given another life.
+	ending map[string]bool
+	lives  map[string]state.Life
 	// notReady are the nodes that are not ready, and since when.
 	notReady map[string]time.Duration
 	now      time.Duration
@@ -73,7 +76,7 @@ func newReplay(t *testing.T, i *transcript.Incident) *replay {
 		}
 		options = append(options, builder.Replicas(builder.Role(strings.ToLower(name)), n))
 	}
-	r := &replay{t: t, job: builder.Job("j", options...), pods: map[string]*corev1.Pod{}, notReady: map[string]time.Duration{}}
+	r := &replay{t: t, job: builder.Job("j", options...), pods: map[string]*corev1.Pod{}, ending: map[string]bool{}, lives: map[string]state.Life{}, notReady: map[string]time.Duration{}}
 	r.decide(0)
 	return r
 }
@@ -90,6 +93,13 @@ func (r *replay) show(v *transcript.Version) {
 		pod, err := v.Pod(r.job)
 		if err != nil {
 			r.t.Fatal(err)
+		}
+		if pod.DeletionTimestamp == nil && r.ending[v.Who] { // another pod of that name: the product makes the next one of its present life
+			r.lives[v.Who] = r.snapshot().Life(v.Slot)
+		}
+		r.ending[v.Who] = pod.DeletionTimestamp != nil
+		if life, isNext := r.lives[v.Who]; isNext {
+			pod.Name = state.PodName(r.job.Name, v.Slot, life)
 		}
 		pod.CreationTimestamp = builder.Time(0)
 		if r.waits() {
