@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"strconv"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +27,19 @@ func onlyReplaced(slot string, before, after *view) {
 	after.is(slot+" has another pod", was.UID != is.UID)
 	Expect(is.Spec.Hostname+"."+is.Spec.Subdomain).To(Equal(was.Spec.Hostname+"."+was.Spec.Subdomain), "the DNS name of %s", slot)
 	Expect(is.Labels[v1alpha1.LabelRank]).To(Equal(was.Labels[v1alpha1.LabelRank]), "the rank of %s", slot)
-	Expect(ledger.Env(is)).To(Equal(ledger.Env(was)), "the environment of %s", slot)
+	former, present := ledger.Env(was), ledger.Env(is)
+	Expect(number(present)).To(BeNumerically(">", number(former)), "the fencing token of %s", slot)
+	delete(former, v1alpha1.EnvLife)
+	delete(present, v1alpha1.EnvLife)
+	Expect(present).To(Equal(former), "the environment of %s", slot)
+}
+
+// number returns the number of a pod's life.
+func number(environment map[string]string) int {
+	GinkgoHelper()
+	n, err := strconv.Atoi(environment[v1alpha1.EnvLife])
+	Expect(err).NotTo(HaveOccurred())
+	return n
 }
 
 // allReplaced fails if a pod of before is still there.

@@ -42,6 +42,13 @@ var basics = []scenario{
 			r.promptly(time.Second, "the failure is counted", func() { r.restarted(1) }) // before the kubelet says it of the pod
 			r.succeed("chief-0")
 		}},
+	{name: "parameter_server_breaks", job: []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chief), builder.PS(1), builder.Workers(2)},
+		want: leaderSucceeded(1, 1, 1), play: func(r *run) {
+			r.running()
+			r.exit(137, "ps-0")
+			r.restarted(1)
+			r.succeed("chief-0")
+		}},
 	{name: "mpi_worker_lost", job: []builder.JobOption{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2)}, want: leaderSucceeded(1, 1, 1),
 		play: func(r *run) {
 			r.running()
