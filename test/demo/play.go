@@ -108,7 +108,7 @@ func (a *act) succeeds(ctx context.Context, leader string, restarts, attempt int
 	if err := a.end(ctx, leader, "0"); err != nil {
 		return err
 	}
-	if err := a.endWorkers(ctx); err != nil {
+	if err := a.endOthers(ctx); err != nil {
 		return err
 	}
 	what := fmt.Sprintf("succeeds after %d restarts in attempt %d", restarts, attempt)

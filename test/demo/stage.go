@@ -7,6 +7,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,14 +122,16 @@ func (a *act) end(ctx context.Context, replica, code string) error {
 	return a.exit(ctx, &pod, code)
 }
 
-// endWorkers lets the running pods of all workers exit with code 0. The job waits for them before it is cleaned up.
-func (a *act) endWorkers(ctx context.Context) error {
+// endOthers lets the running pods of all workers and evaluators exit with code 0. They have finishGraceSeconds for it before the job ends them.
+func (a *act) endOthers(ctx context.Context) error {
 	pods, err := a.pods(ctx)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(pods, func(_ string, p corev1.Pod) bool { return p.Labels[v1alpha1.LabelRole] != "worker" })
-	a.timeline.say("you", "exit 0", fmt.Sprintf("%d workers exit with code 0", len(pods)))
+	maps.DeleteFunc(pods, func(_ string, p corev1.Pod) bool {
+		return !slices.Contains([]string{"worker", "evaluator"}, p.Labels[v1alpha1.LabelRole])
+	})
+	a.timeline.say("you", "exit 0", fmt.Sprintf("%d more replicas exit with code 0: %s", len(pods), strings.Join(slices.Sorted(maps.Keys(pods)), ", ")))
 	for _, pod := range pods {
 		if err := a.exit(ctx, &pod, "0"); err != nil {
 			return err
