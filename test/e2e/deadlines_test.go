@@ -73,9 +73,11 @@ var _ = Describe("Deadlines", func() {
 	})
 
 	It("startupDeadlineSeconds is over once the job runs", func() {
-		j := submit(custom("c", startupDeadline(1), workers(2)))
+		j := submit(custom("c", startupDeadline(2), workers(2))) // Kubernetes' times have whole seconds: 1 may be over at once
 		j.runs(0, 0)
-		j.stays("it runs", func(v *view) bool { return v.job.Status.Restarts == 0 && v.job.Status.Phase == v1alpha1.PhaseRunning })
+		for range 2 { // each watches for a second and a half
+			j.stays("it runs", func(v *view) bool { return v.job.Status.Restarts == 0 && v.job.Status.Phase == v1alpha1.PhaseRunning })
+		}
 	})
 
 	// #2981 #3779 #3737: the time to live deleted the child, and the parent ran the job again.
