@@ -141,7 +141,7 @@ const (
 	ReasonVanished = "Vanished"
 )
 
-// ReasonScaledIn is that of a status.checkpointRequest: replicas are taken away.
+// ReasonScaledIn is the reason of a status.checkpointRequest when replicas are taken away.
 const ReasonScaledIn = "ScaledIn"
 
 // Reasons of Stalled, beside those of Failed.

@@ -197,13 +197,13 @@ class Recovery(TypedDict, total=False):
     off. Default 3."""
 
     restartMethod: Literal["Recreate", "InPlace"]
-    """restartMethod is how a whole-job restart gives the replicas that are well their next life. InPlace starts
-    their main container again in its pod, which keeps its node, devices and volumes; a replica whose pod cannot is
-    created anew. Recreate deletes all pods and creates others. Default: InPlace for PyTorch jobs that are not
-    elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds is at most terminationGraceSeconds,
-    as a program that ignores SIGTERM is waited for that long; else Recreate. It is Recreate, too, if the leader's
-    template declares or probes the port at which the ranks meet. May change at any time and counts from the next
-    attempt or resumption."""
+    """restartMethod is how a restart of the whole job restarts healthy replicas. InPlace starts the main container
+    again in its pod, which keeps its node, devices and volumes. A replica whose pod cannot restart gets a new pod.
+    Recreate deletes all pods and creates new ones. Default: InPlace for PyTorch jobs that are not elastic, JAX and
+    XGBoost, if every template's terminationGracePeriodSeconds is at most terminationGraceSeconds, because a program
+    that ignores SIGTERM delays the restart for that long. Otherwise Recreate, and also if the leader's template
+    declares or probes the port at which the ranks meet. May change at any time and counts from the next attempt or
+    resumption."""
 
     rules: List[Rule]
     """rules say otherwise than the defaults for failures that they match; the first match wins. Default: none."""
