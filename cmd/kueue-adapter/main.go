@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trainingjob/operator/pkg/memory"
 )
 
 // version is set by the linker.
@@ -50,7 +50,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	log := o.logger()
 	ctrl.SetLogger(log)
-	limitMemory(log)
+	memory.Bound(log)
 	server, err := o.apiServer(log)
 	if err != nil {
 		return err
@@ -64,14 +64,4 @@ func run(ctx context.Context, o *options) error {
 	}
 	log.Info("starting", "version", version, "leaderElection", o.leaderElect)
 	return mgr.Start(ctx)
-}
-
-// memoryShare is the part of the container's memory limit up to which the heap may grow before garbage is collected at any price.
-const memoryShare = 0.9
-
-// limitMemory sets Go's memory limit from the container's, if the variable GOMEMLIMIT does not. Without a container there is none.
-func limitMemory(log logr.Logger) {
-	if _, err := memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(memoryShare), memlimit.WithProvider(memlimit.FromCgroup)); err != nil {
-		log.V(1).Info("the container has no memory limit", "error", err.Error())
-	}
 }

@@ -5,13 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trainingjob/operator/pkg/memory"
 )
 
 // version is set by the linker.
@@ -44,36 +43,13 @@ KUBECONFIG environment variable, or the pod's own service account.`,
 	return cmd
 }
 
-// memoryShare is the part of the container's memory limit up to which the heap may grow before garbage is collected at any price. The rest
-// is for stacks and buffers.
-const memoryShare = 0.9
-
-// limitMemory sets Go's memory limit from the container's, if the variable GOMEMLIMIT does not. Without a container there is none.
-func limitMemory(log logr.Logger) {
-	limit, err := memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(memoryShare), memlimit.WithProvider(memlimit.FromCgroup))
-	if err != nil {
-		log.V(1).Info("the container has no memory limit", "error", err.Error())
-		return
-	}
-	log.V(1).Info("the heap is limited", "bytes", limit)
-}
-
-// collectEarly has garbage collected when the heap has grown by half, and not when it has doubled, if the variable GOGC does not say: most of
-// the heap is the cache of pods, and most garbage what their changes were decoded from.
-func collectEarly() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
-}
-
 func run(ctx context.Context, o *options) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
 	log := o.logger()
 	ctrl.SetLogger(log)
-	collectEarly()
-	limitMemory(log)
+	memory.Bound(log)
 	server, err := o.apiServer(log)
 	if err != nil {
 		return err

@@ -31,29 +31,29 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	}
 	c.memo(job, func(m *jobMemo) { m.found = nil })
 	a := acting{Cluster: c, job: job, build: plan.Pods(job)}
-	var stages [plan.After + 1][]plan.Step
+	stages := map[plan.Stage][]plan.Step{}
 	for _, step := range steps {
 		stages[plan.StageOf(step)] = append(stages[plan.StageOf(step)], step)
 	}
-	for _, step := range stages[plan.Before] {
+	for _, step := range stages[plan.Prerequisites] {
 		if err := c.take(ctx, job, step, a.build); err != nil {
 			return c.handleRefusal(job, err)
 		}
 	}
-	if len(stages[plan.Before])+len(stages[plan.Together])+len(stages[plan.Then]) > 0 {
-		err := a.takeInParallel(ctx, stages[plan.Together])
+	if len(stages[plan.Spares]) < len(steps) {
+		err := a.takeInParallel(ctx, stages[plan.Replicas])
 		if err == nil {
-			err = a.takeInParallel(ctx, stages[plan.Then])
+			err = a.takeInParallel(ctx, stages[plan.Displaced])
 		}
 		if err := a.settle(err, c.handleRefusal); err != nil {
 			return err
 		}
 	}
-	if len(stages[plan.After]) == 0 {
+	if len(stages[plan.Spares]) == 0 {
 		return nil
 	}
 	spares := acting{Cluster: c, job: job, build: a.build}
-	return spares.settle(spares.takeInParallel(ctx, stages[plan.After]), c.handleSpareRefusal)
+	return spares.settle(spares.takeInParallel(ctx, stages[plan.Spares]), c.handleSpareRefusal)
 }
 
 // acting is one pass's steps under way.

@@ -39,7 +39,7 @@ func TestARefusedSpareBlocksNoReplica(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1, builder.Spares(2)))
 	var steps []plan.Step
 	for i := range 2 {
-		steps = append(steps, plan.CreatePod{Slot: state.Slot{Role: v1alpha1.Worker, Index: i}, Spare: true, Placement: &plan.Placement{}})
+		steps = append(steps, plan.CreatePod{Slot: state.Slot{Role: v1alpha1.Worker, Index: i}, Stage: plan.Spares, Placement: &plan.Placement{}})
 	}
 	if err := c.Act(t.Context(), job, append(steps, createWorker)); err != nil {
 		t.Fatal(err)

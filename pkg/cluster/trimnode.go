@@ -7,7 +7,7 @@ import (
 	"github.com/trainingjob/operator/pkg/nodes"
 )
 
-// trimNode returns the function that returns a node with only what state.NodeOf and suitable read: its heartbeats then change nothing, nor
+// trimNode returns the function that returns a node with only what pkg/nodes reads: its heartbeats then change nothing, nor
 // do conditions that are no signals, or not True.
 func trimNode(signals nodes.Signals) func(any) (any, error) {
 	return func(o any) (any, error) {

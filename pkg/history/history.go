@@ -70,14 +70,3 @@ func Between(job *v1alpha1.TrainingJob, next *v1alpha1.TrainingJobStatus, restar
 }
 
 func (h *History) add(t Transition) { h.List = append(h.List, t) }
-
-// Only returns the transitions of a kind.
-func (h *History) Only(kind Kind) []Transition {
-	var list []Transition
-	for _, t := range h.List {
-		if t.Kind == kind {
-			list = append(list, t)
-		}
-	}
-	return list
-}

@@ -12,72 +12,80 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// converge returns the steps from the pods there are to the pods that the status, as read, wants; and the time
-// (zero: none) at which more can be done although nothing else happens.
-func converge(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
-	steps, wake := stepsOf(s, v)
-	wake = state.Earliest(wake, nextWord(s), nextForcedSpare(s))
-	if slices.ContainsFunc(steps, func(step Step) bool { _, is := step.(DeleteGroup); return is }) {
-		wake = state.Earliest(wake, s.Now.Add(seeGroupGoneAfter))
-	}
-	return steps, wake
+// todo collects the steps of a plan, and when more can be done although nothing else happens; zero for never.
+type todo struct {
+	steps []Step
+	wake  time.Time
 }
 
-// seeGroupGoneAfter is how long after the deletion of a pod group it is deleted again if it is there all the same: nothing
-// else would wake a job that has ended.
-const seeGroupGoneAfter = 5 * time.Second
+func (t *todo) add(steps []Step, wake time.Time) {
+	t.steps, t.wake = append(t.steps, steps...), state.Earliest(t.wake, wake)
+}
 
-func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
+func (t *todo) addSteps(steps []Step) { t.steps = append(t.steps, steps...) }
+
+// converge returns the steps from the pods there are to the pods that the status, as read, wants.
+func converge(s *state.Snapshot, v *policy.Verdict) todo {
+	t := todo{wake: state.Earliest(nextWord(s), nextForcedSpare(s))}
 	switch v.Kind {
 	case policy.Final:
-		return cleanUp(s, v)
+		t.cleanUp(s, v)
 	case policy.Suspend:
-		steps, wake := deletePods(s, func(p state.Pod) bool { return !p.HasSucceeded() || isDone(s, &p) }, WhySuspended)
-		steps = append(steps, deleteFormer(s)...)
-		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
-		return append(steps, deleteSpares(s, s.Spares)...), wake
+		t.add(deletePods(s, func(p state.Pod) bool { return !p.HasSucceeded() || isDone(s, &p) }, WhySuspended))
+		t.addSteps(deleteFormer(s))
+		t.add(deleteGroups(s, everyGroup))
+		t.addSteps(deleteSpares(s, s.Spares))
 	case policy.Continue, policy.Hold:
-		inPlace := restartInPlace(s)
-		steps, forced := deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife)
-		done, end := deletePods(s, func(p state.Pod) bool { return isDone(s, &p) }, WhyDone)
-		steps, forced = append(append(steps, done...), inPlace.steps...), state.Earliest(forced, end)
-		asks, again := askPods(s)
-		steps = append(steps, asks...)
-		steps = append(steps, deleteFormer(s)...)
-		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
-		steps = append(steps, deleteOfGoingGroup(s)...)
-		if s.Job.Spec.IsSuspended() { // its ranks are asked for a checkpoint: nobody joins them any more
-			return steps, state.Earliest(forced, again, inPlace.wake)
-		}
-		creates, wake := createMissing(s, v)
-		steps = append(steps, creates...)
-		if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {
-			wake = state.Earliest(wake, from)
-		}
-		return append(steps, keepSpares(s, v)...), state.Earliest(forced, wake, again, inPlace.wake)
-	default:
-		return nil, time.Time{}
+		t.goOn(s, v)
 	}
+	return t
+}
+
+// goOn ends the pods of past lives and creates those of present lives.
+func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
+	inPlace := restartInPlace(s)
+	t.add(deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife))
+	t.add(deletePods(s, func(p state.Pod) bool { return isDone(s, &p) }, WhyDone))
+	t.add(inPlace.steps, inPlace.wake)
+	t.add(askPods(s))
+	t.addSteps(deleteFormer(s))
+	t.add(deleteGroups(s, isPastGroup(s)))
+	t.addSteps(deleteOfGoingGroup(s))
+	if s.Job.Spec.IsSuspended() { // its ranks are asked for a checkpoint: no pod joins them
+		return
+	}
+	t.add(createMissing(s, v))
+	t.add(convergeSpares(s, v))
 }
 
 // seeDeletionAfter is how long after its deletion a job that is there all the same is deleted again.
 const seeDeletionAfter = time.Minute
 
-// cleanUp returns the steps that a finished job's clean-up policy and time to live ask for.
-func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
-	if v.Finishing {
-		keepsAll := s.Job.Spec.RunPolicy.CleanPodPolicy == v1alpha1.CleanNone
-		steps, wake := deletePods(s, func(p state.Pod) bool { return isDone(s, &p) && !keepsAll }, WhyDone)
-		return append(steps, deleteSpares(s, s.Spares)...), wake
-	}
+// cleanUp does what a finished job's clean-up policy and time to live ask for.
+func (t *todo) cleanUp(s *state.Snapshot, v *policy.Verdict) {
+	policy := s.Job.Spec.RunPolicy.CleanPodPolicy
 	switch {
+	case v.Finishing:
+		t.add(deletePods(s, func(p state.Pod) bool { return isDone(s, &p) && policy != v1alpha1.CleanNone }, WhyDone))
 	case v.Expired && s.Refusal.Pends(s.Now):
-		return nil, s.Refusal.Retry
+		t.add(nil, s.Refusal.Retry)
+		return
 	case v.Expired:
-		return []Step{DeleteJob{UID: s.Job.UID}}, s.Now.Add(seeDeletionAfter)
+		t.add([]Step{DeleteJob{UID: s.Job.UID}}, s.Now.Add(seeDeletionAfter))
+		return
+	default:
+		t.add(deletePods(s, isToClean(s, policy), WhyCleanUp))
+		if !slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) && joinsGang(&s.Job.Spec, s.Gang.Scheduler, p.Slot.Role) }) {
+			t.add(deleteGroups(s, everyGroup))
+		}
 	}
-	steps, wake := deletePods(s, func(p state.Pod) bool {
-		switch s.Job.Spec.RunPolicy.CleanPodPolicy {
+	t.addSteps(deleteSpares(s, s.Spares))
+}
+
+// isToClean returns a function that reports whether the policy deletes the pod of a finished job.
+func isToClean(s *state.Snapshot, policy v1alpha1.CleanPodPolicy) func(state.Pod) bool {
+	return func(p state.Pod) bool {
+		switch policy {
 		case v1alpha1.CleanAll:
 			return true
 		case v1alpha1.CleanNone:
@@ -85,11 +93,7 @@ func cleanUp(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		default:
 			return !hasEnded(s, &p)
 		}
-	}, WhyCleanUp)
-	if !slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) && joinsGang(&s.Job.Spec, s.Gang.Scheduler, p.Slot.Role) }) {
-		steps = append(steps, deleteGroups(s, func(state.Group) bool { return true })...)
 	}
-	return append(steps, deleteSpares(s, s.Spares)...), wake
 }
 
 // deleteOfGoingGroup returns the steps that end the pods without a node whose group is being deleted and held by no other, as the group waits for them in

@@ -88,10 +88,10 @@ func TestThePodOfTheLeaderOfAnElasticJobIsCreatedFirst(t *testing.T) {
 		seen []builder.SnapshotOption
 		want []plan.Stage
 	}{
-		"elastic":     {takenOn(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), nil, []plan.Stage{plan.Before, plan.Together, plan.Together}},
-		"not elastic": {takenOn(t, pytorch, builder.Workers(3)), nil, []plan.Stage{plan.Together, plan.Together, plan.Together}},
+		"elastic":     {takenOn(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), nil, []plan.Stage{plan.Prerequisites, plan.Replicas, plan.Replicas}},
+		"not elastic": {takenOn(t, pytorch, builder.Workers(3)), nil, []plan.Stage{plan.Replicas, plan.Replicas, plan.Replicas}},
 		"a gang, of which the minimum is created first": {gangJob(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), []builder.SnapshotOption{ganged()},
-			[]plan.Stage{plan.Together}},
+			[]plan.Stage{plan.Replicas}},
 	} {
 		var got []plan.Stage
 		for _, step := range plan.Make(builder.Snapshot(c.job, c.seen...)).Steps {

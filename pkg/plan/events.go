@@ -20,7 +20,7 @@ import (
 // namedInEvent is how many further replicas an Event names that reports several restarts.
 const namedInEvent = 4
 
-// Event is what the job's history is told, once its status is written.
+// Event is an entry of the job's Events.
 type Event struct {
 	// Type is Normal or Warning.
 	Type   string
@@ -32,8 +32,8 @@ type Event struct {
 	Node string
 }
 
-// told lists the conditions whose becoming true is an Event. What is told of restarts is in restartEvent.
-var told = []struct{ condition, kind string }{
+// eventConditions lists the conditions that are an Event when they become True. restartEvent reports restarts.
+var eventConditions = []struct{ condition, kind string }{
 	{v1alpha1.ConditionRunning, corev1.EventTypeNormal},
 	{v1alpha1.ConditionSuspended, corev1.EventTypeNormal},
 	{v1alpha1.ConditionSucceeded, corev1.EventTypeNormal},
@@ -41,8 +41,8 @@ var told = []struct{ condition, kind string }{
 	{v1alpha1.ConditionStalled, corev1.EventTypeWarning},
 }
 
-// events returns what the plan's status makes of the job that was not so before: at most one Event for each transition.
-func events(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
+// statusEvents returns the Events of the plan's status: at most one for each transition. They are emitted once it is written.
+func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	was, next := &s.Job.Status, &p.Status
 	var list []Event
 	if isFirstRecord(s) {
@@ -64,10 +64,22 @@ func events(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	return list
 }
 
-// becameTrue tells of the conditions that are True now and were not.
+// stepEvents returns the Events of the plan's steps, which need no write of the status.
+func stepEvents(s *state.Snapshot, v *policy.Verdict, steps []Step) []Event {
+	switch {
+	case v.Expired:
+		return deletionRefused(s)
+	case v.GoesOn():
+		return append(sparesUsed(s, steps), sparesRefused(s)...)
+	default:
+		return nil
+	}
+}
+
+// becameTrue returns an Event for each condition that has become True.
 func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
-	for _, t := range told {
+	for _, t := range eventConditions {
 		failedToo := t.condition == v1alpha1.ConditionStalled && meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionFailed)
 		if c := meta.FindStatusCondition(next.Conditions, t.condition); c != nil && c.Status == "True" && changed(was, next, t.condition) && !failedToo {
 			list = append(list, Event{Type: t.kind, Reason: t.condition, Action: c.Reason, Message: c.Reason + ": " + c.Message})
@@ -76,7 +88,7 @@ func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {
 	return list
 }
 
-// ceasedToBe tells of what is not as it should be, or no longer suspended, since now.
+// ceasedToBe returns an Event for each condition that has become False, and one for a job that resumes.
 func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	if changed(was, next, v1alpha1.ConditionSuspended) && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) {
@@ -103,7 +115,7 @@ func warn(reason, action, message string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Message: message}
 }
 
-// restartEvent tells of the restarts that begin now.
+// restartEvent returns the Event of the restarts that begin now.
 func restartEvent(incidents []failure.Incident) Event {
 	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Message
 	if incidents[0].Scope == v1alpha1.ScopeJob {
@@ -123,7 +135,7 @@ func restartEvent(incidents []failure.Incident) Event {
 	return warn(reason, string(incidents[0].Scope), message)
 }
 
-// givenUp tells of evaluators that failed for good while the job goes on. A new attempt would run them again.
+// givenUp returns the Event of evaluators that failed for good while the job goes on. A new attempt runs them again, and needs no Event.
 func givenUp(v *policy.Verdict) []Event {
 	if len(v.GivenUp) == 0 || startsAttempt(v) {
 		return nil
@@ -136,7 +148,7 @@ func startsAttempt(v *policy.Verdict) bool {
 	return len(v.Restarts) > 0 && v.Restarts[0].Scope == v1alpha1.ScopeJob
 }
 
-// envConflicts tells which variables of the templates stand in for the operator's.
+// envConflicts returns an Event for each role whose template sets variables that the operator sets as well.
 func envConflicts(s *state.Snapshot) []Event {
 	var list []Event
 	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
@@ -153,7 +165,7 @@ func envConflicts(s *state.Snapshot) []Event {
 	return slices.Clip(list)
 }
 
-// waiting returns the condition Scheduled if it says what somebody has to do with; else nil.
+// waiting returns the condition Scheduled if it shows that pods fit nowhere; else nil.
 func waiting(status *v1alpha1.TrainingJobStatus) *metav1.Condition {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
 	if c == nil || !isWaiting(c.Reason) {

@@ -61,17 +61,23 @@ func awaitsNodes(s *state.Snapshot) bool {
 	return false
 }
 
-// deleteGroups returns the steps that delete the job's groups that are not wanted any more.
-func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) []Step {
-	var steps []Step
+// seeGroupGoneAfter is how long after the deletion of a pod group it is deleted again if it is there all the same: nothing
+// else would wake a job that has ended.
+const seeGroupGoneAfter = 5 * time.Second
+
+// deleteGroups returns the steps that delete the unwanted groups of the job, and when to look whether they are gone; zero for never.
+func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) (steps []Step, wake time.Time) {
 	for _, g := range s.Gang.Groups {
 		if !g.IsGoing() && unwanted(g) {
 			empty, _ := gang.For(g.Scheduler).Empty()
 			steps = append(steps, DeleteGroup{Empty: empty, Name: g.Name, UID: g.UID})
+			wake = s.Now.Add(seeGroupGoneAfter)
 		}
 	}
-	return steps
+	return steps, wake
 }
+
+func everyGroup(state.Group) bool { return true }
 
 // isPastGroup returns a function that reports whether the group is of another attempt than the present, or of a scheduler
 // that is no longer the job's.

@@ -73,7 +73,7 @@ func (n lifeNumbers) check(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	pods := plan.Pods(s.Job)
 	for _, step := range p.Steps {
 		create, isCreate := step.(plan.CreatePod)
-		if !isCreate || create.Spare {
+		if !isCreate || create.Stage == plan.Spares {
 			continue
 		}
 		number, err := strconv.ParseInt(pods(create).Annotations["trainingjob.dev/life-number"], 10, 64)

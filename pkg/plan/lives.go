@@ -100,7 +100,7 @@ func park(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 
 // beginLives gives the next life to what the verdict restarts or resumes, and counts it.
 func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
-	if v.Kind != policy.Suspend && v.Kind != policy.Succeed && s.Is(v1alpha1.ConditionSuspended) {
+	if leavesSuspension(s, v) {
 		resume(s, next, memory)
 	}
 	if v.Kind == policy.Suspend {
@@ -116,9 +116,14 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 	}
 }
 
-// resume gives each replica its next life: whoever still sees a pod that the suspension ended, or still reads a suspended
-// job, then cannot take the pods of before for those of after it. A job that never started has no pods of before. No back-off is left,
-// neither the job's nor that of a replica: a job that was suspended may have been mended.
+// leavesSuspension reports whether the verdict ends a suspension: the job continues, restarts or fails. A job that succeeds has no next
+// lives: its replicas keep what they reached.
+func leavesSuspension(s *state.Snapshot, v *policy.Verdict) bool {
+	return s.Is(v1alpha1.ConditionSuspended) && v.Kind != policy.Suspend && v.Kind != policy.Succeed
+}
+
+// resume gives each replica its next life. A stale cache therefore cannot mistake a pod from before the suspension for a new one. A job
+// that never started has no such pods. The back-off of the job and of its replicas ends: the user may have fixed the job meanwhile.
 func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 	if s.Job.Status.StartTime == nil {
 		return

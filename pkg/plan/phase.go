@@ -62,7 +62,7 @@ func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 	return explanation.Reason, clip(explanation.Message)
 }
 
-// isWaiting reports whether the reason of Scheduled is one that somebody has to do with.
+// isWaiting reports whether the reason of Scheduled shows that pods fit nowhere, or wait for a gang scheduler. A user can fix that.
 func isWaiting(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting, v1alpha1.ReasonGangUnavailable}, reason)
 }

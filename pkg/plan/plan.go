@@ -88,25 +88,19 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	v := policy.Judge(s)
 	p := Plan{Status: nextStatus(s, &v), Restarts: v.Restarts, Wake: v.Wake}
 	if !changesLives(was, &p.Status) {
-		var wake time.Time
-		p.Steps, wake = converge(s, &v)
-		p.Wake = state.Earliest(p.Wake, wake)
+		t := converge(s, &v)
+		p.Steps, p.Wake = t.steps, state.Earliest(p.Wake, t.wake)
 		if steps := firstWrites(p.Steps); len(steps) < len(p.Steps) {
 			p.Steps, p.Wake = steps, state.Earliest(p.Wake, goOn(s))
 		}
 	}
-	p.Events = events(s, &v, &p)
+	ofStatus := statusEvents(s, &v, &p)
 	due := s.Recorded.Add(recordAfter(&s.Job.Status, &p.Status))
 	if s.Now.Before(due) && !equality.Semantic.DeepEqual(&s.Job.Status, &p.Status) && !isUrgent(&s.Job.Status, &p.Status) {
-		p.Status, p.Events = s.Job.Status, nil
+		p.Status, ofStatus = s.Job.Status, nil // the plan that writes this status emits its Events
 		p.Wake = state.Earliest(p.Wake, due)
 	}
-	if v.Expired {
-		p.Events = append(p.Events, deletionRefused(s)...)
-	}
-	if v.GoesOn() {
-		p.Events = append(append(p.Events, sparesUsed(s, p.Steps)...), sparesRefused(s)...)
-	}
+	p.Events = append(ofStatus, stepEvents(s, &v, p.Steps)...)
 	return p
 }
 

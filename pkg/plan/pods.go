@@ -41,11 +41,16 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 	// if not all fit, the leader must be among those that do; a gang's minimum sees to that itself
 	leads := s.Job.Spec.Elastic != nil && !s.IsGang()
 	returns := slices.ContainsFunc(missing, func(r *state.Replica) bool { return home(s, v, r.Slot) != "" })
-	for _, isLast := range []bool{false, true} {
+	for _, stage := range []Stage{Prerequisites, Replicas, Displaced} {
 		for _, r := range missing {
-			create := CreatePod{Slot: r.Slot, Life: r.Life, Home: home(s, v, r.Slot), First: leads && r.Slot == leader, Placement: placement}
-			create.Last = returns && create.Home == "" && !create.First
-			if create.Last == isLast && len(steps) <= maxPodWrites {
+			create := CreatePod{Slot: r.Slot, Life: r.Life, Home: home(s, v, r.Slot), Placement: placement}
+			switch {
+			case leads && r.Slot == leader:
+				create.Stage = Prerequisites
+			case returns && create.Home == "":
+				create.Stage = Displaced
+			}
+			if create.Stage == stage && len(steps) <= maxPodWrites {
 				create.Name = state.PodName(s.Job.Name, r.Slot, r.Life)
 				steps = append(steps, create)
 			}
@@ -72,7 +77,7 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	})
 	complete := sync.OnceValue(func() func(state.Slot, *corev1.Pod) { return framework.Complete(job) })
 	return func(step CreatePod) *corev1.Pod {
-		if step.Spare {
+		if step.Stage == Spares {
 			spare := build.Spare(job, step.Slot.Role, step.Slot.Index, step.Placement.Avoided, step.Placement.SparePriorityClass)
 			placeSpare(job, step.Slot.Role, spare, step.Placement.Gang)
 			return spare

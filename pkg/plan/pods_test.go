@@ -177,7 +177,7 @@ func TestASpareIsPlacedAsTheReplicasAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
 			job.Spec.Scheduling = c.scheduling
-			step := plan.CreatePod{Slot: state.Slot{Role: v1alpha1.Worker}, Spare: true, Placement: &plan.Placement{Gang: c.gang}}
+			step := plan.CreatePod{Slot: state.Slot{Role: v1alpha1.Worker}, Stage: plan.Spares, Placement: &plan.Placement{Gang: c.gang}}
 			pod := plan.Pods(job)(step)
 			if pod.Spec.SchedulerName != c.scheduler || pod.Annotations["scheduling.volcano.sh/queue-name"] != c.queue {
 				t.Errorf("scheduler %q, queue %q; want %q, %q", pod.Spec.SchedulerName, pod.Annotations["scheduling.volcano.sh/queue-name"], c.scheduler, c.queue)

@@ -13,10 +13,12 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// keepSpares returns the steps from the spares there are to those that there should be: none while a replica of the role
-// has no node yet, and one less for each that fits nowhere.
-func keepSpares(s *state.Snapshot, v *policy.Verdict) []Step {
-	var steps []Step
+// convergeSpares returns the steps from the spares there are to those that there should be, and when missing ones may be created; zero
+// for never. No spare is created while a replica of the role has no node. A spare makes way for each replica that fits nowhere.
+func convergeSpares(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake time.Time) {
+	if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {
+		wake = from
+	}
 	for _, role := range s.Job.Spec.Roles() {
 		own := sparesOf(s, role)
 		spares := s.Job.Spec.ReplicaSpecs[role].Spares
@@ -34,7 +36,7 @@ func keepSpares(s *state.Snapshot, v *policy.Verdict) []Step {
 			steps = append(steps, createSpares(s, v, role, int(spares.Count), own)...)
 		}
 	}
-	return steps
+	return steps, wake
 }
 
 // freeNodes ends as many of the spares that hold a node as are in the way: those that are missing or going make way already. One
@@ -54,7 +56,7 @@ func createSpares(s *state.Snapshot, v *policy.Verdict, role v1alpha1.Role, coun
 	placement := placement(s, v)
 	for i := range count {
 		if !slices.ContainsFunc(own, func(p state.Pod) bool { return p.Slot.Index == i }) {
-			steps = append(steps, CreatePod{Name: state.SpareName(s.Job.Name, role, i), Slot: state.Slot{Role: role, Index: i}, Spare: true, Placement: placement})
+			steps = append(steps, CreatePod{Name: state.SpareName(s.Job.Name, role, i), Slot: state.Slot{Role: role, Index: i}, Stage: Spares, Placement: placement})
 		}
 	}
 	return steps

@@ -16,7 +16,7 @@ import (
 // nextStatus returns the status after the verdict: what was seen, what was counted, what is true now.
 func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus {
 	next := *s.Job.Status.DeepCopy()
-	keepShape(s, &next, v)
+	setShape(s, &next, v)
 	next.ObservedGeneration = s.Job.Generation
 	next.ReplicaStatuses = observe(s, v)
 	countReady(s, &next)
@@ -24,16 +24,16 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	if v.Kind != policy.Final {
 		remember(s, memory, v)
 		park(s, memory, v)
-		keepTime(s, &next, v)
-		keepProgress(s, &next)
+		setTimes(s, &next, v)
+		setProgress(s, &next)
 		beginLives(s, &next, memory, v)
 		answerRequest(s, &next, v)
-		keepMethod(s, &next, v)
+		setRestartMethod(s, &next, v)
 		next.CheckpointRequest = v.Asked
-		keepAccounts(&next, &v.Accounts)
+		setAccounts(&next, &v.Accounts)
 		setConditions(s, &next, v)
-		keepRunningTime(s, &next, v)
-		keepRedoStep(s, &next)
+		setRunningSeconds(s, &next, v)
+		setRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
 	if beginsLives(&s.Job.Status, &next) || mayHaveMissed(s) {
@@ -44,25 +44,25 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next.Ready = readyOf(&next)
 	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
 		if v.Kind != policy.Final {
-			keepLostTime(s, &next, v)
+			setLostSeconds(s, &next, v)
 		}
-		keepRenewal(s, &next, v)
+		setRenewTime(s, &next, v)
 	}
 	return next
 }
 
-// keepShape takes over what only a suspended job may change, once no pods of before are left that have another: not while ranks are
+// setShape takes over what only a suspended job may change, once no pods of before are left that have another: not while ranks are
 // asked for a checkpoint, who go on if the job is resumed as it was.
-func keepShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+func setShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	mayHaveChanged := next.ObservedGeneration != s.Job.Generation || s.Job.Status.CheckpointRequest != nil
 	if next.Memory.Shape == "" || mayHaveChanged && v.Asked == nil {
 		next.Memory.Shape = state.Shape(&s.Job.Spec)
 	}
 }
 
-// keepMethod takes over how the next whole-job restart is done when pods are made anew that are of one attempt: with the first of them, after
+// setRestartMethod takes over how the next whole-job restart is done when pods are made anew that are of one attempt: with the first of them, after
 // a suspension, and with each attempt. The pods of an attempt stay alike, whatever the spec says since.
-func keepMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+func setRestartMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	if next.Memory.RestartMethod == "" || v.Kind == policy.Suspend || s.Is(v1alpha1.ConditionSuspended) || next.Attempt != s.Job.Status.Attempt {
 		next.Memory.RestartMethod = state.MethodOf(&s.Job.Spec)
 	}
@@ -98,8 +98,8 @@ func readyOf(next *v1alpha1.TrainingJobStatus) string {
 // renewalEvery is how old the renewal in a status may get that nothing else makes it worth to write: a job has many of them.
 const renewalEvery = 5 * time.Minute
 
-// keepProgress takes over what the Lease says, if it says more than when it was last renewed.
-func keepProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+// setProgress takes over what the Lease says, if it says more than when it was last renewed.
+func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	if s.Progress.Renewed.IsZero() {
 		return
 	}
@@ -118,8 +118,8 @@ func keepProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	next.Progress = is
 }
 
-// keepRenewal takes over when the Lease was last renewed into a status that is written anyway.
-func keepRenewal(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+// setRenewTime takes over when the Lease was last renewed into a status that is written anyway.
+func setRenewTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	if v.Kind != policy.Final && next.Progress != nil && !s.Progress.Renewed.IsZero() {
 		next.Progress.RenewTime = renewal(s)
 	}
@@ -130,8 +130,8 @@ func renewal(s *state.Snapshot) *metav1.Time {
 	return &renewed
 }
 
-// keepTime sets the times that the verdict makes known.
-func keepTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+// setTimes sets the times that the verdict makes known.
+func setTimes(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if next.StartTime == nil && v.Kind != policy.Suspend {
 		next.StartTime = &now
@@ -144,8 +144,8 @@ func keepTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 	}
 }
 
-// keepAccounts takes over what the verdict has entered.
-func keepAccounts(next *v1alpha1.TrainingJobStatus, accounts *policy.Accounts) {
+// setAccounts takes over what the verdict has entered.
+func setAccounts(next *v1alpha1.TrainingJobStatus, accounts *policy.Accounts) {
 	next.LastFailure, next.Incidents, next.AvoidedNodes = accounts.LastFailure, accounts.Incidents, accounts.AvoidedNodes
 	next.ChargedRestarts, next.Budgets, next.Memory.Charges = accounts.ChargedRestarts, accounts.Budgets, accounts.Charges
 	next.Memory.RestartsWithoutProgress = accounts.RestartsWithoutProgress

@@ -29,39 +29,32 @@ type Step interface {
 	String() string
 }
 
-// Stage says when a step is taken. The steps of a stage wait for those of the stages before it.
+// Stage says when a step is taken. The steps of a stage wait for those of the stages before it: Prerequisites, Replicas, Displaced, Spares.
 type Stage int
 
 // The stages.
 const (
-	// Before: what the pods need to find each other and to be a gang, and the pod without which the others could do nothing, one step
-	// after the other.
-	Before Stage = iota
-	// Together: what concerns the replicas, in parallel.
-	Together
-	// Then: the creation of replicas that take any node beside others that return to theirs, in parallel. A scheduler places first what
-	// was there first: so none of them takes the place of one that returns.
-	Then
-	// After: the creation of spares, in parallel. What is refused of them holds up no replica.
-	After
+	// Replicas holds the steps on the pods of replicas, in parallel.
+	Replicas Stage = iota
+	// Prerequisites holds what the pods need to find each other and to be a gang, and the pod without which the others could do nothing:
+	// one step after the other.
+	Prerequisites
+	// Displaced holds the creation of replicas that take any node beside others that return to theirs, in parallel. A scheduler places
+	// older pods first: so none of them takes the node of a replica that returns.
+	Displaced
+	// Spares holds the creation of spares, in parallel. A refused spare delays no replica.
+	Spares
 )
 
 // StageOf returns the stage of a step.
 func StageOf(step Step) Stage {
 	switch step := step.(type) {
 	case CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup:
-		return Before
+		return Prerequisites
 	case CreatePod:
-		switch {
-		case step.Spare:
-			return After
-		case step.First:
-			return Before
-		case step.Last:
-			return Then
-		}
+		return step.Stage
 	}
-	return Together
+	return Replicas
 }
 
 // CreateService creates the job's headless Service.
@@ -106,17 +99,13 @@ type AskPod struct {
 	Text string
 }
 
-// CreatePod creates the pod of one life of a slot, or the role's Index-th spare. Pods builds it when it is written: all pods
-// of a large job at once take gigabytes.
+// CreatePod creates the pod of one life of a slot, or, in the stage Spares, the role's Index-th spare. Pods builds it when it is written: all
+// pods of a large job at once take gigabytes.
 type CreatePod struct {
 	Name  string
 	Slot  state.Slot
 	Life  state.Life
-	Spare bool
-	// First says that the pod is created before the others are: the scheduler then gives it a node first.
-	First bool
-	// Last says that it is created after the others.
-	Last bool
+	Stage Stage
 	// Home is the node of the slot's life before, which the pod takes if it can; empty for none.
 	Home      string
 	Placement *Placement

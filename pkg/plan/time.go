@@ -11,9 +11,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// keepRunningTime adds up how long the job ran when a run ends: a run that a failure ended was over when the replica failed,
+// setRunningSeconds adds up how long the job ran when a run ends: a run that a failure ended was over when the replica failed,
 // not when that was noticed.
-func keepRunningTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+func setRunningSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
 		return
 	}
@@ -33,8 +33,8 @@ func presentRun(s *state.Snapshot, until time.Time) time.Duration {
 	return max(0, until.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
 }
 
-// keepLostTime adds up what the job waited for since the time was last added up. What it waited for then says the status of then.
-func keepLostTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+// setLostSeconds adds up what the job waited for since the time was last added up. What it waited for then says the status of then.
+func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	was, now := &s.Job.Status, s.Now.Truncate(time.Second)
 	since := s.Job.CreationTimestamp.Time
 	if was.Memory.CountedTime != nil {
@@ -74,8 +74,8 @@ func isStopping(status *v1alpha1.TrainingJobStatus) bool {
 	return running.Reason == restarting.Reason || running.Reason == v1alpha1.ReasonBackOff || running.Reason == v1alpha1.ReasonFormerPodsEnding
 }
 
-// keepRedoStep notes at a whole-job restart which step was reached, and forgets it when the next attempt has got there again.
-func keepRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+// setRedoStep notes at a whole-job restart which step was reached, and forgets it when the next attempt has got there again.
+func setRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	since := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
 	switch {
 	case next.Attempt > s.Job.Status.Attempt:
