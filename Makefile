@@ -65,14 +65,18 @@ VERSIONS_FILTER ?= !Native && !since-1.37 && $(PLAIN)
 BENCH_ARGS ?=
 
 tool := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
-# With the settings of .ci/build, or Go would compile the Kubernetes in other modules once more.
-as_built := CGO_ENABLED=0 GOFLAGS=-trimpath
+# One set of settings for every build, vet, test and linter: with another set Go compiles Kubernetes once more. Debugging information (DWARF)
+# takes a tenth of the compile time; stack traces and race reports do not need it. For go commands that you type: eval "$(make go-env)".
+go_flags := -trimpath -gcflags=all=-dwarf=false
+export CGO_ENABLED ?= 0
+export GOFLAGS := $(filter-out $(go_flags),$(shell go env GOFLAGS)) $(go_flags)
 generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/chart/files manifests/schema manifests/components/prometheus/prometheusrule.yaml docs/api.md docs/metrics.md \
   test/observe/metrics.json sdk/python/trainingjob/types.py
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go' -not -path 'pkg/cli/*') go.mod go.sum
 cli_files := $(shell find apis cmd/kubectl-tj manifests/crd pkg -type f -not -name '*_test.go' -not -path '*/testdata/*') go.mod go.sum
 adapter_files := $(shell find apis cmd/kueue-adapter pkg/outage -type f -not -name '*_test.go')
 demo_files := $(shell find test/demo test/testbed test/builder -type f -not -name '*_test.go' 2>/dev/null)
+demo_programs := bin/lab bin/operator bin/kubectl-tj bin/demo
 lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md' -not -path '*/dns/*' -not -path '*/standin/*')
 
 ##@ Help
@@ -109,9 +113,9 @@ verify: generate ## fail if generated files, go.mod or the format of the code ar
 lint: ## run golangci-lint on the operator, the lab and the release; on what needs an add-on, its own test does
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
 	.ci/progress "kube-api-linter, the API" $(tool) golangci-lint-kube-api-linter run --config .ci/kal.yml ./apis/...
-	cd test/lab && $(as_built) ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
-	cd test/lab/dns && $(as_built) ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
-	cd .ci/release && $(as_built) ../../.ci/progress "golangci-lint, the release" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/lab && ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/lab/dns && ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd .ci/release && ../../.ci/progress "golangci-lint, the release" $(tool) golangci-lint run --config ../../.golangci.yml
 
 .PHONY: licenses
 licenses: bin/licenses ## hold the licences of all modules in the programs against an allow-list
@@ -135,76 +139,75 @@ fuzz: ## look for FUZZTIME in each fuzz target for words and names of others tha
 build: bin/operator ## build bin/operator
 
 bin/operator: $(go_files)
-	.ci/build . ./cmd/operator $@ "-X main.version=$(VERSION)"
+	@.ci/build . ./cmd/operator $@ "-X main.version=$(VERSION)"
 
 .PHONY: kueue-adapter
 kueue-adapter: bin/kueue-adapter ## build bin/kueue-adapter, which lets jobs wait in Kueue's queues
 
 bin/kueue-adapter: $(adapter_files)
-	.ci/build cmd/kueue-adapter . $@ "-X main.version=$(VERSION)"
+	@.ci/build cmd/kueue-adapter . $@ "-X main.version=$(VERSION)"
 	ln -sfn $(CURDIR)/manifests/components/kueue $@.module
 
 .PHONY: kubectl-tj
 kubectl-tj: bin/kubectl-tj ## build bin/kubectl-tj, the plug-in kubectl tj: copy it to a folder of your PATH
 
 bin/kubectl-tj: $(cli_files)
-	.ci/build . ./cmd/kubectl-tj $@ "-X main.version=$(VERSION)"
+	@.ci/build . ./cmd/kubectl-tj $@ "-X main.version=$(VERSION)"
 
 bin/demo: $(go_files) $(demo_files)
-	.ci/build . ./test/demo $@ ""
+	@.ci/build . ./test/demo $@ ""
 
 bin/lab: $(lab_files)
-	@echo "bin/lab is Kubernetes in one program (etcd, API server, scheduler, controller manager, kubelet, kubectl, kwok), so that no Docker and no"
-	@echo "cluster is needed. It is compiled once, which takes about ten minutes on 2 cores; after that a cluster is up in some seconds."
-	.ci/build test/lab . $@ "-X k8s.io/component-base/version.gitVersion=v1.37.1"
+	@[ -e $@ ] || echo "bin/lab is Kubernetes in one program, so that no Docker and no cluster is needed. It is compiled once, in 10 to 20 minutes on 2 cores."
+	@.ci/build test/lab . $@ "-X k8s.io/component-base/version.gitVersion=v1.37.1"
 
 .PHONY: real
 real: bin/coredns bin/pause bin/trainer ## build what real nodes need beside bin/lab: CoreDNS and two programs for images
 
 bin/coredns: $(wildcard test/lab/dns/*)
-	.ci/build test/lab/dns . $@ ""
+	@.ci/build test/lab/dns . $@ ""
 
 bin/pause bin/trainer: bin/%: $(wildcard test/lab/standin/*/*.go)
-	.ci/build test/lab ./standin/$* $@ ""
+	@.ci/build test/lab ./standin/$* $@ ""
 
 .PHONY: schedulers
 schedulers: bin/coscheduling bin/volcano bin/kueue bin/kueue-adapter ## build what bin/lab up --with coscheduling|volcano|kueue|kueue-adapter runs
 
 bin/coscheduling: $(wildcard test/schedulers/coscheduling/*)
-	.ci/build test/schedulers/coscheduling . $@ "-X k8s.io/component-base/version.gitVersion=v1.35.4"
+	@.ci/build test/schedulers/coscheduling . $@ "-X k8s.io/component-base/version.gitVersion=v1.35.4"
 	.ci/link-module test/schedulers/coscheduling sigs.k8s.io/scheduler-plugins $@.module
 
 bin/volcano: $(wildcard test/schedulers/volcano/*)
-	.ci/build test/schedulers/volcano . $@ ""
+	@.ci/build test/schedulers/volcano . $@ ""
 	.ci/link-module test/schedulers/volcano volcano.sh/volcano $@.module
 
 bin/kueue: $(wildcard test/schedulers/kueue/*)
-	.ci/build test/schedulers/kueue sigs.k8s.io/kueue/cmd/kueue $@ "-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.19.0"
+	@.ci/build test/schedulers/kueue sigs.k8s.io/kueue/cmd/kueue $@ "-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.19.0"
 	.ci/link-module test/schedulers/kueue sigs.k8s.io/kueue $@.module
 
 .PHONY: versions
 versions: $(VERSIONS:%=bin/versions/%/kube-apiserver) ## build the control planes of the other versions of Kubernetes that make test-versions runs
 
 bin/versions/%/kube-apiserver: test/versions/%/go.mod
-	.ci/build-version $*
+	@.ci/build-version $*
 
 .PHONY: peers
 peers: $(PEERS:%=bin/peers/%) bin/volcano ## build the controllers by others that make bench-peers measures
 
 bin/peers/jobset: test/peers/jobset/go.mod
-	.ci/build test/peers/jobset sigs.k8s.io/jobset $@ ""
+	@.ci/build test/peers/jobset sigs.k8s.io/jobset $@ ""
 	.ci/link-module test/peers/jobset sigs.k8s.io/jobset $@.module
 
 bin/peers/lws: test/peers/lws/go.mod
-	.ci/build test/peers/lws sigs.k8s.io/lws/cmd $@ ""
+	@.ci/build test/peers/lws sigs.k8s.io/lws/cmd $@ ""
 	.ci/link-module test/peers/lws sigs.k8s.io/lws $@.module
 
 bin/peers/trainer: test/peers/trainer/go.mod
-	.ci/build test/peers/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager $@ ""
+	@.ci/build test/peers/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager $@ ""
 	.ci/link-module test/peers/trainer github.com/kubeflow/trainer/v2 $@.module
 
 bin/peers/training-operator: test/peers/training-operator/go.mod
-	.ci/build test/peers/training-operator github.com/kubeflow/training-operator/cmd/training-operator.v1 $@ ""
+	@.ci/build test/peers/training-operator github.com/kubeflow/training-operator/cmd/training-operator.v1 $@ ""
 	.ci/link-module test/peers/training-operator github.com/kubeflow/training-operator $@.module
 
 image_args = --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD) --build-arg CREATED=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
@@ -214,6 +217,11 @@ image: ## build the container images REGISTRY/operator and REGISTRY/kueue-adapte
 	@docker version >/dev/null 2>&1 || { echo "make image needs a Docker engine, and none answers here; make build kueue-adapter makes the same binaries" >&2; exit 1; }
 	docker build $(image_args) --tag $(REGISTRY)/operator:$(VERSION) .
 	docker build $(image_args) --tag $(REGISTRY)/kueue-adapter:$(VERSION) --target kueue-adapter .
+
+.PHONY: image-archive
+image-archive: bin/release ## write bin/operator-image.tar, the operator's image for a cluster without a registry, and bin/install.yaml; needs no Docker
+	.ci/progress "the operator's image for linux/$(shell go env GOARCH)" \
+	  bin/release image --version '$(VERSION)' --registry '$(or $(REGISTRY),trainingjob.local)' --out bin/operator-image.tar --install bin/install.yaml
 
 .PHONY: install-yaml
 install-yaml: bin/release ## write bin/install.yaml: manifests/base with the image REGISTRY/operator:VERSION, for kubectl apply -f
@@ -225,10 +233,10 @@ release: bin/release bin/venv-release/ready ## write dist/ for VERSION=v0.1.0 RE
 	bin/release all $(if $(PLATFORMS),--platforms $(PLATFORMS)) --version '$(VERSION)' --registry '$(REGISTRY)' --out dist --python "$(CURDIR)/bin/venv-release/bin/python"
 
 bin/release: $(wildcard .ci/release/*)
-	.ci/build .ci/release . $@ ""
+	@.ci/build .ci/release . $@ ""
 
 bin/helm: test/install/helm/go.mod
-	.ci/build test/install/helm helm.sh/helm/v4/cmd/helm $@ "-X helm.sh/helm/v4/internal/version.version=v4.3.1"
+	@.ci/build test/install/helm helm.sh/helm/v4/cmd/helm $@ "-X helm.sh/helm/v4/internal/version.version=v4.3.1"
 
 bin/venv-release/ready: sdk/python/requirements-build.txt
 	@command -v python3 >/dev/null || { echo "make release builds the wheel of the SDK, and there is no python3: install Python 3.9 or newer, with venv" >&2; exit 1; }
@@ -240,12 +248,19 @@ bin/venv-release/ready: sdk/python/requirements-build.txt
 ##@ Try it
 
 .PHONY: demo
-demo: bin/lab bin/operator bin/demo $(if $(filter 0,$(REAL)),,real bin/images/hello-ps.tar) ## show what the operator does, on a lab of its own that ends with it; REAL=1: on real nodes, which train
-	bin/demo --lab bin/lab --operator bin/operator --crds manifests/crd --examples examples \
-	  $(if $(filter 0,$(REAL)),,--image bin/images/hello-ps.tar)
+demo: announce-demo $(demo_programs) $(if $(filter 0,$(REAL)),,real bin/images/hello-ps.tar) ## show what the operator does, on a lab of its own; REAL=1: on real nodes, which train
+	@bin/demo $(if $(filter 0,$(REAL)),,--image bin/images/hello-ps.tar)
+
+.PHONY: announce-demo
+announce-demo:
+	@.ci/announce $(demo_programs)
 
 bin/images/hello-ps.tar: $(wildcard examples/hello-ps/*) | bin/lab
 	bin/lab image build examples/hello-ps --tag registry.example.com/examples/hello-ps:v1 -o $@
+
+.PHONY: go-env
+go-env: ## print the settings of Go that every target here has, for your shell: eval "$$(make go-env)"
+	@echo "export CGO_ENABLED=$(CGO_ENABLED) GOFLAGS='$(strip $(GOFLAGS))'"
 
 .PHONY: lab
 lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
@@ -258,13 +273,17 @@ lab-down: bin/lab ## end the lab in LAB_DIR and leave nothing of it
 
 ##@ Tests
 
+.PHONY: unit
+unit: ## run the tests that need no cluster, in their short form (about a minute)
+	go test -short ./...
+
 .PHONY: test
-test: bin/lab bin/operator ## run every test that needs no add-on (but make bugs and make race): unit, and those that need an API server on a lab of their own
+test: bin/lab bin/operator ## run what users are promised: unit, the API, and the end-to-end specs labelled promise on a lab (minutes)
 	.ci/test '$(PLAIN)'
 
-.PHONY: unit
-unit: ## run the tests that need no cluster
-	go test ./...
+.PHONY: test-all
+test-all: bin/lab bin/operator bin/kubectl-tj bin/demo ## run every test that needs no add-on (but make bugs and make race): all seeds, all specs, chaos, the lab's own tests
+	.ci/test-all '$(PLAIN)'
 
 .PHONY: soak
 soak: ## run the simulator on SEEDS random seeds, a million by default
@@ -305,9 +324,9 @@ test-versions: bin/lab bin/operator versions ## run the tests of the API and the
 
 .PHONY: test-gang
 test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
-	cd test/schedulers/coscheduling && $(as_built) ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
-	cd test/schedulers/volcano && $(as_built) ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
-	cd cmd/kueue-adapter && $(as_built) ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/schedulers/coscheduling && ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd test/schedulers/volcano && ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd cmd/kueue-adapter && ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
 .PHONY: test-nodes
@@ -351,14 +370,14 @@ bin/venv/ready: sdk/python/requirements-test.txt
 
 .PHONY: test-integrations
 test-integrations: bin/lab bin/operator bin/kube-state-metrics ## prove the recipes for Argo CD, Flux, Argo Workflows, Katib, kube-state-metrics and autoscalers, on a lab of its own
-	cd test/integrations && $(as_built) ../../.ci/progress "golangci-lint, the integrations" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/integrations && ../../.ci/progress "golangci-lint, the integrations" $(tool) golangci-lint run --config ../../.golangci.yml
 	.ci/test-integrations
 
 bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)
-	.ci/build test/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
+	@.ci/build test/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
 
 .PHONY: test-install
-test-install: bin/lab bin/operator bin/helm ## install, upgrade, roll back and uninstall by the Helm chart and by kustomize, on a lab of its own
+test-install: bin/lab bin/operator bin/helm image-archive ## install, upgrade, roll back and uninstall by Helm and by kustomize; and from an image archive, on real nodes (root)
 	.ci/test-install $(INSTALL_ARGS)
 
 .PHONY: test-release
@@ -367,16 +386,16 @@ test-release: ## make a release twice in two clones of the last commit, compare 
 
 .PHONY: test-observe
 test-observe: bin/promtool ## hold rules, alerts and dashboards against the metrics, with the parser and promtool of Prometheus (compiled once, some minutes)
-	cd test/observe && $(as_built) ../../.ci/progress "golangci-lint, rules and dashboards" $(tool) golangci-lint run --config ../../.golangci.yml
-	cd test/observe && CGO_ENABLED=0 go test -count=1 -trimpath -timeout 10m -v .
+	cd test/observe && ../../.ci/progress "golangci-lint, rules and dashboards" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/observe && go test -count=1 -timeout 10m -v .
 
 .PHONY: test-alerts
 test-alerts: bin/lab bin/operator bin/prometheus ## fire every alert on a lab of its own, scraped by a real Prometheus, and read a job's trace and log there
-	cd test/observe && CGO_ENABLED=0 go test -count=1 -trimpath -timeout 20m -tags alerts -run TestAlerts -v .
+	cd test/observe && go test -count=1 -timeout 20m -tags alerts -run TestAlerts -v .
 
 # Prometheus without service discovery: Kubernetes' and the clouds' are not needed, and take most of its build.
 bin/promtool bin/prometheus: bin/%: test/observe/go.mod
-	GOFLAGS="$$(go env GOFLAGS) -tags=remove_all_sd" .ci/build test/observe github.com/prometheus/prometheus/cmd/$* $@ ""
+	GOFLAGS="$$GOFLAGS -tags=remove_all_sd" .ci/build test/observe github.com/prometheus/prometheus/cmd/$* $@ ""
 
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...

@@ -48,7 +48,7 @@ func choose(names []string) ([]platform, error) {
 }
 
 // build compiles a program into the folder and returns its path. What is of this machine does not get into it: neither paths, nor how git sees
-// the tree, nor settings of Go.
+// the tree, nor settings of Go. Without debugging information, as everything here is compiled: what is compiled already is taken from the cache.
 func (r *release) build(ctx context.Context, folder string, p program, on platform) (string, error) {
 	module, err := filepath.Abs(filepath.Join(r.tree, p.module))
 	if err != nil {
@@ -57,6 +57,7 @@ func (r *release) build(ctx context.Context, folder string, p program, on platfo
 	path := filepath.Join(folder, strings.Join([]string{p.name, on.os, on.arch}, "-"))
 	env := []string{"CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "GOAMD64=v1", "GOARM64=v8.0", "GOOS=" + on.os, "GOARCH=" + on.arch}
 	fmt.Printf("building %s for %s/%s\n", p.name, on.os, on.arch)
-	_, err = run(ctx, module, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+r.version, "-o", path, p.pkg)
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-ldflags", "-s -w -X main.version=" + r.version, "-o", path, p.pkg}
+	_, err = run(ctx, module, env, "go", args...)
 	return path, err
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -94,19 +93,6 @@ func (r *release) labels(p program) map[string]string {
 		prefix + "title": p.title, prefix + "description": p.description, prefix + "licenses": "Apache-2.0", prefix + "source": source,
 		prefix + "version": r.version, prefix + "revision": r.revision, prefix + "created": r.created.Format(time.RFC3339),
 	}
-}
-
-// writeArchive writes one platform of the layout's image as "docker save" does.
-func writeArchive(folder, tag, on, out string) error {
-	ref, err := name.NewTag(tag, name.StrictValidation)
-	if err != nil {
-		return fmt.Errorf("--name %q: write a name with a tag, as registry.example.com/team/operator:v0.1.0: %w", tag, err)
-	}
-	image, err := imageIn(folder, on)
-	if err != nil {
-		return err
-	}
-	return tarball.WriteToFile(out, ref, image)
 }
 
 // imageIn returns the image of a platform in a layout that image has written.

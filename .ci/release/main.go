@@ -22,7 +22,7 @@ func main() {
 
 func command() *cobra.Command {
 	root := &cobra.Command{Use: "release", Short: "Makes a release of the TrainingJob operator", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(allCommand(), installCommand(), archiveCommand())
+	root.AddCommand(allCommand(), installCommand(), imageCommand(), archiveCommand())
 	return root
 }
 
@@ -68,11 +68,33 @@ func installCommand() *cobra.Command {
 	return cmd
 }
 
+func imageCommand() *cobra.Command {
+	r, manifests := new(release), ""
+	cmd := &cobra.Command{
+		Use: "image", Short: "Writes the operator's image as an archive, for a cluster without a registry, and the manifests for it", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.local(cmd.Context(), manifests) },
+	}
+	r.addFlags(cmd)
+	cmd.Flags().StringVar(&r.out, "out", "operator.tar", "file that is written: an OCI archive, which Docker loads too")
+	cmd.Flags().StringVar(&manifests, "install", "install.yaml", "file that is written: manifests/base with this image")
+	return cmd
+}
+
 func archiveCommand() *cobra.Command {
 	var layout, name, platform, out string
 	cmd := &cobra.Command{
-		Use: "archive", Short: `Writes one platform of an OCI layout as "docker save" would, for nodes without a registry`, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return writeArchive(layout, name, platform, out) },
+		Use: "archive", Short: "Writes one platform of an OCI layout as an archive, for nodes without a registry", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			image, err := imageIn(layout, platform)
+			if err != nil {
+				return err
+			}
+			config, err := image.ConfigFile()
+			if err != nil {
+				return err
+			}
+			return writeArchive(image, name, config.Created.Time, out)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&layout, "layout", "dist/images/operator", "OCI layout that release all has made")

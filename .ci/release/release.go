@@ -69,6 +69,11 @@ func (r *release) prepare(ctx context.Context) error {
 	if changed != "" {
 		return fmt.Errorf("the tree is not as it was committed, so nobody could make this release again: commit or remove\n%s", changed)
 	}
+	return r.readCommit(ctx)
+}
+
+// readCommit reads which commit is checked out, and its time.
+func (r *release) readCommit(ctx context.Context) (err error) {
 	if r.revision, err = r.git(ctx, "rev-parse", "HEAD"); err != nil {
 		return err
 	}

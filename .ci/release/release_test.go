@@ -2,9 +2,15 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 const aChangelog = `# Changes
@@ -85,5 +91,51 @@ func TestAnArchiveHasNothingOfThisMachine(t *testing.T) {
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("two archives of the same files differ")
+	}
+}
+
+// containerd reads the archive's OCI layout, and Docker before version 25 what "docker save" writes: both find the same image by its name.
+func TestAnArchiveIsReadByContainerdAndByDocker(t *testing.T) {
+	const name = "trainingjob.local/operator:v1"
+	folder := t.TempDir()
+	program, out := filepath.Join(folder, "program"), filepath.Join(folder, "image.tar")
+	if err := os.WriteFile(program, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &release{version: "v1", created: time.Unix(1e9, 0).UTC()}
+	image, err := r.imageOf(program, images[0], platforms[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeArchive(image, name, r.created, out); err != nil {
+		t.Fatal(err)
+	}
+	wantID, err := image.ConfigName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofDocker, err := tarball.ImageFromPath(out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := ofDocker.ConfigName(); id != wantID || err != nil {
+		t.Errorf("Docker reads %v, %v, want %v", id, err, wantID)
+	}
+	if said, err := exec.CommandContext(t.Context(), "tar", "-xf", out, "-C", folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	index, err := layout.ImageIndexFromPath(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := index.IndexManifest()
+	if err != nil || len(list.Manifests) != 1 {
+		t.Fatalf("the layout has %v, %v, want one image", list, err)
+	}
+	if got := list.Manifests[0].Annotations["io.containerd.image.name"]; got != name {
+		t.Errorf("containerd calls it %q, want %q", got, name)
+	}
+	if digest, err := image.Digest(); list.Manifests[0].Digest != digest || err != nil {
+		t.Errorf("containerd reads %v, want %v, %v", list.Manifests[0].Digest, digest, err)
 	}
 }

@@ -1,20 +1,28 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"time"
+
+	"golang.org/x/term"
 
 	"github.com/trainingjob/operator/test/testbed"
 )
+
+// grace is how long a node may be silent before it is NotReady. Kubernetes' default is 50 s.
+const grace = 8 * time.Second
 
 // lab is the lab that the demo runs on.
 type lab struct{ testbed.Lab }
 
 func (l lab) up(ctx context.Context, o options) error {
-	what, nodes := "16 fake nodes of 8 GPUs each", []string{"--nodes", "16", "--gpus", "8"}
+	what, nodes := "16 fake nodes of 8 GPUs each", []string{"--nodes", "16", "--gpus", "8", "--node-monitor-grace-period", grace.String()}
 	if o.image != "" {
 		what, nodes = "2 real nodes", []string{"--nodes", "0", "--real", "2", "--image", o.image}
 	}
@@ -24,7 +32,11 @@ func (l lab) up(ctx context.Context, o options) error {
 	if out, err := cmd.Output(); err != nil {
 		return fmt.Errorf("starting the lab: %w\n%s", err, out)
 	}
-	return nil
+	plugin, err := filepath.Abs(o.plugin)
+	if err != nil {
+		return err
+	}
+	return os.Symlink(plugin, l.File("bin/kubectl-tj"))
 }
 
 // down ends the lab; it is no error if it never started.
@@ -54,13 +66,40 @@ func (l lab) apply(ctx context.Context, file, text string) error {
 	return nil
 }
 
-// table prints what kubectl get tj shows in the end.
-func (l lab) table(ctx context.Context) error {
-	fmt.Println("\n$ kubectl get tj -o wide")
-	cmd := l.kubectl(ctx, "get", "tj", "-o", "wide")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("listing the jobs: %w", err)
+// result prints the jobs, and on fake nodes why the last one has failed.
+func (l lab) result(ctx context.Context, o options) error {
+	commands := [][]string{{"get", "tj"}, {"tj", "why", "exit-code"}}
+	if o.image != "" {
+		commands = commands[:1]
+	}
+	for _, args := range commands {
+		fmt.Printf("\n$ kubectl %s\n", strings.Join(args, " "))
+		cmd := exec.CommandContext(ctx, l.Binary, append([]string{"kubectl"}, args...)...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig(), "PATH="+l.File("bin")+":"+os.Getenv("PATH"))
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+		}
+	}
+	return nil
+}
+
+// stay prints what to do next. On a terminal it leaves the lab running until the user presses Enter or the context ends.
+func (l lab) stay(ctx context.Context) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
+		fmt.Print("\nNext, on a lab that stays up:\n\n  make lab\n  . .lab/env\n  kubectl apply -f examples/tensorflow-ps.yaml\n")
+		return nil
+	}
+	fmt.Printf("\nNext, in another terminal:\n\n  . %s\n  kubectl tj timeline resnet-ddp\n  kubectl apply -f examples/mpi.yaml\n", l.File("env"))
+	fmt.Println("\nThe lab stays up until you press Enter here.")
+	enter := make(chan struct{})
+	go func() {
+		defer close(enter)
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	}()
+	select {
+	case <-ctx.Done():
+	case <-enter:
 	}
 	return nil
 }

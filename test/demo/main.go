@@ -1,6 +1,6 @@
-// Command demo shows what the operator does: on a lab of its own it submits three of the examples, breaks replicas, and
-// tells what happened and why, one line an event. With an image of examples/hello-ps it does so on real nodes, where the example
-// trains. It exits with status 1 if anything came out otherwise than it should.
+// Command demo shows what the operator does. On a lab of its own it submits three of the examples, breaks replicas and a node, and prints
+// what happens, one line an event. With an image of examples/hello-ps it runs on real nodes, where the example trains. On a terminal it
+// leaves the lab running until the user presses Enter. It exits with status 1 if a recovery differs from what the documents promise.
 package main
 
 import (
@@ -22,13 +22,13 @@ import (
 const patience = 5 * time.Minute
 
 type options struct {
-	lab, operator, crds, examples string
+	lab, operator, plugin, crds, examples string
 	// image is the archive of the image of examples/hello-ps, for the demo on real nodes.
 	image string
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -46,6 +46,7 @@ func command() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.lab, "lab", "bin/lab", "the lab's binary")
 	cmd.Flags().StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
+	cmd.Flags().StringVar(&o.plugin, "kubectl-tj", "bin/kubectl-tj", "the binary of the plug-in kubectl tj")
 	cmd.Flags().StringVar(&o.crds, "crds", "manifests/crd", "file or folder with the CRD")
 	cmd.Flags().StringVar(&o.examples, "examples", "examples", "folder with the examples")
 	cmd.Flags().StringVar(&o.image, "image", "", "archive with the image of examples/hello-ps: the demo is on real nodes then (root, Debian or Ubuntu)")
@@ -63,15 +64,11 @@ func run(ctx context.Context, o options) (err error) {
 	if err := l.up(ctx, o); err != nil {
 		return err
 	}
-	playErr := play(ctx, l, o)
-	if err := l.table(ctx); err != nil {
-		return errors.Join(playErr, err)
-	}
-	if playErr != nil {
-		return playErr
+	if err := errors.Join(play(ctx, l, o), l.result(ctx, o)); err != nil {
+		return err
 	}
 	fmt.Println("\nEverything came out as it should.")
-	return nil
+	return l.stay(ctx)
 }
 
 func play(ctx context.Context, l lab, o options) error {

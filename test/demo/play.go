@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/testbed"
 )
 
 // play shows one job after the other and stops at the first thing that is not as it should be.
@@ -36,7 +37,7 @@ func (s *stage) parameterServers(ctx context.Context) error {
 	return a.succeeds(ctx, "chief-0", 2, 1)
 }
 
-// collective: one rank's death restarts all, once.
+// collective: one rank's death restarts all, once. So does the loss of a node, which is not charged.
 func (s *stage) collective(ctx context.Context) error {
 	a, err := s.submit(ctx, "pytorch-ddp.yaml")
 	if err != nil {
@@ -45,7 +46,10 @@ func (s *stage) collective(ctx context.Context) error {
 	if err := a.breaks(ctx, "worker-2", "137", "master-0", "worker-0", "worker-1", "worker-2"); err != nil {
 		return err
 	}
-	return a.succeeds(ctx, "master-0", 1, 1)
+	if err := a.losesNode(ctx, "worker-1", "master-0", "worker-0", "worker-1", "worker-2"); err != nil {
+		return err
+	}
+	return a.succeeds(ctx, "master-0", 2, 2)
 }
 
 // permanentFailure: an exit code that no restart can mend fails the job, with the evidence.
@@ -64,8 +68,7 @@ func (s *stage) permanentFailure(ctx context.Context) error {
 	})
 }
 
-// breaks ends a replica with an exit code, waits until the job runs in full again, and checks that exactly the replicas
-// expected have new pods, under the same host name and rank.
+// breaks ends a replica with an exit code, and waits until the replicas expected are back.
 func (a *act) breaks(ctx context.Context, replica, code string, expected ...string) error {
 	before, err := a.pods(ctx)
 	if err != nil {
@@ -74,8 +77,38 @@ func (a *act) breaks(ctx context.Context, replica, code string, expected ...stri
 	if err := a.end(ctx, replica, code); err != nil {
 		return err
 	}
+	return a.returns(ctx, before, replica, expected)
+}
+
+// losesNode ends the node of a replica, and waits until the replicas expected are back, on other nodes.
+func (a *act) losesNode(ctx context.Context, replica string, expected ...string) error {
+	before, err := a.pods(ctx)
+	if err != nil {
+		return err
+	}
+	lost := before[a.name+"-"+replica].Spec.NodeName
+	a.timeline.say("you", "cut power", fmt.Sprintf("%s dies with %s: Kubernetes waits %s (50s by default), the operator 15s more", lost, replica, grace))
+	if err := testbed.Tell(ctx, a.client, testbed.NodeNamed(lost), testbed.Annotations{"dead": "true"}); err != nil {
+		return err
+	}
+	if err := a.returns(ctx, before, replica, expected); err != nil {
+		return err
+	}
+	after, err := a.pods(ctx)
+	for host, pod := range after {
+		if pod.Spec.NodeName == lost {
+			return fmt.Errorf("%s is on %s, which is dead", host, lost)
+		}
+	}
+	return err
+}
+
+// returns waits until the job runs in full again after a replica broke, and checks that exactly the replicas expected have new pods, under
+// the same host name and rank.
+func (a *act) returns(ctx context.Context, before map[string]corev1.Pod, replica string, expected []string) error {
 	var after map[string]corev1.Pod
-	err = a.await(ctx, "has all its replicas back", func(j *v1alpha1.TrainingJob) bool {
+	err := a.await(ctx, "has all its replicas back", func(j *v1alpha1.TrainingJob) bool {
+		var err error
 		after, err = a.pods(ctx)
 		full := fmt.Sprintf("%d/%d", len(before), len(before))
 		return err == nil && len(after) == len(before) && after[a.name+"-"+replica].UID != before[a.name+"-"+replica].UID && j.Status.Ready == full
@@ -95,11 +128,11 @@ func (a *act) breaks(ctx context.Context, replica, code string, expected ...stri
 	}
 	slices.Sort(renewed)
 	if !slices.Equal(renewed, expected) {
-		return fmt.Errorf("%s exited with code %s: new pods for %v, expected %v", replica, code, renewed, expected)
+		return fmt.Errorf("%s broke: new pods for %v, expected %v", replica, renewed, expected)
 	}
 	pod := after[a.name+"-"+replica]
-	a.timeline.say(a.name, "Recovered", fmt.Sprintf("%s is back as %s: same host name, rank %s; new pods: %d of %d",
-		replica, pod.Name, pod.Labels[v1alpha1.LabelRank], len(renewed), len(after)))
+	a.timeline.say(a.name, "Recovered", fmt.Sprintf("%s is back as %s on %s: same host name, rank %s; new pods: %d of %d",
+		replica, pod.Name, pod.Spec.NodeName, pod.Labels[v1alpha1.LabelRank], len(renewed), len(after)))
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
 // The commands of README.md, on the cluster of KUBECONFIG.
-func TestReadme(t *testing.T) { runPage(t, "README.md", 4) }
+func TestReadme(t *testing.T) { runPage(t, "README.md", 3) }
 
 // The commands of docs/quickstart.md. It promises that any default StorageClass will do: a lab has none, but a volume.
 func TestQuickstart(t *testing.T) {
