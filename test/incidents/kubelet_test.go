@@ -28,8 +28,8 @@ type ending struct {
 
 const lookThere = "The kubelet ends a container so when a probe or a postStart hook fails: kubectl describe pod train-worker-0"
 
-// A worker is ended again and again, and the leader breaks with it. The status names the worker and where to look, kubectl tj why quotes what the
-// kubelet says in Events, and the node, which did as it was told, is not avoided.
+// A worker is ended again and again, and the leader breaks with it. The status names the worker and where to look, kubectl tj why quotes
+// the kubelet's Events, and the node, which did as it was told, is not avoided.
 var _ = Describe("A rank that its kubelet ends", func() {
 	DescribeTable("because its template asks for it", func(ctx SpecContext, how ending) {
 		train := submit(ctx, collective(2), func(made *v1alpha1.TrainingJob) {
@@ -61,6 +61,16 @@ var _ = Describe("A rank that its kubelet ends", func() {
 		Entry("at the pod's own deadline", ending{func(pod *corev1.PodSpec) { pod.ActiveDeadlineSeconds = ptr.To[int64](5) },
 			v1alpha1.CauseRetryable, "DeadlineExceeded", "Raise activeDeadlineSeconds of the template's spec"}),
 	)
+})
+
+var _ = Describe("A rank that may not run as root", func() {
+	It("waits, and kubectl tj why says what to change", func(ctx SpecContext) {
+		train := submit(ctx, lone(), everyPod(func(pod *corev1.PodSpec) {
+			pod.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)}
+		}))
+		train.becomes(ctx, "its kubelet refuses the image", func(s *v1alpha1.TrainingJobStatus) bool { return s.Reason == "CreateContainerConfigError" })
+		Expect(why(train)).To(ContainSubstring("set securityContext.runAsUser"))
+	})
 })
 
 var nothingListens = corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(9)}}
