@@ -37,10 +37,15 @@ var (
 	raises    = way{"exit 1, Python exception", does("raise ValueError('batch 17 is empty')"), v1alpha1.CauseRetryable, exception}
 	exits     = way{"exit 42", does("os._exit(42)"), v1alpha1.CauseRetryable, "step="}
 	fills     = way{"out of memory", func(r *run, pod *corev1.Pod) { r.fillMemory(pod) }, v1alpha1.CauseOOM, "step="}
-	kills     = way{"kill -9", func(r *run, pod *corev1.Pod) { lab("pod", "kill", pod.Name, "-n", r.namespace, "--dir", labDir) }, v1alpha1.CauseRetryable, "step="}
+	kills     = way{"kill -9", signals("kill"), v1alpha1.CauseRetryable, "step="}
 	segfaults = way{"SIGSEGV", does("import ctypes; ctypes.string_at(0)"), v1alpha1.CauseRetryable, "step="}
-	hangs     = way{"a hang", func(r *run, pod *corev1.Pod) { lab("pod", "stop", pod.Name, "-n", r.namespace, "--dir", labDir) }, v1alpha1.CauseHang, "step="}
+	hangs     = way{"a hang", signals("stop"), v1alpha1.CauseHang, "step="}
 )
+
+// signals sends the rank's process SIGKILL or SIGSTOP, from outside: the verb is the lab's.
+func signals(verb string) func(*run, *corev1.Pod) {
+	return func(r *run, pod *corev1.Pod) { lab("pod", verb, pod.Name, "-n", r.namespace, "--dir", labDir) }
+}
 
 // does has the rank's main thread run a line of Python between two steps.
 func does(python string) func(*run, *corev1.Pod) {
@@ -93,7 +98,11 @@ type tally struct {
 func (t *tally) row() string {
 	n := len(t.again)
 	of := func(bad []string) string { return fmt.Sprintf("%d of %d", n-len(bad), n) }
-	return markdown([]string{t.how.name, of(t.wrong), of(t.silent), spread(t.decided), spread(t.again)})
+	log := of(t.silent)
+	if t.how.cause == v1alpha1.CauseHang { // the log of a pod that is killed goes with it
+		log = "-"
+	}
+	return markdown([]string{t.how.name, of(t.wrong), log, spread(t.decided), spread(t.again)})
 }
 
 // spread returns the median, the smallest and the largest.
@@ -134,15 +143,18 @@ time.sleep = pause
 runpy.run_path("/app/train.py", run_name="__main__")
 `
 
+// fourVictims are the ranks, in their order.
+var fourVictims = []victim{{role: v1alpha1.Master}, {role: v1alpha1.Worker}, {role: v1alpha1.Worker, index: 1}, {role: v1alpha1.Worker, index: 2}}
+
 // blames ends one rank, another one each round, waits until all run again, and counts what the status says of it. Rank 0 does not raise
 // exceptions: it is named if nothing tells the ranks apart.
 func (r *run) blames(sum *tally, round int) {
 	GinkgoHelper()
-	rank := round % 4
+	rank := round % len(fourVictims)
 	if sum.how.words == exception {
-		rank = 1 + rand.IntN(3)
+		rank = 1 + rand.IntN(len(fourVictims)-1)
 	}
-	r.hit = []victim{{role: v1alpha1.Master}, {role: v1alpha1.Worker}, {role: v1alpha1.Worker, index: 1}, {role: v1alpha1.Worker, index: 2}}[rank]
+	r.hit = fourVictims[rank]
 	r.runs(int32(round))
 	guilty := r.pod()
 	Eventually(func() []line { return r.tape.find(func(l line) bool { return l.pod == guilty.Name && l.isStep() }) }).
@@ -156,7 +168,8 @@ func (r *run) blames(sum *tally, round int) {
 	r.tape.Unlock()
 	r.judge(sum, round, guilty.Name)
 	for _, how := range [][]string{{"--previous"}, {"--attempt", fmt.Sprint(round)}} {
-		if said := r.plugin(append([]string{"logs", r.name, "--rank", fmt.Sprint(rank)}, how...)...); !strings.Contains(said, sum.how.words) && sum.how.cause != v1alpha1.CauseHang {
+		said := r.plugin(append([]string{"logs", r.name, "--rank", fmt.Sprint(rank)}, how...)...)
+		if sum.how.cause != v1alpha1.CauseHang && !strings.Contains(said, sum.how.words) {
 			sum.silent = append(sum.silent, fmt.Sprintf("round %d: the log of %s, by %s: %s", round, guilty.Name, how[0], said))
 			break
 		}
