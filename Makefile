@@ -330,7 +330,7 @@ test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every 
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
 .PHONY: test-nodes
-test-nodes: bin/lab bin/operator real ## test real nodes, that fake ones tell the same as they, and the operator on them (root, on Debian or Ubuntu)
+test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fake ones tell the same as they, and the operator on them (root, on Debian or Ubuntu)
 	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
 
 .PHONY: test-storm
@@ -355,7 +355,7 @@ test-upgrade: bin/lab bin/operator ## upgrade from FORMER and go back while jobs
 	go test -count=1 -v -timeout 30m -tags chaos ./test/chaos -former=$(CURDIR)/bin/former --ginkgo.no-color --ginkgo.label-filter=upgrade
 
 .PHONY: test-frameworks
-test-frameworks: bin/lab bin/operator real ## train the programs of examples/ on real nodes and break them (FRAMEWORKS='hello-ps && kill'): root, Debian or Ubuntu
+test-frameworks: bin/lab bin/operator bin/kubectl-tj real ## train the programs of examples/ on real nodes and break them (FRAMEWORKS='hello-ps && kill'): root, Debian or Ubuntu
 	.ci/test-frameworks $(INCIDENTS) '$(FRAMEWORKS)'
 
 .PHONY: sdk

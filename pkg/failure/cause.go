@@ -53,10 +53,13 @@ func wasForgotten(p *state.Pod) bool {
 // evicted is the kubelet's reason for a pod that uses more than it may, or than its node has.
 const evicted = "Evicted"
 
+// pastDeadline is the kubelet's reason for a pod that was active for longer than its own activeDeadlineSeconds.
+const pastDeadline = "DeadlineExceeded"
+
 // wasRejected reports whether the pod failed although it never began: its kubelet turned it away, or a controller ended it before it had a
 // node. Of a pod that the kubelet evicts after it ran, the limits of its own template decide.
 func wasRejected(p *state.Pod) bool {
-	return p.NeverRan && p.Rejected.Reason != "" && p.Rejected.Reason != "DeadlineExceeded"
+	return p.NeverRan && p.Rejected.Reason != "" && p.Rejected.Reason != pastDeadline
 }
 
 // isPermanent reports whether a restart cannot mend the exit code. It never mends 126 and 127 (the command cannot be run) and 93 (by which

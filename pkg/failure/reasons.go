@@ -17,6 +17,8 @@ type Reason struct {
 	// every other reason from a healthy one: UnexpectedAdmissionError if its GPUs are taken, DeletionByTaintManager if an administrator
 	// keeps the node for another team, NodeShutdown while it restarts, and OutOfcpu or SysctlForbidden at any time.
 	IsOnNode bool
+	// IsOfTemplate is whether a limit of the pod's own template ended it. The node did as it was asked.
+	IsOfTemplate bool
 	// showsLate is whether the pod's peers may fail long before the reason shows.
 	showsLate bool
 	// isForgotten is whether the node does not know how the container ended, as after a reboot. The time of the end is then the time at
@@ -42,7 +44,8 @@ var reasons = map[string]Reason{
 	"DeletionByTaintManager":       {clause: "was evicted from a tainted node", IsNodeFault: true, showsLate: true},
 	"DeletionByPodGC":              {clause: "was garbage-collected", showsLate: true},
 	"TerminationByKubelet":         {clause: "was ended by its node", IsNodeFault: true, showsLate: true},
-	evicted:                        {clause: "was evicted by its node"},
+	evicted:                        {clause: "was evicted by its node", IsOfTemplate: true},
+	pastDeadline:                   {clause: "was ended by its node", IsOfTemplate: true},
 	"UnschedulableOnAssignedNode":  {clause: "was ended by Kueue before it had a node"},
 	"ContainerStatusUnknown":       {clause: "was lost by its node", isForgotten: true},
 	"Unknown":                      {clause: "was lost by its node", isForgotten: true},

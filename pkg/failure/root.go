@@ -62,22 +62,27 @@ func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 }
 
 // generality orders exits by how well they show the first failure: 0 for a kill from outside, 1 for an exit code that only this rank has,
-// 2 for codes that followers have too.
+// 2 for code 1 if only this rank has it, 3 for codes that others have too.
 func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 	switch {
 	case isKill(f):
 		return 0
-	case exitCode(f) != 1 && counts[exitCode(f)] == 1:
-		return 1
-	default:
+	case counts[exitCode(f)] > 1:
+		return 3
+	case exitCode(f) == 1:
 		return 2
+	default:
+		return 1
 	}
 }
 
-// isKill reports whether a signal ended the container, other than the signals for an orderly end (INT and TERM).
+// isKill reports whether a signal from outside ended the container, other than the signals for an orderly end (INT and TERM). A program sends
+// ABRT to itself: the watchdogs of NCCL and JAX end a rank so when it has lost a peer.
 func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 
-func killedBy(code int32) bool { return state.IsSignal(code) && code != 128+2 && code != 128+15 }
+func killedBy(code int32) bool {
+	return state.IsSignal(code) && code != 128+2 && code != 128+6 && code != 128+15
+}
 
 func exitCode(f *v1alpha1.Failure) int32 {
 	if f.ExitCode == nil {

@@ -12,9 +12,11 @@ import (
 // Kubernetes gives times in whole seconds.
 const followsWithin = 2 * time.Second
 
-// lostPeer matches the last words of a rank whose peer is gone: what Gloo, NCCL, gRPC, Python and the kernel say of a broken connection.
-var lostPeer = regexp.MustCompile(`(?i)(closed|reset|aborted) by (the )?(remote )?(peer|host)|broken ?pipe|connection ?(was )?` +
-	`(refused|reset|closed|aborted|lost)|\bEOF(Error)?\b|end of file|(timed|time)[ -]?out|remote process exited|no route to host|failed to connect`)
+// lostPeer matches the last words of a rank whose peer is gone: what Gloo, NCCL, c10d, JAX, gRPC, Python and the kernel print about a broken
+// connection.
+var lostPeer = regexp.MustCompile(`(?i)(closed|reset|aborted) by (the )?(remote )?(peer|host)|broken ?pipe|connection ?(was )?(likely )?` +
+	`(refused|reset|closed|aborted|lost)|\bEOF(Error)?\b|end of file|(timed|time)[ -]?out|remote process exit|no route to host|failed to connect|` +
+	`got 0 bytes|socket closed|another task died`)
 
 // namesLostPeer reports whether the program's last words speak of a lost connection: then another rank left before it.
 func namesLostPeer(f *v1alpha1.Failure) bool { return IsOfRank(f) && lostPeer.MatchString(f.Message) }

@@ -15,6 +15,37 @@ var followers = []string{
 	"torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error",
 	"BrokenPipeError: [Errno 32] Broken pipe", "ConnectionRefusedError: [Errno 111] Connection refused", "unexpected EOF",
 	"Watchdog caught collective operation timeout: WorkNCCL(SeqNum=42) ran for 600000 milliseconds before timing out.",
+	"ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
+	"torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Did the remote server shutdown or crash?",
+	"Failed to receive: Connection was likely closed.", "UNAVAILABLE: Socket closed",
+	"JAX distributed service detected fatal errors. This most likely indicates that another task died; see the other task logs for more details.",
+}
+
+// The watchdogs of NCCL and JAX abort a rank that has lost a peer: exit code 134 is no kill from outside, and may be a follower's.
+func TestARankThatAbortsMayBeAFollower(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(3))
+	aborted := func(index int, words string) builder.SnapshotOption {
+		return builder.Failed("worker", index, builder.ExitSaying(134, "Error", words), builder.At(30*second))
+	}
+	raised := func(words string) builder.SnapshotOption {
+		return builder.Failed("worker", 1, builder.ExitSaying(1, "Error", words), builder.At(30*second))
+	}
+	for name, c := range map[string]struct {
+		seen []builder.SnapshotOption
+		want int32
+	}{
+		"the words of the aborted ranks":   {seen(aborted(0, followers[2]), raised("ValueError: batch 17 is empty"), aborted(2, followers[2])), 1},
+		"the code that one rank alone has": {seen(aborted(0, ""), raised(""), aborted(2, "")), 1},
+		"one rank alone aborts":            {seen(builder.Failed("worker", 0, builder.Exit(1), builder.At(30*second)), raised(""), aborted(2, "")), 2},
+	} {
+		s := builder.Snapshot(job, c.seen...)
+		if restarts := failure.Restarts(s, failure.Find(s)); len(restarts) != 1 || restarts[0].Index != c.want {
+			t.Errorf("%s: %+v, want worker-%d", name, restarts, c.want)
+		}
+		if f := &failure.Find(s)[0].Failure; !failure.MayBeFollower(f) {
+			t.Errorf("%s: the decision does not wait for the ranks that have yet to end", name)
+		}
+	}
 }
 
 // All ranks of a collective end with code 1 within a second or two when one raises an exception. Its words tell it from the others'.

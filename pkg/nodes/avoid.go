@@ -150,7 +150,8 @@ func isToAvoid(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident, inci
 // controllers. The consequence of a loss elsewhere and the program's own fault do not count either, nor does the
 // end by the kubelet that the template asks for.
 func countsAgainstNode(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident) bool {
-	return failure.ReasonOf(incident.Reason).IsNodeFault || isExit(incident) && !failure.MayBeKubelets(spec, &incident.Failure)
+	reason := failure.ReasonOf(incident.Reason)
+	return reason.IsNodeFault || isExit(incident) && !reason.IsOfTemplate && !failure.MayBeKubelets(spec, &incident.Failure)
 }
 
 // isExit reports whether the incident began with an exit that something outside the program may have caused.

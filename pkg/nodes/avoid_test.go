@@ -108,6 +108,8 @@ func TestNodesAreAvoided(t *testing.T) {
 			on("a", "OOMKilled", v1alpha1.CauseOOM, 0)}, nil},
 		{"what the kubelet may have ended for a probe says nothing of the node", job(), 60 * second,
 			[]v1alpha1.Incident{killedOn("a", 60*second), killedOn("a", 0)}, nil},
+		{"nor does an end for a limit of the template's own", job(), 60 * second, []v1alpha1.Incident{on("a", "DeadlineExceeded", v1alpha1.CauseRetryable, 60*second),
+			on("a", "DeadlineExceeded", v1alpha1.CauseRetryable, 0), on("a", "Evicted", v1alpha1.CauseRetryable, 0)}, nil},
 		{"a node that evicts pods for its own sake, at once", job(), 0, []v1alpha1.Incident{on("a", "TerminationByKubelet", infrastructure, 0)},
 			[]string{"a: 1, TerminationByKubelet, 24h0m0s"}},
 		{"an incident of no node", job(), 0, []v1alpha1.Incident{on("", "NodeLost", infrastructure, 0)}, nil},

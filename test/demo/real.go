@@ -75,26 +75,48 @@ func (a *act) trainAndBreak(ctx context.Context, loss *curve) error {
 	if err := loss.awaitStep(ctx, 1); err != nil {
 		return err
 	}
-	resumed := loss.begin()
-	// The servers save every 100 steps.
-	if resumed < reached-200 {
-		return fmt.Errorf("%s was at step %d and goes on at step %d: not from its checkpoint", a.name, reached, resumed)
+	saved, err := a.loaded(ctx, loss.lab, "ps-0")
+	if err != nil {
+		return err
 	}
-	a.timeline.say(a.name, "Resumed", fmt.Sprintf("goes on at step %d, from the checkpoint: step %d had been reached", resumed, reached))
+	// The servers save every 100 steps.
+	if saved < reached-200 {
+		return fmt.Errorf("%s was at step %d and goes on from step %d: not from its checkpoint", a.name, reached, saved)
+	}
+	a.timeline.say(a.name, "Resumed", fmt.Sprintf("goes on from the checkpoint of step %d: worker 0 had reached step %d", saved, reached))
 	const what = "succeeds after 2 restarts in attempt 1"
 	return a.await(ctx, what, func(j *v1alpha1.TrainingJob) bool {
 		return j.Status.Phase == v1alpha1.PhaseSucceeded && j.Status.Restarts == 2 && j.Status.Attempt == 1
 	})
 }
 
+// loaded returns the step of the checkpoint from which a parameter server has started. Workers may have gone on from there before worker 0 reports.
+func (a *act) loaded(ctx context.Context, l lab, server string) (int, error) {
+	pods, err := a.pods(ctx)
+	if err != nil {
+		return 0, err
+	}
+	said, err := l.kubectl(ctx, "logs", pods[a.name+"-"+server].Name).Output()
+	if err != nil {
+		return 0, fmt.Errorf("reading the log of %s: %w", server, err)
+	}
+	found := startsFrom.FindSubmatch(said)
+	if found == nil {
+		return 0, fmt.Errorf("%s reports no checkpoint: %s", server, said)
+	}
+	return strconv.Atoi(string(found[1]))
+}
+
+var startsFrom = regexp.MustCompile(`step=(\d+) starts from /`)
+
 // curve is the loss as worker 0 tells it in its log.
 type curve struct {
 	lab      lab
 	timeline *timeline
 	mu       sync.Mutex
-	// first and step are the first and the last one of the pod that is followed, 0 if it has told none.
-	first, step int
-	shown       time.Time
+	// step is the last one of the pod that is followed, 0 if it has told none.
+	step  int
+	shown time.Time
 }
 
 var told = regexp.MustCompile(`step=(\d+) loss=(\S+)`)
@@ -130,9 +152,6 @@ func (c *curve) read(job, line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.step, _ = strconv.Atoi(found[1])
-	if c.first == 0 {
-		c.first = c.step
-	}
 	if time.Since(c.shown) >= showEvery {
 		c.shown = time.Now()
 		c.timeline.say(job, "trains", fmt.Sprintf("step %d, loss %s", c.step, found[2]))
@@ -144,15 +163,8 @@ func (c *curve) forget() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	reached := c.step
-	c.first, c.step = 0, 0
+	c.step = 0
 	return reached
-}
-
-// begin returns the step with which the pod that is followed began.
-func (c *curve) begin() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.first
 }
 
 // awaitStep waits until the log tells of the step or a later one.

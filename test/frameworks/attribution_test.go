@@ -3,10 +3,11 @@
 package frameworks
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"io"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,18 +22,37 @@ import (
 
 var rounds = flag.Int("rounds", 3, "how often each fault is made of which the right rank must be named")
 
-// A way for one of four ranks to end, and the cause that the status must give.
+// A way for one of four ranks to end, the cause that the status must give, and words that its log must have.
 type way struct {
 	name  string
 	end   func(*run, *corev1.Pod)
 	cause v1alpha1.Cause
+	words string
 }
 
+// exception is how most programs fail. The other ranks end with the same code in the same second or two.
+const exception = "ValueError: batch 17 is empty"
+
 var (
-	exits = way{"exit 42", func(r *run, pod *corev1.Pod) { r.kubectl("exec", pod.Name, "--", "touch", "/tmp/exit") }, v1alpha1.CauseRetryable}
-	fills = way{"out of memory", func(r *run, pod *corev1.Pod) { r.fillMemory(pod) }, v1alpha1.CauseOOM}
-	kills = way{"kill -9", func(r *run, pod *corev1.Pod) { lab("pod", "kill", pod.Name, "-n", r.namespace, "--dir", labDir) }, v1alpha1.CauseRetryable}
+	raises    = way{"exit 1, Python exception", does("raise ValueError('batch 17 is empty')"), v1alpha1.CauseRetryable, exception}
+	exits     = way{"exit 42", does("os._exit(42)"), v1alpha1.CauseRetryable, "step="}
+	fills     = way{"out of memory", func(r *run, pod *corev1.Pod) { r.fillMemory(pod) }, v1alpha1.CauseOOM, "step="}
+	kills     = way{"kill -9", signals("kill"), v1alpha1.CauseRetryable, "step="}
+	segfaults = way{"SIGSEGV", does("import ctypes; ctypes.string_at(0)"), v1alpha1.CauseRetryable, "step="}
+	hangs     = way{"a hang", signals("stop"), v1alpha1.CauseHang, "step="}
 )
+
+// signals sends the rank's process SIGKILL or SIGSTOP, from outside: the verb is the lab's.
+func signals(verb string) func(*run, *corev1.Pod) {
+	return func(r *run, pod *corev1.Pod) { lab("pod", verb, pod.Name, "-n", r.namespace, "--dir", labDir) }
+}
+
+// does has the rank's main thread run a line of Python between two steps.
+func does(python string) func(*run, *corev1.Pod) {
+	return func(r *run, pod *corev1.Pod) {
+		r.kubectl("exec", pod.Name, "--", "sh", "-c", fmt.Sprintf("echo %q > /tmp/new && mv /tmp/new /tmp/do", python))
+	}
+}
 
 // When one rank of a collective is gone, the connections of the others break, and all of them end with 1 a moment later. The status is
 // to name the one that went first, with its log.
@@ -41,17 +61,30 @@ var _ = Describe("who was first", Ordered, ContinueOnFailure, Label("attribution
 	BeforeAll(ddp.bringImage)
 	BeforeEach(nodesAreWell)
 
-	DescribeTable("of four ranks of PyTorch's DistributedDataParallel", func(ctx SpecContext, how way) {
-		r := begin(ctx, ddp, ddp.victim, fault{prepare: fourRanks})
+	blame := func(ctx SpecContext, how way, times int, prepare func(*run)) {
+		r := begin(ctx, ddp, ddp.victim, fault{prepare: prepare})
 		sum := &tally{how: how}
 		DeferCleanup(func() { figures.attribution(sum) })
-		for round := range *rounds {
+		for round := range times {
 			r.blames(sum, round)
 		}
-		Expect(len(sum.wrong)).To(BeNumerically("<=", *rounds/20), strings.Join(sum.wrong, "\n"))
-		Expect(len(sum.silent)).To(BeNumerically("<=", *rounds/20), strings.Join(sum.silent, "\n"))
-	}, Entry(nil, NodeTimeout(time.Hour), exits), Entry(nil, NodeTimeout(time.Hour), fills), Entry(nil, NodeTimeout(time.Hour), kills))
+		Expect(len(sum.wrong)).To(BeNumerically("<=", times/20), strings.Join(sum.wrong, "\n"))
+		Expect(len(sum.silent)).To(BeNumerically("<=", times/20), strings.Join(sum.silent, "\n"))
+	}
+
+	DescribeTable("of four ranks of PyTorch's DistributedDataParallel", func(ctx SpecContext, how way) {
+		blame(ctx, how, *rounds, fourRanks)
+	}, each(raises), each(exits), each(fills), each(kills), each(segfaults))
+
+	It("is rank 0, which reports for all, when a rank hangs", func(ctx SpecContext) {
+		blame(ctx, hangs, max(1, *rounds/4), func(r *run) {
+			fourRanks(r)
+			r.reportProgress(30)
+		})
+	}, NodeTimeout(time.Hour))
 })
+
+func each(how way) TableEntry { return Entry(nil, NodeTimeout(time.Hour), how) }
 
 func (w way) String() string { return w.name }
 
@@ -65,7 +98,11 @@ type tally struct {
 func (t *tally) row() string {
 	n := len(t.again)
 	of := func(bad []string) string { return fmt.Sprintf("%d of %d", n-len(bad), n) }
-	return markdown([]string{t.how.name, of(t.wrong), of(t.silent), spread(t.decided), spread(t.again)})
+	log := of(t.silent)
+	if t.how.cause == v1alpha1.CauseHang { // the log of a pod that is killed goes with it
+		log = "-"
+	}
+	return markdown([]string{t.how.name, of(t.wrong), log, spread(t.decided), spread(t.again)})
 }
 
 // spread returns the median, the smallest and the largest.
@@ -87,28 +124,37 @@ func fourRanks(r *run) {
 	spec.Recovery = v1alpha1.Recovery{MaxRestarts: ptr.To[int32](100), MaxOOMRestarts: ptr.To[int32](100), NoProgressLimit: ptr.To[int32](0),
 		BackoffSeconds: ptr.To[int32](1), MaxBackoffSeconds: ptr.To[int32](1)}
 	r.eachContainer(func(c *corev1.Container) {
-		c.Command = []string{"python3", "-c", exitsWhenTold}
+		c.Command = []string{"python3", "-c", doesWhatItIsTold}
+		c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 		c.Env = append(slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "STEPS" }), corev1.EnvVar{Name: "STEPS", Value: "1000000"})
 	})
 }
 
-// exitsWhenTold runs the example as it is, beside a thread that exits with 42 once there is a file.
-const exitsWhenTold = `
-import os, runpy, threading, time
+// doesWhatItIsTold runs the example as it is. In the pause after a step it runs the Python that it finds in a file.
+const doesWhatItIsTold = `
+import os, runpy, time
 
-def watch():
-    while not os.path.exists("/tmp/exit"):
-        time.sleep(0.1)
-    os._exit(42)
+def pause(seconds, really=time.sleep):
+    if os.path.exists("/tmp/do"):
+        exec(open("/tmp/do").read())
+    really(seconds)
 
-threading.Thread(target=watch, daemon=True).start()
+time.sleep = pause
 runpy.run_path("/app/train.py", run_name="__main__")
 `
 
-// blames ends one rank, another one each round, waits until all run again, and counts what the status says of it.
+// fourVictims are the ranks, in their order.
+var fourVictims = []victim{{role: v1alpha1.Master}, {role: v1alpha1.Worker}, {role: v1alpha1.Worker, index: 1}, {role: v1alpha1.Worker, index: 2}}
+
+// blames ends one rank, another one each round, waits until all run again, and counts what the status says of it. Rank 0 does not raise
+// exceptions: it is named if nothing tells the ranks apart.
 func (r *run) blames(sum *tally, round int) {
 	GinkgoHelper()
-	r.hit = []victim{{role: v1alpha1.Master}, {role: v1alpha1.Worker}, {role: v1alpha1.Worker, index: 1}, {role: v1alpha1.Worker, index: 2}}[round%4]
+	rank := round % len(fourVictims)
+	if sum.how.words == exception {
+		rank = 1 + rand.IntN(len(fourVictims)-1)
+	}
+	r.hit = fourVictims[rank]
 	r.runs(int32(round))
 	guilty := r.pod()
 	Eventually(func() []line { return r.tape.find(func(l line) bool { return l.pod == guilty.Name && l.isStep() }) }).
@@ -121,18 +167,23 @@ func (r *run) blames(sum *tally, round int) {
 	sum.decided = append(sum.decided, r.tape.restarts[round].Sub(began).Seconds())
 	r.tape.Unlock()
 	r.judge(sum, round, guilty.Name)
+	for _, how := range [][]string{{"--previous"}, {"--attempt", fmt.Sprint(round)}} {
+		said := r.plugin(append([]string{"logs", r.name, "--rank", fmt.Sprint(rank)}, how...)...)
+		if sum.how.cause != v1alpha1.CauseHang && !strings.Contains(said, sum.how.words) {
+			sum.silent = append(sum.silent, fmt.Sprintf("round %d: the log of %s, by %s: %s", round, guilty.Name, how[0], said))
+			break
+		}
+	}
 }
 
+// judge counts a round as wrong if the status gives another rank or cause. Of a hang it knows rank 0 alone, which reports for all.
 func (r *run) judge(sum *tally, round int, guilty string) {
 	last := r.job().Status.LastFailure
 	if last == nil {
 		last = &v1alpha1.Failure{}
 	}
-	if last.Pod != guilty || last.Cause != sum.how.cause {
+	if last.Cause != sum.how.cause || last.Pod != guilty && last.Cause != v1alpha1.CauseHang {
 		sum.wrong = append(sum.wrong, fmt.Sprintf("round %d: %s broke, lastFailure is %s, %s (%s)", round, guilty, last.Pod, last.Cause, last.Message))
-	}
-	if log := r.log(last.Pod); !strings.Contains(log, "step=") {
-		sum.silent = append(sum.silent, fmt.Sprintf("round %d: the log of %s: %s", round, last.Pod, log))
 	}
 }
 
@@ -147,18 +198,9 @@ func (r *run) runs(attempt int32) {
 	}).WithContext(r.ctx).WithTimeout(4*time.Minute).Should(Succeed(), "all replicas run in attempt %d", attempt)
 }
 
-// log returns what the API server still gives of a pod's log, or why it does not.
-func (r *run) log(pod string) string {
-	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
-	defer cancel()
-	stream, err := logs.CoreV1().Pods(r.namespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(ctx)
-	if err != nil {
-		return err.Error()
-	}
-	defer func() { _ = stream.Close() }()
-	text, err := io.ReadAll(stream)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
+// plugin returns what kubectl tj says.
+func (r *run) plugin(args ...string) string {
+	cmd := exec.Command(filepath.Join(root, "bin/kubectl-tj"), append(args, "--kubeconfig", filepath.Join(labDir, "kubeconfig"), "-n", r.namespace)...)
+	said, _ := cmd.CombinedOutput() // a refusal is an answer too
+	return string(said)
 }

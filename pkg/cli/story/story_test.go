@@ -165,6 +165,22 @@ func TestWhyFillsItsAdviceIn(t *testing.T) {
 	}
 }
 
+// A kubelet has one reason for a missing ConfigMap and for an image that may not run as root, and one for the deadline of the pod's own template.
+func TestTheAdviceNamesWhatTheKubeletMeans(t *testing.T) {
+	waits := builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), phase(v1alpha1.PhasePending, "CreateContainerConfigError", "container has runAsNonRoot and image will run as root"))
+	ended := builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFailed, true, v1alpha1.ReasonMaxRestartsExceeded, 0),
+		phase(v1alpha1.PhaseFailed, v1alpha1.ReasonMaxRestartsExceeded, "It failed."), lastFailure(failure(v1alpha1.CauseRetryable, v1alpha1.ReasonDeadlineExceeded, 0, 0), "Pod was active on the node longer than the specified deadline"))
+	for want, v := range map[string]*story.View{
+		"set securityContext.runAsUser":                                           view(waits, worker(waits, 0, corev1.PodPending, builder.Waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"))),
+		"Raise activeDeadlineSeconds of the template's spec, which ended the pod": view(ended),
+	} {
+		e, err := story.Why(v)
+		if text := strings.Join(e.Next, "\n"); err != nil || !strings.Contains(text, want) || strings.Contains(text, "runPolicy.activeDeadlineSeconds") {
+			t.Errorf("%v, %q, want %q", err, text, want)
+		}
+	}
+}
+
 func TestReplicas(t *testing.T) {
 	job := builder.Job("mnist", builder.Workers(100), builder.RunsSince(0))
 	var pods []*corev1.Pod

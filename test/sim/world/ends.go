@@ -232,7 +232,7 @@ func (w *World) finish(pod *corev1.Pod) {
 
 // fail ends a pod with a code of failure.
 func (w *World) fail(pod *corev1.Pod) {
-	codes := []int32{1, 42, 137, 137, 139, 143, 255}
+	codes := []int32{1, 42, 134, 137, 139, 143, 255}
 	if w.oneIn(12) {
 		codes = []int32{126, 127, 93}
 	}

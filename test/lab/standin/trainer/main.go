@@ -8,6 +8,7 @@
 //	STEP_TIME=200ms    how long a step takes
 //	TERM_CODE=143      what it exits with on SIGTERM; "ignore" ignores it, as a program without a handler does as process 1
 //	TERM_TIME=0s       how long it takes to leave on SIGTERM
+//	BROKEN_AFTER=0s    how long at most it takes to end once a peer is gone; each takes a time of its own
 //	TRAININGJOB_STOP_FILE  a file: it says what that says whenever it changes, within 20 ms
 //	COMMAND=""         what it does after the first step, as do says
 //	DIARY=""           a folder that all nodes share, for a file of each rank: a line for each start, SIGTERM and end, and a lock on it while
@@ -24,6 +25,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -71,6 +73,7 @@ func train(where place, peers []peer) {
 		}
 		for range peers {
 			if err := <-lost; err != nil {
+				breakDown()
 				end(brokenCode, "collective broken: "+err.Error())
 			}
 		}
@@ -87,6 +90,13 @@ func train(where place, peers []peer) {
 		time.Sleep(pace)
 	}
 	end(0, "")
+}
+
+// breakDown takes as long as a program takes to end by an exception: Python may need half a second.
+func breakDown() {
+	if most, err := time.ParseDuration(env("BROKEN_AFTER", "0s")); err == nil && most > 0 {
+		time.Sleep(rand.N(most))
+	}
 }
 
 // onRequest says what the file of requests to stop says, whenever that changes.
