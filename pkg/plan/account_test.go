@@ -242,8 +242,8 @@ func TestWhereAReplicaGoesBackTo(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, step := range plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(1), builder.StartedAt(0), c.job), c.seen)).Steps {
-				if create, is := step.(plan.CreatePod); is && create.Home != c.want {
-					t.Errorf("home %q, want %q", create.Home, c.want)
+				if create, is := step.(plan.CreatePod); is && create.PreviousNode != c.want {
+					t.Errorf("previous node %q, want %q", create.PreviousNode, c.want)
 				}
 			}
 		})

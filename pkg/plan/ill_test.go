@@ -66,8 +66,8 @@ func TestAJobThatStaysOnAnIllNodeSaysSo(t *testing.T) {
 	job := underWay(t, takenOn(t, builder.Framework(v1alpha1.PyTorch), builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1))
 	before := builder.Snapshot(job, run...)
 	p := plan.Make(before)
-	want := []string{"|The job stays on node-worker-1, which is ill (GpuMemWatch: [79]): there are too few others. New pods prefer others until 2026-01-06 12:01 UTC.",
-		"node-worker-1|TrainingJob team-a/j stays on this node, which is ill: there are too few others."}
+	want := []string{"|The job stays on the unhealthy node node-worker-1 (GpuMemWatch: [79]): there are too few other nodes. New pods prefer other nodes until 2026-01-06 12:01 UTC.",
+		"node-worker-1|TrainingJob team-a/j stays on this unhealthy node: there are too few other nodes."}
 	if diff := cmp.Diff(want, notes(p, v1alpha1.EventNodeAvoided)); diff != "" || p.Status.Attempt > 0 {
 		t.Errorf("attempt %d, Events (-want +got):\n%s", p.Status.Attempt, diff)
 	}

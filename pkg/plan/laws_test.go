@@ -51,8 +51,8 @@ func checkDomain(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 		return
 	}
 	for _, step := range p.Steps {
-		if create, is := step.(plan.CreatePod); is && create.Home != "" && create.Slot.Role != v1alpha1.Evaluator && create.Slot.Role != v1alpha1.Launcher {
-			t.Fatalf("%s prefers %s", create.Slot, create.Home)
+		if create, is := step.(plan.CreatePod); is && create.PreviousNode != "" && create.Slot.Role != v1alpha1.Evaluator && create.Slot.Role != v1alpha1.Launcher {
+			t.Fatalf("%s prefers %s", create.Slot, create.PreviousNode)
 		}
 	}
 	if p.Status.Attempt == s.Job.Status.Attempt || p.Status.Memory.GroupAttempt == nil {

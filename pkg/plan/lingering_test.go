@@ -44,7 +44,7 @@ func TestAPodThatNeverRanAndDoesNotEndIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), created, builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = ptr.To[int32](20) }))
 	ending := builder.Pending("worker", 1, builder.Life(0, 0), builder.Waiting("ContainerCreating", ""), builder.On("n1"), builder.DeletedAt(30*second))
 	next := after(t, builder.Snapshot(job, builder.Running("worker", 0), ending))
-	for at, want := range map[time.Duration]string{50 * second: "j-worker-1 on n1 was told to end", 79 * second: "j-worker-1 on n1"} {
+	for at, want := range map[time.Duration]string{50 * second: "j-worker-1 on n1 has been terminating", 79 * second: "j-worker-1 on n1"} {
 		p := plan.Make(builder.Snapshot(next, builder.Running("worker", 0), ending, builder.Now(at)))
 		if p.Status.Reason != v1alpha1.ReasonFormerPodsEnding || !strings.Contains(p.Status.Message, want) {
 			t.Errorf("at %v the job is %s (%s): %s", at, p.Status.Phase, p.Status.Reason, p.Status.Message)
@@ -119,12 +119,12 @@ func TestAFormerJobsPodOnALostNodeGivesItsNameFree(t *testing.T) {
 	lost := builder.NodeLost("n", 30*second) // from 45 s on
 	checkSteps(t, []stepCase{
 		{"it is deleted by force, as its job is gone", job, seen(builder.FormerJobPod(onLost...), lost),
-			[]string{"delete by force j-worker-1: it is of an earlier job of the same name, on a lost node"}, 80 * second},
+			[]string{"delete by force j-worker-1: it belongs to an earlier job of the same name, on a lost node"}, 80 * second},
 		{"before the node is lost it is waited for", job, seen(builder.FormerJobPod(onLost...), lost, builder.Now(44*second)), nil, 45 * second},
 		{"one that holds a volume is waited for", job, seen(builder.FormerJobPod(append(onLost, builder.Claiming())...), lost), nil, 80 * second},
 	})
 	p := plan.Make(builder.Snapshot(job, builder.FormerJobPod(onLost...)))
-	if !strings.Contains(p.Status.Message, "j-worker-1 on n was told to end") {
+	if !strings.Contains(p.Status.Message, "j-worker-1 on n has been terminating") {
 		t.Errorf("the message is %q", p.Status.Message)
 	}
 }

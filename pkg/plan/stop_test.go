@@ -24,7 +24,7 @@ func both(text string, more ...builder.SnapshotOption) []builder.SnapshotOption 
 func TestWhoIsAskedForACheckpoint(t *testing.T) {
 	const text = "0-1 SuspendedBySpec 2026-01-05T12:00:25Z"
 	resting := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
-	ask := func(what string) []string { return []string{"ask j-worker-0: " + what, "ask j-worker-1: " + what} }
+	ask := func(what string) []string { return []string{"set request of j-worker-0: " + what, "set request of j-worker-1: " + what} }
 	asked := []builder.JobOption{builder.Suspended(), builder.StopAsked(15 * second)}
 	checkSteps(t, []stepCase{
 		{"nobody before the status says so", training(builder.Suspended()), both(""), nil, 26 * second},
@@ -33,7 +33,7 @@ func TestWhoIsAskedForACheckpoint(t *testing.T) {
 		{"once more after two seconds, as a kubelet may have overlooked it", training(asked...), both(text, builder.Now(17*second)), ask(text + " again"), 25 * second},
 		{"and no more", training(asked...), both(text+" again", builder.Now(17*second)), nil, 25 * second},
 		{"nobody any more once they are not to be stopped", training(builder.StopAsked(15 * second)), both(text), nil, 17 * second},
-		{"which they are told", training(), both(text), ask("nothing any more"), 10*time.Minute + 14*second},
+		{"which they are told", training(), both(text), ask("none"), 10*time.Minute + 14*second},
 		{"nobody joins them in the meantime", training(append(asked, builder.Workers(3), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "2:1"}))...),
 			both(text), nil, 17 * second},
 		{"when they are stopped, nothing is taken back", training(builder.Suspended(), resting), both(text),
@@ -51,7 +51,7 @@ func TestRanksThatAreTakenAwayHaveTheirTime(t *testing.T) {
 	}
 	checkSteps(t, []stepCase{
 		{"they are asked first", fewer(builder.StopAsked(15 * second)), both(""), []string{
-			"ask j-worker-0: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z", "ask j-worker-1: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z"}, 17 * second},
+			"set request of j-worker-0: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z", "set request of j-worker-1: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z"}, 17 * second},
 		{"one that has its next life is deleted", fewer(builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"})), seen(builder.Now(16*second), builder.Reported(7, 14*second), builder.Running("worker", 0), builder.Running("worker", 1, builder.Life(0, 0))),
 			[]string{"delete j-worker-1: its life is past"}, 10*time.Minute + 14*second},
 	})
@@ -68,12 +68,12 @@ func TestWhatIsToldOfRequestsToStop(t *testing.T) {
 		want []string
 	}{
 		"that they are asked": {training(builder.Suspended()), both(""), []string{
-			"Normal StopAsked SuspendedBySpec: The ranks are asked to save a checkpoint before they are stopped (SuspendedBySpec), by 12:00:26 UTC."}},
+			"Normal StopAsked SuspendedBySpec: The ranks must save a checkpoint before they are stopped (SuspendedBySpec), by 12:00:26 UTC."}},
 		"that they still are, not again": {training(builder.Suspended(), builder.StopAsked(15*second)), both(""), nil},
 		"that they have saved": {training(builder.Suspended(), builder.StopAsked(15*second)), both("", builder.SavedFor("0-1")), []string{
 			"Normal CheckpointSaved SuspendedBySpec: The ranks have saved step 7 in step-7 and are stopped."}},
 		"that they have not": {training(builder.Suspended(), builder.StopAsked(15*second)), both("", builder.Now(25*second)), []string{
-			"Warning CheckpointMissed SuspendedBySpec: No rank has answered that it has saved a checkpoint: they are stopped 10s after they were asked."}},
+			"Warning CheckpointMissed SuspendedBySpec: No rank has confirmed a checkpoint: the ranks are stopped 10s after the request."}},
 		"that it came to nothing, not": {training(builder.StopAsked(15 * second)), both(""), nil},
 	} {
 		var got []string
@@ -111,7 +111,7 @@ func TestAJobThatIsChangedWhileItsRanksAreAskedIsNotResumedUnseen(t *testing.T) 
 // While the ranks are asked the job runs, and says what it waits for.
 func TestAJobWhoseRanksAreAskedRuns(t *testing.T) {
 	status := plan.Make(builder.Snapshot(training(builder.Suspended(), builder.StopAsked(15*second)), both("")...)).Status
-	const want = "The ranks are asked to save a checkpoint, as the job is to be suspended; they are stopped when they have, and at 12:00:25 UTC at the latest."
+	const want = "Waiting for the ranks to save a checkpoint, because the job is to be suspended. They are stopped after they have saved it, at the latest at 12:00:25 UTC."
 	if status.Phase != v1alpha1.PhaseRunning || status.Reason != v1alpha1.ReasonStopAsked || status.Message != want {
 		t.Errorf("%s %s: %s", status.Phase, status.Reason, status.Message)
 	}

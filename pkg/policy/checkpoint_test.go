@@ -118,7 +118,7 @@ func TestRanksAreAskedBeforeSomeAreTakenAway(t *testing.T) {
 
 // The operator bounds how long ranks may hold up what stops them: who preempts a job gets its nodes.
 func TestTheOperatorBoundsHowLongRanksMaySave(t *testing.T) {
-	const bound = " The operator bounds progress.checkpointGraceSeconds to 30s."
+	const bound = " The operator limits progress.checkpointGraceSeconds to 30s."
 	for name, c := range map[string]struct {
 		asks      int32
 		most      time.Duration
