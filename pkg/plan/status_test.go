@@ -116,7 +116,7 @@ func TestTheBackOffOfAReplicaIsItsOwn(t *testing.T) {
 func TestTheConditionTellsWhenAReplicaIsCreatedAgain(t *testing.T) {
 	const again = "worker-1 is created again at 12:01:30 UTC (restart 3 in a row)."
 	for message, runs := range map[string]builder.JobOption{
-		again:                       func(*v1alpha1.TrainingJob) {},
+		again:                         func(*v1alpha1.TrainingJob) {},
 		"The job continues; " + again: builder.RunsSince(0),
 	} {
 		job := builder.Job("j", builder.Workers(2), runs, alone("1:3", at("1", 90*second)))

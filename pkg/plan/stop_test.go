@@ -24,7 +24,9 @@ func both(text string, more ...builder.SnapshotOption) []builder.SnapshotOption 
 func TestWhoIsAskedForACheckpoint(t *testing.T) {
 	const text = "0-1 SuspendedBySpec 2026-01-05T12:00:25Z"
 	resting := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
-	ask := func(what string) []string { return []string{"set request of j-worker-0: " + what, "set request of j-worker-1: " + what} }
+	ask := func(what string) []string {
+		return []string{"set request of j-worker-0: " + what, "set request of j-worker-1: " + what}
+	}
 	asked := []builder.JobOption{builder.Suspended(), builder.StopAsked(15 * second)}
 	checkSteps(t, []stepCase{
 		{"nobody before the status says so", training(builder.Suspended()), both(""), nil, 26 * second},
