@@ -75,7 +75,7 @@ func TestWhatIsHeardOfPods(t *testing.T) {
 			a := awaitedBy(builder.Snapshot(c.job, c.found...))
 			var got []string
 			for _, change := range c.changes {
-				got = append(got, newsNames[a.hear(fmt.Sprintf("j-worker-%d", change.index), change.was(change.index), change.is(change.index))])
+				got = append(got, newsNames[a.observe(fmt.Sprintf("j-worker-%d", change.index), change.was(change.index), change.is(change.index))])
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("news (-want +got):\n%s", diff)

@@ -33,7 +33,7 @@ func TestAJobInAnExcludedNamespaceGetsOneEventAndNothingElse(t *testing.T) {
 			t.Fatalf("snapshot %v, error %v", s, err)
 		}
 	}
-	want := "Warning NamespaceExcluded The operator runs no jobs in namespace " + job.Namespace + " (--exclude-namespaces): create the job in another one."
+	want := "Warning NamespaceExcluded The operator runs no jobs in namespace " + job.Namespace + " (--exclude-namespaces): create the job in another namespace."
 	if len(recorder.Events) != 1 {
 		t.Fatalf("%d Events", len(recorder.Events))
 	}

@@ -60,7 +60,7 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	pass := func() int {
 		t.Helper()
 		before := server.gets.Load()
-		c.memo(job, (*jobMemo).beginLook)
+		c.memo(job, (*jobMemo).beginObserve)
 		got, err := c.confirmVanished(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	gone := server.pods["j-worker-3"]
 	delete(server.pods, gone.Name)
 	p, _ := state.PodOf(job.Name, gone)
-	c.Hear(gone, &p, nil)
+	c.PodChanged(gone, &p, nil)
 	want("the watch reports one", pass(), 1)
 
 	c.client = deleter{}
@@ -105,9 +105,9 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 func TestAnAnswerOlderThanTheWatchIsNotKept(t *testing.T) {
 	job, s, server := unlabelled(1)
 	c, _ := refusing()
-	c.memo(job, (*jobMemo).beginLook)
+	c.memo(job, (*jobMemo).beginObserve)
 	p, _ := state.PodOf(job.Name, server.pods["j-worker-0"])
-	c.Hear(server.pods["j-worker-0"], &p, nil)
+	c.PodChanged(server.pods["j-worker-0"], &p, nil)
 	c.live = server
 	if _, err := c.confirmVanished(t.Context(), s); err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func TestWithoutTheRightToGroupsAJobNamesTheComponent(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "The operator has no right to PodGroup of scheduling.volcano.sh/v1beta1, which scheduling.gang: Volcano needs: " +
-		"apply manifests/components/volcano, or write another gang."
+		"apply manifests/components/volcano, or choose another gang."
 	if o.Gang.Unavailable != want || kube.lists != 1 {
 		t.Errorf("after %d lists got %q, want %q", kube.lists, o.Gang.Unavailable, want)
 	}

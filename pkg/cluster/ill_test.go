@@ -32,7 +32,7 @@ func say(node *corev1.Node, kind corev1.NodeConditionType, d time.Duration) {
 	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(d)})
 }
 
-// observed is what a job learns of the nodes, through addNodes and addIll.
+// observed is what a job learns of the nodes, through addNodes and addUnhealthy.
 func observed(t *testing.T, all []corev1.Node, job *v1alpha1.TrainingJob, pods ...builder.SnapshotOption) *state.Snapshot {
 	t.Helper()
 	s := builder.Snapshot(job, pods...)
@@ -40,7 +40,7 @@ func observed(t *testing.T, all []corev1.Node, job *v1alpha1.TrainingJob, pods .
 	if err := cluster.addNodes(context.Background(), &s.Observed); err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.addIll(context.Background(), s); err != nil {
+	if err := cluster.addUnhealthy(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -152,7 +152,7 @@ func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 		}
 		job := builder.Job("j", builder.Workers(1), builder.Incidents(failed))
 		cluster := New(inventory{nodes: all}, inventory{nodes: all}, nil, testclock.NewFakePassiveClock(now), Options{WatchNodes: true, LostAfter: 15 * time.Second, Signals: health})
-		cluster.homes(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n0"))))
+		cluster.previousNodes(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n0"))))
 		s := builder.Snapshot(job, builder.Now(time.Hour), builder.Pending("worker", 0, builder.Life(1, 0)))
 		if err := cluster.addNodes(t.Context(), &s.Observed); err != nil || len(s.Nodes) != c.want {
 			t.Errorf("%s: nodes %+v, %v, want %d", name, s.Nodes, err, c.want)
@@ -185,7 +185,7 @@ func BenchmarkIllNodes(b *testing.B) {
 		cluster := New(inventory{nodes: all}, nil, nil, testclock.NewFakePassiveClock(s.Now), Options{Parallel: 1, WatchNodes: true, Signals: health})
 		b.Run(fmt.Sprint(ill, " of 5000 nodes"), func(b *testing.B) {
 			for b.Loop() {
-				if err := cluster.addIll(context.Background(), s); err != nil {
+				if err := cluster.addUnhealthy(context.Background(), s); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -35,7 +35,7 @@ func TestARenewalFromTheFutureCountsAsNow(t *testing.T) {
 		{"a clock that was set right", 2*hour + second, 2 * hour, 2 * hour},
 	} {
 		clock.SetTime(builder.Epoch.Add(look.now))
-		if got := c.believable(job, builder.Epoch.Add(look.renewed)).Sub(builder.Epoch); got != look.want {
+		if got := c.renewedAt(job, builder.Epoch.Add(look.renewed)).Sub(builder.Epoch); got != look.want {
 			t.Errorf("%s: renewed at %v, want %v", look.what, got, look.want)
 		}
 	}

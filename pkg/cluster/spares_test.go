@@ -76,18 +76,18 @@ func TestTheRefusalOfASpareIsToldOnceForEachReason(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	quota := apierrors.NewForbidden(pods, "j", errors.New("exceeded quota: team-a"))
 	policy := apierrors.NewForbidden(pods, "j", errors.New("violates PodSecurity"))
-	isTold := func() bool { return c.memo(job, nil).spares.refusal.Told }
+	isReported := func() bool { return c.memo(job, nil).spares.refusal.Told }
 	for i, step := range []struct {
 		err    error
 		before bool
 	}{{quota, false}, {quota, true}, {policy, false}, {policy, true}, {quota, false}} {
 		_ = c.handleSpareRefusal(job, step.err)
-		if isTold() != step.before {
-			t.Errorf("refusal %d counts as told: %t", i, isTold())
+		if isReported() != step.before {
+			t.Errorf("refusal %d counts as told: %t", i, isReported())
 		}
 		p := &plan.Plan{Status: job.Status, Events: []plan.Event{{Type: corev1.EventTypeWarning, Reason: v1alpha1.EventSpareRefused}}}
-		if err := c.Record(t.Context(), job, p); err != nil || !isTold() {
-			t.Errorf("refusal %d: error %v, told %t", i, err, isTold())
+		if err := c.Record(t.Context(), job, p); err != nil || !isReported() {
+			t.Errorf("refusal %d: error %v, told %t", i, err, isReported())
 		}
 	}
 }

@@ -72,8 +72,8 @@ func TestPodLook(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, asked := PodDelay(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{}), c.was, c.is)
-			if !asked {
+			got, matters := PodDelay(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{}), c.was, c.is)
+			if !matters {
 				got = never
 			}
 			if got != c.want {
