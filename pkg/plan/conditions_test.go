@@ -11,7 +11,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A job that runs says which of its replicas are not ready: kubectl shows how many are.
+// A running job names its replicas that are not ready: kubectl shows how many are.
 func TestAJobThatRunsSaysWhoIsNotReady(t *testing.T) {
 	unready := builder.Edit(func(pod *corev1.Pod) { pod.Status.Conditions = nil })
 	job := takenOn(t, builder.Workers(3))

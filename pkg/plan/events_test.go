@@ -19,7 +19,7 @@ const (
 )
 
 func TestEvents(t *testing.T) {
-	first := builder.Life(0, 0) // whatever the status says by then
+	first := builder.Life(0, 0) // the status may have a later one
 	runs := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("evaluator", 0))
 	options := func(more ...builder.JobOption) []builder.JobOption {
 		return append([]builder.JobOption{builder.Workers(2), builder.Evaluators(1)}, more...)
@@ -43,7 +43,7 @@ func TestEvents(t *testing.T) {
 	}{
 		{"a new job has none", fresh, nil, nil},
 		{"a job at rest has none", running, runs, nil},
-		{"variables that the template sets itself are told once", setsRank, nil, []plan.Event{{Type: warning, Reason: "EnvConflict", Action: "Worker", Message: "the template of Worker sets RANK, WORLD_SIZE itself; its value is used instead of the operator's"}}},
+		{"variables that the template sets itself have one Event", setsRank, nil, []plan.Event{{Type: warning, Reason: "EnvConflict", Action: "Worker", Message: "the template of Worker sets RANK, WORLD_SIZE itself; its value is used instead of the operator's"}}},
 		{"the job runs", pending, runs, []plan.Event{{Type: normal, Reason: "Running", Action: "AllReplicasRunning", Message: "AllReplicasRunning: All replicas run."}}},
 		{"a pod fits nowhere", pending, seen(builder.Pending("worker", 1, builder.Unschedulable("0/3 nodes have 8 GPUs"))),
 			[]plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Scheduled", Message: "worker-1: 0/3 nodes have 8 GPUs"}}},
@@ -60,7 +60,7 @@ func TestEvents(t *testing.T) {
 		{"the user resumes", resumed, nil, []plan.Event{{Type: normal, Reason: "Resumed", Action: "Resumed", Message: "The job is no longer suspended."}}},
 		{"the job succeeds", running, seen(builder.Succeeded("worker", 0), runs[1], runs[2]),
 			[]plan.Event{{Type: normal, Reason: "Succeeded", Action: "LeaderSucceeded", Message: "LeaderSucceeded: worker-0 leads the job and exited with code 0."}}},
-		{"the job fails: Stalled is not told beside Failed", running, seen(runs[0], builder.Failed("worker", 1, builder.Exit(126)), runs[2]),
+		{"the job fails: Failed has an Event, Stalled has none", running, seen(runs[0], builder.Failed("worker", 1, builder.Exit(126)), runs[2]),
 			[]plan.Event{{Type: warning, Reason: "Failed", Action: "FatalExit", Message: "FatalExit: worker-1 on node-worker-1 exited with code 126 (Error), which is permanent under restartPolicy OnFailure."}}},
 	}
 	for _, c := range cases {
@@ -70,8 +70,8 @@ func TestEvents(t *testing.T) {
 				t.Errorf("Events (-want +got):\n%s", diff)
 			}
 			again := builder.Snapshot(after(t, s), append(c.pods, builder.Recorded(time.Minute))...)
-			if told := plan.Make(again).Events; len(told) > 0 {
-				t.Errorf("told when the status has been written: %v", told)
+			if events := plan.Make(again).Events; len(events) > 0 {
+				t.Errorf("Events after the status was written: %v", events)
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func TestManyReplacedReplicasAreToldInOneShortEvent(t *testing.T) {
 	}
 }
 
-// What an evaluator does after the verdict is no news of a job that goes on.
+// After the result an evaluator's failure emits no Event.
 func TestAFinishedJobGivesNobodyUp(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.Evaluators(1), builder.Clean(v1alpha1.CleanNone), finished(v1alpha1.ReasonLeaderSucceeded))
 	if got := plan.Make(builder.Snapshot(job, builder.Failed("evaluator", 0, builder.Exit(127)))).Events; len(got) > 0 {

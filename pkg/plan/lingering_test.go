@@ -28,9 +28,9 @@ func TestAPodThatDoesNotEndIsNamedAndStallsTheJob(t *testing.T) {
 		}{{40 * second, false, false}, {50 * second, true, false}, {90 * second, true, true}} {
 			p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0, builder.Life(int(job.Status.Attempt), 0)), ending, builder.Now(c.at)))
 			stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled)
-			told := slices.ContainsFunc(p.Events, func(e plan.Event) bool { return strings.HasPrefix(e.Message, v1alpha1.ReasonPodNotEnding) })
-			if got := stalled != nil && stalled.Status == "True" && stalled.Reason == v1alpha1.ReasonPodNotEnding; got != c.stalled || told != c.stalled {
-				t.Errorf("at %v the job is stalled: %v, an Event says so: %t", c.at, stalled, told)
+			emitted := slices.ContainsFunc(p.Events, func(e plan.Event) bool { return strings.HasPrefix(e.Message, v1alpha1.ReasonPodNotEnding) })
+			if got := stalled != nil && stalled.Status == "True" && stalled.Reason == v1alpha1.ReasonPodNotEnding; got != c.stalled || emitted != c.stalled {
+				t.Errorf("at %v the job is stalled: %v, it has an Event: %t", c.at, stalled, emitted)
 			}
 			if got := strings.Contains(p.Status.Message, "j-worker-1 on node-worker-1"); got != c.named {
 				t.Errorf("at %v the message is %q", c.at, p.Status.Message)
@@ -39,7 +39,7 @@ func TestAPodThatDoesNotEndIsNamedAndStallsTheJob(t *testing.T) {
 	}
 }
 
-// It was drained while its node prepared it, and the node does not let it go.
+// The pod was drained while its node prepared it, and the node does not release it.
 func TestAPodThatNeverRanAndDoesNotEndIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), created, builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = ptr.To[int32](20) }))
 	ending := builder.Pending("worker", 1, builder.Life(0, 0), builder.Waiting("ContainerCreating", ""), builder.On("n1"), builder.DeletedAt(30*second))
@@ -62,7 +62,7 @@ func TestAPodThatNeverRanAndDoesNotEndIsNamed(t *testing.T) {
 	}
 }
 
-// What delays the end of a suspension is named, whatever it is.
+// The message names any object that delays the end of a suspension.
 func TestASuspensionThatDoesNotEndNamesWhatItWaitsFor(t *testing.T) {
 	suspended := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
 	job := builder.Job("j", builder.Workers(1, builder.Spares(1)), builder.StartedAt(0), created, suspended)
@@ -77,12 +77,12 @@ func TestASuspensionThatDoesNotEndNamesWhatItWaitsFor(t *testing.T) {
 		p := plan.Make(builder.Snapshot(job, seen, builder.Now(600*second)))
 		stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled)
 		if !strings.Contains(p.Status.Message, want) || stalled == nil || !strings.Contains(stalled.Message, want) {
-			t.Errorf("the job says %q and is stalled: %v; want %s named", p.Status.Message, stalled, want)
+			t.Errorf("the message is %q and the job is stalled: %v; want %s named", p.Status.Message, stalled, want)
 		}
 	}
 }
 
-// The next pod hangs in ContainerCreating while the volume is attached to a node that is lost.
+// The next pod hangs in ContainerCreating while a lost node holds the volume.
 func TestAVolumeOnALostNodeIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), created, builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:1"}))
 	p := plan.Make(builder.Snapshot(job, builder.NodeLost("n1", 0), builder.Now(600*second),
