@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// oneJob is a client of a cluster that has one job, and that fails at any other request.
+// oneJob is a client of a cluster with one job. It fails at any other request.
 type oneJob struct {
 	client.Client
 	job *v1alpha1.TrainingJob
