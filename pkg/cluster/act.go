@@ -19,12 +19,12 @@ import (
 	"github.com/trainingjob/operator/pkg/plan"
 )
 
-// Parallelism is how many writes to children an operator has under way at most, of all jobs together: more would only
-// queue in the API server, where the scheduler and the nodes wait as well. The jobs of one namespace have a quarter of them.
+// Parallelism is how many writes to children an operator makes at once, for all jobs together. More would only queue in the API
+// server, where the scheduler and the nodes wait as well. The jobs of one namespace get a quarter of them.
 const Parallelism = 32
 
-// Act takes the steps, stage by stage, and stops at the first error. What the API server refuses for good becomes the refusal of the job's next
-// snapshot and is no error; everything else that fails is.
+// Act takes the steps, stage by stage, and stops at the first error. A refusal that lasts becomes part of the job's next snapshot
+// and is no error.
 func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error {
 	if len(steps) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	return spares.settle(spares.takeInParallel(ctx, stages[plan.Spares]), c.handleSpareRefusal)
 }
 
-// acting is one pass's steps under way.
+// acting holds the steps of one reconcile while they are taken.
 type acting struct {
 	*Cluster
 	job     *v1alpha1.TrainingJob
@@ -64,7 +64,7 @@ type acting struct {
 	refused refusedPods
 }
 
-// settle hands what was refused to handle, and returns every other error.
+// settle passes the refusals to handle, and returns every other error.
 func (a *acting) settle(err error, handle func(*v1alpha1.TrainingJob, error) error) error {
 	if refused := a.refused.orNil(); refused != nil && refusalReason(err) == "" {
 		return errors.Join(handle(a.job, refused), err)
@@ -72,9 +72,9 @@ func (a *acting) settle(err error, handle func(*v1alpha1.TrainingJob, error) err
 	return handle(a.job, err)
 }
 
-// takeInParallel takes the steps and returns the first error. After it, or when the job has changed, no further step is taken; what is under way
-// goes on, as a write whose answer nobody waits for may be done all the same. A conflict concerns its own step only: it is returned last. That a
-// pod is refused concerns that pod only: it is no error here.
+// takeInParallel takes the steps and returns the first error. After an error, or when the job has changed, it takes no further
+// step. Writes under way continue: an abandoned write may still succeed. A conflict concerns only its own step and is returned
+// last. A refused pod concerns only itself and is no error here.
 func (a *acting) takeInParallel(ctx context.Context, steps []plan.Step) error {
 	group, goesOn := errgroup.WithContext(ctx)
 	group.SetLimit(int(a.writes.share))
@@ -83,7 +83,7 @@ func (a *acting) takeInParallel(ctx context.Context, steps []plan.Step) error {
 		if goesOn.Err() != nil {
 			break
 		}
-		if i%lookEvery == lookEvery-1 && a.hasChanged(goesOn, a.job) {
+		if i%checkEvery == checkEvery-1 && a.hasChanged(goesOn, a.job) {
 			changed.Store(true)
 			break
 		}
@@ -107,7 +107,7 @@ func (a *acting) takeInParallel(ctx context.Context, steps []plan.Step) error {
 	return staleCache(a.job, "the job or a pod has changed since it was read")
 }
 
-// takeOne takes a step. That a pod is refused is noted.
+// takeOne takes a step. It records a refused pod.
 func (a *acting) takeOne(ctx context.Context, step plan.Step) error {
 	create, isCreate := step.(plan.CreatePod)
 	if isCreate && a.refused.covers(create) {
@@ -121,10 +121,11 @@ func (a *acting) takeOne(ctx context.Context, step plan.Step) error {
 	return err
 }
 
-// lookEvery is after how many writes to pods a pass looks whether somebody has suspended, changed or deleted the job meanwhile.
-const lookEvery = 100
+// checkEvery is after how many writes to pods the reconcile checks whether a user has suspended, changed or deleted the job
+// meanwhile.
+const checkEvery = 100
 
-// hasChanged reports whether the cache shows that the job is not any more what was decided about.
+// hasChanged reports whether the cached job differs from the job of the plan.
 func (c *Cluster) hasChanged(ctx context.Context, job *v1alpha1.TrainingJob) bool {
 	var now v1alpha1.TrainingJob
 	err := c.client.Get(ctx, client.ObjectKeyFromObject(job), &now, client.DisableReadYourWritesConsistency)
@@ -174,7 +175,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	}
 }
 
-// resize patches the pod group if it still has the UID. One that is gone, another or going unseen is a conflict: no pod may join it.
+// resize patches the pod group if it still has the UID. A group that was deleted or replaced is a conflict: no pod may join it.
 func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step plan.ResizeGroup) error {
 	step.Empty.SetNamespace(job.Namespace)
 	step.Empty.SetName(step.Name)
@@ -186,14 +187,14 @@ func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step pl
 	case err == nil && (step.Going || step.Empty.GetDeletionTimestamp() == nil):
 		return nil
 	case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isAnother(err):
-		return staleCache(job, "pod group "+step.Name+" is going, gone or another")
+		return staleCache(job, "pod group "+step.Name+" was deleted or replaced")
 	default:
 		return fmt.Errorf("resizing pod group %s: %w", step.Name, err)
 	}
 }
 
-// createGroup creates the pod group. That the job's own exists already is a conflict: it may need another number of pods than the
-// new one would, or be on its way out, and no pod may join it before somebody has looked.
+// createGroup creates the pod group. If the job's own group exists already, that is a conflict: it may have another minimum, or
+// be in deletion. No pod may join it before the next reconcile.
 func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, group client.Object) error {
 	existing, isObject := group.DeepCopyObject().(client.Object)
 	if !isObject {
@@ -206,21 +207,21 @@ func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, gr
 	return err
 }
 
-// isAnother reports whether the API server refused a patch because the object of that name has another UID: it calls that
-// invalid, as nobody can change a UID, and not a conflict.
+// isAnother reports whether the API server refused a patch because the object of that name has another UID. A UID never changes,
+// so the error is Invalid and not Conflict.
 func isAnother(err error) bool {
 	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return apierrors.IsInvalid(err) && found && cause.Field == "metadata.uid"
 }
 
-// isGoing reports whether the object leaves its name soon: it was deleted, or a former job of that name has left it behind.
+// isGoing reports whether the object frees its name soon: it was deleted, or an earlier job of that name has left it behind.
 func isGoing(o client.Object, job *v1alpha1.TrainingJob) bool {
 	ref := controllerOf(o)
 	return !o.GetDeletionTimestamp().IsZero() || ref != nil && ref.Name == job.Name && ref.UID != job.UID
 }
 
-// create creates a child and returns its UID. One that exists already is as good as created if the job controls it, else its name
-// is held for a while, or for good.
+// create creates a child and returns its UID. An existing child of the job is as good as created. Any other object holds the
+// name, for a while or for good.
 func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object, options ...client.CreateOption) (types.UID, error) {
 	err := c.client.Create(ctx, child, options...)
 	if err == nil {
@@ -241,7 +242,7 @@ func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, 
 	return existing.GetUID(), nil
 }
 
-// delete deletes the object if it still has the UID of the precondition; one that is gone or another is nothing to do.
+// delete deletes the object if it still has the UID of the precondition. It does nothing if the object is gone or was replaced.
 func (c *Cluster) delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
 	err := c.client.Delete(ctx, o, options...)
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

@@ -16,7 +16,7 @@ import (
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
-// A pod that was written to since it was read may have said how it ended: it stays until that is read. The other pods do not wait.
+// A pod that changed since it was read may show how it ended: it stays until that is read. The other pods do not wait.
 func TestOnlyPodsThatHaveNotChangedAreEnded(t *testing.T) {
 	job, api := builder.Job("j", builder.Workers(3)), server.New(clock.RealClock{}).Client("test")
 	var steps []plan.Step
@@ -44,12 +44,12 @@ func TestOnlyPodsThatHaveNotChangedAreEnded(t *testing.T) {
 	for i := range left.Items {
 		pod := &left.Items[i]
 		if isChanged, isEnded := pod.Name == "j-worker-0", pod.DeletionTimestamp != nil; isChanged == isEnded {
-			t.Errorf("%s, %s: told to end %t", pod.Name, pod.Status.Phase, isEnded)
+			t.Errorf("%s, %s: deleted %t", pod.Name, pod.Status.Phase, isEnded)
 		}
 	}
 }
 
-// Whoever suspends, changes or deletes a job while its many pods are made does not wait until all are there.
+// A suspension, change or deletion of a job takes effect before all its many pods are created.
 func TestAPassEndsWhenTheJobChanges(t *testing.T) {
 	job, api := builder.Job("j", builder.Workers(1000)), server.New(clock.RealClock{}).Client("test")
 	if err := api.Create(t.Context(), job); err != nil {
@@ -78,7 +78,7 @@ func TestAPassEndsWhenTheJobChanges(t *testing.T) {
 	}
 }
 
-// What the ranks are asked is written to the pods that are read, not to others of their names, and taken back.
+// A checkpoint request is written to the pods that were read, not to others of their names, and removed again.
 func TestPodsAreAskedForACheckpoint(t *testing.T) {
 	job, api := builder.Job("j", builder.Workers(2)), server.New(clock.RealClock{}).Client("test")
 	var pods []*corev1.Pod
@@ -109,7 +109,7 @@ func TestPodsAreAskedForACheckpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want[i], pod.Annotations); diff != "" {
-				t.Errorf("asked %q: annotations of %s (-want +got):\n%s", text, pod.Name, diff)
+				t.Errorf("request %q: annotations of %s (-want +got):\n%s", text, pod.Name, diff)
 			}
 		}
 	}

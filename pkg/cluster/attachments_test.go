@@ -37,14 +37,14 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// attachable are the kinds that bear the operator's labels and that users may write.
+// attachable are the kinds with the operator's labels that users may write.
 var attachable = []client.Object{
 	&corev1.Pod{}, &corev1.Service{}, &coordinationv1.Lease{},
 	&schedulingv1beta1.PodGroup{}, &volcanov1beta1.PodGroup{}, &coschedulingv1alpha1.PodGroup{},
 }
 
-// attachTo returns an object of the kind with the operator's labels and a megabyte of what users may attach: annotations of their own and
-// of the operator's, as long as the API server takes, and owner references.
+// attachTo returns an object of the kind with the operator's labels and a megabyte of attachments: annotations of users and of
+// the operator, as long as the API server accepts, and owner references.
 func attachTo(kind client.Object) client.Object {
 	o := empty(kind)
 	o.SetName("j-worker-@@@@")
@@ -64,8 +64,8 @@ func attachTo(kind client.Object) client.Object {
 	return o
 }
 
-// streaming is an API server that streams n objects of each kind that it is asked to watch, and then a bookmark. Of pods it lists metadata
-// in pages. It serves JSON only.
+// streaming is an API server that streams n objects of each watched kind, and then a bookmark. It lists metadata of pods in
+// pages. It serves JSON only.
 type streaming struct {
 	n        int
 	metadata string
@@ -74,18 +74,18 @@ type streaming struct {
 
 func (s *streaming) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	event, asks := s.events[r.URL.Path], r.URL.Query()
+	event, query := s.events[r.URL.Path], r.URL.Query()
 	switch {
-	case asks.Get("limit") != "":
+	case query.Get("limit") != "":
 		s.list(w, r, event != "")
-	case event != "" && asks.Get("sendInitialEvents") == "true":
+	case event != "" && query.Get("sendInitialEvents") == "true":
 		s.stream(w, r, event, s.events[r.URL.Path+"/end"])
 	default:
 		http.Error(w, "this server streams lists, or serves them in pages", http.StatusNotFound)
 	}
 }
 
-// list answers with a page of metadata; of jobs there are none.
+// list returns a page of metadata; there are no jobs.
 func (s *streaming) list(w io.Writer, r *http.Request, arePods bool) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
@@ -162,7 +162,7 @@ func empty(kind client.Object) client.Object {
 	return reflect.New(reflect.TypeOf(kind).Elem()).Interface().(client.Object)
 }
 
-// allKinds returns the kinds that the operator knows.
+// allKinds returns the kinds of the operator's scheme.
 func allKinds(tb testing.TB) *apiruntime.Scheme {
 	tb.Helper()
 	scheme := apiruntime.NewScheme()
@@ -202,10 +202,10 @@ func fill(tb testing.TB, url string, scheme *apiruntime.Scheme, mapper meta.REST
 	return all
 }
 
-// What users attach to objects that bear the operator's labels must not fill its memory: of some 0.9 MB in each a few kilobytes stay.
+// Attachments to objects with the operator's labels must not fill its memory: of some 0.9 MB in each a few kilobytes stay.
 func TestWhatUsersAttachTakesNoMemory(t *testing.T) {
 	const few, more, each = 2, 12, 10_000
-	grown := int(heapWith(t, more)) - int(heapWith(t, few)) // what the streams themselves take is in both
+	grown := int(heapWith(t, more)) - int(heapWith(t, few)) // both contain the cost of the streams themselves
 	if took := grown / ((more - few) * len(attachable)); took > each {
 		t.Errorf("an object takes %d bytes, want at most %d", took, each)
 	}
@@ -219,7 +219,7 @@ func heapWith(t *testing.T, n int) (bytes uint64) {
 		api, mapper := newStreaming(scheme, n)
 		server := httptest.NewServer(api)
 		t.Cleanup(server.Close)
-		before := leastHeap() // the cache before this one is let go of in the background
+		before := leastHeap() // the previous cache is released in the background
 		all := fill(t, server.URL, scheme, mapper)
 		bytes = leastHeap() - before
 		runtime.KeepAlive(all)
@@ -227,7 +227,7 @@ func heapWith(t *testing.T, n int) (bytes uint64) {
 	return bytes
 }
 
-// leastHeap returns the heap without what a stream holds for a moment while it decodes.
+// leastHeap returns the heap without the memory that a stream holds briefly while it decodes.
 func leastHeap() uint64 {
 	least := heap()
 	for range 20 {
@@ -237,10 +237,11 @@ func leastHeap() uint64 {
 	return least
 }
 
-// serveAttachments names the variable that makes the test program such an API server, with so many objects of each kind.
+// serveAttachments is the variable that makes the test program such an API server, with so many objects of each kind.
 const serveAttachments = "SERVE_ATTACHMENTS"
 
-// TestServeAttachments is the API server of BenchmarkAttachments, in a process of its own: it prints where it listens and ends with its input.
+// TestServeAttachments is the API server of BenchmarkAttachments, in its own process: it prints its address and ends with its
+// input.
 func TestServeAttachments(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv(serveAttachments))
 	if err != nil {
@@ -252,8 +253,9 @@ func TestServeAttachments(t *testing.T) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// BenchmarkAttachments reports the largest resident memory of a process that fills the operator's cache with so many objects of each
-// kind, each of 0.9 MB, and then takes over, under the memory limit of the manifests. The peak is the process's, so run one at a time.
+// BenchmarkAttachments reports the largest resident memory of a process that fills the operator's cache with so many objects of
+// each kind, each of 0.9 MB, and then takes over, under the memory limit of the manifests. It is the peak of the process, so run
+// one at a time.
 func BenchmarkAttachments(b *testing.B) {
 	debug.SetMemoryLimit(920 << 20)
 	debug.SetGCPercent(50) // as the operator does
@@ -273,7 +275,7 @@ func BenchmarkAttachments(b *testing.B) {
 	}
 }
 
-// takeOver reads what a process reads that has just become the leader.
+// takeOver reads what a new leader reads.
 func takeOver(tb testing.TB, url string, scheme *apiruntime.Scheme, mapper meta.RESTMapper) {
 	tb.Helper()
 	live, err := client.New(&rest.Config{Host: url}, client.Options{Scheme: scheme, Mapper: mapper})
@@ -309,7 +311,7 @@ func serveInAProcess(tb testing.TB, n int) string {
 	return strings.TrimSpace(url)
 }
 
-// peak returns the largest resident memory that this process ever had, in kB.
+// peak returns the largest resident memory of this process so far, in kB.
 func peak(tb testing.TB) int {
 	tb.Helper()
 	status, err := os.ReadFile("/proc/self/status")

@@ -19,7 +19,7 @@ const (
 	started
 	// over: no process of it can act any more.
 	over
-	// gone: it does not exist any more.
+	// gone: it no longer exists.
 	gone
 )
 
@@ -36,30 +36,30 @@ func stageOf(p *state.Pod) stage {
 	}
 }
 
-// News is what the change of a pod means for its job.
+// News is the meaning of a pod's change for its job.
 type News int
 
-// What the change of a pod means.
+// The meanings of a pod's change.
 const (
-	// Unexpected: nobody waits for it.
+	// Unexpected: the job does not wait for it.
 	Unexpected News = iota
-	// MoreTrouble: it is unexpected, of a job of which a replica was broken when it was last looked at.
+	// MoreTrouble: it is unexpected, and a replica of the job was broken at the last reconcile.
 	MoreTrouble
-	// Expected: the job waits for it and, before there is more to do, for others that are to come as far.
+	// Expected: the job waits for it, and for other pods that must come as far first.
 	Expected
-	// Last: no other pod has to come as far any more.
+	// Last: no other pod must come as far.
 	Last
 )
 
-// awaited are the pods for which a job waits, by name, with the stage that each is to reach: what the last look at the job found, less
-// what was heard since. That it is wrong costs a look that comes early or late, never a decision.
+// awaited holds the pods that a job waits for, by name, with the stage that each must reach. It is the result of the last
+// reconcile minus the watch events since. If it is wrong, a reconcile comes early or late; no decision depends on it.
 type awaited struct {
 	pods map[string]stage
 	left [gone + 1]int
-	// broken says that the last look found a replica broken.
+	// broken is whether the last reconcile found a broken replica.
 	broken bool
-	// heard are the pods of which something was heard since the look that is under way began, which may not show it.
-	heard map[string]bool
+	// observed are the pods with a watch event since the current reconcile began. Its reads may not show them.
+	observed map[string]bool
 }
 
 func (a *awaited) add(pod string, reach stage) {
@@ -78,8 +78,8 @@ func (a *awaited) remove(pod string) {
 	}
 }
 
-// Hear takes note that a pod of a job has changed from was to is; was is nil for a new pod, is for one that is gone.
-func (c *Cluster) Hear(pod *corev1.Pod, was, is *state.Pod) News {
+// PodChanged records that a pod of a job has changed from was to is. was is nil for a new pod, is for a deleted one.
+func (c *Cluster) PodChanged(pod *corev1.Pod, was, is *state.Pod) News {
 	ref := controllerOf(pod)
 	if ref == nil {
 		return Unexpected
@@ -91,14 +91,14 @@ func (c *Cluster) Hear(pod *corev1.Pod, was, is *state.Pod) News {
 		return Unexpected
 	}
 	delete(m.found, pod.Name)
-	return m.awaited.hear(pod.Name, was, is)
+	return m.awaited.observe(pod.Name, was, is)
 }
 
-func (a *awaited) hear(pod string, was, is *state.Pod) News {
-	if a.heard == nil {
-		a.heard = map[string]bool{}
+func (a *awaited) observe(pod string, was, is *state.Pod) News {
+	if a.observed == nil {
+		a.observed = map[string]bool{}
 	}
-	a.heard[pod] = true
+	a.observed[pod] = true
 	reach, found := a.pods[pod]
 	now := stageOf(is)
 	switch {
@@ -116,8 +116,7 @@ func (a *awaited) hear(pod string, was, is *state.Pod) News {
 	}
 }
 
-// isExpected reports whether a pod has come nearer to what the job waits for: to the stage that it is to reach, or after it while others
-// start.
+// isExpected reports whether a pod has moved towards the stage that it must reach, or past it while others start.
 func (a *awaited) isExpected(reach stage, was, is *state.Pod) bool {
 	if reach > started {
 		return !is.Deleted.IsZero()
@@ -125,7 +124,7 @@ func (a *awaited) isExpected(reach stage, was, is *state.Pod) bool {
 	return (reach == started || stageOf(is) == started && a.left[started] > 0) && isMoreProgress(was, is)
 }
 
-// reached takes note that a pod that was awaited is there.
+// reached records that an awaited pod has reached its stage.
 func (a *awaited) reached(pod string, reach, now stage) News {
 	a.remove(pod)
 	switch {
@@ -140,29 +139,29 @@ func (a *awaited) reached(pod string, reach, now stage) News {
 	return Last
 }
 
-// isMoreProgress reports whether the pod has only come nearer to being ready.
+// isMoreProgress reports whether the pod has only come closer to being ready.
 func isMoreProgress(was, is *state.Pod) bool {
 	before := *was
 	before.Node, before.Phase, before.Ready = is.Node, is.Phase, is.Ready
 	return is.CanRun() && reflect.DeepEqual(&before, is)
 }
 
-// beginLook begins to note of which pods something is heard while the job is looked at.
-func (m *jobMemo) beginLook() { m.awaited.heard = nil }
+// beginObserve starts to record the pods with watch events during a reconcile.
+func (m *jobMemo) beginObserve() { m.awaited.observed = nil }
 
-// endLook notes for which pods the job waits.
-func (c *Cluster) endLook(s *state.Snapshot) {
+// endObserve records the pods that the job waits for.
+func (c *Cluster) endObserve(s *state.Snapshot) {
 	found := awaitedBy(s)
 	c.memo(s.Job, func(m *jobMemo) {
-		for pod := range m.awaited.heard {
+		for pod := range m.awaited.observed {
 			found.remove(pod)
 		}
 		m.awaited = found
 	})
 }
 
-// awaitedBy returns for which pods the job waits. It waits for no start in particular if the number of its workers may change, as it can
-// run without those that still start, and for no end of pods that may go on in the next attempt.
+// awaitedBy returns the pods that the job waits for. An elastic job waits for no start, because it can run without the starting
+// workers. No job waits for the end of pods that may continue in the next attempt.
 func awaitedBy(s *state.Snapshot) awaited {
 	var found awaited
 	for r := range s.Replicas() {

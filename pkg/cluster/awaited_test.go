@@ -15,13 +15,13 @@ import (
 
 var newsNames = map[News]string{Unexpected: "unexpected", MoreTrouble: "more trouble", Expected: "expected", Last: "last"}
 
-// change is one that a watch tells of a pod; a nil function is for a pod that is not there.
+// change is a change of a pod in a watch; a nil function is for a pod that does not exist.
 type change struct {
 	index   int
 	was, is func(index int) *state.Pod
 }
 
-// seen returns what is read of the worker's pod of that life.
+// seen returns the worker's pod of that life as read.
 func seen(life state.Life, phase corev1.PodPhase, options ...builder.PodOption) func(int) *state.Pod {
 	return func(index int) *state.Pod {
 		pod := builder.Pod(builder.Job("j", builder.Workers(4)), state.Slot{Role: v1alpha1.Worker, Index: index}, life, phase, options...)
@@ -31,7 +31,7 @@ func seen(life state.Life, phase corev1.PodPhase, options ...builder.PodOption) 
 	}
 }
 
-// Of the pods that a job awaits only the last makes it worth to look at once; whatever else happens is told apart.
+// Of the awaited pods only the last one causes a reconcile at once. Other changes are distinguished.
 func TestWhatIsHeardOfPods(t *testing.T) {
 	var life state.Life
 	next := state.Life{Attempt: 1}
@@ -75,7 +75,7 @@ func TestWhatIsHeardOfPods(t *testing.T) {
 			a := awaitedBy(builder.Snapshot(c.job, c.found...))
 			var got []string
 			for _, change := range c.changes {
-				got = append(got, newsNames[a.hear(fmt.Sprintf("j-worker-%d", change.index), change.was(change.index), change.is(change.index))])
+				got = append(got, newsNames[a.observe(fmt.Sprintf("j-worker-%d", change.index), change.was(change.index), change.is(change.index))])
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("news (-want +got):\n%s", diff)

@@ -44,58 +44,58 @@ type Cluster struct {
 
 // jobMemo is what this process remembers of a job. Losing it costs a request, never a decision.
 type jobMemo struct {
-	// uid is the job's: another job of its name begins with nothing but the pending writes, as it waits for the pods of the former one.
+	// uid is the job's UID. A new job of the same name keeps only the pending writes, because it waits for the old job's pods.
 	uid types.UID
 	// recorded is when the job's status was last written.
 	recorded time.Time
-	// excluded says that an Event about the job's namespace was written.
+	// excluded is whether an Event about the job's namespace was written.
 	excluded bool
-	// verified says that the job was once compared with the API server.
+	// verified is whether the job was compared with the API server.
 	verified bool
-	// replicas and spares are what the API server refuses of the job; everything but spares counts with the replicas.
+	// replicas and spares are the API server's latest refusals. All children but spares count with the replicas.
 	replicas, spares refused
 	failedSpares     failedSpares
 	// pendingWrites are the own writes to the job's pods, by UID, that the cache does not show yet; nil if it shows them all.
 	pendingWrites map[types.UID]pendingWrite
-	// unrestartable are the pods that the API server has refused to have restarted in place.
+	// unrestartable are the pods whose restart in place the API server has refused.
 	unrestartable map[types.UID]bool
-	// gone are the last versions of pods that are gone, by name, until it is known that the job does not miss them.
+	// gone are the last versions of deleted pods, by name, until the snapshot shows that the job does not miss them.
 	gone map[string]state.Pod
-	// found are pods as the API server has them, by name, which the cache does not show, or shows otherwise.
+	// found are pods from the API server, by name, that the cache does not show, or shows in another state.
 	found map[string]found
-	// homes are where the job's latest pods are, or were.
-	homes map[state.Slot]home
-	// foreign is the pod, of a life that the job never had, about which an Event was written.
+	// previousNodes are the nodes of the job's latest pods.
+	previousNodes map[state.Slot]previousNode
+	// foreign is the pod of a life that the job never had, after its Event was written.
 	foreign types.UID
 	// awaited are the pods for which the job waits.
 	awaited awaited
-	// ahead is the renewal of the progress Lease that was last seen from the future.
+	// ahead is the last renewal of the progress Lease with a time in the future.
 	ahead ahead
 }
 
-// Options are what the operator's user sets for all jobs.
+// Options are the operator's settings for all jobs.
 type Options struct {
-	// Parallel is how many requests for children are under way at most; with 1 they are made in the order of the steps.
+	// Parallel is how many requests for children are made at once. With 1 they are made in the order of the steps.
 	Parallel int
-	// Namespaces are those whose jobs this operator runs; empty means all.
+	// Namespaces are the namespaces whose jobs this operator runs; empty means all.
 	Namespaces []string
-	// Excluded are the namespaces in which it runs no job.
+	// Excluded are the namespaces where it runs no job.
 	Excluded []string
-	// WatchNodes says that the operator may read nodes; without, no pod counts as lost with its node.
+	// WatchNodes is whether the operator may read nodes. Without it no pod counts as lost with its node.
 	WatchNodes bool
 	// LostAfter is how long a node may be not ready before its pods count as lost.
 	LostAfter time.Duration
 	// MaxCheckpointWait is how long ranks may save a checkpoint before they are stopped, whatever progress.checkpointGraceSeconds is.
 	MaxCheckpointWait time.Duration
-	// Signals say what is done about nodes that say, or of which somebody says, that they are ill.
+	// Signals are the signs of unhealthy nodes, and what is done about them.
 	Signals nodes.Signals
-	// Gang schedules the pods of jobs that do not say who does; empty is GangNone.
+	// Gang schedules the pods of jobs that name no gang scheduler; empty is GangNone.
 	Gang v1alpha1.Gang
-	// SparePriorityClass is the priority class of placeholder pods whose job names none.
+	// SparePriorityClass is the priority class of spares whose job names none.
 	SparePriorityClass string
 }
 
-// New returns a Cluster that reads through the cache of c, and through live where a stale answer could do harm.
+// New returns a Cluster that reads through the cache of c. It reads through live where a stale answer could do harm.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
 	return &Cluster{
 		client: c, live: fairReader{live, newSlots(options.Parallel)}, events: recorder, clock: clock,
@@ -103,7 +103,7 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder, clo
 	}
 }
 
-// Index adds the indexes that pods are listed by. It returns an error once the cache has started.
+// Index adds the indexes for listing pods. It returns an error once the cache has started.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &corev1.Pod{}, podsOfJob, func(o client.Object) []string {
 		if ref := controllerOf(o); ref != nil {
@@ -152,7 +152,7 @@ func isControlledBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 	return ref != nil && ref.UID == job.UID
 }
 
-// memo changes what is remembered of a job, and returns a copy of it. With a nil change it only reads.
+// memo changes what is remembered about a job, and returns a copy of it. With a nil change it only reads.
 func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +171,7 @@ func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo
 	return *m
 }
 
-// forget drops what is remembered of the job of that name, which is gone.
+// forget drops what is remembered about a deleted job.
 func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Lock()
 	m := c.jobs[key]

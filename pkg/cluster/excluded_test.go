@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// oneJob is a client of a cluster that has one job, and that fails at any other request.
+// oneJob is a client of a cluster with one job. It fails at any other request.
 type oneJob struct {
 	client.Client
 	job *v1alpha1.TrainingJob
@@ -33,7 +33,7 @@ func TestAJobInAnExcludedNamespaceGetsOneEventAndNothingElse(t *testing.T) {
 			t.Fatalf("snapshot %v, error %v", s, err)
 		}
 	}
-	want := "Warning NamespaceExcluded The operator runs no jobs in namespace " + job.Namespace + " (--exclude-namespaces): create the job in another one."
+	want := "Warning NamespaceExcluded The operator runs no jobs in namespace " + job.Namespace + " (--exclude-namespaces): create the job in another namespace."
 	if len(recorder.Events) != 1 {
 		t.Fatalf("%d Events", len(recorder.Events))
 	}

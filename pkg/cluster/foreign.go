@@ -13,10 +13,10 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// confirmForeign returns the snapshot, or another that names the pod of a life that the job never had, of which it tells in an Event,
-// once. While the cache is old such a pod is one of the job's next life, and that passes by itself. But a life is recorded before its
-// pods are made, so when the API server has no newer job either, somebody else made the pod, with an owner reference that whoever may
-// patch pods can write.
+// confirmForeign returns the snapshot, or another one that names the pod of a life that the job never had. It emits one Event
+// about it. With an old cache such a pod belongs to the job's next life, and the next reads show that. But a life is recorded
+// before its pods are created. So if the API server has no newer job either, another client created the pod: a client that may
+// patch pods can write the owner reference.
 func (c *Cluster) confirmForeign(ctx context.Context, s *state.Snapshot) (*state.Snapshot, error) {
 	if !s.IsStale() {
 		return s, nil
@@ -34,12 +34,12 @@ func (c *Cluster) confirmForeign(ctx context.Context, s *state.Snapshot) (*state
 	o.Foreign = pod.Name
 	named, err := state.New(o)
 	if err == nil {
-		c.tellForeign(s.Job, pod, plan.ForeignMessage(named))
+		c.emitForeign(s.Job, pod, plan.ForeignMessage(named))
 	}
 	return named, err
 }
 
-func (c *Cluster) tellForeign(job *v1alpha1.TrainingJob, pod *state.Pod, message string) {
+func (c *Cluster) emitForeign(job *v1alpha1.TrainingJob, pod *state.Pod, message string) {
 	if c.memo(job, nil).foreign == pod.UID {
 		return
 	}

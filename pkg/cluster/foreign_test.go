@@ -10,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// Whoever may patch pods can make one that looks like a later life of a job's replica. The job stands still then, and must say so.
+// A client that may patch pods can make one look like a later life of a job's replica. The job must then show why it waits.
 func TestAPodOfALifeThatTheJobNeverHadIsToldOnce(t *testing.T) {
 	const live = "7"
 	job := func(version string) *v1alpha1.TrainingJob {
@@ -30,8 +30,8 @@ func TestAPodOfALifeThatTheJobNeverHadIsToldOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, _ := refusing()
-			told := events.NewFakeRecorder(10)
-			cl.live, cl.events = &registry{jobs: []*v1alpha1.TrainingJob{job(live)}}, told
+			recorder := events.NewFakeRecorder(10)
+			cl.live, cl.events = &registry{jobs: []*v1alpha1.TrainingJob{job(live)}}, recorder
 			s := builder.Snapshot(job(c.cached), c.pod)
 			for range 3 {
 				named, err := cl.confirmForeign(t.Context(), s)
@@ -42,12 +42,12 @@ func TestAPodOfALifeThatTheJobNeverHadIsToldOnce(t *testing.T) {
 					t.Errorf("the snapshot names %q", named.Foreign)
 				}
 			}
-			if len(told.Events) != c.want {
-				t.Fatalf("%d Events, want %d", len(told.Events), c.want)
+			if len(recorder.Events) != c.want {
+				t.Fatalf("%d Events, want %d", len(recorder.Events), c.want)
 			}
 			if c.want > 0 {
-				if event := <-told.Events; !strings.Contains(event, "Warning NameConflict Pod j-worker-0-a9r0 is of a life that this job never had") {
-					t.Errorf("told: %s", event)
+				if event := <-recorder.Events; !strings.Contains(event, "Warning NameConflict The operator did not create pod j-worker-0-a9r0, whose life this job never had") {
+					t.Errorf("emitted: %s", event)
 				}
 			}
 		})

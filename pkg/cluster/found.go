@@ -12,19 +12,19 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// foundFor is how long the API server's answer about a pod counts that the cache does not show, or shows otherwise. The watch does not
-// report changes of a pod that lost the label by which the cache selects.
+// foundFor is how long the API server's answer about a pod counts when the cache differs. The watch does not report changes of a
+// pod that lost the label by which the cache selects.
 const foundFor = 30 * time.Second
 
-// found is a pod as the API server has it.
+// found is a pod from the API server.
 type found struct {
 	pod   state.Pod
 	until time.Time
 }
 
-// find returns the job's pod of that name as the API server has it; nil if there is none. It remembers a pod that exists until the
-// watch reports a change of that name, or the operator writes to pods of the job. Without that a pod without its label would cost a
-// request in each pass.
+// find returns the job's pod of that name from the API server; nil if there is none. It remembers an existing pod until the watch
+// reports a change of that name, or the operator writes to pods of the job. Otherwise a pod without its label would cost a
+// request in each reconcile.
 func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name string) (*state.Pod, error) {
 	if known, isKnown := c.foundBefore(job, name); isKnown {
 		return &known, nil
@@ -38,7 +38,7 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 		return nil, nil
 	}
 	c.memo(job, func(m *jobMemo) {
-		if m.awaited.heard[name] { // the answer may be older than that
+		if m.awaited.observed[name] { // the answer may be older than the watch event
 			return
 		}
 		if m.found == nil {
@@ -60,8 +60,8 @@ func (c *Cluster) foundBefore(job *v1alpha1.TrainingJob, name string) (state.Pod
 	return known.pod, isKnown && c.clock.Now().Before(known.until)
 }
 
-// fairReader reads from the API server. The reads of one namespace share slots as its writes do, so that one whose pods must be asked
-// for by name does not hold up the others.
+// fairReader reads from the API server. The reads of a namespace share slots as its writes do. A namespace whose pods need a read
+// each therefore does not delay the others.
 type fairReader struct {
 	client.Reader
 	slots *slots

@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// podServer is an API server that has pods, and counts the reads.
+// podServer is an API server with pods that counts the reads.
 type podServer struct {
 	client.Reader
 	pods map[string]*corev1.Pod
@@ -32,12 +32,12 @@ func (s *podServer) Get(_ context.Context, key client.ObjectKey, o client.Object
 	return nil
 }
 
-// deleter is an API server that deletes whatever it is asked to.
+// deleter is an API server that accepts every deletion.
 type deleter struct{ client.Client }
 
 func (deleter) Delete(context.Context, client.Object, ...client.DeleteOption) error { return nil }
 
-// unlabelled returns a job, a snapshot whose cache lacks its pods, and an API server that has them: users took their label away.
+// unlabelled returns a job, a snapshot whose cache lacks its pods, and an API server that has them: users removed the label.
 func unlabelled(n int) (*v1alpha1.TrainingJob, *state.Snapshot, *podServer) {
 	job := builder.Job("j", builder.Workers(n), builder.StartedAt(0))
 	server, options := &podServer{pods: map[string]*corev1.Pod{}}, []builder.SnapshotOption{}
@@ -50,8 +50,8 @@ func unlabelled(n int) (*v1alpha1.TrainingJob, *state.Snapshot, *podServer) {
 	return job, builder.Snapshot(job, options...), server
 }
 
-// A pass over a job whose pods lost the label by which the cache selects must not ask for each of them again: a tenant can have thousands
-// of them, and can cause passes at will.
+// A reconcile of a job whose pods lost the cache's label must not read each of them again. A tenant can have thousands of them,
+// and can cause reconciles at will.
 func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	const n, passes = 20, 10
 	job, s, server := unlabelled(n)
@@ -60,7 +60,7 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	pass := func() int {
 		t.Helper()
 		before := server.gets.Load()
-		c.memo(job, (*jobMemo).beginLook)
+		c.memo(job, (*jobMemo).beginObserve)
 		got, err := c.confirmVanished(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	gone := server.pods["j-worker-3"]
 	delete(server.pods, gone.Name)
 	p, _ := state.PodOf(job.Name, gone)
-	c.Hear(gone, &p, nil)
+	c.PodChanged(gone, &p, nil)
 	want("the watch reports one", pass(), 1)
 
 	c.client = deleter{}
@@ -101,13 +101,13 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	want("once the answers are old", pass(), n)
 }
 
-// An answer that is older than the watch's last word of the pod must not be kept: the pod may be gone.
+// An answer older than the latest watch event of the pod must not be kept: the pod may be gone.
 func TestAnAnswerOlderThanTheWatchIsNotKept(t *testing.T) {
 	job, s, server := unlabelled(1)
 	c, _ := refusing()
-	c.memo(job, (*jobMemo).beginLook)
+	c.memo(job, (*jobMemo).beginObserve)
 	p, _ := state.PodOf(job.Name, server.pods["j-worker-0"])
-	c.Hear(server.pods["j-worker-0"], &p, nil)
+	c.PodChanged(server.pods["j-worker-0"], &p, nil)
 	c.live = server
 	if _, err := c.confirmVanished(t.Context(), s); err != nil {
 		t.Fatal(err)

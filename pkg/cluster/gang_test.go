@@ -24,7 +24,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// groupReader is a client of a cluster that has native pod groups and Volcano's, and counts the lists asked for.
+// groupReader is a client of a cluster with native and Volcano's pod groups. It counts the lists.
 type groupReader struct {
 	client.Client
 	native  []schedulingv1beta1.PodGroup
@@ -104,9 +104,9 @@ func TestWhichGroupsASnapshotHolds(t *testing.T) {
 	}{
 		"the job's own":                          {&groupReader{native: []schedulingv1beta1.PodGroup{native, foreign}}, "Native", []v1alpha1.Gang{"Native"}, []string{"Native j-0"}, "Native", 1},
 		"what another scheduler has left":        {&groupReader{native: []schedulingv1beta1.PodGroup{native}, volcano: []volcanov1beta1.PodGroup{left}}, "Native", []v1alpha1.Gang{"Native", "Volcano"}, []string{"Native j-0", "Volcano j-0"}, "Native", 2},
-		"that of the attempt, before --gang":     {&groupReader{volcano: []volcanov1beta1.PodGroup{left}}, "Native", []v1alpha1.Gang{"Native", "Volcano"}, []string{"Volcano j-0"}, "Volcano", 2},
+		"the attempt's, before --gang":           {&groupReader{volcano: []volcanov1beta1.PodGroup{left}}, "Native", []v1alpha1.Gang{"Native", "Volcano"}, []string{"Volcano j-0"}, "Volcano", 2},
 		"the job's own, before they are watched": {&groupReader{native: []schedulingv1beta1.PodGroup{native}}, "Native", nil, []string{"Native j-0"}, "Native", 2},
-		"none, and nobody is asked":              {&groupReader{}, "None", nil, nil, "None", 0},
+		"none, and nothing is listed":            {&groupReader{}, "None", nil, nil, "None", 0},
 		"none of a scheduler that has no groups": {&groupReader{}, "Coscheduling", nil, nil, "Coscheduling", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestWithoutTheRightToGroupsAJobNamesTheComponent(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "The operator has no right to PodGroup of scheduling.volcano.sh/v1beta1, which scheduling.gang: Volcano needs: " +
-		"apply manifests/components/volcano, or write another gang."
+		"apply manifests/components/volcano, or choose another gang."
 	if o.Gang.Unavailable != want || kube.lists != 1 {
 		t.Errorf("after %d lists got %q, want %q", kube.lists, o.Gang.Unavailable, want)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// SawGone takes the last version of a pod that is gone: if the job misses it, this says where it was and why it went. A pod on a node
-// that is tainted can be deleted and gone before the cache has shown either. Of a job that nothing is remembered of it keeps nothing.
+// SawGone records the last version of a deleted pod. If the job misses the pod, it shows where the pod was and why it went. A pod
+// on a tainted node can be deleted and gone before the cache has shown either. SawGone keeps nothing for jobs without a record.
 func (c *Cluster) SawGone(pod *corev1.Pod) {
 	ref := controllerOf(pod)
 	if ref == nil {
@@ -34,8 +34,8 @@ func (c *Cluster) SawGone(pod *corev1.Pod) {
 	m.gone[p.Name] = p
 }
 
-// lastVersions returns the last versions of the pods that the snapshot misses, and forgets all others: they belong to lives that are
-// over, or their success counts.
+// lastVersions returns the last versions of the pods that the snapshot misses. It forgets all others: their lives are over, or
+// their success counts.
 func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
 	if c.memo(s.Job, nil).gone == nil {
 		return nil

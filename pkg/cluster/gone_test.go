@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// What a pod was when it went is kept for as long as the job misses it, and of nobody else.
+// The last version of a pod is kept only while its job misses the pod.
 func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 	job := builder.Job("j", builder.Workers(3), builder.StartedAt(0))
 	pod := func(index int, phase corev1.PodPhase, options ...builder.PodOption) *corev1.Pod {
@@ -24,7 +24,7 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 	c, _ := refusing()
 	c.SawGone(pod(1, corev1.PodRunning))
 	if got := c.lastVersions(builder.Snapshot(job, builder.Gone("worker", 1))); len(got) > 0 {
-		t.Errorf("of a job that nobody has looked at: %v", got)
+		t.Errorf("of a job without a reconcile: %v", got)
 	}
 	c.memo(job, func(m *jobMemo) { m.verified = true })
 	stranger := pod(1, corev1.PodRunning)
@@ -35,10 +35,10 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 	replaced := job.DeepCopy()
 	builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:1"})(replaced)
 	missing := builder.Snapshot(replaced, builder.Running("worker", 0), builder.Gone("worker", 1))
-	for range 2 { // a pass that is not recorded comes again
+	for range 2 { // a reconcile that is not recorded comes again
 		got := c.lastVersions(missing)
 		if len(got) != 1 || got[0].Node != "gpu-3" || got[0].CanRun() || !got[0].Deleted.IsZero() {
-			t.Fatalf("got %+v, want that of worker-1 alone, as it ended", got)
+			t.Fatalf("got %+v, want worker-1 alone, as it ended", got)
 		}
 	}
 	builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0-1:1"})(replaced)
@@ -47,7 +47,7 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 	}
 }
 
-// A pod that is gone was deleted after its node was tainted, so the API server knows of the taint. The cache may not yet.
+// A pod that is gone was deleted after its node was tainted, so the API server has the taint. The cache may not have it yet.
 func TestTheNodeOfAPodThatIsGoneIsReadFromTheAPIServer(t *testing.T) {
 	well, tainted := inventoryNodes(1, 0), inventoryNodes(1, 0)
 	tainted[0].Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}

@@ -36,7 +36,7 @@ func TestAGroupOfTheJobThatTheCacheDoesNotShowIsAConflict(t *testing.T) {
 	}
 }
 
-// No pod may be created for a group that is going, gone or another than was seen.
+// No pod may be created for a group that was deleted or replaced since it was read.
 func TestResizingAGroupThatIsNotTheOneSeenIsAConflict(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2))
 	for name, c := range map[string]struct {

@@ -19,10 +19,10 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// bytesOfACachedPod is how much of the heap a pod of a large job may take in the cache, with its indexes.
+// bytesOfACachedPod is how many bytes of the heap a pod of a large job may take in the cache, with its indexes.
 const bytesOfACachedPod = 2600
 
-// encoded returns a pod of the job that runs, as the API server sends it.
+// encoded returns a running pod of the job, as the API server sends it.
 func encoded(tb testing.TB, job *v1alpha1.TrainingJob, i int) []byte {
 	tb.Helper()
 	slot := state.Slot{Role: v1alpha1.Worker, Index: i}
@@ -48,7 +48,7 @@ func encoded(tb testing.TB, job *v1alpha1.TrainingJob, i int) []byte {
 	return text
 }
 
-// indexing takes the operator's indexes as the manager's cache does: by a value within a namespace, and within all.
+// indexing applies the operator's indexes as the manager's cache does: by a value within a namespace, and within all.
 type indexing toolscache.Indexers
 
 // IndexField adds an index.
@@ -64,7 +64,7 @@ func (i indexing) IndexField(_ context.Context, _ client.Object, field string, v
 	return nil
 }
 
-// filled returns a cache with the n pods of a job, each decoded by itself as a watch does, and indexed as the operator has them.
+// filled returns a cache with the n pods of a job, each decoded by itself as a watch does, and indexed as in the operator.
 func filled(tb testing.TB, n int) toolscache.Indexer {
 	tb.Helper()
 	indexers := toolscache.Indexers{}
@@ -100,7 +100,7 @@ func heapOfEach(tb testing.TB, n int) int {
 	return each
 }
 
-// BenchmarkHeapOfACachedPod reports what a pod takes in the cache of an operator that runs a job of so many.
+// BenchmarkHeapOfACachedPod reports the memory of a pod in the cache of an operator that runs a job with so many pods.
 func BenchmarkHeapOfACachedPod(b *testing.B) {
 	for _, n := range []int{10_000, 65_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

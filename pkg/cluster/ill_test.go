@@ -27,12 +27,12 @@ var health = nodes.Signals{
 	{Kind: nodes.CordonSignal}:                            state.MoveFromNode,
 }
 
-// say has a node say that it is ill since d after Epoch.
-func say(node *corev1.Node, kind corev1.NodeConditionType, d time.Duration) {
+// report makes a node report that it is unhealthy since d after Epoch.
+func report(node *corev1.Node, kind corev1.NodeConditionType, d time.Duration) {
 	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(d)})
 }
 
-// observed is what a job learns of the nodes, through addNodes and addIll.
+// observed is what a snapshot has about the nodes, through addNodes and addUnhealthy.
 func observed(t *testing.T, all []corev1.Node, job *v1alpha1.TrainingJob, pods ...builder.SnapshotOption) *state.Snapshot {
 	t.Helper()
 	s := builder.Snapshot(job, pods...)
@@ -40,7 +40,7 @@ func observed(t *testing.T, all []corev1.Node, job *v1alpha1.TrainingJob, pods .
 	if err := cluster.addNodes(context.Background(), &s.Observed); err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.addIll(context.Background(), s); err != nil {
+	if err := cluster.addUnhealthy(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -48,14 +48,14 @@ func observed(t *testing.T, all []corev1.Node, job *v1alpha1.TrainingJob, pods .
 
 func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 	all := inventoryNodes(10, 1)
-	say(&all[0], "GpuMemWatch", 0) // not ready
-	say(&all[2], "GpuMemWatch", time.Second)
-	say(&all[3], "KernelDeadlock", 2*time.Second)
-	say(&all[4], "MemoryPressure", 0)
-	say(&all[5], "KernelDeadlock", 0)
+	report(&all[0], "GpuMemWatch", 0) // not ready
+	report(&all[2], "GpuMemWatch", time.Second)
+	report(&all[3], "KernelDeadlock", 2*time.Second)
+	report(&all[4], "MemoryPressure", 0)
+	report(&all[5], "KernelDeadlock", 0)
 	all[5].Spec.Unschedulable = true // the list does not change with a cordon
 	all[6].Spec.Unschedulable = true
-	say(&all[9], "MachineGone", 3*time.Second) // no taint keeps pods off
+	report(&all[9], "MachineGone", 3*time.Second) // no taint keeps pods off
 	all[7].Spec.Taints = []corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectNoSchedule}}
 	all[8].Spec.Taints = []corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectPreferNoSchedule}}
 	avoidsNone := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
@@ -66,8 +66,8 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 		pods []builder.SnapshotOption
 		ill  []string
 	}{
-		{"in a job of which pods are missing", []builder.JobOption{builder.Workers(2)}, nil, unhealthy},
-		{"in one of which a pod has no node", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Pending("worker", 0)}, unhealthy},
+		{"in a job with missing pods", []builder.JobOption{builder.Workers(2)}, nil, unhealthy},
+		{"in one whose pod has no node", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Pending("worker", 0)}, unhealthy},
 		{"nothing is looked at for one that runs", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1"))}, nil},
 		{"unless it lacks a spare", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1"))}, unhealthy},
 		{"which it has", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1")), builder.Spare("worker", 0)}, nil},
@@ -84,10 +84,10 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 	}
 }
 
-// A pod that runs on a node that jobs are to leave makes the job look for others, whatever says so.
+// A pod on an unhealthy node makes the job count the other nodes, whatever reports the trouble.
 func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 	for name, ill := range map[string]func(*corev1.Node){
-		"a condition": func(n *corev1.Node) { say(n, "GpuMemWatch", 0) },
+		"a condition": func(n *corev1.Node) { report(n, "GpuMemWatch", 0) },
 		"a taint": func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectNoSchedule}}
 		},
@@ -103,16 +103,16 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 		})
 	}
 	all := inventoryNodes(2, 0)
-	say(&all[0], "KernelDeadlock", 0)
+	report(&all[0], "KernelDeadlock", 0)
 	if s := observed(t, all, builder.Job("j", builder.Workers(1)), builder.Running("worker", 0, builder.On("n0"))); len(s.Nodes) > 0 || s.Ill != nil {
 		t.Errorf("a job on a node that only new pods avoid learns of %+v, %+v", s.Nodes, s.Ill)
 	}
 }
 
-// The node of a failure that was charged is looked at although no pod of the job is left there. Nothing else is for it: no list of nodes.
+// The node of a charged failure is read although no pod of the job is left there. Nothing else reads it: no list of nodes.
 func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
 	all := inventoryNodes(2, 0)
-	say(&all[0], "GpuMemWatch", time.Second)
+	report(&all[0], "GpuMemWatch", time.Second)
 	on := func(node string, charged, explained bool) builder.JobOption {
 		return builder.Incidents(v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Node: node}, Charged: charged, Explained: explained})
 	}
@@ -133,10 +133,11 @@ func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
 	}
 }
 
-// Ranks fail in the same second, and another one than the node's is named: while a failure's window is open, each node on which the job was is looked at.
+// Ranks fail in the same second, and the incident names another node than the unhealthy one. While the failure's window is open,
+// each node of the job is read.
 func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 	all := inventoryNodes(2, 0)
-	say(&all[0], "GpuMemWatch", time.Second)
+	report(&all[0], "GpuMemWatch", time.Second)
 	for name, c := range map[string]struct {
 		scope v1alpha1.RestartScope
 		ago   time.Duration
@@ -152,7 +153,7 @@ func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 		}
 		job := builder.Job("j", builder.Workers(1), builder.Incidents(failed))
 		cluster := New(inventory{nodes: all}, inventory{nodes: all}, nil, testclock.NewFakePassiveClock(now), Options{WatchNodes: true, LostAfter: 15 * time.Second, Signals: health})
-		cluster.homes(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n0"))))
+		cluster.previousNodes(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n0"))))
 		s := builder.Snapshot(job, builder.Now(time.Hour), builder.Pending("worker", 0, builder.Life(1, 0)))
 		if err := cluster.addNodes(t.Context(), &s.Observed); err != nil || len(s.Nodes) != c.want {
 			t.Errorf("%s: nodes %+v, %v, want %d", name, s.Nodes, err, c.want)
@@ -163,13 +164,13 @@ func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 func TestTheNodesThatHaveBeenIllForLongestAreAvoided(t *testing.T) {
 	all := inventoryNodes(100, 0)
 	for i := range 80 {
-		say(&all[i], "KernelDeadlock", -time.Duration(i)*time.Minute)
+		report(&all[i], "KernelDeadlock", -time.Duration(i)*time.Minute)
 	}
 	was := observed(t, all, builder.Job("j", builder.Workers(1))).Ill
 	if len(was) != 64 || slices.Contains(was, "n15") || !slices.Contains(was, "n16") || !slices.Contains(was, "n79") {
 		t.Errorf("avoided are %v", was)
 	}
-	say(&all[80], "KernelDeadlock", time.Minute)
+	report(&all[80], "KernelDeadlock", time.Minute)
 	if diff := cmp.Diff(was, observed(t, all, builder.Job("j", builder.Workers(1))).Ill); diff != "" {
 		t.Errorf("one more is ill (-was +is):\n%s", diff)
 	}
@@ -179,13 +180,13 @@ func BenchmarkIllNodes(b *testing.B) {
 	all := inventoryNodes(5000, 0)
 	for _, ill := range []int{0, 20} {
 		for i := range ill {
-			say(&all[i], "GpuMemWatch", 0)
+			report(&all[i], "GpuMemWatch", 0)
 		}
 		s := builder.Snapshot(builder.Job("j", builder.Workers(1)))
 		cluster := New(inventory{nodes: all}, nil, nil, testclock.NewFakePassiveClock(s.Now), Options{Parallel: 1, WatchNodes: true, Signals: health})
 		b.Run(fmt.Sprint(ill, " of 5000 nodes"), func(b *testing.B) {
 			for b.Loop() {
-				if err := cluster.addIll(context.Background(), s); err != nil {
+				if err := cluster.addUnhealthy(context.Background(), s); err != nil {
 					b.Fatal(err)
 				}
 			}

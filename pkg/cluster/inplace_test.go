@@ -22,8 +22,8 @@ import (
 
 const sameBytes = "docker.io/library/train:life-1-0@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-// One patch restarts a pod in place: if somebody has written to the pod meanwhile it is not done, and if the API server will not have
-// it, it is not tried again.
+// One patch restarts a pod in place. It fails if the pod has changed meanwhile. If the API server refuses it, it is not tried
+// again.
 func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace }))
 	for name, c := range map[string]struct {
@@ -33,10 +33,10 @@ func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
 		image    string
 		refused  []types.UID
 	}{
-		"as it was read":           {image: sameBytes},
-		"changed since":            {version: "1", conflict: true},
-		"an admission policy says": {refuse: apierrors.NewForbidden(corev1.Resource("pods"), "j-worker-0", errors.New("images are frozen")), conflict: true, image: "", refused: []types.UID{"uid-1"}},
-		// what an API server answers that has just started and has not read the roles yet
+		"unchanged":           {image: sameBytes},
+		"changed since":       {version: "1", conflict: true},
+		"an admission policy": {refuse: apierrors.NewForbidden(corev1.Resource("pods"), "j-worker-0", errors.New("images are frozen")), conflict: true, image: "", refused: []types.UID{"uid-1"}},
+		// the answer of an API server that has just started and has not read the roles yet
 		"the operator may not": {refuse: apierrors.NewForbidden(corev1.Resource("pods"), "j-worker-0",
 			errors.New(`User "system:serviceaccount:s:o" cannot patch resource "pods" in API group "" in the namespace "n"`))},
 	} {
@@ -78,7 +78,7 @@ func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
 	}
 }
 
-// What tells whether a pod has begun the life that it was told survives the trimming; of other pods it is not kept.
+// The trimming keeps what shows whether a pod has begun its assigned life. Other pods do not keep it.
 func TestATrimmedPodTellsOfItsProcess(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	full := controlled(job)
@@ -94,7 +94,7 @@ func TestATrimmedPodTellsOfItsProcess(t *testing.T) {
 	}
 }
 
-// Whoever has just taken over may know the status of now and the pods of before: a pod that has restarted since is not lost.
+// A new leader may have the present status and old pods in its cache: a pod that has restarted since is not lost.
 func TestAPodThatHasRestartedSinceHasNotVanished(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Attempt(1), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0"}))
 	runs := func(told, process string) *corev1.Pod {
@@ -112,7 +112,7 @@ func TestAPodThatHasRestartedSinceHasNotVanished(t *testing.T) {
 	}{
 		"it has restarted":                 {first, restarted, true},
 		"it has since it was seen pending": {pending, restarted, true},
-		"it is as it was":                  {first, first, false},
+		"it has not changed":               {first, first, false},
 		"it ended on the way":              {first, runs(`{"life":"2-0","from":"0-0","process":"containerd://a"}`, "containerd://a"), false},
 	} {
 		api := server.New(clock.RealClock{}).Client("test")

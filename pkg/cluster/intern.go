@@ -12,8 +12,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// templates holds one copy of each pod template that some cached job has. Jobs are many and their templates few: the roles of a
-// job, the runs of a sweep, and every version of a job that a change of its status makes have the same ones.
+// templates holds one copy of each pod template of the cached jobs. Jobs are many and their templates few: the roles of a job,
+// the runs of a sweep, and all versions of one job share them.
 type templates struct {
 	mu    sync.Mutex
 	known map[fingerprint]*sharedTemplate
@@ -21,7 +21,7 @@ type templates struct {
 
 type fingerprint [sha256.Size]byte
 
-// sharedTemplate is a template and how many of the cached jobs' roles have it.
+// sharedTemplate is a template and the number of cached roles that use it.
 type sharedTemplate struct {
 	template corev1.PodTemplateSpec
 	users    int
@@ -29,8 +29,8 @@ type sharedTemplate struct {
 
 func newTemplates() *templates { return &templates{known: map[fingerprint]*sharedTemplate{}} }
 
-// trimJob returns a job with only what decisions need, whose templates are shared with other jobs that have the same. Code that reads
-// the cache without a copy must change nothing in it.
+// trimJob returns a job with only what decisions need. Its templates are shared with other jobs, so code that reads the cache
+// without a copy must not change them.
 func (t *templates) trimJob(o any) (any, error) {
 	job, ok := o.(*v1alpha1.TrainingJob)
 	if !ok {
@@ -70,7 +70,7 @@ func (t *templates) share(key fingerprint, template corev1.PodTemplateSpec) core
 	return known.template
 }
 
-// release drops the templates of a job that has left the cache, except those that other jobs have too.
+// release drops the templates of a job that has left the cache, except those that other jobs share.
 func (t *templates) release(used []fingerprint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

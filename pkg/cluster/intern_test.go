@@ -16,7 +16,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// withScript returns a job as it comes from the API server: nothing of it is shared.
+// withScript returns a job as it comes from the API server: it shares nothing.
 func withScript(name, script string) *v1alpha1.TrainingJob {
 	job := builder.Job(name, builder.Workers(1, builder.Template(func(template *corev1.PodTemplateSpec) {
 		template.Spec.Containers = []corev1.Container{{Name: "main", Image: "i", Args: []string{strings.Clone(script)}}}
@@ -26,7 +26,7 @@ func withScript(name, script string) *v1alpha1.TrainingJob {
 	return job.DeepCopy()
 }
 
-// transform returns what the operator's cache makes of jobs.
+// transform returns jobs as the operator's cache keeps them.
 func transform(t testing.TB) cache.TransformFunc {
 	t.Helper()
 	options, err := CacheOptions(nil, nil)
@@ -79,7 +79,7 @@ func TestJobsOfTheSameTemplateShareIt(t *testing.T) {
 	}
 }
 
-// The table must not keep what no job has any more, or it would grow with each job there ever was.
+// The table must not keep templates without a job, or it would grow for ever.
 func TestATemplateGoesWithItsLastJob(t *testing.T) {
 	table := newTemplates()
 	kept := cached(t, table.trimJob, withScript("kept", "train"))
@@ -96,7 +96,7 @@ func TestATemplateGoesWithItsLastJob(t *testing.T) {
 		runtime.GC()
 	}
 	if got := count(); got != 1 {
-		t.Errorf("%d templates are known, want that of the one job left", got)
+		t.Errorf("%d templates are kept, want only the remaining job's", got)
 	}
 	if again := cached(t, table.trimJob, withScript("again", "train")); containerOf(again) != containerOf(kept) {
 		t.Error("the template of the job that is left is not known")

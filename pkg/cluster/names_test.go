@@ -16,7 +16,7 @@ import (
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
-// Garbage collection takes a moment to remove the Service of a job that was deleted and made again.
+// Garbage collection needs a moment to remove the Service of a job that was deleted and created again.
 func TestWhoHoldsTheNameOfTheService(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	former := job.DeepCopy()
@@ -37,9 +37,9 @@ func TestWhoHoldsTheNameOfTheService(t *testing.T) {
 		reason string
 	}{
 		"a former job of that name": {of(former), false, ""},
-		"somebody, not for long":    {foreignGoing, true, ""},
+		"an owner in deletion":      {foreignGoing, true, ""},
 		"another job":               {of(other), false, v1alpha1.ReasonNameConflict},
-		"somebody":                  {foreign, false, v1alpha1.ReasonNameConflict},
+		"another owner":             {foreign, false, v1alpha1.ReasonNameConflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakePassiveClock(builder.Epoch)

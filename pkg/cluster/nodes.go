@@ -16,8 +16,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// addNodes puts the nodes in trouble that hold pods of the job into what is observed. A node that is not in the cache may be
-// new; only the API server's word counts for its deletion.
+// addNodes adds the nodes in trouble that hold pods of the job to the observed state. A node that is not in the cache may be new.
+// It counts as deleted only if the API server does not have it.
 func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 	if !c.options.WatchNodes {
 		return nil
@@ -27,7 +27,7 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		var node corev1.Node
 		err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy)
 		if apierrors.IsNotFound(err) || hasLost[name] {
-			node = corev1.Node{} // what is cached is not to be written into
+			node = corev1.Node{} // the cached node must not be overwritten
 			err = c.live.Get(ctx, client.ObjectKey{Name: name}, &node)
 		}
 		switch {
@@ -49,8 +49,8 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// addNodesOfExits adds ill nodes on which a replica of the job has failed and none runs now: that they are ill may explain the failure, if
-// that was charged. Of a whole-job restart that may be any node on which the job was, for as long as the incident window is open.
+// addNodesOfExits adds the unhealthy nodes where a replica of the job has failed and none runs now. Their trouble may explain a
+// charged failure. After a whole-job restart every node of the job counts, as long as the incident window is open.
 func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error {
 	names := map[string]bool{}
 	for _, i := range o.Job.Status.Incidents {
@@ -59,8 +59,8 @@ func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error 
 		}
 		names[i.Node] = true
 		if i.Scope == v1alpha1.ScopeJob && !o.Now.After(i.Time.Add(state.IncidentWindow(&o.Job.Spec))) {
-			for _, home := range c.memo(o.Job, nil).homes {
-				names[home.node] = true
+			for _, previous := range c.memo(o.Job, nil).previousNodes {
+				names[previous.node] = true
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func (c *Cluster) health() nodes.Health {
 	return nodes.Health{LostAfter: c.options.LostAfter, Signals: c.options.Signals}
 }
 
-// BrokenNodes returns the nodes that are broken by their own status, each with the reason, as the cache has them. It returns none if the
+// BrokenNodes returns the cached nodes whose own status shows that they are broken, each with the reason. It returns none if the
 // operator may not read nodes, and an error if the cache cannot be read.
 func (c *Cluster) BrokenNodes(ctx context.Context) (map[string]string, error) {
 	if !c.options.WatchNodes {
@@ -106,8 +106,8 @@ func (c *Cluster) BrokenNodes(ctx context.Context) (map[string]string, error) {
 	return broken, nil
 }
 
-// nodesOfGone returns the nodes from which a pod has gone: what came before that, as a taint, the API server knows, and the cache may
-// not yet.
+// nodesOfGone returns the nodes of the pods that are gone. Earlier changes of such a node, such as a taint, are in the API server
+// but maybe not in the cache yet.
 func nodesOfGone(o *state.Observed) map[string]bool {
 	nodes := map[string]bool{}
 	for i := range o.Gone {
@@ -116,7 +116,7 @@ func nodesOfGone(o *state.Observed) map[string]bool {
 	return nodes
 }
 
-// addOthers counts for each node that the job's pods are to leave how many other nodes there are for them.
+// addOthers counts the other suitable nodes for each node that the job's pods must leave.
 func (c *Cluster) addOthers(ctx context.Context, o *state.Observed) error {
 	isToLeave := func(n state.Node) bool { return n.Action == state.MoveFromNode }
 	if !slices.ContainsFunc(o.Nodes, isToLeave) {
@@ -134,9 +134,9 @@ func (c *Cluster) addOthers(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// addIll puts the unhealthy nodes into the snapshot of a job of which pods are to be placed. It comes last, as only the rows of the snapshot say
-// whether there are any: in a job that runs nothing is looked at.
-func (c *Cluster) addIll(ctx context.Context, s *state.Snapshot) error {
+// addUnhealthy adds the unhealthy nodes to the snapshot of a job with pods to place. It comes last, because only the snapshot's
+// rows show whether there are any. For a running job it reads nothing.
+func (c *Cluster) addUnhealthy(ctx context.Context, s *state.Snapshot) error {
 	if !c.options.WatchNodes || !s.HeedsIllNodes() || !nodes.Matter(s) {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (c *Cluster) addIll(ctx context.Context, s *state.Snapshot) error {
 	return nil
 }
 
-// addNotReady puts in how many nodes there are and which of them are not ready, if one that holds pods of the job is not.
+// addNotReady adds the number of nodes, and since when each unready one is not ready, if a node of the job is not ready.
 func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 	if !slices.ContainsFunc(o.Nodes, func(n state.Node) bool { return n.IsNotReady() }) {
 		return nil
@@ -166,7 +166,7 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// nodesOf returns the names of the nodes that hold pods of the job, or of an earlier one of its name, which have not finished, sorted.
+// nodesOf returns the sorted names of the nodes with unfinished pods of the job, or of an earlier job of its name.
 func nodesOf(o *state.Observed) []string {
 	names := map[string]bool{}
 	for _, pods := range [][]state.Pod{o.Pods, o.Spares, o.Former, o.Gone} {

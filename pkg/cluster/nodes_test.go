@@ -19,7 +19,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// inventory is a client that knows nodes and nothing else.
+// inventory is a client that has only nodes.
 type inventory struct {
 	client.Client
 	nodes []corev1.Node
@@ -40,7 +40,7 @@ func (c inventory) List(_ context.Context, list client.ObjectList, _ ...client.L
 	return nil
 }
 
-// nodes returns that many nodes named n0, n1 ..., of which the first have not been ready since Epoch.
+// inventoryNodes returns that many nodes named n0, n1 ..., the first of them not ready since Epoch.
 func inventoryNodes(n, notReady int) []corev1.Node {
 	var list []corev1.Node
 	for i := range n {
@@ -53,7 +53,7 @@ func inventoryNodes(n, notReady int) []corev1.Node {
 	return list
 }
 
-// A job that is to leave a node learns how many others there are: ready, open, healthy, not avoided, and with as many devices.
+// For a job that must leave a node the other nodes are counted: ready, open, healthy, not avoided, and with as many devices.
 func TestOtherNodesAreCounted(t *testing.T) {
 	all := inventoryNodes(10, 1) // n0 is not ready
 	gpus := func(n string) corev1.ResourceList {
@@ -63,11 +63,11 @@ func TestOtherNodesAreCounted(t *testing.T) {
 		all[i].Status.Allocatable = gpus("8")
 	}
 	all[1].Spec.Unschedulable = true
-	say(&all[2], "KernelDeadlock", 0)
+	report(&all[2], "KernelDeadlock", 0)
 	all[3].Status.Allocatable = gpus("4")
 	all[4].Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("64")}
-	say(&all[9], "GpuMemWatch", 0)
-	all[9].Status.Allocatable["cpu"] = resource.MustParse("192") // how many CPUs there are does not matter
+	report(&all[9], "GpuMemWatch", 0)
+	all[9].Status.Allocatable["cpu"] = resource.MustParse("192") // the number of CPUs does not matter
 	on := builder.Running("worker", 0, builder.On("n9"))
 	for name, c := range map[string]struct {
 		job  []builder.JobOption
@@ -91,7 +91,7 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 	for i := range allTainted {
 		allTainted[i].Spec.Taints = tainted[0].Spec.Taints
 	}
-	// off have not been ready for a month, but for those that ceased to be just now
+	// off have not been ready for a month, except the nodes that have just failed
 	off := func(n, notReady, now int) []corev1.Node {
 		list := inventoryNodes(n, notReady)
 		for i := now; i < notReady; i++ {
@@ -99,7 +99,7 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 		}
 		return list
 	}
-	later := inventoryNodes(10, 10) // 50 s into a loss of all: nodes that are lost together are not written in one second
+	later := inventoryNodes(10, 10) // 50 s into a loss of all: nodes that are lost together do not change in one second
 	for i := range later {
 		later[i].Status.Conditions[0].LastTransitionTime = builder.Time(time.Duration(i*5) * time.Second)
 	}
@@ -112,15 +112,15 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 		{"nodes that are well are not", inventoryNodes(10, 0), nil, false, nil},
 		{"one that is not ready, since when it counts as lost", inventoryNodes(10, 1), nil, false, []string{"n0 NodeLost 15s"}},
 		{"one that is tainted", tainted, nil, false, []string{"n0 NodeTainted 20s"}},
-		{"one that the cache and the API server do not know is deleted", inventoryNodes(10, 0)[1:], nil, false, []string{"n0 NodeDeleted 1m0s"}},
-		{"one that only the cache does not know is new", inventoryNodes(10, 0)[1:], inventoryNodes(1, 0), false, nil},
+		{"one that is in neither the cache nor the API server is deleted", inventoryNodes(10, 0)[1:], nil, false, []string{"n0 NodeDeleted 1m0s"}},
+		{"one that is only missing in the cache is new", inventoryNodes(10, 0)[1:], inventoryNodes(1, 0), false, nil},
 		{"5 of 10 that are not ready count as lost", inventoryNodes(10, 5), nil, false, []string{"n0 NodeLost 15s", "n1 NodeLost 15s"}},
 		{"of 6 of 10 none does: the control plane has lost touch", inventoryNodes(10, 6), nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
 		{"nodes that have been off for long do not make a loss doubtful", off(40, 31, 1), nil, false, []string{"n0 NodeLost 15s", "n1 NodeLost -719h59m45s"}},
 		{"nor do they hide that the control plane has lost touch", off(40, 36, 6), nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
 		{"nodes cease to be ready one after the other when it has", later, nil, false, []string{"n0 NodeLost 1m15s", "n1 NodeLost 1m15s"}},
-		{"a taint is somebody's word, however many have it", allTainted, nil, false, []string{"n0 NodeTainted 20s", "n1 NodeTainted 20s"}},
-		{"an operator that may not read nodes knows of none", inventoryNodes(10, 5), nil, true, nil},
+		{"a taint counts, however many nodes have it", allTainted, nil, false, []string{"n0 NodeTainted 20s", "n1 NodeTainted 20s"}},
+		{"an operator that may not read nodes has none", inventoryNodes(10, 5), nil, true, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

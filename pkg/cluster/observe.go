@@ -15,8 +15,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Observe returns the snapshot of a job: every read of one reconcile. It returns nil if the job is gone, and forgets it, or if its
-// namespace is excluded, and a conflict error if the cache is older than the API server.
+// Observe returns the snapshot of a job: every read of one reconcile. It returns nil if the job is gone, and forgets it, or if
+// its namespace is excluded. It returns a conflict error if the cache is older than the API server.
 func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Snapshot, error) {
 	job := &v1alpha1.TrainingJob{}
 	if err := c.client.Get(ctx, key, job); err != nil {
@@ -29,7 +29,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		c.exclude(job)
 		return nil, nil
 	}
-	c.memo(job, (*jobMemo).beginLook)
+	c.memo(job, (*jobMemo).beginObserve)
 	pods, err := c.listPods(ctx, job)
 	if err != nil {
 		return nil, err
@@ -60,17 +60,17 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, err
 	}
 	if s, err = c.confirmForeign(ctx, s); err != nil {
-		return nil, fmt.Errorf("asking for a newer job than its pods show: %w", err)
+		return nil, fmt.Errorf("reading the job, which its pods show to be old: %w", err)
 	}
-	s.Homes = c.homes(s)
-	if err := c.addIll(ctx, s); err != nil {
+	s.Homes = c.previousNodes(s)
+	if err := c.addUnhealthy(ctx, s); err != nil {
 		return nil, err
 	}
-	c.endLook(s)
+	c.endObserve(s)
 	return s, nil
 }
 
-// markRefusedRestarts says of each pod whether the API server has refused to have it restarted in place.
+// markRefusedRestarts marks the pods whose restart in place the API server has refused.
 func (c *Cluster) markRefusedRestarts(o *state.Observed) {
 	c.memo(o.Job, func(m *jobMemo) {
 		for i := range o.Pods {
@@ -88,7 +88,7 @@ func (c *Cluster) addService(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// listPods returns the cached pods of the job and of former jobs of its name. It returns a conflict error while the cache does
+// listPods returns the cached pods of the job and of earlier jobs of its name. It returns a conflict error while the cache does
 // not show the job's own writes.
 func (c *Cluster) listPods(ctx context.Context, job *v1alpha1.TrainingJob) ([]corev1.Pod, error) {
 	var pods corev1.PodList
@@ -116,22 +116,22 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 	}
 }
 
-// confirmVanished asks the API server for every pod that ran and is not in the cache. It returns the snapshot, or another with those
-// that exist after all, and with the last versions of those that do not.
+// confirmVanished reads every pod that ran and is not in the cache from the API server. It returns the snapshot, or another one
+// with the pods that still exist, and with the last versions of the others.
 func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*state.Snapshot, error) {
 	var mu sync.Mutex
 	var there []state.Pod
-	group, asking := errgroup.WithContext(ctx)
+	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(c.options.Parallel)
 	for r := range s.Replicas() {
 		if r.State != state.Vanished {
 			continue
 		}
 		group.Go(func() error {
-			if err := c.restartsSeen(asking, s, r); err != nil {
+			if err := c.restartsSeen(reading, s, r); err != nil {
 				return err
 			}
-			p, err := c.find(asking, s.Job, state.PodName(s.Job.Name, r.Slot, r.Life))
+			p, err := c.find(reading, s.Job, state.PodName(s.Job.Name, r.Slot, r.Life))
 			if err != nil || p == nil {
 				return err
 			}
@@ -142,7 +142,7 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, fmt.Errorf("looking for pods that are not in the cache: %w", err)
+		return nil, fmt.Errorf("reading pods that are not in the cache: %w", err)
 	}
 	last := c.lastVersions(s)
 	if len(there)+len(last) == 0 {
@@ -156,8 +156,9 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 	return state.New(o)
 }
 
-// restartsSeen returns a conflict error if the cache shows a pod of the replica in the life before, and the API server that it has
-// restarted in place since: whoever has just taken over may know the status of now and the pods of before, even of when they had no process yet.
+// restartsSeen returns a conflict error if the cache shows a pod of the replica in its previous life, and the API server shows
+// that it has restarted in place since. The cache of a new leader may have the present status and older pods, even from before
+// their first process.
 func (c *Cluster) restartsSeen(ctx context.Context, s *state.Snapshot, r *state.Replica) error {
 	pods := s.PodsOf(r.Slot)
 	for i := range pods {

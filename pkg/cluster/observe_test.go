@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// The pods of a job, its spares, and those that an earlier job of its name left are told apart.
+// The pods of a job, its spares, and the pods of an earlier job of its name are distinguished.
 func TestWhichPodsASnapshotHolds(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
 	former := job.DeepCopy()
@@ -31,7 +31,7 @@ func TestWhichPodsASnapshotHolds(t *testing.T) {
 	}
 }
 
-// Most pods are replicas, and each look at a job of 10,000 reads as many names: nobody should try those as names of spares.
+// Most pods are replicas, and each reconcile of a job of 10,000 parses as many names. It should not try them as names of spares.
 func TestTheNameOfAReplicaIsReadOnce(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	pods := []corev1.Pod{*controlled(job)}
@@ -46,7 +46,7 @@ func TestTheNameOfAReplicaIsReadOnce(t *testing.T) {
 	}
 }
 
-// Only nodes that a pod could lose are asked for: once each, in order, as the snapshot wants them.
+// Only nodes that a pod could lose are read: once each, in the snapshot's order.
 func TestWhichNodesAreAskedFor(t *testing.T) {
 	s := builder.Snapshot(builder.Job("j", builder.Workers(5)),
 		builder.Running("worker", 0, builder.On("c")), builder.Running("worker", 1, builder.On("a")), builder.Pending("worker", 2, builder.On("c")),

@@ -10,7 +10,7 @@ import (
 )
 
 // pendingAtMost is how long the cache may take to show an own write. After that the job is compared with the API server: a pod
-// that was created and removed again between two reads never shows.
+// that was created and removed between two reads never shows.
 const pendingAtMost = 5 * time.Second
 
 // pendingWrite is an own write to a pod that the cache does not show yet.
@@ -19,8 +19,8 @@ type pendingWrite struct {
 	until   time.Time
 }
 
-// expectWrite remembers an own write to a pod. A job waits for its own writes only. The manager's client would wait for those of
-// all jobs, so that a hundred jobs would wait for each other.
+// expectWrite remembers an own write to a pod. A job waits only for its own writes. The manager's client would wait for the
+// writes of all jobs, so that a hundred jobs would wait for each other.
 func (c *Cluster) expectWrite(job *v1alpha1.TrainingJob, pod types.UID, deleted bool) {
 	until := c.clock.Now().Add(pendingAtMost)
 	c.memo(job, func(m *jobMemo) {
@@ -31,7 +31,7 @@ func (c *Cluster) expectWrite(job *v1alpha1.TrainingJob, pod types.UID, deleted 
 	})
 }
 
-// showsOwnWrites reports whether the pods, as cached, show every own write to the job's pods.
+// showsOwnWrites reports whether the cached pods show every own write to the job's pods.
 func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) bool {
 	if c.memo(job, nil).pendingWrites == nil {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A job may have no reason to be looked at for longer than a write may take to show.
+// A job may need no reconcile for longer than a write may take to show.
 func TestAJobIsComparedWithTheAPIServerOnlyIfItsOwnWritesDoNotShow(t *testing.T) {
 	is := func(uid types.UID, deleted bool) corev1.Pod {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}
@@ -29,7 +29,7 @@ func TestAJobIsComparedWithTheAPIServerOnlyIfItsOwnWritesDoNotShow(t *testing.T)
 		"created, and not there":         {false, []corev1.Pod{is("other", false)}, true},
 		"deleted, and gone":              {true, nil, false},
 		"deleted, and about to go":       {true, []corev1.Pod{is("pod", true)}, false},
-		"deleted, and there as it was":   {true, []corev1.Pod{is("pod", false)}, true},
+		"deleted, and there unchanged":   {true, []corev1.Pod{is("pod", false)}, true},
 		"deleted, and another one there": {true, []corev1.Pod{is("other", false)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/trainingjob/operator/pkg/plan"
 )
 
-// deletePod deletes the pod if it still has the step's UID and version. That nobody has written to it since it was read keeps a pod
-// whose node has just told how it ended from going unread, and one that waits from going when the scheduler has just found its node.
+// deletePod deletes the pod if it still has the step's UID and version. The version protects a pod whose node has just reported
+// how it ended, and a pending pod that has just got a node.
 func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.DeletePod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
 	as := client.Preconditions{UID: &step.UID}
@@ -44,8 +44,7 @@ func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step
 	}
 }
 
-// restartPod patches the pod if nobody has written to it since it was read. That somebody will not have it changed so is remembered:
-// the pod is then created anew.
+// restartPod patches the pod if it has not changed since it was read. It remembers a refusal: the pod is then recreated.
 func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.RestartPod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
 	life, annotations := step.Told.Life, map[string]any{
@@ -78,7 +77,7 @@ func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 	}
 }
 
-// refuseRestart remembers that the API server refuses to have the pod restarted in place.
+// refuseRestart remembers that the API server refuses the pod's restart in place.
 func (c *Cluster) refuseRestart(job *v1alpha1.TrainingJob, pod types.UID) {
 	c.memo(job, func(m *jobMemo) {
 		if m.unrestartable == nil {
@@ -90,14 +89,14 @@ func (c *Cluster) refuseRestart(job *v1alpha1.TrainingJob, pod types.UID) {
 
 var deniedVerb = regexp.MustCompile(`cannot [a-z]+ resource`)
 
-// isDenied reports whether the operator lacks the right, which says nothing of the object: an API server that has just started denies
-// everything until it has read the roles.
+// isDenied reports whether the operator lacks the right. Such an error shows nothing about the object: an API server that has
+// just started denies everything until it has read the roles.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
 func isDenied(err error) bool {
 	return apierrors.IsForbidden(err) && deniedVerb.MatchString(err.Error())
 }
 
-// askPod writes what the ranks are asked to the pod; one that is gone or another is nothing to do.
+// askPod writes the checkpoint request to the pod. It does nothing if the pod is gone or was replaced.
 func (c *Cluster) askPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.AskPod) error {
 	var text any
 	if step.Text != "" {
@@ -109,12 +108,12 @@ func (c *Cluster) askPod(ctx context.Context, job *v1alpha1.TrainingJob, step pl
 		err = c.changePod(ctx, job, step.Name, patch)
 	}
 	if err != nil {
-		return fmt.Errorf("asking pod %s for a checkpoint: %w", step.Name, err)
+		return fmt.Errorf("requesting a checkpoint from pod %s: %w", step.Name, err)
 	}
 	return nil
 }
 
-// fence takes the pod out of the Service if it still has the UID; one that is gone or another is nothing to do.
+// fence takes the pod out of the Service if it still has the UID. It does nothing if the pod is gone or was replaced.
 func (c *Cluster) fence(ctx context.Context, job *v1alpha1.TrainingJob, step plan.FencePod) error {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:null}}}`, step.UID, v1alpha1.LabelJobName)
 	if err := c.changePod(ctx, job, step.Name, []byte(patch)); err != nil {
@@ -123,8 +122,7 @@ func (c *Cluster) fence(ctx context.Context, job *v1alpha1.TrainingJob, step pla
 	return nil
 }
 
-// changePod patches the pod of that name; one that is gone, or another than the patch names, is nothing to do. That it is another the
-// API server calls invalid, as nobody can change a UID, and not a conflict.
+// changePod patches the pod of that name. It does nothing if the pod is gone, or has another UID than the patch.
 func (c *Cluster) changePod(ctx context.Context, job *v1alpha1.TrainingJob, name string, patch []byte) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: name}}
 	err := c.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.DisableReadYourWritesConsistency)

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// addProgress puts what the job's progress Lease says of the present life into what is observed.
+// addProgress adds the progress Lease of the present life to the observed state.
 func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
 	if o.Job.Spec.Progress == nil {
 		return nil
@@ -24,23 +24,23 @@ func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
 	}
 	if o.HasLease = isControlledBy(&lease, o.Job); o.HasLease && o.Heeds(&lease) {
 		o.Progress = state.ProgressOf(&lease)
-		o.Progress.Renewed = c.believable(o.Job, o.Progress.Renewed)
+		o.Progress.Renewed = c.renewedAt(o.Job, o.Progress.Renewed)
 	}
 	return nil
 }
 
-// ahead is a renewal from a clock that is ahead of ours.
-type ahead struct{ says, seen time.Time }
+// ahead is a renewal with a time in the future, from a wrong clock.
+type ahead struct{ claimed, seen time.Time }
 
-// believable returns when the Lease was renewed: one that says it will be was renewed when we first saw it. Else a wrong
-// clock would keep a hang from showing.
-func (c *Cluster) believable(job *v1alpha1.TrainingJob, renewed time.Time) time.Time {
+// renewedAt returns when the Lease was renewed. A renewal with a time in the future counts from when the operator first saw it.
+// Otherwise a wrong clock would hide a hang.
+func (c *Cluster) renewedAt(job *v1alpha1.TrainingJob, renewed time.Time) time.Time {
 	known := c.memo(job, func(m *jobMemo) {
-		if now := c.clock.Now(); renewed.After(now) && !m.ahead.says.Equal(renewed) {
-			m.ahead = ahead{says: renewed, seen: now}
+		if now := c.clock.Now(); renewed.After(now) && !m.ahead.claimed.Equal(renewed) {
+			m.ahead = ahead{claimed: renewed, seen: now}
 		}
 	}).ahead
-	if !renewed.IsZero() && known.says.Equal(renewed) {
+	if !renewed.IsZero() && known.claimed.Equal(renewed) {
 		return known.seen
 	}
 	return renewed

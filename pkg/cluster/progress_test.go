@@ -16,7 +16,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A renewal from a clock that is ahead counts from when it is seen, and does not become newer by being looked at.
+// A renewal from a clock that is ahead counts from when it was first seen. Later reads do not make it newer.
 func TestARenewalFromTheFutureCountsAsNow(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(builder.Epoch)
 	c := New(nil, nil, nil, clock, Options{Parallel: 1})
@@ -35,7 +35,7 @@ func TestARenewalFromTheFutureCountsAsNow(t *testing.T) {
 		{"a clock that was set right", 2*hour + second, 2 * hour, 2 * hour},
 	} {
 		clock.SetTime(builder.Epoch.Add(look.now))
-		if got := c.believable(job, builder.Epoch.Add(look.renewed)).Sub(builder.Epoch); got != look.want {
+		if got := c.renewedAt(job, builder.Epoch.Add(look.renewed)).Sub(builder.Epoch); got != look.want {
 			t.Errorf("%s: renewed at %v, want %v", look.what, got, look.want)
 		}
 	}
@@ -52,7 +52,7 @@ func (l leases) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ..
 	return nil
 }
 
-// Rank 0 of an attempt or a life that is over may go on reporting from a node that is cut off from its peers only.
+// Rank 0 of an attempt or a life that is over may still report from a node that is cut off only from its peers.
 func TestOnlyThePresentLifeReportsProgress(t *testing.T) {
 	for _, c := range []struct {
 		attempt, life string

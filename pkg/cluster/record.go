@@ -15,14 +15,14 @@ import (
 	"github.com/trainingjob/operator/pkg/plan"
 )
 
-// Record writes the plan's status, with the resourceVersion that the plan was made from, and then tells its Events.
-// It writes nothing if the status is as it was. It returns a conflict error if somebody else wrote first.
+// Record writes the plan's status, with the resourceVersion that the plan was made from, and then emits its Events. It does not
+// write an unchanged status. It returns a conflict error if another client wrote first.
 func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.Plan) error {
 	if !equality.Semantic.DeepEqual(job.Status, p.Status) {
 		updated := job.DeepCopy()
 		updated.Status = p.Status
 		if err := c.client.Status().Update(ctx, updated); err != nil {
-			if !apierrors.IsConflict(err) { // it may have been done all the same, and the cache does not show it yet
+			if !apierrors.IsConflict(err) { // the write may have succeeded, and the cache does not show it yet
 				c.startup.remove(job.UID)
 				c.memo(job, func(m *jobMemo) { m.verified = false })
 			}
@@ -32,19 +32,20 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 		c.memo(job, func(m *jobMemo) { m.recorded, m.verified = c.clock.Now(), true })
 	}
 	for _, e := range p.Events {
-		c.tell(job, p, &e)
+		c.emit(job, p, &e)
 		switch e.Reason {
 		case v1alpha1.EventSpareRefused:
-			c.refusalTold(job, func(m *jobMemo) *refused { return &m.spares })
+			c.markReported(job, func(m *jobMemo) *refused { return &m.spares })
 		case v1alpha1.EventDeletionRefused:
-			c.refusalTold(job, func(m *jobMemo) *refused { return &m.replicas })
+			c.markReported(job, func(m *jobMemo) *refused { return &m.replicas })
 		}
 	}
 	return nil
 }
 
-// tell writes an Event. One about a node goes to the namespace default, where an operator that may not read nodes may not write.
-func (c *Cluster) tell(job *v1alpha1.TrainingJob, p *plan.Plan, e *plan.Event) {
+// emit writes an Event. An Event about a node goes to the namespace default. An operator that may not read nodes may not write
+// there.
+func (c *Cluster) emit(job *v1alpha1.TrainingJob, p *plan.Plan, e *plan.Event) {
 	switch {
 	case e.Node == "":
 		c.events.Eventf(job, related(job, p), e.Type, e.Reason, e.Action, "%s", e.Message)
@@ -54,7 +55,7 @@ func (c *Cluster) tell(job *v1alpha1.TrainingJob, p *plan.Plan, e *plan.Event) {
 	}
 }
 
-// related returns the pod that the plan's restarts began with, or nil. Events of one reason on one job are told apart by it.
+// related returns the pod of the plan's first restart, or nil. It distinguishes Events with one reason on one job.
 func related(job *v1alpha1.TrainingJob, p *plan.Plan) runtime.Object {
 	if len(p.Restarts) == 0 {
 		return nil

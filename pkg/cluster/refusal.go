@@ -16,16 +16,16 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// What was refused is tried again after 1 s, doubling to this: replicas 15 times in the first 10 minutes.
+// A refused request is tried again after 1 s, doubling to this: replicas 15 times in the first 10 minutes.
 const (
 	retryAtMost      = 75 * time.Second
 	retrySpareAtMost = 10 * time.Minute
 )
 
-// refusedPods are the pods of one pass that the API server refuses for good, or whose names are not free yet.
+// refusedPods are the pods of one reconcile that the API server refuses for good, or whose names are not free yet.
 type refusedPods struct {
 	mu sync.Mutex
-	// first is the first refusal, of a kind that a person can mend if there is one.
+	// first is the first refusal, preferably one that a person can fix.
 	first error
 	names map[string]bool
 	// ofRole counts them by role.
@@ -35,17 +35,17 @@ type refusedPods struct {
 func (e *refusedPods) Error() string { return e.first.Error() }
 func (e *refusedPods) Unwrap() error { return e.first }
 
-// refusalsOfRole is after how many refusals of a role's pods in one pass its other pods count as refused, too: they are alike, and a large job would
-// ask for each.
+// refusalsOfRole is after how many refusals of a role's pods in one reconcile its other pods count as refused too. They are
+// alike, and a large job would cost a request for each.
 const refusalsOfRole = 8
 
-// isRefusal reports whether the error is an answer to one pod alone, so that others may be created all the same.
+// isRefusal reports whether the error concerns one pod alone, so that others may still be created.
 func isRefusal(err error) bool {
 	var held *nameHeld
 	return refusalReason(err) != "" || errors.As(err, &held)
 }
 
-// add takes note that the pod of the step was refused.
+// add records that the pod of the step was refused.
 func (e *refusedPods) add(step plan.CreatePod, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -59,7 +59,7 @@ func (e *refusedPods) add(step plan.CreatePod, err error) {
 	e.ofRole[step.Slot.Role]++
 }
 
-// covers reports whether so many pods of the role were refused that this one counts as refused, too, and takes note of it.
+// covers reports whether so many pods of the role were refused that this one counts as refused too. It then records the pod.
 func (e *refusedPods) covers(step plan.CreatePod) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,17 +78,17 @@ func (e *refusedPods) orNil() error {
 	return e
 }
 
-// refused is the latest refusal and how many there were in a row; nil for none.
+// refused is the latest refusal and how many there were in a row.
 type refused struct {
 	refusal *state.Refusal
 	times   int
 }
 
-// nameConflict says that the name of a child is taken by an object that is not the job's.
+// nameConflict is the error for a child whose name is taken by an object of another owner.
 type nameConflict struct {
 	kind   string
 	object client.Object
-	// former is the UID of an earlier job of the same name that left the object behind; empty if it is anything else.
+	// former is the UID of an earlier job of the same name that left the object behind; empty if there is none.
 	former string
 }
 
@@ -103,7 +103,7 @@ func newNameConflict(child, existing client.Object, job *v1alpha1.TrainingJob) *
 
 func (e *nameConflict) Error() string {
 	if e.former == "" {
-		return fmt.Sprintf("%s %s exists and belongs to somebody else: delete it, or give the job another name", e.kind, e.object.GetName())
+		return fmt.Sprintf("%s %s exists and has another owner: delete it, or give the job another name", e.kind, e.object.GetName())
 	}
 	kinds := "pods,services,leases"
 	if own := strings.ToLower(e.kind) + "s"; !strings.Contains(kinds, own) {
@@ -113,26 +113,26 @@ func (e *nameConflict) Error() string {
 		e.kind, e.object.GetName(), kinds, e.object.GetNamespace(), v1alpha1.LabelJobUID, e.former)
 }
 
-// missingRight says what the administrator can do about a right that the operator lacks.
+// missingRight is the error for a right that the operator lacks, with advice for the administrator.
 type missingRight struct {
 	advice  string
 	refusal error
 }
 
-// What jobs need that manifests/base does not grant.
+// The advice for rights that manifests/base does not grant.
 const (
 	adviceOnKeys = "the key of an MPI job is a Secret, which the operator may not create: apply manifests/components/mpi, or write " +
-		"mpi.launchAgent: None if the images do without SSH"
+		"mpi.launchAgent: None if the images need no SSH"
 	adviceOnTTL = "the operator may not delete the job when runPolicy.ttlSecondsAfterFinished has passed: apply manifests/components/ttl, or delete the job"
 )
 
 func (e *missingRight) Error() string {
-	return e.advice + "; the API server says: " + apiMessage(e.refusal)
+	return e.advice + "; the API server's answer: " + apiMessage(e.refusal)
 }
 
 func (e *missingRight) Unwrap() error { return e.refusal }
 
-// orMissingRight returns the error with the advice if the API server refuses the request for want of a right.
+// orMissingRight returns the error with the advice if the operator lacks the right.
 func orMissingRight(advice string, err error) error {
 	if isDenied(err) {
 		return &missingRight{advice, err}
@@ -140,15 +140,15 @@ func orMissingRight(advice string, err error) error {
 	return err
 }
 
-// nameHeld says that the name of a child is not free yet: the object that has it is being deleted, or its owner is gone.
+// nameHeld is the error for a name that is not free yet: its object is being deleted, or the object's owner is gone.
 type nameHeld struct{ name string }
 
-func (e *nameHeld) Error() string { return e.name + " of a former owner is not gone yet" }
+func (e *nameHeld) Error() string { return "waiting for the old " + e.name + " to be deleted" }
 
-// retryName is how long a job waits for a name that is held. It waits in silence, as garbage is collected within seconds.
+// retryName is how long a job waits for a held name. It reports nothing, because garbage is collected within seconds.
 const retryName = time.Second
 
-// handleRefusal remembers a refusal of replicas, or that there is none any more, and returns every other error.
+// handleRefusal remembers a refusal of replicas, or forgets it, and returns every other error.
 func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
 	return c.updateRefusal(job, err, retryAtMost, func(m *jobMemo) *refused { return &m.replicas })
 }
@@ -158,20 +158,20 @@ func (c *Cluster) handleSpareRefusal(job *v1alpha1.TrainingJob, err error) error
 	return c.updateRefusal(job, err, retrySpareAtMost, func(m *jobMemo) *refused { return &m.spares })
 }
 
-// updateRefusal changes the refusal that of selects; the wait before the next try doubles up to atMost.
-func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost time.Duration, of func(*jobMemo) *refused) error {
+// updateRefusal changes the refusal that pick returns. The wait before the next try doubles up to atMost.
+func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost time.Duration, pick func(*jobMemo) *refused) error {
 	reason := refusalReason(err)
 	now := c.clock.Now()
 	var names map[string]bool
 	if pods := (*refusedPods)(nil); errors.As(err, &pods) {
 		names = pods.names
 	}
-	if names != nil && c.joins(job, names, of) {
+	if names != nil && c.joins(job, names, pick) {
 		return nil
 	}
 	if held := (*nameHeld)(nil); errors.As(err, &held) {
 		c.memo(job, func(m *jobMemo) {
-			of(m).refusal = &state.Refusal{Message: held.Error(), Pods: names, Retry: now.Add(retryName)}
+			pick(m).refusal = &state.Refusal{Message: held.Error(), Pods: names, Retry: now.Add(retryName)}
 		})
 		return nil
 	}
@@ -179,29 +179,29 @@ func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost tim
 		return err
 	}
 	c.memo(job, func(m *jobMemo) {
-		r := of(m)
+		r := pick(m)
 		switch {
-		case reason == "" && r.refusal.Pends(now): // what was refused was not tried again
+		case reason == "" && r.refusal.Pends(now): // the refused pods were not tried again
 		case reason == "":
 			*r = refused{}
 		default:
-			told := r.refusal != nil && r.refusal.Told && r.refusal.Reason == reason
+			reported := r.refusal != nil && r.refusal.Told && r.refusal.Reason == reason
 			since := now
 			if r.times > 0 && r.refusal != nil && !r.refusal.Since.IsZero() {
 				since = r.refusal.Since
 			}
 			wait := min(time.Second<<min(r.times, 10), atMost)
-			*r = refused{times: r.times + 1, refusal: &state.Refusal{Reason: reason, Message: refusalMessage(err), Pods: names, Since: since, Retry: now.Add(wait), Told: told}}
+			*r = refused{times: r.times + 1, refusal: &state.Refusal{Reason: reason, Message: refusalMessage(err), Pods: names, Since: since, Retry: now.Add(wait), Told: reported}}
 		}
 	})
 	return nil
 }
 
-// joins reports whether other pods of the job wait for a next try, and adds these to them. What was refused of them is not told anew.
-func (c *Cluster) joins(job *v1alpha1.TrainingJob, names map[string]bool, of func(*jobMemo) *refused) (joined bool) {
+// joins reports whether other pods of the job already wait for a next try, and adds these pods to them. It emits no new Event.
+func (c *Cluster) joins(job *v1alpha1.TrainingJob, names map[string]bool, pick func(*jobMemo) *refused) (joined bool) {
 	now := c.clock.Now()
 	c.memo(job, func(m *jobMemo) {
-		r := of(m)
+		r := pick(m)
 		if joined = r.refusal.Pends(now) && r.refusal.Pods != nil; joined {
 			more := *r.refusal // a snapshot may hold the present one
 			more.Pods = maps.Clone(more.Pods)
@@ -212,19 +212,19 @@ func (c *Cluster) joins(job *v1alpha1.TrainingJob, names map[string]bool, of fun
 	return joined
 }
 
-// refusalTold remembers that an Event was written about the refusal that of selects.
-func (c *Cluster) refusalTold(job *v1alpha1.TrainingJob, of func(*jobMemo) *refused) {
+// markReported remembers that an Event was written about the refusal that pick returns.
+func (c *Cluster) markReported(job *v1alpha1.TrainingJob, pick func(*jobMemo) *refused) {
 	c.memo(job, func(m *jobMemo) {
-		if r := of(m); r.refusal != nil {
-			told := *r.refusal // a snapshot may hold the present one
-			told.Told = true
-			r.refusal = &told
+		if r := pick(m); r.refusal != nil {
+			reported := *r.refusal // a snapshot may hold the present one
+			reported.Told = true
+			r.refusal = &reported
 		}
 	})
 }
 
-// Retry returns when what the API server refused of the job is to be tried again; zero if it refused nothing. A refusal
-// makes no event, so nothing else would wake the job.
+// Retry returns when the job's refused requests are tried again; zero if none was refused. A refusal causes no watch event, so
+// nothing else would wake the job.
 func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
 	known, now := c.memo(job, nil), c.clock.Now()
 	var retry time.Time
@@ -236,7 +236,7 @@ func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
 	return retry
 }
 
-// refusalReason returns the reason of the condition Stalled for an error that only somebody else can mend; "" for any other.
+// refusalReason returns the reason of the condition Stalled for an error that only a person can fix; "" for any other.
 func refusalReason(err error) string {
 	var conflict *nameConflict
 	switch {
@@ -259,7 +259,7 @@ func refusalReason(err error) string {
 	}
 }
 
-// refusalMessage says what was refused and why, where it can in the API server's own sentence.
+// refusalMessage describes the refusal, if possible with the API server's own message.
 func refusalMessage(err error) string {
 	var missing *missingRight
 	if errors.As(err, &missing) {
@@ -268,7 +268,7 @@ func refusalMessage(err error) string {
 	return state.Printable(apiMessage(err))
 }
 
-// apiMessage returns the API server's own sentence.
+// apiMessage returns the API server's own message.
 func apiMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

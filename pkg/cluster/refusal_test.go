@@ -37,7 +37,7 @@ func TestErrorsThatOnlySomebodyElseCanMend(t *testing.T) {
 		{"the pod is too large", apierrors.NewRequestEntityTooLargeError("limit is 3145728"), v1alpha1.ReasonInvalid},
 		{"etcd finds the pod too large", apierrors.NewInternalError(errors.New("etcdserver: request is too large")), v1alpha1.ReasonInvalid},
 		{"a webhook does not answer", apierrors.NewInternalError(errors.New(`failed calling webhook "x"`)), v1alpha1.ReasonAdmissionUnavailable},
-		{"somebody else owns the name", &nameConflict{kind: "Pod", object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "j-worker-0"}}}, v1alpha1.ReasonNameConflict},
+		{"another owner has the name", &nameConflict{kind: "Pod", object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "j-worker-0"}}}, v1alpha1.ReasonNameConflict},
 		{"a conflict will pass", apierrors.NewConflict(pods, "j", errors.New("the object has been modified")), ""},
 		{"throttling will pass", apierrors.NewTooManyRequests("slow down", 1), ""},
 		{"a time-out will pass", apierrors.NewServerTimeout(pods, "create", 1), ""},
@@ -67,12 +67,13 @@ func TestTheRefusalIsToldInTheServersOwnWords(t *testing.T) {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
 	conflict := &nameConflict{kind: "Service", object: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "j"}}}
-	if diff := cmp.Diff("Service j exists and belongs to somebody else: delete it, or give the job another name", refusalMessage(conflict)); diff != "" {
+	if diff := cmp.Diff("Service j exists and has another owner: delete it, or give the job another name", refusalMessage(conflict)); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
 }
 
-// What an earlier job of the same name has left is named once, with a command that deletes all of it and nothing of the new job.
+// A message names the children of an earlier job of the same name once, with a command that deletes all of them and nothing of
+// the new job.
 func TestAConflictWithWhatAnEarlierJobLeftNamesAllOfIt(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	labels := func(name, uid string) client.Object {
@@ -84,14 +85,14 @@ func TestAConflictWithWhatAnEarlierJobLeftNamesAllOfIt(t *testing.T) {
 	if diff := cmp.Diff(want, refusalMessage(left)); diff != "" || refusalReason(left) != v1alpha1.ReasonNameConflict {
 		t.Errorf("reason %s, message (-want +got):\n%s", refusalReason(left), diff)
 	}
-	for name, other := range map[string]client.Object{"of another job": labels("k", "before"), "of nobody": labels("", ""), "with this job's UID": labels("j", string(job.UID))} {
-		if got := newNameConflict(&corev1.Service{}, other, job).Error(); got != "Service j exists and belongs to somebody else: delete it, or give the job another name" {
+	for name, other := range map[string]client.Object{"of another job": labels("k", "before"), "of no job": labels("", ""), "with this job's UID": labels("j", string(job.UID))} {
+		if got := newNameConflict(&corev1.Service{}, other, job).Error(); got != "Service j exists and has another owner: delete it, or give the job another name" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
 }
 
-// refusing returns a cluster that has no server, and what it would note of a job.
+// refusing returns a cluster without a server, and its record of a job.
 func refusing() (*Cluster, *testclock.FakePassiveClock) {
 	clock := testclock.NewFakePassiveClock(builder.Epoch)
 	return New(nil, nil, nil, clock, Options{Parallel: 1}), clock
@@ -148,7 +149,7 @@ func TestNoStepsAreNoSuccess(t *testing.T) {
 	}
 }
 
-// A pass may be under way when the job goes: the next one finds it gone.
+// A reconcile may be under way when the job is deleted: the next one finds it gone.
 func TestAJobThatIsGoneIsForgotten(t *testing.T) {
 	c, _ := refusing()
 	c.client = server.New(c.clock).Client("test")
@@ -186,7 +187,7 @@ func TestAnotherJobOfTheNameBeginsWithNoNotes(t *testing.T) {
 	}
 }
 
-// The cache may show a new job before the last pods of the former one, which may still run.
+// The cache may show a new job before the last pods of the old one, which may still run.
 func TestAnotherJobOfTheNameWaitsForTheWritesOfTheFormerOne(t *testing.T) {
 	c, _ := refusing()
 	job := builder.Job("j", builder.Workers(1))
@@ -194,7 +195,7 @@ func TestAnotherJobOfTheNameWaitsForTheWritesOfTheFormerOne(t *testing.T) {
 	again := job.DeepCopy()
 	again.UID = "again"
 	if c.showsOwnWrites(again, nil) {
-		t.Error("a pod of the former job is not in the cache, and nobody waits for it")
+		t.Error("a pod of the old job is not in the cache, and the new job does not wait for it")
 	}
 	former := corev1.Pod{}
 	former.UID = "pod"
@@ -211,7 +212,7 @@ func TestWhoControlsAnObject(t *testing.T) {
 		want   bool
 	}{
 		"the job":                    {func(*corev1.Pod) {}, true},
-		"nobody":                     {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
+		"none":                       {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
 		"a former job of that name":  {func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }, false},
 		"another kind":               {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Job" }, false},
 		"another group":              {func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "batch/v1" }, false},

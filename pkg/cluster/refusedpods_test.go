@@ -18,7 +18,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// refusingSome is a server that refuses the pods for which refuses is true, for want of quota.
+// refusingSome is a server that refuses the pods for which refuses is true, because of a quota.
 func refusingSome(refuses func(name string) bool) *webhooks {
 	return &webhooks{answer: func(_ context.Context, o client.Object) error {
 		if refuses(o.GetName()) {
@@ -29,7 +29,7 @@ func refusingSome(refuses func(name string) bool) *webhooks {
 	}}
 }
 
-// A quota that refuses one replica says nothing of the others: they are created in the same pass.
+// A quota that refuses one replica does not stop the others: they are created in the same reconcile.
 func TestARefusedReplicaDelaysNoOther(t *testing.T) {
 	server := refusingSome(func(name string) bool { return name == "j-worker-1" })
 	clock := testclock.NewFakePassiveClock(builder.Epoch)
@@ -39,7 +39,7 @@ func TestARefusedReplicaDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(server.created); n != 20 {
-		t.Errorf("%d pods were asked for, want 20", n)
+		t.Errorf("%d pods were requested, want 20", n)
 	}
 	first := c.memo(job, nil).replicas.refusal
 	if first == nil || !first.Delays("j-worker-1", clock.Now()) || first.Delays("j-worker-2", clock.Now()) {
@@ -60,7 +60,7 @@ func TestARefusedReplicaDelaysNoOther(t *testing.T) {
 	}
 }
 
-// Of a large job that a quota refuses a few pods are asked for, not each.
+// For a large job that a quota refuses, a few pods are requested, not each.
 func TestAQuotaIsNotAskedForEveryReplica(t *testing.T) {
 	server := refusingSome(func(name string) bool { return strings.Contains(name, "worker") })
 	clock := testclock.NewFakePassiveClock(builder.Epoch)
@@ -71,7 +71,7 @@ func TestAQuotaIsNotAskedForEveryReplica(t *testing.T) {
 	}
 	refusal := c.memo(job, nil).replicas.refusal
 	if n := len(server.created); n > 2*refusalsOfRole || refusal == nil || len(refusal.Pods) != 1000 {
-		t.Errorf("%d pods were asked for, %d wait", n, len(refusal.Pods))
+		t.Errorf("%d pods were requested, %d wait", n, len(refusal.Pods))
 	}
 	if wait := refusal.Retry.Sub(clock.Now()); wait != time.Second {
 		t.Errorf("they are tried again after %v", wait)

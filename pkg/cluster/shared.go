@@ -9,7 +9,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// shared holds one copy of what trimmed pods have alike.
+// shared holds one copy of what trimmed pods have in common.
 type shared struct {
 	labels     copies[map[string]string]
 	containers copies[[]corev1.Container]
@@ -17,7 +17,7 @@ type shared struct {
 
 func newShared() *shared { return &shared{} }
 
-// labelsOf returns the one label by which a pod is in its job's Service, one copy for the pods of a job.
+// labelsOf returns the label that puts a pod into its job's Service. The pods of a job share one copy.
 func (s *shared) labelsOf(pod *corev1.Pod) map[string]string {
 	labels := only(pod.Labels, v1alpha1.LabelJobName)
 	if name := labels[v1alpha1.LabelJobName]; name != "" {
@@ -26,17 +26,16 @@ func (s *shared) labelsOf(pod *corev1.Pod) map[string]string {
 	return labels
 }
 
-// containersOf returns what telling returns of the pod, one copy for all whose first container is called the same, was given the same and is
-// nothing else.
+// containersOf returns the relevant containers of the pod. Pods with the same single container share one copy.
 func (s *shared) containersOf(pod *corev1.Pod) []corev1.Container {
-	list := telling(pod)
+	list := relevantContainers(pod)
 	if len(list) != 1 || list[0].Image != "" || list[0].RestartPolicy != nil || len(list[0].RestartPolicyRules) > 0 {
 		return list
 	}
 	return s.containers.of(fmt.Sprint(list[0].Name, list[0].Env), list)
 }
 
-// maxCopies is how many copies are kept at most: the jobs and containers of a cluster come and go.
+// maxCopies is how many copies are kept: the jobs and containers of a cluster come and go.
 const maxCopies = 4096
 
 // copies keeps one of equal values, by name.
@@ -53,7 +52,7 @@ func (c *copies[V]) of(name string, value V) V {
 		return kept
 	}
 	if c.known == nil || len(c.known) >= maxCopies {
-		c.known = map[string]V{} // whoever has an old one keeps it
+		c.known = map[string]V{} // the users of old copies keep them
 	}
 	c.known[name] = value
 	return value

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// shares is how many namespaces it takes to use all slots: none holds more than that part of them.
+// shares is how many namespaces it takes to use all slots. One namespace holds at most this fraction of them.
 const shares = 4
 
-// slots admits requests, first come first served. A namespace holds a share of them at most, so that one
-// whose writes hang, as a webhook of its own can make them, leaves the others theirs.
+// slots admits requests, first come, first served. A namespace holds at most its share of them. So a namespace whose writes hang,
+// for example because of its own webhook, leaves the others their slots.
 type slots struct {
 	all   *semaphore.Weighted
 	share int64
@@ -25,7 +25,7 @@ type slots struct {
 	namespaces map[string]*namespaceSlots
 }
 
-// namespaceSlots are the slots of one namespace; users counts who holds one or waits for one.
+// namespaceSlots are the slots of one namespace. users counts the requests that hold one or wait for one.
 type namespaceSlots struct {
 	free  *semaphore.Weighted
 	users int
@@ -35,7 +35,7 @@ func newSlots(n int) *slots {
 	return &slots{all: semaphore.NewWeighted(int64(n)), share: max(1, int64(n)/shares), namespaces: map[string]*namespaceSlots{}}
 }
 
-// acquire waits for a slot and returns what gives it back. It returns an error once the context has ended.
+// acquire waits for a slot and returns the function that releases it. It returns an error once the context has ended.
 func (s *slots) acquire(ctx context.Context, namespace string) (release func(), err error) {
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)

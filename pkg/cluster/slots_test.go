@@ -19,7 +19,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// webhooks is a client whose creations do what answer says.
+// webhooks is a client whose creations call answer.
 type webhooks struct {
 	client.Client
 	answer func(context.Context, client.Object) error
@@ -35,7 +35,7 @@ func (w *webhooks) Create(ctx context.Context, o client.Object, _ ...client.Crea
 	return w.answer(ctx, o)
 }
 
-// Get finds the job as it was.
+// Get returns the unchanged job.
 func (w *webhooks) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	builder.Job("j").DeepCopyInto(o.(*v1alpha1.TrainingJob))
 	return nil
@@ -96,12 +96,12 @@ func TestANamespaceWhoseWritesHangLeavesTheOthersTheirSlots(t *testing.T) {
 			t.Errorf("%d pods were created, want 402", n)
 		}
 		if len(c.writes.namespaces) > 0 {
-			t.Errorf("%d namespaces are remembered with nobody in them", len(c.writes.namespaces))
+			t.Errorf("%d namespaces are remembered without a request", len(c.writes.namespaces))
 		}
 	})
 }
 
-// The pod of a small job waits for those that are being written, and for one more of each slot of a large job, not for all of theirs.
+// The pod of a small job waits for the writes under way, and for one more in each slot of a large job, not for all of its pods.
 func TestASmallJobWaitsForNoLargeOneOfItsNamespace(t *testing.T) {
 	const write = 50 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestASmallJobWaitsForNoLargeOneOfItsNamespace(t *testing.T) {
 	})
 }
 
-// A write that is given up may be done all the same, and nobody would wait for the cache to show it.
+// An abandoned write may still succeed, and no reconcile would wait for the cache to show it.
 func TestAFailedStepEndsNoWriteUnderWayAndBeginsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refuse, finish := make(chan struct{}), make(chan struct{})

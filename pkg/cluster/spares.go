@@ -8,24 +8,24 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// A spare that a node turned away, or evicted, is created again after 5 s, doubling to 5 min: the scheduler sends it to the same
-// node again. When spares have stayed for calmAfter, the next one begins with 5 s.
+// A spare that a node rejected or evicted is created again after 5 s, doubling to 5 min: the scheduler chooses the same node
+// again. After spares have stayed for calmAfter, the wait begins with 5 s again.
 const (
 	spareWaitFirst  = 5 * time.Second
 	spareWaitAtMost = 5 * time.Minute
 	calmAfter       = 2 * spareWaitAtMost
 )
 
-// failedSpares is what is remembered of a job's spares that failed.
+// failedSpares is what is remembered about a job's failed spares.
 type failedSpares struct {
-	// seen are those that the cache still shows.
+	// seen are the failed spares that the cache still shows.
 	seen map[types.UID]bool
-	// until is when spares are created again, and times how often that was put off in a row.
+	// until is when spares may be created again. times is how often in a row that was delayed.
 	until time.Time
 	times int
 }
 
-// waitForSpares returns when spares may be created again, after those that have failed.
+// waitForSpares returns when spares may be created again after failed ones.
 func (c *Cluster) waitForSpares(o *state.Observed, now time.Time) time.Time {
 	known := c.memo(o.Job, nil).failedSpares
 	next := known.after(o.Spares, now)
@@ -35,12 +35,12 @@ func (c *Cluster) waitForSpares(o *state.Observed, now time.Time) time.Time {
 	return next.until
 }
 
-// after returns what to remember once these spares were seen. Those that fail together count as one.
+// after returns what to remember after these spares. Spares that fail together count as one failure.
 func (f failedSpares) after(spares []state.Pod, now time.Time) failedSpares {
 	next := failedSpares{until: f.until, times: f.times}
 	for i := range spares {
 		p := &spares[i]
-		if p.CanRun() || !p.Deleted.IsZero() && !f.seen[p.UID] { // one that we ended has not failed
+		if p.CanRun() || !p.Deleted.IsZero() && !f.seen[p.UID] { // a spare that the operator deleted has not failed
 			continue
 		}
 		if next.seen == nil {

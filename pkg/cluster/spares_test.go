@@ -22,7 +22,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// noSpares is a server that refuses spares with that sentence, "" for none.
+// noSpares is a server that refuses spares with that message, "" for none.
 func noSpares(sentence *string) *webhooks {
 	return &webhooks{answer: func(_ context.Context, o client.Object) error {
 		if strings.Contains(o.GetName(), "-spare-") && *sentence != "" {
@@ -45,7 +45,7 @@ func TestARefusedSpareBlocksNoReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"team-a/j-worker-0", "team-a/j-worker-spare-0", "team-a/j-worker-spare-1"}, server.created); diff != "" {
-		t.Errorf("asked for (-want +got):\n%s", diff)
+		t.Errorf("requested (-want +got):\n%s", diff)
 	}
 	if known := c.memo(job, nil); known.replicas.refusal != nil || known.spares.refusal == nil {
 		t.Errorf("noted of replicas %v, of spares %v", known.replicas.refusal, known.spares.refusal)
@@ -76,23 +76,23 @@ func TestTheRefusalOfASpareIsToldOnceForEachReason(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	quota := apierrors.NewForbidden(pods, "j", errors.New("exceeded quota: team-a"))
 	policy := apierrors.NewForbidden(pods, "j", errors.New("violates PodSecurity"))
-	isTold := func() bool { return c.memo(job, nil).spares.refusal.Told }
+	isReported := func() bool { return c.memo(job, nil).spares.refusal.Told }
 	for i, step := range []struct {
 		err    error
 		before bool
 	}{{quota, false}, {quota, true}, {policy, false}, {policy, true}, {quota, false}} {
 		_ = c.handleSpareRefusal(job, step.err)
-		if isTold() != step.before {
-			t.Errorf("refusal %d counts as told: %t", i, isTold())
+		if isReported() != step.before {
+			t.Errorf("refusal %d counts as reported: %t", i, isReported())
 		}
 		p := &plan.Plan{Status: job.Status, Events: []plan.Event{{Type: corev1.EventTypeWarning, Reason: v1alpha1.EventSpareRefused}}}
-		if err := c.Record(t.Context(), job, p); err != nil || !isTold() {
-			t.Errorf("refusal %d: error %v, told %t", i, err, isTold())
+		if err := c.Record(t.Context(), job, p); err != nil || !isReported() {
+			t.Errorf("refusal %d: error %v, reported %t", i, err, isReported())
 		}
 	}
 }
 
-// failed returns what is observed of a job with spares of these UIDs that a node turned away.
+// failed returns the state of a job with spares of these UIDs that a node rejected.
 func failed(job *v1alpha1.TrainingJob, uids ...types.UID) *state.Observed {
 	o := &state.Observed{Job: job}
 	for _, uid := range uids {
@@ -101,7 +101,7 @@ func failed(job *v1alpha1.TrainingJob, uids ...types.UID) *state.Observed {
 	return o
 }
 
-// A node that turns every spare away made a pod as fast as the API server could take it.
+// A node that rejects every spare got new ones as fast as the API server could create them.
 func TestASpareThatFailsAgainAndAgainIsMadeAnewEverLater(t *testing.T) {
 	c, clock := refusing()
 	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
@@ -137,7 +137,7 @@ func TestWhichSparesHaveFailed(t *testing.T) {
 		times  int
 	}{
 		"none that runs":              {[]state.Pod{running}, 0},
-		"none that was told to end":   {[]state.Pod{ended}, 0},
+		"none that was deleted":       {[]state.Pod{ended}, 0},
 		"one that a node turned away": {[]state.Pod{running, rejected}, 1},
 		"two at once count as one":    {[]state.Pod{rejected, second}, 1},
 	} {

@@ -14,8 +14,8 @@ import (
 	"github.com/trainingjob/operator/pkg/build"
 )
 
-// createSSHKey creates the job's Secret with a new key. One that exists already is as good: its name holds the job's UID. The
-// operator never reads it, and keeps no key.
+// createSSHKey creates the job's Secret with a new key. An existing Secret is as good: its name holds the job's UID. The operator
+// never reads the Secret, and keeps no key.
 func (c *Cluster) createSSHKey(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	key, err := newSSHKey()
 	if err != nil {

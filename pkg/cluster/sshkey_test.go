@@ -36,8 +36,8 @@ func launched() (*v1alpha1.TrainingJob, []plan.Step) {
 	}
 }
 
-// act takes the steps against a server that answers to the creation of Secrets with err. It returns the cluster, the Secrets and
-// how many pods were created. Its client reads nothing: it has nothing to read with.
+// act takes the steps against a server that answers the creation of Secrets with err. It returns the cluster, the Secrets and how
+// many pods were created. Its client cannot read.
 func act(t *testing.T, err error) (c *Cluster, job *v1alpha1.TrainingJob, made []*corev1.Secret, pods int) {
 	t.Helper()
 	w := &webhooks{answer: func(_ context.Context, o client.Object) error {
@@ -79,7 +79,7 @@ func TestAKeyThatIsThereAlreadyIsAsGood(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotCreateSecretsIsToldWhatToApply(t *testing.T) {
+func TestAMissingRightToSecretsNamesWhatToApply(t *testing.T) {
 	forbidden := apierrors.NewForbidden(secrets, "", errors.New(`User "operator" cannot create resource "secrets"`))
 	c, job, _, pods := act(t, forbidden)
 	refusal := c.memo(job, nil).replicas.refusal
@@ -88,7 +88,7 @@ func TestWhoMayNotCreateSecretsIsToldWhatToApply(t *testing.T) {
 	}
 	for _, part := range []string{"apply manifests/components/mpi", "mpi.launchAgent: None", `cannot create resource "secrets"`} {
 		if !strings.Contains(refusal.Message, part) {
-			t.Errorf("%q does not say %q", refusal.Message, part)
+			t.Errorf("%q lacks %q", refusal.Message, part)
 		}
 	}
 	if _, err := os.Stat("../../manifests/components/mpi/kustomization.yaml"); err != nil {
@@ -104,7 +104,7 @@ func TestAQuotaOfSecretsIsAQuota(t *testing.T) {
 	}
 }
 
-// A launcher with the job's files reaches a host with the job's files, and knows it.
+// A launcher with the job's files reaches a host with the job's files, and accepts its key.
 func TestTheLauncherReachesAWorkerWithTheKey(t *testing.T) {
 	own, other := keyOf(t, "j"), keyOf(t, "j")
 	if err := greet(t, own, own); err != nil {
@@ -125,7 +125,7 @@ func keyOf(t *testing.T, name string) map[string][]byte {
 	return build.SSHSecret(builder.Job(name), key).Data
 }
 
-// greet lets a client with some files log in at a server with others, as the configurations say.
+// greet lets a client with some files log in at a server with others, by the configurations.
 func greet(t *testing.T, client, server map[string][]byte) error {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -158,7 +158,7 @@ func greet(t *testing.T, client, server map[string][]byte) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// as if the worker had its name; of a port the package knows only 22 in a line without one, where OpenSSH takes any
+	// as if the worker had its name; in a line without a port the package accepts only port 22, OpenSSH any port
 	worker := func(_ string, _ net.Addr, key ssh.PublicKey) error {
 		return known("j-worker-0.j:22", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 22}, key)
 	}

@@ -16,22 +16,22 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// startupList is what the API server had of all jobs when this process first observed one: what another leader wrote last. It
-// is read once and not for each job, so that an operator that starts with hundreds of jobs begins at once.
+// startupList is the API server's list of all jobs when this process first observed one, with the writes of the previous leader.
+// One list instead of a read for each job lets an operator with hundreds of jobs start at once.
 type startupList struct {
 	mu     sync.Mutex
 	loaded bool
 	jobs   map[types.UID]*listedJob
 }
 
-// listedJob is one job of the list: its resourceVersion, and its pods with those of former jobs of its name.
+// listedJob is one job of the list: its resourceVersion, its pods, and the pods of earlier jobs of its name.
 type listedJob struct {
 	version string
 	pods    []types.UID
 }
 
-// isFresh reports whether the job is on the startup list, and whether it and its pods, as cached, are no older than the list. A
-// listed pod that is not in the cache may be gone by now, or the cache may be old: then they do not count as fresh.
+// isFresh reports whether the job is on the startup list, and whether the cached job and pods are no older than the list. A
+// listed pod that is not in the cache may be gone, or the cache may be old: then they do not count as fresh.
 func (c *Cluster) isFresh(ctx context.Context, job *v1alpha1.TrainingJob, cached map[types.UID]bool) (known, fresh bool, err error) {
 	c.startup.mu.Lock()
 	defer c.startup.mu.Unlock()
@@ -46,7 +46,7 @@ func (c *Cluster) isFresh(ctx context.Context, job *v1alpha1.TrainingJob, cached
 		return false, false, nil
 	}
 	if order, err := resourceversion.CompareResourceVersion(job.ResourceVersion, entry.version); err != nil || order < 0 {
-		return true, false, nil //nolint:nilerr // versions that cannot be compared are a doubt
+		return true, false, nil //nolint:nilerr // versions that cannot be compared do not count as fresh
 	}
 	for _, pod := range entry.pods {
 		if !cached[pod] {
@@ -58,11 +58,11 @@ func (c *Cluster) isFresh(ctx context.Context, job *v1alpha1.TrainingJob, cached
 
 var podList = corev1.SchemeGroupVersion.WithKind("PodList")
 
-// page is how many objects one answer of the API server holds. Users may attach a megabyte to each, and an answer is decoded whole: pages
-// of 500 took 900 MB.
+// page is how many objects one answer of the API server holds. Users may attach a megabyte to each, and an answer is decoded
+// whole: pages of 500 took 900 MB.
 const page = 20
 
-// listAll asks the API server for the versions of all jobs and for their pods.
+// listAll lists the versions of all jobs, and their pods, from the API server.
 func (c *Cluster) listAll(ctx context.Context) (map[types.UID]*listedJob, error) {
 	all, names := map[types.UID]*listedJob{}, map[client.ObjectKey]*listedJob{}
 	err := c.eachLive(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind+"List"), func(job *metav1.PartialObjectMetadata) {
@@ -85,8 +85,8 @@ func (c *Cluster) listAll(ctx context.Context) (map[types.UID]*listedJob, error)
 	return all, nil
 }
 
-// eachLive calls see with the metadata of each object of the kind, as the API server has it, in the namespaces whose jobs the operator runs.
-// see must keep no part of it.
+// eachLive calls see with the metadata of each object of the kind from the API server, in the operator's namespaces. see must
+// keep no part of it.
 func (c *Cluster) eachLive(ctx context.Context, kind schema.GroupVersionKind, see func(*metav1.PartialObjectMetadata), options ...client.ListOption) error {
 	for _, namespace := range c.namespaces() {
 		if err := c.eachLiveIn(ctx, kind, see, append(slices.Clone(options), client.InNamespace(namespace))); err != nil {
@@ -96,7 +96,7 @@ func (c *Cluster) eachLive(ctx context.Context, kind schema.GroupVersionKind, se
 	return nil
 }
 
-// namespaces returns the namespaces to list from one by one; the only one is "" if the operator runs the jobs of all.
+// namespaces returns the namespaces to list from one by one. The only one is "" if the operator runs the jobs of all namespaces.
 func (c *Cluster) namespaces() []string {
 	if len(c.options.Namespaces) == 0 {
 		return []string{metav1.NamespaceAll}
@@ -121,7 +121,7 @@ func (c *Cluster) eachLiveIn(ctx context.Context, kind schema.GroupVersionKind, 
 	}
 }
 
-// remove takes the job off the list, which says nothing of what was written later.
+// remove takes the job off the list, which does not show later writes.
 func (l *startupList) remove(job types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// registry is an API server that has jobs and pods, and counts how often it is asked for what.
+// registry is an API server with jobs and pods that counts its requests by kind.
 type registry struct {
 	client.Reader
 	jobs        []*v1alpha1.TrainingJob
@@ -60,7 +60,7 @@ func (r *registry) List(_ context.Context, l client.ObjectList, options ...clien
 	return nil
 }
 
-// cut leaves of the list the page that was asked for.
+// cut reduces the list to the requested page.
 func (r *registry) cut(list *metav1.PartialObjectMetadataList, chosen *client.ListOptions) {
 	from, _ := strconv.Atoi(chosen.Continue)
 	list.Items = list.Items[from:]
@@ -113,7 +113,7 @@ func TestTheStartupListIsOfTheNamespacesOfTheOperator(t *testing.T) {
 	}
 }
 
-// An operator that starts in a cluster of 50,000 pods has no room for all their metadata at once.
+// An operator that starts in a cluster of 50,000 pods has no memory for all their metadata at once.
 func TestTheStartupListIsReadInPages(t *testing.T) {
 	job := running("a", "100")
 	server := &registry{jobs: []*v1alpha1.TrainingJob{job}}

@@ -13,8 +13,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// CacheOptions returns the options of a cache that holds jobs and their own children only, trimmed to what decisions
-// need, in these namespaces, or in all if there are none. Of nodes it holds the conditions that are signals.
+// CacheOptions returns the options of a cache that holds only jobs and their children, trimmed to what decisions need, in these
+// namespaces, or in all if there are none. Of nodes it keeps the conditions that are signals.
 func CacheOptions(namespaces []string, signals nodes.Signals) (cache.Options, error) {
 	ours, err := labels.NewRequirement(v1alpha1.LabelJobUID, selection.Exists, nil)
 	if err != nil {
@@ -23,7 +23,7 @@ func CacheOptions(namespaces []string, signals nodes.Signals) (cache.Options, er
 	children := labels.NewSelector().Add(*ours)
 	options := cache.Options{
 		DefaultTransform: trimChild,
-		// of everything else, children only: pod groups cannot be named here, as a cluster may not have them
+		// of everything else, children only: pod groups cannot be named here, because a cluster may not have them
 		DefaultLabelSelector: children,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:           {Label: children, Transform: newShared().trimPod},
@@ -40,8 +40,8 @@ func CacheOptions(namespaces []string, signals nodes.Signals) (cache.Options, er
 	return options, nil
 }
 
-// identity returns what is kept of each object's metadata: what it is called, whose it is, and the labels and annotations of those names.
-// Whatever else users attach, such as a thousand owner references, is theirs.
+// identity returns the kept part of an object's metadata: its name, its controller, and the labels and annotations of those
+// names. Other metadata, such as a thousand owner references, is dropped.
 func identity(o metav1.Object, names ...string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Generation: o.GetGeneration(),
@@ -51,8 +51,8 @@ func identity(o metav1.Object, names ...string) metav1.ObjectMeta {
 	}
 }
 
-// controllerAlone returns the reference to the object's controller, with one copy of what those to TrainingJobs have in common: each
-// object brings its own.
+// controllerAlone returns the reference to the object's controller. References to TrainingJobs share their strings, because each
+// object brings its own copy.
 func controllerAlone(o metav1.Object) []metav1.OwnerReference {
 	ref := metav1.GetControllerOf(o)
 	if ref == nil {
@@ -66,7 +66,7 @@ func controllerAlone(o metav1.Object) []metav1.OwnerReference {
 
 var apiVersion = v1alpha1.GroupVersion.String()
 
-// only returns the labels or annotations of those names that are there, and of each text as much as counts.
+// only returns the labels or annotations of those names, each cut to the length that counts.
 func only(texts map[string]string, names ...string) map[string]string {
 	var kept map[string]string
 	for _, name := range names {

@@ -109,7 +109,7 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	return pod
 })
 
-// What the cache throws away changes no decision.
+// What the cache drops changes no decision.
 func TestATrimmedPodTellsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		full := fullPod.Draw(t, "pod")
@@ -151,7 +151,7 @@ var fullNode = rapid.Custom(func(t *rapid.T) *corev1.Node {
 	return node
 })
 
-// The same of nodes, whose heartbeats then change nothing.
+// The same for nodes, whose heartbeats then change nothing.
 func TestATrimmedNodeTellsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		full := fullNode.Draw(t, "node")

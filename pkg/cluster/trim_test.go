@@ -31,7 +31,7 @@ func trimmed(t interface{ Fatal(...any) }, pod *corev1.Pod) *corev1.Pod {
 	return o.(*corev1.Pod)
 }
 
-// signals are those of which a trimmed node tells.
+// signals are the signals that a trimmed node keeps.
 var signals = nodes.Signals{
 	{Kind: nodes.TaintSignal, Name: "broken"}:           state.LoseNode,
 	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:  state.MoveFromNode,
@@ -82,8 +82,8 @@ func TestATrimmedNodeIsSmall(t *testing.T) {
 	gpu := func(status corev1.ConditionStatus) corev1.NodeCondition {
 		return corev1.NodeCondition{Type: "GpuMemWatch", Status: status, Reason: "Faulty", Message: "[79]", LastTransitionTime: builder.Time(0), LastHeartbeatTime: builder.Time(1)}
 	}
-	told := gpu(corev1.ConditionTrue)
-	told.LastHeartbeatTime = metav1.Time{}
+	signal := gpu(corev1.ConditionTrue)
+	signal.LastHeartbeatTime = metav1.Time{}
 	full := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu"}}, PodCIDR: "10.0.0.0/24"},
@@ -91,7 +91,7 @@ func TestATrimmedNodeIsSmall(t *testing.T) {
 	}
 	want := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"zone": "a"}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu"}}},
-		Status: corev1.NodeStatus{Allocatable: gpus, Capacity: gpus, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(0)}, told}},
+		Status: corev1.NodeStatus{Allocatable: gpus, Capacity: gpus, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: builder.Time(0)}, signal}},
 	}
 	if diff := cmp.Diff(want, trimmedNode(t, full)); diff != "" {
 		t.Errorf("trimmed node (-want +got):\n%s", diff)
@@ -99,11 +99,11 @@ func TestATrimmedNodeIsSmall(t *testing.T) {
 	full.Status.Conditions[2] = gpu(corev1.ConditionUnknown)
 	want.Status.Conditions = want.Status.Conditions[:1]
 	if diff := cmp.Diff(want, trimmedNode(t, full)); diff != "" {
-		t.Errorf("trimmed node of which nobody knows whether it is ill (-want +got):\n%s", diff)
+		t.Errorf("trimmed node with an unknown condition (-want +got):\n%s", diff)
 	}
 }
 
-// Of jobs and nodes the cache holds all; of everything else, whatever it is, the jobs' own children only.
+// The cache holds all jobs and nodes; of everything else it holds only the jobs' own children.
 func TestTheCacheHoldsOnlyTheJobsOwnChildren(t *testing.T) {
 	for _, namespaces := range [][]string{nil, {"team-a"}, {"team-a", "team-b"}} {
 		options, err := CacheOptions(namespaces, nil)
@@ -140,19 +140,19 @@ func (l labelSet) Has(label string) bool              { return l[label] != "" }
 func (l labelSet) Get(label string) string            { return l[label] }
 func (l labelSet) Lookup(label string) (string, bool) { v, ok := l[label]; return v, ok }
 
-// What pods share is nothing that tells them apart: of pods one after the other each is as if it were alone.
+// Pods share only equal parts: of pods trimmed one after the other, each is as if it were alone.
 func TestPodsThatShareAreReadAsIfTheyWereAlone(t *testing.T) {
-	plain, fenced, empty, other, told := *controlled(builder.Job("j", builder.Workers(1))), *controlled(builder.Job("j", builder.Workers(1))), *controlled(builder.Job("j", builder.Workers(1))),
+	plain, fenced, empty, other, restartable := *controlled(builder.Job("j", builder.Workers(1))), *controlled(builder.Job("j", builder.Workers(1))), *controlled(builder.Job("j", builder.Workers(1))),
 		*controlled(builder.Job("k", builder.Workers(1))), *controlled(builder.Job("j", builder.Workers(1)))
 	delete(fenced.Labels, v1alpha1.LabelJobName)
 	empty.Labels[v1alpha1.LabelJobName] = ""
 	always := corev1.ContainerRestartPolicyAlways
 	other.Spec.Containers[0].RestartPolicy = &always
-	told.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"0-0"}`}
-	told.Spec.Containers[0].Image = "train:v2"
+	restartable.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"0-0"}`}
+	restartable.Spec.Containers[0].Image = "train:v2"
 	s := newShared()
 	for range 2 {
-		for i, pod := range []*corev1.Pod{&plain, &fenced, &empty, &other, &told, &plain} {
+		for i, pod := range []*corev1.Pod{&plain, &fenced, &empty, &other, &restartable, &plain} {
 			got, err := s.trimPod(pod)
 			if diff := cmp.Diff(trimmed(t, pod), got.(*corev1.Pod)); diff != "" || err != nil {
 				t.Errorf("pod %d, error %v (-alone +among others):\n%s", i, err, diff)

@@ -9,8 +9,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// trimChild returns a Service, a Lease or a pod group with only what decisions read: users may write all of them, and may attach a
-// megabyte to each. Nothing of it is ever written back: the API server gets patches and deletions with the UID.
+// trimChild returns a Service, a Lease or a pod group with only what decisions read. Users may write all of them, and attach a
+// megabyte to each. A trimmed object is never written back: the API server gets patches and deletions with the UID.
 func trimChild(o any) (any, error) {
 	switch child := o.(type) {
 	case *corev1.Service:
@@ -27,7 +27,7 @@ func trimChild(o any) (any, error) {
 	return o, nil
 }
 
-// trimGroup trims a pod group. Groups are listed by the label that names their job.
+// trimGroup trims a pod group. Groups are listed by the label of their job.
 func trimGroup(o state.Object) state.Object {
 	metadata := identity(o)
 	metadata.Labels = only(o.GetLabels(), v1alpha1.LabelJobUID)

@@ -22,7 +22,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// metadata is what users may write to any child: some of it is the operator's, most is not.
+// metadata is what users may write to any child: some of it belongs to the operator, most does not.
 var metadata = rapid.Custom(func(t *rapid.T) metav1.ObjectMeta {
 	foreign := strings.Repeat("x", rapid.IntRange(0, 3000).Draw(t, "foreign"))
 	m := metav1.ObjectMeta{
@@ -79,7 +79,7 @@ var child = rapid.Custom(func(t *rapid.T) client.Object {
 	}
 })
 
-// facts are what the operator reads of a child, by the functions that decisions call.
+// facts are what the operator reads from a child, by the functions that decisions call.
 type facts struct {
 	Key          client.ObjectKey
 	UID, Version string
@@ -109,7 +109,7 @@ func factsOf(o client.Object) facts {
 	return f
 }
 
-// What the cache throws away of Services, Leases and pod groups changes no decision, and what users attach does not stay.
+// What the cache drops from Services, Leases and pod groups changes no decision, and attachments do not stay.
 func TestATrimmedChildTellsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		full := child.Draw(t, "child")
@@ -132,7 +132,7 @@ func TestATrimmedChildTellsTheSame(t *testing.T) {
 	})
 }
 
-// What is no child is left alone: the cache's own tombstones, and kinds that the operator does not know.
+// Objects that are no children stay unchanged: the cache's own tombstones, and unknown kinds.
 func TestWhatIsNoChildIsLeftAlone(t *testing.T) {
 	for _, o := range []any{&corev1.ConfigMap{Data: map[string]string{"a": "b"}}, nil} {
 		if got, err := trimChild(o); err != nil || !cmp.Equal(o, got) {

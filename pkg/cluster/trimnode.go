@@ -7,8 +7,8 @@ import (
 	"github.com/trainingjob/operator/pkg/nodes"
 )
 
-// trimNode returns the function that returns a node with only what pkg/nodes reads: its heartbeats then change nothing, nor
-// do conditions that are no signals, or not True.
+// trimNode returns the function that trims a node to what pkg/nodes reads. Heartbeats then change nothing, nor do conditions that
+// are not True or no signals.
 func trimNode(signals nodes.Signals) func(any) (any, error) {
 	return func(o any) (any, error) {
 		node, ok := o.(*corev1.Node)

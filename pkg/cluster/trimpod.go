@@ -9,26 +9,26 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// maxListed is how many containers, conditions or devices of a pod are kept: more than pods have that train.
+// maxListed is how many containers, conditions or devices of a pod are kept. Training pods have fewer.
 const maxListed = 64
 
-// trimPod returns a pod with only what state.PodOf reads and what finds its job. It shares what the pods of a job have alike: code that reads
-// the cache without a copy must change nothing in it.
+// trimPod returns a pod with only what state.PodOf reads and what identifies its job. Pods of a job share parts of it, so code
+// that reads the cache without a copy must not change it.
 func (s *shared) trimPod(o any) (any, error) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
 		return o, nil
 	}
 	kept := []string{v1alpha1.AnnotationTold, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationCheckpointRequest}
-	if len(pod.Spec.Containers) == 0 || state.MainContainer(pod) != pod.Spec.Containers[0].Name { // else it is the first one without a word
+	if len(pod.Spec.Containers) == 0 || state.MainContainer(pod) != pod.Spec.Containers[0].Name { // else the first container is the main one
 		kept = append(kept, state.AnnotationMain)
 	}
 	trimmed := &corev1.Pod{
 		ObjectMeta: identity(pod, kept...),
 		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod), Volumes: claim(pod)},
 		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, NominatedNodeName: words(pod.Status.NominatedNodeName), Reason: words(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
-			ContainerStatuses:     states(pod.Status.ContainerStatuses, state.MainContainer(pod), isTold(pod)),
+			Phase: pod.Status.Phase, NominatedNodeName: short(pod.Status.NominatedNodeName), Reason: short(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
+			ContainerStatuses:     states(pod.Status.ContainerStatuses, state.MainContainer(pod), isRestartable(pod)),
 			InitContainerStatuses: states(pod.Status.InitContainerStatuses, "", false),
 		},
 	}
@@ -36,11 +36,11 @@ func (s *shared) trimPod(o any) (any, error) {
 	return trimmed, nil
 }
 
-func words(text string) string { return state.Cut(text, state.MaxWords) }
+func short(text string) string { return state.Cut(text, state.MaxWords) }
 
 func message(text string) string { return state.Cut(text, state.MaxMessage) }
 
-// claim returns one of the pod's volumes that may be writable on one node only, if it has one.
+// claim returns one of the pod's volumes that may be writable on one node only; nil if there is none.
 func claim(pod *corev1.Pod) []corev1.Volume {
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
@@ -50,21 +50,22 @@ func claim(pod *corev1.Pod) []corev1.Volume {
 	return nil
 }
 
-// conditions returns those that a decision may read.
+// conditions returns the conditions that a decision may read.
 func conditions(pod *corev1.Pod) []corev1.PodCondition {
 	var kept []corev1.PodCondition
 	for _, c := range pod.Status.Conditions {
-		if isTelling(&c) && len(kept) < maxListed {
+		if isRelevant(&c) && len(kept) < maxListed {
 			kept = append(kept, corev1.PodCondition{
-				Type: c.Type, Status: c.Status, Reason: words(c.Reason), Message: message(c.Message), LastTransitionTime: c.LastTransitionTime,
+				Type: c.Type, Status: c.Status, Reason: short(c.Reason), Message: message(c.Message), LastTransitionTime: c.LastTransitionTime,
 			})
 		}
 	}
 	return kept
 }
 
-// isTelling reports whether a decision may read the condition: of those that every pod has only that it is ready, and that it has no node.
-func isTelling(c *corev1.PodCondition) bool {
+// isRelevant reports whether a decision may read the condition. Of the conditions that every pod has, decisions read only that it
+// is ready, and that it has no node.
+func isRelevant(c *corev1.PodCondition) bool {
 	switch c.Type {
 	case corev1.PodInitialized, corev1.ContainersReady, corev1.PodReadyToStartContainers:
 		return false
@@ -75,34 +76,34 @@ func isTelling(c *corev1.PodCondition) bool {
 	}
 }
 
-// isTold reports whether the pod can be restarted in place: then it matters which process of which image runs.
-func isTold(pod *corev1.Pod) bool { return pod.Annotations[v1alpha1.AnnotationTold] != "" }
+// isRestartable reports whether the pod can be restarted in place. Then the running process and its image matter.
+func isRestartable(pod *corev1.Pod) bool { return pod.Annotations[v1alpha1.AnnotationTold] != "" }
 
-// telling returns the first container, the main one, those that the kubelet starts again in their pod, and all if
-// the operator may, with nothing but their names, when, and the image.
-func telling(pod *corev1.Pod) []corev1.Container {
+// relevantContainers returns the first container, the main one, and those that the kubelet may restart in their pod; if the
+// operator may restart the pod, all of them. It keeps their names, restart rules and, if needed, images.
+func relevantContainers(pod *corev1.Pod) []corev1.Container {
 	main := state.MainContainer(pod)
 	var list []corev1.Container
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		rules := matching(pod, c)
-		if i > 0 && c.Name != main && c.RestartPolicy == nil && len(rules) == 0 && !isTold(pod) || len(list) >= maxListed && c.Name != main {
+		if i > 0 && c.Name != main && c.RestartPolicy == nil && len(rules) == 0 && !isRestartable(pod) || len(list) >= maxListed && c.Name != main {
 			continue
 		}
-		told := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: rules}
-		if isTold(pod) {
-			told.Image = words(c.Image)
+		kept := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, RestartPolicyRules: rules}
+		if isRestartable(pod) {
+			kept.Image = short(c.Image)
 		}
 		if c.Name == main {
-			told.Env = given(c)
+			kept.Env = markersOf(c)
 		}
-		list = append(list, told)
+		list = append(list, kept)
 	}
 	return list
 }
 
-// given returns the names of the variables that say what the pod was made for.
-func given(c *corev1.Container) []corev1.EnvVar {
+// markersOf returns the variables that show which features the pod was created with. It keeps only their names.
+func markersOf(c *corev1.Container) []corev1.EnvVar {
 	var kept []corev1.EnvVar
 	for _, name := range []string{v1alpha1.EnvProgressLease, v1alpha1.EnvStopFile} {
 		if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == name }) {
@@ -112,7 +113,7 @@ func given(c *corev1.Container) []corev1.EnvVar {
 	return kept
 }
 
-// matching returns, of a container that has ended, a rule that has the kubelet start it again after this exit code: a template may have
+// matching returns one restart rule that matches the exit code of a terminated container; nil if none does. A template may have
 // thousands of rules, and the others decide nothing.
 func matching(pod *corev1.Pod, c *corev1.Container) []corev1.ContainerRestartRule {
 	if len(c.RestartPolicyRules) == 0 {
@@ -132,7 +133,7 @@ func matching(pod *corev1.Pod, c *corev1.Container) []corev1.ContainerRestartRul
 	}}
 }
 
-// ephemeral keeps of an ephemeral volume only that it is one.
+// ephemeral keeps only the kind of an ephemeral volume.
 func ephemeral(v *corev1.Volume) *corev1.EphemeralVolumeSource {
 	if v.Ephemeral == nil {
 		return nil
@@ -140,7 +141,7 @@ func ephemeral(v *corev1.Volume) *corev1.EphemeralVolumeSource {
 	return &corev1.EphemeralVolumeSource{}
 }
 
-// states returns how the containers are, the named one among them, and which processes of which images they are if that matters.
+// states returns the states of the containers, the named one among them, and their processes and images if processes is true.
 func states(full []corev1.ContainerStatus, named string, processes bool) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
 	for i := range full {
@@ -154,29 +155,29 @@ func states(full []corev1.ContainerStatus, named string, processes bool) []corev
 			c.LastTerminationState.Terminated = ranBefore
 		}
 		if processes {
-			c.ContainerID, c.ImageID = words(full[i].ContainerID), words(full[i].ImageID)
+			c.ContainerID, c.ImageID = short(full[i].ContainerID), short(full[i].ImageID)
 		}
 		trimmed = append(trimmed, c)
 	}
 	return trimmed
 }
 
-// ranBefore says that a container ran before: all that counts of its former end.
+// ranBefore shows that a container ran before. Nothing else of its previous end counts.
 var ranBefore = &corev1.ContainerStateTerminated{}
 
-// stateOf returns the state with as much of its messages as counts.
+// stateOf returns the state with its messages cut to the length that counts.
 func stateOf(full *corev1.ContainerState) corev1.ContainerState {
 	is := *full
 	if wait := full.Waiting; wait != nil {
-		is.Waiting = &corev1.ContainerStateWaiting{Reason: words(wait.Reason), Message: message(wait.Message)}
+		is.Waiting = &corev1.ContainerStateWaiting{Reason: short(wait.Reason), Message: message(wait.Message)}
 	}
 	if end := full.Terminated; end != nil {
-		is.Terminated = &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: words(end.Reason), Message: message(end.Message), StartedAt: end.StartedAt, FinishedAt: end.FinishedAt}
+		is.Terminated = &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: short(end.Reason), Message: message(end.Message), StartedAt: end.StartedAt, FinishedAt: end.FinishedAt}
 	}
 	return is
 }
 
-// broken returns the first device that the kubelet calls unhealthy: no decision reads the others.
+// broken returns the first device that the kubelet reports as unhealthy. No decision reads the others.
 func broken(full []corev1.ResourceStatus) []corev1.ResourceStatus {
 	for _, resource := range full {
 		for _, device := range resource.Resources {

@@ -16,8 +16,8 @@ import (
 )
 
 // verify compares a job that this process sees for the first time, and its pods, with the API server: another leader may have
-// written last. A job that is not on the startup list and whose status was never written has no pods, and its first status write
-// fails if it is old.
+// written last. A job without a status that is not on the startup list has no pods, and its first status write fails if it is
+// old.
 func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached []corev1.Pod) error {
 	if c.memo(job, nil).verified || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
 		return nil
@@ -42,15 +42,15 @@ func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached 
 	return nil
 }
 
-// compare returns a conflict error if the API server has another version of the job, or a pod that was not seen, of it or of a
-// former job of its name: the present one waits for that.
+// compare returns a conflict error if the API server has another version of the job, or an unseen pod of it or of an earlier job
+// of its name: the present job waits for that pod.
 func (c *Cluster) compare(ctx context.Context, job *v1alpha1.TrainingJob, seen map[types.UID]bool) error {
 	var live v1alpha1.TrainingJob
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(job), &live); err != nil {
 		return fmt.Errorf("reading the job from the API server: %w", err)
 	}
 	if live.UID != job.UID || live.ResourceVersion != job.ResourceVersion {
-		return staleCache(job, fmt.Sprintf("it is at resourceVersion %s, the API server at %s", job.ResourceVersion, live.ResourceVersion))
+		return staleCache(job, fmt.Sprintf("it has resourceVersion %s, the API server has %s", job.ResourceVersion, live.ResourceVersion))
 	}
 	unseen := ""
 	err := c.eachLive(ctx, podList, func(pod *metav1.PartialObjectMetadata) {
@@ -68,7 +68,7 @@ func (c *Cluster) compare(ctx context.Context, job *v1alpha1.TrainingJob, seen m
 	}
 }
 
-// staleCache returns the conflict error that asks for another look.
+// staleCache returns the conflict error that requests another reconcile.
 func staleCache(job *v1alpha1.TrainingJob, why string) error {
 	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), job.Name, errors.New("the cache is old: "+why))
 }

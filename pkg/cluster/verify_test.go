@@ -13,16 +13,16 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-var errAsked = errors.New("the API server was asked")
+var errRead = errors.New("the API server was read")
 
-// silent is an API server that does not want to be asked.
+// silent is an API server that fails every read.
 type silent struct{ client.Reader }
 
 func (silent) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return errAsked
+	return errRead
 }
 
-func (silent) List(context.Context, client.ObjectList, ...client.ListOption) error { return errAsked }
+func (silent) List(context.Context, client.ObjectList, ...client.ListOption) error { return errRead }
 
 func TestOnlyAJobThatIsUnderWayIsComparedWithTheAPIServer(t *testing.T) {
 	is := func(condition string) func(*v1alpha1.TrainingJob) {
@@ -36,7 +36,7 @@ func TestOnlyAJobThatIsUnderWayIsComparedWithTheAPIServer(t *testing.T) {
 		want error
 	}{
 		"a new job":         {builder.Job("j", builder.Workers(1)), nil},
-		"one that runs":     {builder.Job("j", builder.Workers(1), is(v1alpha1.ConditionRunning)), errAsked},
+		"one that runs":     {builder.Job("j", builder.Workers(1), is(v1alpha1.ConditionRunning)), errRead},
 		"one that finished": {builder.Job("j", builder.Workers(1), is(v1alpha1.ConditionFinished)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,20 +16,20 @@ import (
 // collectWithin is how long a collector may take; a scrape takes 10 s by default.
 const collectWithin = 5 * time.Second
 
-// collector tells what jobs are like when it is asked, from the cache: one walk over the jobs, none over their pods.
+// collector reports the state of all jobs at each scrape, from the cache: one walk over the jobs, none over their pods.
 type collector struct {
 	jobs client.Reader
 	// broken returns the nodes that are broken by their own status, with the reason.
 	broken func(context.Context) (map[string]string, error)
-	// leads is closed once this process acts. Before, it tells nothing: with two replicas each job would be there twice.
+	// leads is closed once this process leads. Before, it reports nothing: with two replicas each job would be counted twice.
 	leads   <-chan struct{}
 	clock   clock.PassiveClock
 	version string
-	// perJob is whether each job has series of its own.
+	// perJob is whether each job has its own series.
 	perJob bool
 	// reconciles and writes return how many wait for their namespace's share.
 	reconciles, writes func() int
-	// excluded are the namespaces in which the operator runs no job, so jobs there do not count.
+	// excluded are the namespaces where the operator runs no job. Jobs there do not count.
 	excluded []string
 	descs    map[*metrics.Family]*prometheus.Desc
 }
@@ -75,15 +75,15 @@ func (c *collector) Collect(found chan<- prometheus.Metric) {
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.Leads], prometheus.GaugeValue, 1, c.version)
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingReconciles], prometheus.GaugeValue, float64(c.reconciles()))
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingWrites], prometheus.GaugeValue, float64(c.writes()))
-	c.tell(found, metrics.Fleet(jobs.Items, broken, now))
+	c.emit(found, metrics.Fleet(jobs.Items, broken, now))
 	for i := range jobs.Items {
 		if c.perJob {
-			c.tell(found, metrics.OfJob(&jobs.Items[i], now))
+			c.emit(found, metrics.OfJob(&jobs.Items[i], now))
 		}
 	}
 }
 
-func (c *collector) tell(found chan<- prometheus.Metric, list []metrics.Observation) {
+func (c *collector) emit(found chan<- prometheus.Metric, list []metrics.Observation) {
 	for _, o := range list {
 		kind := prometheus.GaugeValue
 		if o.Family.Kind == metrics.Counter {
@@ -97,7 +97,7 @@ func (c *collector) tell(found chan<- prometheus.Metric, list []metrics.Observat
 	}
 }
 
-// listJobs lists all jobs as the cache has them. It does not wait for own writes, which may hang.
+// listJobs lists all cached jobs. It does not wait for own writes, which may hang.
 func listJobs(ctx context.Context, reader client.Reader, jobs *v1alpha1.TrainingJobList) error {
 	return reader.List(ctx, jobs, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
 }

@@ -10,20 +10,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// fairQueue shares the workers between namespaces: a job is handed out if its namespace has fewer workers than are free. So a namespace whose
-// passes hang, as a webhook of its own can make them, holds half of the workers, a second one a quarter, and the rest serves the others.
-// Jobs beyond that are put aside, first come first served, until a pass ends.
+// fairQueue shares the workers between namespaces. A job gets a worker if its namespace has fewer workers than are free. So a
+// namespace whose reconciles hang, for example because of its own webhook, holds half of the workers, a second one a quarter, and
+// the others use the rest. Other jobs are set aside until a reconcile ends, first come, first served.
 type fairQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 
-	// waiting is how many jobs are put aside.
+	// waiting is how many jobs are set aside.
 	waiting *atomic.Int64
 
 	mu   sync.Mutex
 	free int
 	busy map[string]int
-	// aside are the jobs that wait for a worker in their order, isAside tells which they are, and admitted are those that left with a
-	// worker of their own and are on their way to it.
+	// aside are the jobs that wait for a worker, in their order. isAside is their set. admitted are the jobs with a reserved
+	// worker that are on their way to it.
 	aside    []waiting
 	isAside  map[reconcile.Request]bool
 	admitted map[reconcile.Request]bool
@@ -38,7 +38,8 @@ func newFairQueue(inner priorityqueue.PriorityQueue[reconcile.Request], workers 
 	return &fairQueue{PriorityQueue: inner, waiting: waiting, free: workers, busy: map[string]int{}, isAside: map[reconcile.Request]bool{}, admitted: map[reconcile.Request]bool{}}
 }
 
-// fairQueues makes the queue of a controller with so many workers. It keeps in waiting how many jobs wait for their namespace's share.
+// fairQueues makes the queue of a controller with so many workers. It counts in waiting how many jobs wait for their namespace's
+// share.
 func fairQueues(workers int, waiting *atomic.Int64) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		return newFairQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }), workers, waiting)
@@ -51,7 +52,7 @@ func (q *fairQueue) Get() (job reconcile.Request, shutdown bool) {
 	return job, shutdown
 }
 
-// GetWithPriority is Get, and tells the job's priority too.
+// GetWithPriority is Get, and also returns the job's priority.
 func (q *fairQueue) GetWithPriority() (job reconcile.Request, priority int, shutdown bool) {
 	for {
 		job, priority, shutdown = q.PriorityQueue.GetWithPriority()
@@ -62,7 +63,7 @@ func (q *fairQueue) GetWithPriority() (job reconcile.Request, priority int, shut
 	}
 }
 
-// Done takes back the worker of the job and gives it to those put aside that may have one now.
+// Done frees the worker of the job, and gives it to waiting jobs.
 func (q *fairQueue) Done(job reconcile.Request) {
 	q.PriorityQueue.Done(job)
 	for _, next := range q.release(job.Namespace) {
@@ -70,7 +71,7 @@ func (q *fairQueue) Done(job reconcile.Request) {
 	}
 }
 
-// admits reports whether the job has a worker, and else puts it aside.
+// admits reports whether the job has a worker. If not, it sets the job aside.
 func (q *fairQueue) admits(job reconcile.Request, priority int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,7 +91,7 @@ func (q *fairQueue) admits(job reconcile.Request, priority int) bool {
 	}
 }
 
-// release frees a worker of the namespace and returns which jobs have got one.
+// release frees a worker of the namespace and returns the jobs that got one.
 func (q *fairQueue) release(namespace string) (next []waiting) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// passes is what workers work on: those of a namespace that hangs end when it is let go.
+// passes are the reconciles of the workers. In a namespace that hangs they end when it is released.
 type passes struct {
 	queue interface {
 		Get() (reconcile.Request, bool)
@@ -69,7 +69,7 @@ func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 			t.Errorf("workers of the namespaces that hang: %v, want a half and a quarter of %d", p.begun, workers)
 		}
 		queue.Add(jobOf("other", 0))
-		queue.Add(jobOf("slow", jobs-1)) // an event for a job that waits already
+		queue.Add(jobOf("slow", jobs-1)) // an event for a waiting job
 		synctest.Wait()
 		if !slices.Equal(p.passed, want[:1]) {
 			t.Errorf("passed are %v, want the other namespace's job", p.passed)

@@ -18,10 +18,10 @@ import (
 	"github.com/trainingjob/operator/pkg/gang"
 )
 
-// groupPollPeriod is how often the cluster is asked whether it serves pod groups that it did not serve before.
+// groupPollPeriod is how often the watcher checks whether the cluster serves further pod groups.
 const groupPollPeriod = 15 * time.Second
 
-// groupWatcher watches the pod groups of every gang scheduler that the cluster has, from when it has them.
+// groupWatcher watches the pod groups of every gang scheduler, from when the cluster serves them.
 type groupWatcher struct {
 	mgr        manager.Manager
 	controller controller.Controller
@@ -29,7 +29,7 @@ type groupWatcher struct {
 	missing    []gang.Provider
 }
 
-// watchGroups returns a watcher of the pod groups that the cluster has now; it polls for the others once it is started.
+// watchGroups returns a watcher of the pod groups that the cluster serves now. Once started, it polls for the others.
 func watchGroups(ctx context.Context, mgr manager.Manager, controller controller.Controller, cluster *cluster.Cluster) (*groupWatcher, error) {
 	w := &groupWatcher{mgr: mgr, controller: controller, cluster: cluster, missing: gang.Providers}
 	return w, w.watchServed(ctx)
@@ -43,7 +43,7 @@ func (w *groupWatcher) Start(ctx context.Context) error {
 	}))
 }
 
-// watchServed watches the pod groups that the cluster has and had not before, and to which the operator has a right: without it the
+// watchServed watches the pod groups that the cluster newly serves and that the operator may list. Without the right, the
 // controller would wait for its cache for ever.
 func (w *groupWatcher) watchServed(ctx context.Context) error {
 	var still []gang.Provider
@@ -64,7 +64,7 @@ func (w *groupWatcher) watchServed(ctx context.Context) error {
 	return nil
 }
 
-// isServed reports whether the cluster has objects of that kind.
+// isServed reports whether the cluster serves the object's kind.
 func (w *groupWatcher) isServed(o client.Object) bool {
 	kind, err := apiutil.GVKForObject(o, w.mgr.GetScheme())
 	if err != nil {

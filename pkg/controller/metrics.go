@@ -7,7 +7,7 @@ import (
 	"github.com/trainingjob/operator/pkg/metrics"
 )
 
-// counted are the metrics of what all jobs together have been through since the process began.
+// counted are the metrics about all jobs together since the process began.
 type counted struct {
 	counters   map[*metrics.Family]*prometheus.CounterVec
 	histograms map[*metrics.Family]*prometheus.HistogramVec
@@ -34,7 +34,7 @@ func newCounted(registry prometheus.Registerer) (*counted, error) {
 	return c, nil
 }
 
-// record counts what happened to a job, once its status is written.
+// record counts the transitions of a job, once its status is written.
 func (c *counted) record(happened *history.History) {
 	for _, o := range metrics.Observe(happened) {
 		if counter, is := c.counters[o.Family]; is {

@@ -21,7 +21,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// cached is a cache with these jobs, which notes how it is asked for a list.
+// cached is a cache with these jobs that records the options of a list.
 type cached struct {
 	client.Reader
 	items    []v1alpha1.TrainingJob
@@ -36,7 +36,7 @@ func (c *cached) List(ctx context.Context, list client.ObjectList, options ...cl
 	return nil
 }
 
-// over returns a collector over a cache, of a process that leads.
+// over returns a collector over a cache, for a process that leads.
 func over(jobs *cached, perJob bool) *collector {
 	leads := make(chan struct{})
 	close(leads)
@@ -71,18 +71,18 @@ func TestTheCollectorWaitsForNoWriteAndNotForEver(t *testing.T) {
 	}
 }
 
-// Of two replicas of the operator one tells of jobs, or each would be counted twice.
+// Of two replicas of the operator only one reports jobs. Otherwise each would be counted twice.
 func TestAProcessThatDoesNotLeadTellsNothingOfJobs(t *testing.T) {
 	c := over(&cached{items: []v1alpha1.TrainingJob{*builder.Job("j")}}, true)
 	c.leads = make(chan struct{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
 	if got := served(t, registry); len(got) > 0 {
-		t.Errorf("it tells %v", got)
+		t.Errorf("it reports %v", got)
 	}
 }
 
-// What the catalogue lists is served, with these labels; and nothing of a job's own without the flag.
+// The metrics of the catalogue are served, with these labels; without the flag no job has its own.
 func TestTheRegistryServesTheCatalogue(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	job.Status = v1alpha1.TrainingJobStatus{
@@ -131,7 +131,7 @@ func watches(t *testing.T) intake.Collector {
 	return intake.Collector{Feeds: i.Feeds, Sieve: i.Sieve}
 }
 
-// The words of the catalogue are those that the metrics of watches are served with.
+// The catalogue's help texts are the help texts of the served metrics.
 func TestTheMetricsOfWatchesHaveTheWordsOfTheCatalogue(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(watches(t))
@@ -150,7 +150,7 @@ func TestTheMetricsOfWatchesHaveTheWordsOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// What is observed reaches the counter of its family.
+// Each observation reaches the counter of its family.
 func TestWhatAStatusTellsIsCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	counts, err := newCounted(registry)

@@ -20,16 +20,16 @@ import (
 	"github.com/trainingjob/operator/pkg/trace"
 )
 
-// retryConflict is how long to wait for the cache when somebody else wrote the job first and no watch event may come.
+// retryConflict is how long to wait for the cache after another client wrote the job first, in case no watch event comes.
 const retryConflict = 200 * time.Millisecond
 
 // Reconciler brings jobs and their pods together.
 type Reconciler struct {
 	cluster *cluster.Cluster
 	metrics *counted
-	// log is told the story of each job, without what controller-runtime adds for a pass.
+	// log gets the history of each job, without the fields that controller-runtime adds for a reconcile.
 	log logr.Logger
-	// traces are told the spans of each job that are over; nil if nobody wants them.
+	// traces takes the finished spans of each job; nil if tracing is off.
 	traces Traces
 	// waiting is how many jobs wait for their namespace's share of the workers.
 	waiting atomic.Int64
@@ -40,7 +40,7 @@ func (r *Reconciler) waitingReconciles() int { return int(r.waiting.Load()) }
 // Traces takes spans. It must not wait, and cannot fail.
 type Traces interface{ Tell(spans []trace.Span) }
 
-// Reconcile passes the job once and says when to look at it again.
+// Reconcile reconciles the job once and returns when to do it again.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	again, err := Pass(ctx, r.cluster, req.NamespacedName, r.recorded)
 	return ctrl.Result{RequeueAfter: again}, err
@@ -58,7 +58,7 @@ func (r *Reconciler) recorded(job *v1alpha1.TrainingJob, p *plan.Plan) {
 	}
 }
 
-// Cluster is what a pass needs of the cluster: *cluster.Cluster, or what a simulation puts around it.
+// Cluster is the part of the cluster that Pass needs: *cluster.Cluster, or a simulation's wrapper around it.
 type Cluster interface {
 	Observe(ctx context.Context, job client.ObjectKey) (*state.Snapshot, error)
 	Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.Plan) error
@@ -66,8 +66,8 @@ type Cluster interface {
 	Retry(job *v1alpha1.TrainingJob) time.Time
 }
 
-// Pass does for one job: observe, plan, record, act. recorded is called with what was recorded. It returns after which time to look
-// at the job again although nothing happens, 0 for never; and an error after which the job is to be tried again.
+// Pass reconciles one job: observe, plan, record, act. It calls recorded with the recorded status. again is when to reconcile
+// without another event, 0 for never. After an error the job is tried again.
 func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v1alpha1.TrainingJob, *plan.Plan)) (again time.Duration, err error) {
 	s, err := c.Observe(ctx, job)
 	if err != nil || s == nil {
@@ -78,7 +78,7 @@ func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v
 		log.Info("planned", "plan", p.String())
 	}
 	switch err := c.Record(ctx, s.Job, &p); {
-	case apierrors.IsNotFound(err): // the job was deleted meanwhile, which the cache is about to show
+	case apierrors.IsNotFound(err): // the job was deleted meanwhile, and the cache will show it soon
 		return retryConflict, nil
 	case err != nil:
 		return retry("recording", err)
@@ -94,7 +94,7 @@ func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v
 	return max(wake.Sub(s.Now), time.Millisecond), nil
 }
 
-// retry asks for another try: in silence after a conflict, with the error otherwise.
+// retry requests another try: in silence after a conflict, with the error otherwise.
 func retry(doing string, err error) (again time.Duration, _ error) {
 	switch {
 	case err == nil:

@@ -17,7 +17,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// script is a cluster that shows one snapshot, fails at one verb, and notes what it is asked to do.
+// script is a cluster that shows one snapshot, fails at one verb, and records its calls.
 type script struct {
 	shows  *state.Snapshot
 	failAt string
@@ -46,7 +46,7 @@ func (s *script) Act(context.Context, *v1alpha1.TrainingJob, []plan.Step) error 
 
 func (s *script) Retry(*v1alpha1.TrainingJob) time.Time { return s.retry }
 
-// endsIn10s returns the snapshot of a job whose deadline is over in 10 s.
+// endsIn10s returns the snapshot of a job whose deadline ends in 10 s.
 func endsIn10s() *state.Snapshot {
 	return builder.Snapshot(builder.Job("j", builder.Workers(1), builder.Deadline(70)), builder.Running("worker", 0), builder.Now(time.Minute))
 }
@@ -64,12 +64,12 @@ func TestPass(t *testing.T) {
 		err     string
 	}{
 		{"the job is gone", script{}, all[:1], 0, ""},
-		{"the plan says when", script{shows: endsIn10s()}, all, 10 * time.Second, ""},
+		{"the plan has a wake time", script{shows: endsIn10s()}, all, 10 * time.Second, ""},
 		{"what was refused is tried again before that", script{shows: endsIn10s(), retry: builder.Epoch.Add(64 * time.Second)}, all, 4 * time.Second, ""},
 		{"the time has come meanwhile", script{shows: endsIn10s(), retry: builder.Epoch}, all, time.Millisecond, ""},
 		{"nothing is to be waited for", script{shows: builder.Snapshot(builder.Job("j", builder.Workers(1)), builder.Running("worker", 0))}, all, 0, ""},
 		{"the cache is old", script{failAt: "observe", err: conflict}, all[:1], 200 * time.Millisecond, ""},
-		{"somebody wrote first", script{shows: endsIn10s(), failAt: "record", err: conflict}, all[:2], 200 * time.Millisecond, ""},
+		{"another client wrote first", script{shows: endsIn10s(), failAt: "record", err: conflict}, all[:2], 200 * time.Millisecond, ""},
 		{"the job was deleted meanwhile", script{shows: endsIn10s(), failAt: "record", err: deleted}, all[:2], 200 * time.Millisecond, ""},
 		{"nothing is done or counted that was not recorded", script{shows: endsIn10s(), failAt: "record", err: boom}, all[:2], 0, "recording: boom"},
 		{"an error on reading", script{failAt: "observe", err: boom}, all[:1], 0, "observing: boom"},

@@ -1,5 +1,5 @@
-// Package controller reconciles TrainingJobs: it watches jobs and their children, and passes each job through one
-// straight line: observe, plan, record, act.
+// Package controller reconciles TrainingJobs. It watches jobs and their children, and takes each job through one straight line:
+// observe, plan, record, act.
 package controller
 
 import (
@@ -21,11 +21,11 @@ import (
 	"github.com/trainingjob/operator/pkg/cluster"
 )
 
-// EventSource names the operator in the Events that it writes.
+// EventSource is the operator's name in its Events.
 const EventSource = "trainingjob-operator"
 
-// A job whose reconcile fails is looked at again after retryFirst, doubling to retryAtMost: the API server may be back at any
-// time, and then no deadline should be late by more than that.
+// A job whose reconcile fails is tried again after retryFirst, doubling to retryAtMost. The API server may be back at any time,
+// and no deadline may be late by more than that.
 const (
 	retryFirst  = 5 * time.Millisecond
 	retryAtMost = time.Minute
@@ -36,15 +36,15 @@ func Retries() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryAtMost)
 }
 
-// Options are what the controller does beside what the cluster needs to know.
+// Options are the controller's own settings, and the cluster's.
 type Options struct {
 	// Concurrent is how many jobs are reconciled at the same time.
 	Concurrent int
-	// JobMetrics is whether each job has metrics of its own.
+	// JobMetrics is whether each job has its own metrics.
 	JobMetrics bool
-	// Version is that of the program, for its metrics.
+	// Version is the program's version, for its metrics.
 	Version string
-	// Traces takes the spans of jobs; nil if nobody wants them.
+	// Traces takes the spans of jobs; nil if tracing is off.
 	Traces  Traces
 	Cluster cluster.Options
 }
@@ -74,7 +74,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	return watch(ctx, mgr, r, o)
 }
 
-// watch has the manager reconcile jobs when they or their children change.
+// watch makes the manager reconcile jobs when they or their children change.
 func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").

@@ -22,25 +22,25 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// A job of many pods gets several events of each of them. Those that can wait are gathered into one reconcile.
+// A job of many pods gets several events for each. The events that can wait share one reconcile.
 const (
-	// gatherAwaited is how long the event of a pod can wait for those of the others that the job awaits with it: nothing can be done before
-	// the last, and how far the job has come is not written more often.
+	// gatherAwaited is how long an awaited pod's event can wait for those of the other awaited pods. Nothing can be done before
+	// the last one, and the status shows the progress no more often.
 	gatherAwaited = 3 * time.Second
-	// gatherTrouble is how long the event of a pod that fails can wait for others, if the job is broken as it is.
+	// gatherTrouble is how long the event of a failing pod can wait for others, if the job is already broken.
 	gatherTrouble = 100 * time.Millisecond
-	// gatherProgress is how long the event of a pod that starts can wait.
+	// gatherProgress is how long the event of a starting pod can wait.
 	gatherProgress = 250 * time.Millisecond
-	// gatherEnds is how long the event of a pod that is gone can wait for others that end at the same time.
+	// gatherEnds is how long the event of a deleted pod can wait for others that end at the same time.
 	gatherEnds = 10 * time.Millisecond
-	// gatherRenewals is how long a renewal of the progress Lease can wait for the next: a program may renew it a thousand times a
-	// second, and each look at a job lists its pods.
+	// gatherRenewals is how long a renewal of the progress Lease can wait for the next. A program may renew it a thousand times a
+	// second, and each reconcile of a job lists its pods.
 	gatherRenewals = time.Second
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podEvents asks for a reconcile of the job of a pod, after the time that PodDelay returns.
+// podEvents requests a reconcile of a pod's job, after the time that PodDelay returns.
 func podEvents(c *cluster.Cluster) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(c, nil, e.Object, q) },
@@ -56,26 +56,26 @@ func podEvents(c *cluster.Cluster) handler.EventHandler {
 	}
 }
 
-// enqueue asks for a reconcile of the job that controls a pod, which has changed from was to is.
+// enqueue requests a reconcile of the job that controls a pod, which has changed from was to is.
 func enqueue(c *cluster.Cluster, was, is client.Object, q queue) {
 	before, _ := was.(*corev1.Pod)
 	after, _ := is.(*corev1.Pod)
 	pod := cmp.Or(after, before)
-	wait, asked := PodDelay(c, before, after)
-	if ref := metav1.GetControllerOfNoCopy(pod); asked && ref != nil {
+	wait, matters := PodDelay(c, before, after)
+	if ref := metav1.GetControllerOfNoCopy(pod); matters && ref != nil {
 		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}}, wait)
 	}
 }
 
-// PodDelay returns how long the reconcile of the job of a changed pod can wait: not at all if the pod fails, a moment if it only starts or
-// is gone, and longer if the job awaits others like it. asked is false if nothing has changed that a decision reads. was is nil for a new
-// pod, is for one that is gone.
-func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, asked bool) {
+// PodDelay returns how long the reconcile for a changed pod can wait: not at all if the pod fails, a moment if it only starts or
+// is gone, and longer if the job awaits others like it. matters is false if the change affects no decision. was is nil for a new
+// pod, is for a deleted one.
+func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, matters bool) {
 	before, after := podOf(was), podOf(is)
 	if reflect.DeepEqual(before, after) {
 		return 0, false
 	}
-	news := c.Hear(cmp.Or(is, was), before, after)
+	news := c.PodChanged(cmp.Or(is, was), before, after)
 	switch {
 	case news == cluster.Expected:
 		return gatherAwaited, true
@@ -92,8 +92,8 @@ func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, aske
 	}
 }
 
-// podOf returns what a decision waits for of a pod; of one that no job controls, nothing; nil for none. The resourceVersion changes with every write
-// and only makes sure that a deletion is of the pod as it was read, and what its ranks are asked nobody but the operator writes.
+// podOf returns the part of a pod that wakes its job; nothing for a pod that no job controls, nil for no pod. It leaves out the
+// resourceVersion, which changes with every write, and the checkpoint request, which only the operator writes.
 func podOf(pod *corev1.Pod) *state.Pod {
 	if pod == nil {
 		return nil
@@ -110,23 +110,23 @@ func podOf(pod *corev1.Pod) *state.Pod {
 	return &p
 }
 
-// leaseEvents asks for a reconcile of the job of a progress Lease, after the time that LeaseDelay returns.
+// leaseEvents requests a reconcile of a progress Lease's job, after the time that LeaseDelay returns.
 func leaseEvents() handler.EventHandler {
-	ask := func(was, is, o client.Object, q queue) {
+	add := func(was, is, o client.Object, q queue) {
 		if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == v1alpha1.Kind {
 			job := types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}
 			q.AddAfter(reconcile.Request{NamespacedName: job}, LeaseDelay(was, is))
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { ask(nil, e.Object, e.Object, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { ask(e.Object, nil, e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { ask(e.ObjectOld, e.ObjectNew, e.ObjectNew, q) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(nil, e.Object, e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, nil, e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectOld, e.ObjectNew, e.ObjectNew, q) },
 	}
 }
 
-// LeaseDelay returns how long the reconcile of the job of a changed progress Lease can wait: not at all if it is new or gone, or if it
-// answers a request to stop.
+// LeaseDelay returns how long the reconcile for a changed progress Lease can wait: not at all if the Lease is new or gone, or
+// answers a checkpoint request.
 func LeaseDelay(was, is client.Object) time.Duration {
 	if was == nil || is == nil || was.GetAnnotations()[v1alpha1.AnnotationSavedFor] != is.GetAnnotations()[v1alpha1.AnnotationSavedFor] {
 		return 0
@@ -134,9 +134,9 @@ func LeaseDelay(was, is client.Object) time.Duration {
 	return gatherRenewals
 }
 
-// nodeEvents asks for a reconcile of every job that has a pod on a node that comes into trouble, or out of it.
+// nodeEvents requests a reconcile of every job with a pod on a node whose trouble begins or ends.
 func nodeEvents(c *cluster.Cluster) handler.EventHandler {
-	ask := func(ctx context.Context, node client.Object, q queue) {
+	addJobs := func(ctx context.Context, node client.Object, q queue) {
 		jobs, err := c.JobsOnNode(ctx, node.GetName())
 		if err != nil {
 			log.FromContext(ctx).Error(err, "a node has changed") // the cache has stopped, and the operator with it
@@ -146,19 +146,19 @@ func nodeEvents(c *cluster.Cluster) handler.EventHandler {
 		}
 	}
 	return handler.Funcs{
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { addJobs(ctx, e.Object, q) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			was, _ := e.ObjectOld.(*corev1.Node)
 			is, _ := e.ObjectNew.(*corev1.Node)
 			if NodeMatters(was, is) {
-				ask(ctx, e.ObjectNew, q)
+				addJobs(ctx, e.ObjectNew, q)
 			}
 		},
 	}
 }
 
-// NodeMatters reports whether the jobs that have pods on a changed node must be reconciled: its pods may count as lost now or are to leave it, or not
-// any more. is is nil for a node that is gone. Heartbeats do not matter, nor what a condition says that is as it was: the cache holds only those that do.
+// NodeMatters reports whether jobs with pods on a changed node must be reconciled: their pods may now count as lost or must leave
+// the node, or no longer. is is nil for a deleted node. Heartbeats and changes of a condition's message are ignored.
 func NodeMatters(was, is *corev1.Node) bool {
 	switch {
 	case was == nil: // no pod is on it yet

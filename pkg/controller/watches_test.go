@@ -21,7 +21,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// Whatever a watch says of a pod, a look comes at once, a moment later, or never.
+// For any change of a pod a reconcile comes at once, a moment later, or never.
 const (
 	never    = -1
 	atOnce   = time.Duration(0)
@@ -31,7 +31,7 @@ const (
 
 var job = builder.Job("j", builder.Workers(2))
 
-// podWith returns worker 1 of the job, which controls it, at another resourceVersion than each one before.
+// podWith returns worker 1 of the job that controls it, with a new resourceVersion each time.
 func podWith(phase corev1.PodPhase, options ...builder.PodOption) *corev1.Pod {
 	pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker, Index: 1}, state.Life{}, phase, options...)
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
@@ -55,7 +55,7 @@ func TestPodLook(t *testing.T) {
 		{"a pod that is gone", running, nil, gone},
 		{"the same pod again, as a resync has it", running, running, never},
 		{"a write that changes nothing that a decision reads", running, podWith(corev1.PodRunning, version("2")), never},
-		{"a label of somebody's own", running, labelled, never},
+		{"a label of a user", running, labelled, never},
 		{"a condition that every pod has", running, podWith(corev1.PodRunning, version("2"), builder.Flagged("Initialized")), never},
 		{"a pod gets its node", pending, podWith(corev1.PodPending, version("2"), builder.On("n")), gathered},
 		{"a pod fits nowhere", pending, podWith(corev1.PodPending, version("2"), builder.On(""), builder.Unschedulable("0/3 nodes")), gathered},
@@ -64,16 +64,16 @@ func TestPodLook(t *testing.T) {
 		{"a pod succeeds", running, podWith(corev1.PodSucceeded, version("2"), builder.Exit(0)), gathered},
 		{"a container fails", running, podWith(corev1.PodRunning, version("2"), builder.Exit(1)), atOnce},
 		{"a pod fails", running, podWith(corev1.PodFailed, version("2"), builder.Exit(1)), atOnce},
-		{"a pod fails of what its container was told of before", podWith(corev1.PodRunning, builder.Exit(1)), podWith(corev1.PodFailed, version("2"), builder.Exit(1)), atOnce},
+		{"a pod fails after its container's failure was reported", podWith(corev1.PodRunning, builder.Exit(1)), podWith(corev1.PodFailed, version("2"), builder.Exit(1)), atOnce},
 		{"a node turns a pod away", pending, podWith(corev1.PodFailed, version("2"), builder.Rejected("OutOfcpu", "")), atOnce},
-		{"a pod is told to end", running, podWith(corev1.PodRunning, version("2"), builder.DeletedAt(time.Minute)), atOnce},
+		{"a pod is deleted", running, podWith(corev1.PodRunning, version("2"), builder.DeletedAt(time.Minute)), atOnce},
 		{"a pod is about to be taken away", running, podWith(corev1.PodRunning, version("2"), builder.Disrupted("PreemptionByScheduler", 0)), gathered},
 		{"a pod leaves the Service", running, podWith(corev1.PodRunning, version("2"), builder.Fenced()), gathered},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, asked := PodDelay(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{}), c.was, c.is)
-			if !asked {
+			got, matters := PodDelay(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{}), c.was, c.is)
+			if !matters {
 				got = never
 			}
 			if got != c.want {
@@ -103,13 +103,13 @@ func TestNodeLook(t *testing.T) {
 		{"a new node", nil, well, false},
 		{"a node that is gone", well, nil, true},
 		{"a heartbeat", well, node(func(n *corev1.Node) { n.ResourceVersion = "2" }), false},
-		{"a condition is said again", ill, node(func(n *corev1.Node) {
+		{"a condition is reported again", ill, node(func(n *corev1.Node) {
 			sayIll(n)
 			n.Status.Conditions[1].LastHeartbeatTime, n.Status.Conditions[1].Message = builder.Time(time.Minute), "[79] again"
 		}), false},
-		{"a node says that it is ill", well, ill, true},
-		{"a node does not say so any more", ill, well, true},
-		{"a node says so anew", ill, node(func(n *corev1.Node) {
+		{"a node becomes unhealthy", well, ill, true},
+		{"a node recovers", ill, well, true},
+		{"a node becomes unhealthy once more", ill, node(func(n *corev1.Node) {
 			sayIll(n)
 			n.Status.Conditions[1].LastTransitionTime = builder.Time(time.Minute)
 		}), true},
@@ -126,20 +126,20 @@ func TestNodeLook(t *testing.T) {
 	}
 }
 
-// asked is a queue that notes for which job it is asked, and after which time.
-type asked struct {
+// requests is a queue that records for which job a reconcile is requested, and after which time.
+type requests struct {
 	queue
 	looks map[string]time.Duration
 }
 
-func (a *asked) AddAfter(job reconcile.Request, wait time.Duration) { a.looks[job.String()] = wait }
+func (a *requests) AddAfter(job reconcile.Request, wait time.Duration) { a.looks[job.String()] = wait }
 
 func TestPodEventsAskForTheJobThatControlsThePod(t *testing.T) {
 	running, failed := podWith(corev1.PodRunning), podWith(corev1.PodFailed, builder.Exit(1))
 	stray := podWith(corev1.PodRunning)
 	stray.OwnerReferences = nil
 	events := map[string]struct {
-		tell func(handler.EventHandler, queue)
+		send func(handler.EventHandler, queue)
 		want map[string]time.Duration
 	}{
 		"created": {func(h handler.EventHandler, q queue) {
@@ -154,14 +154,14 @@ func TestPodEventsAskForTheJobThatControlsThePod(t *testing.T) {
 		"deleted": {func(h handler.EventHandler, q queue) {
 			h.Delete(context.Background(), event.DeleteEvent{Object: failed}, q)
 		}, map[string]time.Duration{"team-a/j": gone}},
-		"a pod that nobody controls": {func(h handler.EventHandler, q queue) {
+		"a pod that no job controls": {func(h handler.EventHandler, q queue) {
 			h.Create(context.Background(), event.CreateEvent{Object: client.Object(stray)}, q)
 		}, map[string]time.Duration{}},
 	}
 	for name, e := range events {
 		t.Run(name, func(t *testing.T) {
-			q := &asked{looks: map[string]time.Duration{}}
-			e.tell(podEvents(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{Parallel: 1})), q)
+			q := &requests{looks: map[string]time.Duration{}}
+			e.send(podEvents(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{Parallel: 1})), q)
 			if diff := cmp.Diff(e.want, q.looks); diff != "" {
 				t.Errorf("looks (-want +got):\n%s", diff)
 			}
@@ -169,7 +169,7 @@ func TestPodEventsAskForTheJobThatControlsThePod(t *testing.T) {
 	}
 }
 
-// A program may renew its Lease as often as it likes: the looks at its job, each of which lists the pods, stay few.
+// A program may renew its Lease as often as it likes: the reconciles of its job, which list the pods, stay few.
 func TestRenewalsOfALeaseAreGathered(t *testing.T) {
 	lease := func(version string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
@@ -178,7 +178,7 @@ func TestRenewalsOfALeaseAreGathered(t *testing.T) {
 	}
 	const renewed = time.Second
 	events := map[string]struct {
-		tell func(handler.EventHandler, queue)
+		send func(handler.EventHandler, queue)
 		want map[string]time.Duration
 	}{
 		"created": {func(h handler.EventHandler, q queue) {
@@ -195,14 +195,14 @@ func TestRenewalsOfALeaseAreGathered(t *testing.T) {
 		"deleted": {func(h handler.EventHandler, q queue) {
 			h.Delete(context.Background(), event.DeleteEvent{Object: lease("2")}, q)
 		}, map[string]time.Duration{"team-a/j": atOnce}},
-		"nobody's": {func(h handler.EventHandler, q queue) {
+		"no job's": {func(h handler.EventHandler, q queue) {
 			h.Create(context.Background(), event.CreateEvent{Object: &coordinationv1.Lease{}}, q)
 		}, map[string]time.Duration{}},
 	}
 	for name, e := range events {
 		t.Run(name, func(t *testing.T) {
-			q := &asked{looks: map[string]time.Duration{}}
-			e.tell(leaseEvents(), q)
+			q := &requests{looks: map[string]time.Duration{}}
+			e.send(leaseEvents(), q)
 			if diff := cmp.Diff(e.want, q.looks); diff != "" {
 				t.Errorf("looks (-want +got):\n%s", diff)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// books are the part of a status that account keeps.
+// books are the accounts of a status.
 type books struct {
 	Charged   int32
 	Incidents []v1alpha1.Incident
@@ -37,8 +37,8 @@ func collective(t *testing.T, options ...builder.JobOption) *v1alpha1.TrainingJo
 		builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2))
 }
 
-// An exit is charged; when its peer's node turns out to be lost, the node takes the incident over in one status, and what was
-// charged is given back.
+// An exit is charged. When its peer's node turns out to be lost, one status attributes the incident to the node and refunds the
+// charge.
 func TestAnIncidentAndWhatExplainsIt(t *testing.T) {
 	one, past := int32(1), builder.Life(0, 0)
 	exit := v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-0", Node: "node-worker-0",
@@ -88,7 +88,7 @@ func TestIncidentsAreListedNewestFirst(t *testing.T) {
 	}
 }
 
-// Of two incidents in one second only the one that is explained is told, and only once.
+// Of two incidents in one second only the explained one has an Event, and only one.
 func TestAnExplanationIsToldOnceAndOfItsOwnIncident(t *testing.T) {
 	exit := func(index int32) v1alpha1.Incident {
 		return v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: index, Cause: v1alpha1.CauseRetryable, Pod: fmt.Sprintf("j-worker-%d", index),
@@ -119,15 +119,15 @@ func TestANodeThatWasForgivenIsToldWhenItIsAvoidedAgain(t *testing.T) {
 	isAvoided := func(e plan.Event) bool { return e.Reason == v1alpha1.EventNodeAvoided }
 	pods := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2), builder.Now(time.Minute))
 	if got := plan.Make(builder.Snapshot(job, pods...)).Events; slices.ContainsFunc(got, isAvoided) {
-		t.Errorf("a node that is forgiven is told: %v", got)
+		t.Errorf("an expired node has an Event: %v", got)
 	}
 	if got := plan.Make(builder.Snapshot(job, append(pods, builder.NodeLost(lostNode, 40*second))...)).Events; !slices.ContainsFunc(got, isAvoided) {
-		t.Errorf("a node that is avoided again is not told: %v", got)
+		t.Errorf("a node that is avoided again has no Event: %v", got)
 	}
 }
 
-// A template that names a node gets a rejection from a healthy one: by a sysctl that the kubelet forbids, by GPUs that another pod has, or by a
-// short toleration of the taint that keeps the node for another team. The node's other users are not warned of it.
+// A template that names a node can get a rejection from a healthy one: because of a forbidden sysctl, of GPUs that another pod
+// has, or of a short toleration of another team's taint. The node gets no Event that would warn its other users.
 func TestANodeIsToldOfWhatNoPodBringsAbout(t *testing.T) {
 	failed := func(options ...builder.PodOption) builder.SnapshotOption {
 		return builder.Failed("worker", 0, options...)
@@ -158,12 +158,12 @@ func TestANodeIsToldOfWhatNoPodBringsAbout(t *testing.T) {
 			}
 		}
 		if !onJob || onNode != c.want {
-			t.Errorf("%s: told on the job %v, want true; on the node %v, want %v", reason, onJob, onNode, c.want)
+			t.Errorf("%s: Event on the job %v, want true; on the node %v, want %v", reason, onJob, onNode, c.want)
 		}
 	}
 }
 
-// Two exits of the program on a node are the job's business: the node itself is told nothing.
+// Two exits of the program on a node concern only the job: the node gets no Event.
 func TestANodeIsNotToldOfWhatTheProgramDidOnIt(t *testing.T) {
 	exit := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Reason: "Error", Node: "node-worker-0", Pod: "j-worker-0",
 		Time: builder.Time(20 * second)}, Scope: v1alpha1.ScopeReplica, Charged: true, RestartTime: builder.Time(20 * second)}
@@ -205,7 +205,7 @@ func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
 	}
 }
 
-// A pod that waits for a node stays, whatever becomes of the list of avoided nodes: the scheduler may put it on any of them.
+// A pod that waits for a node stays when the list of avoided nodes changes: the scheduler may put it on any of them.
 func TestAPodThatWaitsForANodeStays(t *testing.T) {
 	waits := builder.Pending("worker", 0, builder.UnschedulableSince(0, "no room"))
 	for what, options := range map[string][]builder.JobOption{
@@ -220,7 +220,7 @@ func TestAPodThatWaitsForANodeStays(t *testing.T) {
 	}
 }
 
-// A replica goes back to its node, but not to one that broke, nor where a required topology may have the job in another domain.
+// A replica returns to its node, unless the node failed, or a required topology may put the job into another domain.
 func TestWhereAReplicaGoesBackTo(t *testing.T) {
 	topology := func(mode v1alpha1.TopologyMode) builder.JobOption {
 		return func(job *v1alpha1.TrainingJob) {
@@ -242,8 +242,8 @@ func TestWhereAReplicaGoesBackTo(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, step := range plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(1), builder.StartedAt(0), c.job), c.seen)).Steps {
-				if create, is := step.(plan.CreatePod); is && create.Home != c.want {
-					t.Errorf("home %q, want %q", create.Home, c.want)
+				if create, is := step.(plan.CreatePod); is && create.PreviousNode != c.want {
+					t.Errorf("previous node %q, want %q", create.PreviousNode, c.want)
 				}
 			}
 		})

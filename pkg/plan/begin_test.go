@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A restored job begins behind the attempts of the one that was saved. The attempt is written before any pod has it in its name.
+// A restored job begins after the attempts of the saved one. The attempt is recorded before any pod has it in its name.
 func TestAJobBeginsAtTheAttemptThatItNames(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.FirstAttempt("8"))
 	first := plan.Make(builder.Snapshot(job, builder.Now(0)))
@@ -51,7 +51,7 @@ func TestAJobThatNamesNoAttemptSaysWhatToWrite(t *testing.T) {
 	}
 }
 
-// A restore that brings pods back without the job's status is no attack: the message says what it is, and one command for all of it.
+// A restore of pods without the job's status is no attack: the message explains it, and has one command for all pods.
 func TestAJobWithoutAStatusBesideItsPodsSaysHowToGoOn(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2))
 	foreign := func(o *state.Observed) { o.Foreign = "j-worker-0-a3r0" }

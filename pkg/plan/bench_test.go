@@ -19,11 +19,11 @@ import (
 // sizes are how many replicas the benchmarked jobs have.
 var sizes = []int{1_000, 10_000, 65_000}
 
-// moment is what a pass finds of a job of n replicas that runs since an hour, or is about to.
+// moment is the state of a job of n replicas that has run for an hour, or is about to.
 type moment struct {
 	name string
 	find func(tb testing.TB, n int) *state.Snapshot
-	// isMeant reports whether the plan is what the moment calls for.
+	// isMeant reports whether the plan is the expected one.
 	isMeant func(*plan.Plan) bool
 }
 
@@ -60,7 +60,7 @@ var moments = []moment{
 	{"in trouble", inTrouble, func(p *plan.Plan) bool { return p.Status.Attempt == 2 }},
 }
 
-// all adds the n workers of an attempt, which run.
+// all adds the n running workers of an attempt.
 func all(n, attempt int, of func(int) []builder.PodOption) builder.SnapshotOption {
 	return builder.Each("worker", n, state.Life{Attempt: attempt}, corev1.PodRunning, func(i int) []builder.PodOption {
 		options := []builder.PodOption{builder.Ready()}
@@ -76,7 +76,7 @@ func inRacks(i int) []builder.PodOption { return []builder.PodOption{builder.On(
 
 func rackNode(i int) string { return fmt.Sprintf("node-%05d", i/8) }
 
-// racksLost says that the nodes of n workers are lost.
+// racksLost makes the nodes of n workers lost.
 func racksLost(n int) builder.SnapshotOption {
 	return func(o *state.Observed) {
 		for i := 0; i < n; i += 8 {
@@ -85,7 +85,7 @@ func racksLost(n int) builder.SnapshotOption {
 	}
 }
 
-// exits has the worker exit with code 1 an hour after Epoch.
+// exits makes the worker exit with code 1 an hour after Epoch.
 func exits(i int) builder.SnapshotOption {
 	return func(o *state.Observed) {
 		o.Pods[i].Phase, o.Pods[i].Finished = corev1.PodFailed, builder.Epoch.Add(time.Hour-5*second)
@@ -93,7 +93,7 @@ func exits(i int) builder.SnapshotOption {
 	}
 }
 
-// goesOnInPlace has ranks restart in their pods, and knownImages says that the pods' nodes know their images by a digest.
+// goesOnInPlace makes ranks restart in their pods. knownImages gives the pods' nodes the digests of their images.
 var goesOnInPlace = builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
 
 func knownImages(o *state.Observed) {
@@ -102,7 +102,7 @@ func knownImages(o *state.Observed) {
 	}
 }
 
-// formerPods are those of an earlier job, which were told to end.
+// formerPods are the terminating pods of an earlier job.
 func formerPods(n int) builder.SnapshotOption {
 	return func(o *state.Observed) {
 		for i := range n {
@@ -112,7 +112,7 @@ func formerPods(n int) builder.SnapshotOption {
 	}
 }
 
-// later returns what a pass finds an hour after Epoch.
+// later returns the snapshot of an hour after Epoch.
 func later(job *v1alpha1.TrainingJob, options ...builder.SnapshotOption) *state.Snapshot {
 	return builder.Snapshot(job, append(options, builder.Now(time.Hour))...)
 }
@@ -127,8 +127,8 @@ func restarted(tb testing.TB, n int, options ...builder.JobOption) *v1alpha1.Tra
 	return after(tb, later(runs(tb, n, append(options, pytorch)...), all(n, 0, nil), exits(n/2)))
 }
 
-// inTrouble is a collective on n/10 nodes, half of them lost, with a full list of incidents whose pods are still there: the most that a
-// pass can be asked.
+// inTrouble is a collective on n/10 nodes, half of them lost, with a full list of incidents whose pods still exist: the largest
+// case.
 func inTrouble(tb testing.TB, n int) *state.Snapshot {
 	on := func(i int) []builder.PodOption { return []builder.PodOption{builder.On(rackNode(8 * (i % (n / 10))))} }
 	job := underWay(tb, takenOn(tb, pytorch, builder.Workers(n)), builder.Now(0))
@@ -146,7 +146,7 @@ func inTrouble(tb testing.TB, n int) *state.Snapshot {
 	})
 }
 
-// perPod calls run for the snapshots of all moments and sizes, and reports what it takes for each replica.
+// perPod calls run for the snapshots of all moments and sizes, and reports the cost for each replica.
 func perPod(b *testing.B, run func(m *moment, s *state.Snapshot)) {
 	for i := range moments {
 		m := &moments[i]
@@ -176,7 +176,7 @@ func BenchmarkJudge(b *testing.B) {
 	perPod(b, func(_ *moment, s *state.Snapshot) { policy.Judge(s) })
 }
 
-// BenchmarkNew makes the rows of pods that come in any order, as a cache lists them.
+// BenchmarkNew makes the rows of pods in any order, as a cache lists them.
 func BenchmarkNew(b *testing.B) {
 	chance := rand.New(rand.NewPCG(1, 1))
 	perPod(b, func(_ *moment, s *state.Snapshot) {

@@ -30,7 +30,7 @@ func (c conditions) set(kind string, status bool, reason, message string) {
 	meta.SetStatusCondition(&c.next.Conditions, condition)
 }
 
-// deny makes a condition false, but only if it is there: a condition that never was true need not be denied.
+// deny makes a true condition false. It adds no condition that was never true.
 func (c conditions) deny(kind, reason, message string) {
 	if c.isTrue(kind) {
 		c.set(kind, false, reason, message)
@@ -41,14 +41,14 @@ func (c conditions) isTrue(kind string) bool {
 	return meta.IsStatusConditionTrue(c.next.Conditions, kind)
 }
 
-// setConditions says what is true of the job after the verdict.
+// setConditions sets the conditions after the verdict.
 func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	c := conditions{s, next}
-	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has taken the job on.")
+	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has accepted the job.")
 	c.setStalled(v)
 	switch v.Kind {
 	case policy.Suspend:
-		c.set(v1alpha1.ConditionSuspended, true, v.Reason, withWhoLingers(s, v.Message))
+		c.set(v1alpha1.ConditionSuspended, true, v.Reason, withLingering(s, v.Message))
 		if v.Reason == v1alpha1.ReasonQueued {
 			c.set(v1alpha1.ConditionQueued, true, v.Reason, v.Message)
 		} else {
@@ -73,7 +73,7 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *polic
 	slices.SortFunc(next.Conditions, byOrder)
 }
 
-// setStalled tells that the job has failed, or the API server's refusal of a child, or that it is over.
+// setStalled shows that the job has failed, that the API server refuses a child, or that a pod does not end.
 func (c conditions) setStalled(v *policy.Verdict) {
 	refusal := c.s.Refusal
 	switch {
@@ -81,10 +81,10 @@ func (c conditions) setStalled(v *policy.Verdict) {
 		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
 	case refusal != nil && refusal.Reason != "" && v.GoesOn() && isIncomplete(c.s):
 		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, clip(refusal.Message))
-	case (v.GoesOn() || v.Kind == policy.Suspend) && whoIsStuck(c.s) != "":
-		c.set(v1alpha1.ConditionStalled, true, v1alpha1.ReasonPodNotEnding, whoIsStuck(c.s))
+	case (v.GoesOn() || v.Kind == policy.Suspend) && stuckMessage(c.s) != "":
+		c.set(v1alpha1.ConditionStalled, true, v1alpha1.ReasonPodNotEnding, stuckMessage(c.s))
 	default:
-		c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")
+		c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "The job is no longer stalled.")
 	}
 }
 
@@ -96,7 +96,7 @@ func (c conditions) finish(kind string, v *policy.Verdict) {
 	c.set(v1alpha1.ConditionFinished, true, v.Reason, v.Message)
 }
 
-// rest denies what is true only of a job that is under way.
+// rest denies the conditions of a job under way.
 func (c conditions) rest(v *policy.Verdict) {
 	c.deny(v1alpha1.ConditionRunning, v.Reason, v.Message)
 	c.deny(v1alpha1.ConditionRestarting, v.Reason, v.Message)
@@ -106,8 +106,8 @@ func (c conditions) rest(v *policy.Verdict) {
 	}
 }
 
-// setScheduled says whether every replica's pod has a node. Only the scheduler's word that a pod fits nowhere makes a
-// scheduled attempt unscheduled again; a pod that is just being replaced does not.
+// setScheduled sets whether every replica's pod has a node. A scheduled attempt becomes unscheduled again only if the scheduler
+// reports that a pod fits nowhere. A pod that is just being replaced does not change it.
 func (c conditions) setScheduled() {
 	if reason, message, waits := whyGangWaits(c.s); waits {
 		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message))
@@ -132,7 +132,7 @@ func (c conditions) setScheduled() {
 	}
 }
 
-// setRestarting says that a whole-job restart has ended the attempt. What its pods are like says nothing of the next one.
+// setRestarting shows that a whole-job restart has ended the attempt. The old pods show nothing about the next attempt.
 func (c conditions) setRestarting(v *policy.Verdict) {
 	c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
 	c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
@@ -140,26 +140,26 @@ func (c conditions) setRestarting(v *policy.Verdict) {
 	meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
 }
 
-// setRunning says whether the attempt runs. Replacing a replica does not end it.
+// setRunning sets whether the attempt runs. Replacing a replica does not end it.
 func (c conditions) setRunning(v *policy.Verdict) {
 	missing := v.BlocksRunning
 	switch {
 	case v.Asked != nil:
 		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case missing == nil:
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, enough(v.NotRunning)+butNotReady(c.s))
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, runningMessage(v.NotRunning)+notReadyMessage(c.s))
 		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")
 		if c.next.RunningTime == nil {
 			now := metav1.NewTime(c.s.Now)
 			c.next.RunningTime = &now
 		}
 	case c.isTrue(v1alpha1.ConditionRunning) && missing.Pod == nil && c.s.Now.Before(c.s.NextStart(missing.Slot)):
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonBackOff, "The job goes on; "+createdAgain(c.s, missing.Slot))
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonBackOff, "The job continues; "+createdAgain(c.s, missing.Slot))
 	case c.isTrue(v1alpha1.ConditionRunning) && v.Message != "":
 		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case c.isTrue(v1alpha1.ConditionRunning):
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, withWhoLingers(c.s, "The job goes on; "+missing.Slot.String()+" does not run at present."))
-	case v.Message != "": // the judge says what it waits for
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, withLingering(c.s, "The job continues; "+missing.Slot.String()+" is not running."))
+	case v.Message != "": // the ruling holds the job
 		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 	default:
 		reason, message := whyNotRunning(c.s, missing)
@@ -167,7 +167,7 @@ func (c conditions) setRunning(v *policy.Verdict) {
 	}
 }
 
-// setProgressing says whether a job that runs renews its progress Lease in time.
+// setProgressing sets whether a running job renews its progress Lease in time.
 func (c conditions) setProgressing(v *policy.Verdict) {
 	reporter := c.s.Reporter()
 	hasFinished := reporter != nil && reporter.State == state.Succeeded
@@ -181,20 +181,20 @@ func (c conditions) setProgressing(v *policy.Verdict) {
 	}
 }
 
-// enough says who runs: all, or as many as an elastic job needs.
-func enough(absent *state.Replica) string {
+// runningMessage describes which replicas run.
+func runningMessage(absent *state.Replica) string {
 	switch {
 	case absent == nil:
 		return "All replicas run."
 	case !state.IsNeeded(absent.Slot.Role):
-		return "All replicas run but " + absent.Slot.String() + ", for which nobody waits."
+		return "All required replicas are running; " + absent.Slot.String() + " is not."
 	default:
 		return "At least minReplicas workers run."
 	}
 }
 
-// butNotReady tells which of the replicas that run are not ready: a probe says so, or their nodes are not heard of.
-func butNotReady(s *state.Snapshot) string {
+// notReadyMessage names the first running replica that is not ready: its probe fails, or its node does not report.
+func notReadyMessage(s *state.Snapshot) string {
 	var first *state.Replica
 	more := 0
 	for r := range s.Replicas() {
@@ -211,7 +211,7 @@ func butNotReady(s *state.Snapshot) string {
 	}
 	text := fmt.Sprintf(" Not ready: %s on %s", first.Slot, first.Pod.Node)
 	if node, inTrouble := s.NodeTrouble(first.Pod); inTrouble && node.IsNotReady() {
-		text += ", as its node is not ready"
+		text += ", because its node is not ready"
 	}
 	if more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
@@ -226,7 +226,7 @@ func (c conditions) runningSince() time.Time {
 	return c.s.Now
 }
 
-// order is the order in which the conditions of a job are listed: the order of its life.
+// order is the order in which a job lists its conditions.
 var order = []string{
 	v1alpha1.ConditionCreated, v1alpha1.ConditionQueued, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionProgressing, v1alpha1.ConditionRestarting,
 	v1alpha1.ConditionSuspended, v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailed, v1alpha1.ConditionFinished, v1alpha1.ConditionStalled,

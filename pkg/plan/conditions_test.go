@@ -11,13 +11,13 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A job that runs says which of its replicas are not ready: kubectl shows how many are.
+// A running job names its replicas that are not ready: kubectl shows how many are.
 func TestAJobThatRunsSaysWhoIsNotReady(t *testing.T) {
 	unready := builder.Edit(func(pod *corev1.Pod) { pod.Status.Conditions = nil })
 	job := takenOn(t, builder.Workers(3))
 	for want, pods := range map[string][]builder.SnapshotOption{
 		"All replicas run. Not ready: worker-1 on b.": seen(builder.Running("worker", 0), builder.Running("worker", 1, unready, builder.On("b")), builder.Running("worker", 2)),
-		"All replicas run. Not ready: worker-1 on b, as its node is not ready, and 1 more.": seen(builder.Running("worker", 0),
+		"All replicas run. Not ready: worker-1 on b, because its node is not ready, and 1 more.": seen(builder.Running("worker", 0),
 			builder.Running("worker", 1, unready, builder.On("b")), builder.Running("worker", 2, unready, builder.On("b")), builder.NodeLost("b", time.Hour)),
 	} {
 		got := plan.Make(builder.Snapshot(job, pods...)).Status

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// todo collects the steps of a plan, and when more can be done although nothing else happens; zero for never.
+// todo collects the steps of a plan, and when more steps follow without another event; zero for never.
 type todo struct {
 	steps []Step
 	wake  time.Time
@@ -24,9 +24,9 @@ func (t *todo) add(steps []Step, wake time.Time) {
 
 func (t *todo) addSteps(steps []Step) { t.steps = append(t.steps, steps...) }
 
-// converge returns the steps from the pods there are to the pods that the status, as read, wants.
+// converge returns the steps from the present pods to the pods that the status, as read, wants.
 func converge(s *state.Snapshot, v *policy.Verdict) todo {
-	t := todo{wake: state.Earliest(nextWord(s), nextForcedSpare(s))}
+	t := todo{wake: state.Earliest(nextLingering(s), nextForcedSpare(s))}
 	switch v.Kind {
 	case policy.Final:
 		t.cleanUp(s, v)
@@ -47,21 +47,21 @@ func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	t.add(deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife))
 	t.add(deletePods(s, func(p state.Pod) bool { return isDone(s, &p) }, WhyDone))
 	t.add(inPlace.steps, inPlace.wake)
-	t.add(askPods(s))
+	t.add(requestCheckpoint(s))
 	t.addSteps(deleteFormer(s))
 	t.add(deleteGroups(s, isPastGroup(s)))
 	t.addSteps(deleteOfGoingGroup(s))
-	if s.Job.Spec.IsSuspended() { // its ranks are asked for a checkpoint: no pod joins them
+	if s.Job.Spec.IsSuspended() { // its ranks save a checkpoint: no pod joins them
 		return
 	}
 	t.add(createMissing(s, v))
 	t.add(convergeSpares(s, v))
 }
 
-// seeDeletionAfter is how long after its deletion a job that is there all the same is deleted again.
+// seeDeletionAfter is how long after its deletion a job that still exists is deleted again.
 const seeDeletionAfter = time.Minute
 
-// cleanUp does what a finished job's clean-up policy and time to live ask for.
+// cleanUp applies the clean-up policy and the time to live of a finished job.
 func (t *todo) cleanUp(s *state.Snapshot, v *policy.Verdict) {
 	policy := s.Job.Spec.RunPolicy.CleanPodPolicy
 	switch {
@@ -96,8 +96,9 @@ func isToClean(s *state.Snapshot, policy v1alpha1.CleanPodPolicy) func(state.Pod
 	}
 }
 
-// deleteOfGoingGroup returns the steps that end the pods without a node whose group is being deleted and held by no other, as the group waits for them in
-// turn. They are created again in the same life, as they have never run. A pod that gets a node meanwhile stays.
+// deleteOfGoingGroup returns the steps that delete pods without a node whose pod group is being deleted and holds no running pod.
+// The group waits for these pods in turn. They are created again in the same life, because they never ran. A pod that gets a node
+// meanwhile stays.
 func deleteOfGoingGroup(s *state.Snapshot) []Step {
 	if group := s.PresentGroup(); group == nil || !group.IsGoing() || isHeld(s) {
 		return nil
@@ -111,7 +112,7 @@ func deleteOfGoingGroup(s *state.Snapshot) []Step {
 	return steps
 }
 
-// isOver reports whether the pod is of a life that is over, or of a slot that is taken away now.
+// isOver reports whether the pod belongs to an earlier life, or to a slot that is removed now.
 func isOver(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 	return p.Life.Before(s.Life(p.Slot)) || isTakenAway(s, v, p)
 }
@@ -121,27 +122,27 @@ func isTakenAway(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 	return !s.InRange(p.Slot) && v.Asked == nil
 }
 
-// isKept reports whether a pod of a past life is kept for its log: the one that the latest failure began with, or one that ended alike, as
-// it may have been first. They give way if a quota that counts ended pods refuses another one.
+// isKept reports whether a pod of an earlier life is kept for its log. It is the pod of the latest failure, or one that ended in
+// the same way and may have been first. The pods are deleted if a quota that counts ended pods refuses another one.
 func isKept(s *state.Snapshot, p *state.Pod) bool {
 	f := s.Job.Status.LastFailure
 	return f != nil && hasEnded(s, p) && !s.Refusal.CountsEnded() && (f.Pod == p.Name || p.Deleted.IsZero() && failure.EndedAlike(f, p))
 }
 
-// hasEnded reports whether there is nothing left in the pod to end: it has finished, or is about to, on a node that will say so.
+// hasEnded reports whether the pod has finished, or is about to finish on a node that will report it.
 func hasEnded(s *state.Snapshot, p *state.Pod) bool {
 	return !p.CanRun() || p.Ended && !s.IsLost(p)
 }
 
-// isDone reports whether the pod's work is done and written down, and its side-cars run on: they hold its node for nothing. Once the pod is told to
-// end, nothing but the status shows its success.
+// isDone reports whether the pod's success is recorded while its side-cars still run: they hold its node for nothing. After the
+// deletion only the status shows the success.
 func isDone(s *state.Snapshot, p *state.Pod) bool {
 	isWritten := s.IsFinished() || s.Memory[p.Slot.Role] != nil && s.Memory[p.Slot.Role].Succeeded.Has(p.Slot.Index)
 	return p.MainSucceeded && isWritten && p.Life == s.Life(p.Slot) && !hasEnded(s, p)
 }
 
-// createMissing returns the steps that create the Service and the pods of present lives that are missing and may begin. The
-// Service comes first: without it the pods would not find each other.
+// createMissing returns the steps that create the Service and the missing pods of present lives that may begin. The Service comes
+// first: without it the pods would not find each other.
 func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake time.Time) {
 	if s.Refusal.Pends(s.Now) {
 		if wake = s.Refusal.Retry; s.Refusal.Pods == nil {
@@ -161,9 +162,9 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 		return steps, wake
 	}
 	first, wake := indispensableFirst(s, mayTry(s)), state.Earliest(wake, nextLife(s))
-	group, ready := groupUp(s, members(s, first))
+	group, ready := ensureGroup(s, members(s, first))
 	if !ready {
-		return steps, s.Now.Add(askAgain)
+		return steps, s.Now.Add(retryGroupAfter)
 	}
 	if len(first) > 0 && s.Job.Spec.LaunchesBySSH() {
 		steps = append(steps, CreateSSHKey{state.SSHSecretName(s.Job)})
@@ -187,12 +188,12 @@ func due(s *state.Snapshot) []*state.Replica {
 	return slices.DeleteFunc(missing(s), func(r *state.Replica) bool { return s.Now.Before(s.NextStart(r.Slot)) })
 }
 
-// mayTry returns the missing replicas whose lives may begin now, without those that the API server has just refused.
+// mayTry returns the missing replicas whose lives may begin now and that the API server has not just refused.
 func mayTry(s *state.Snapshot) []*state.Replica {
 	return slices.DeleteFunc(due(s), func(r *state.Replica) bool { return s.Refusal.Delays(state.PodName(s.Job.Name, r.Slot, r.Life), s.Now) })
 }
 
-// nextLife returns when the next of the missing replicas may begin its life that may not now; zero if there is none.
+// nextLife returns when the next missing replica that waits may begin its life; zero if none waits.
 func nextLife(s *state.Snapshot) time.Time {
 	var next time.Time
 	for _, r := range missing(s) {
@@ -205,8 +206,8 @@ func nextLife(s *state.Snapshot) time.Time {
 
 func lacksLease(s *state.Snapshot) bool { return s.Job.Spec.Progress != nil && !s.HasLease }
 
-// missing returns the replicas that should have a pod, have none, and whose former pod can no longer act. A life whose pod is gone
-// is not run again: its restart is held back, not forgotten.
+// missing returns the replicas that need a pod, have none, and whose old pod can no longer act. A life whose pod is gone never
+// runs again: its restart may only be delayed.
 func missing(s *state.Snapshot) []*state.Replica {
 	var list []*state.Replica
 	for r := range s.Replicas() {
@@ -217,12 +218,12 @@ func missing(s *state.Snapshot) []*state.Replica {
 	return list
 }
 
-// isIncomplete reports whether the job lacks a child that it should have by now.
+// isIncomplete reports whether the job lacks a child that it needs now.
 func isIncomplete(s *state.Snapshot) bool {
 	return !s.HasService || lacksLease(s) || len(due(s)) > 0
 }
 
-// isFirstRecord reports whether the job has not been taken on before.
+// isFirstRecord reports whether the job has no recorded status yet.
 func isFirstRecord(s *state.Snapshot) bool {
 	return !s.Is(v1alpha1.ConditionCreated)
 }

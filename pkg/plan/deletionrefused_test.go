@@ -24,7 +24,7 @@ func TestWhyAnExpiredJobIsStillThereIsToldOnce(t *testing.T) {
 		want    []plan.Event
 	}{
 		"its deletion is refused":   {refused(55*second, false), []plan.Event{{Type: warning, Reason: "DeletionRefused", Action: "Forbidden", Message: "no right"}}},
-		"and it was told":           {refused(55*second, true), nil},
+		"and it was emitted":        {refused(55*second, true), nil},
 		"what was refused is a pod": {refused(10*second, false), nil},
 	} {
 		if diff := cmp.Diff(c.want, plan.Make(builder.Snapshot(job, c.refusal)).Events); diff != "" {

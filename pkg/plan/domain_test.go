@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// Pods that must be in one domain go on in their pods together or not at all: those that stay would hold a domain in which there may be no room for
+// Pods that must share a domain continue together or not at all: the pods that stay would hold a domain that may have no room for
 // the one that leaves.
 func TestADomainIsKeptWholeOrLeft(t *testing.T) {
 	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
@@ -45,19 +45,19 @@ func TestADomainIsKeptWholeOrLeft(t *testing.T) {
 	}
 }
 
-// Which pods are bound to the domain, and that the others are not drawn there by the group or an affinity.
+// The pods that are bound to the domain. Neither the group nor an affinity draws the others there.
 func TestWhichPodsAreInTheDomain(t *testing.T) {
 	for name, c := range map[string]struct {
 		options []builder.JobOption
 		gang    v1alpha1.Gang
-		// inside are the pods that the group or an affinity keeps in the domain, counted those that must fit at once.
+		// inside are the pods that the group or an affinity keeps in the domain; counted are the pods that must fit at once.
 		inside  []string
 		counted int32
 	}{
 		"all but evaluators, by the group":      {[]builder.JobOption{builder.PS(1), builder.InDomain()}, v1alpha1.GangNative, []string{"ps-0", "worker-0", "worker-1"}, 3},
 		"those that the job names":              {[]builder.JobOption{builder.PS(1), builder.InDomain(v1alpha1.Worker)}, v1alpha1.GangNative, []string{"worker-0", "worker-1"}, 2},
 		"all but launchers, by affinity":        {[]builder.JobOption{builder.Leader(v1alpha1.Launcher), builder.InDomain()}, v1alpha1.GangCoscheduling, []string{"worker-0", "worker-1"}, 3},
-		"elastic workers, of which two will do": {[]builder.JobOption{builder.Workers(4), builder.Elastic(2, 4), builder.InDomain()}, v1alpha1.GangNative, []string{"worker-0", "worker-1"}, 2},
+		"elastic workers, two of them required": {[]builder.JobOption{builder.Workers(4), builder.Elastic(2, 4), builder.InDomain()}, v1alpha1.GangNative, []string{"worker-0", "worker-1"}, 2},
 	} {
 		job := builder.Job("j", append([]builder.JobOption{builder.Workers(2), builder.Evaluators(1), builder.StartedAt(0), builder.Gang(c.gang)}, c.options...)...)
 		var inside []string
@@ -79,7 +79,7 @@ func TestWhichPodsAreInTheDomain(t *testing.T) {
 	}
 }
 
-// isInDomain reports whether the pod is drawn to the domain: by its group, which keeps the topology, or by affinity.
+// isInDomain reports whether the group or an affinity draws the pod into the domain.
 func isInDomain(pod *corev1.Pod) bool {
 	return pod.Spec.SchedulingGroup != nil || pod.Spec.Affinity != nil && pod.Spec.Affinity.PodAffinity != nil
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// The story of an elastic job that loses room: a worker is parked, the job goes on, and later it is tried again.
+// The history of an elastic job that loses room: a worker is parked, the job continues, and the worker is tried again later.
 func TestAnElasticJobShrinksAndGrows(t *testing.T) {
 	two := seen(builder.Running("worker", 0), builder.Running("worker", 1))
 	job := underWay(t, takenOn(t, pytorch, builder.Workers(3), builder.Elastic(2, 4)), two...)
-	tell := func(what string, now time.Duration, steps []string, events []plan.Event, parked string, more ...builder.SnapshotOption) {
+	expect := func(what string, now time.Duration, steps []string, events []plan.Event, parked string, more ...builder.SnapshotOption) {
 		t.Helper()
 		s := builder.Snapshot(job, append(append(more, two...), builder.Now(now))...)
 		p := plan.Make(s)
@@ -33,15 +33,15 @@ func TestAnElasticJobShrinksAndGrows(t *testing.T) {
 	}
 	waits := builder.Pending("worker", 2, builder.UnschedulableSince(10*second, "no room"))
 	past := builder.Pending("worker", 2, builder.Life(0, 0), builder.Unschedulable("no room"))
-	shrunk := []plan.Event{{Type: warning, Reason: "WorkersParked", Action: "Unschedulable", Message: "No room for worker-2: the job goes on without."}}
+	shrunk := []plan.Event{{Type: warning, Reason: "WorkersParked", Action: "Unschedulable", Message: "No node has room for worker-2: the job continues with fewer workers."}}
 	grown := []plan.Event{{Type: normal, Reason: "WorkersUnparked", Action: "WorkersUnparked", Message: "Trying worker-2 again."}}
 	unschedulable := []plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Scheduled", Message: "worker-2: no room"}}
-	tell("it fits nowhere", 20*second, nil, unschedulable, "", waits)
-	tell("it fits nowhere for long: that is written first", 310*second, nil, shrunk, "2", waits)
-	tell("its pod goes", 311*second, []string{"delete j-worker-2: its life is past"}, nil, "2", past)
-	tell("nothing is missing", 312*second, nil, nil, "2")
-	tell("it is time to try again", 910*second, nil, grown, "")
-	tell("it comes in its next life", 911*second, []string{"create j-worker-2-a0r1"}, nil, "")
+	expect("it fits nowhere", 20*second, nil, unschedulable, "", waits)
+	expect("it fits nowhere for long: that is written first", 310*second, nil, shrunk, "2", waits)
+	expect("its pod goes", 311*second, []string{"delete j-worker-2: its life is past"}, nil, "2", past)
+	expect("nothing is missing", 312*second, nil, nil, "2")
+	expect("it is time to try again", 910*second, nil, grown, "")
+	expect("it comes in its next life", 911*second, []string{"create j-worker-2-a0r1"}, nil, "")
 	if got := job.Status; got.Restarts != 0 || len(got.Incidents) > 0 || got.Memory.Roles[v1alpha1.Worker].Replacements != "2:1" {
 		t.Errorf("%d restarts, incidents %v, replacements %q: to be parked is no incident", got.Restarts, got.Incidents, got.Memory.Roles[v1alpha1.Worker].Replacements)
 	}
@@ -63,7 +63,7 @@ func TestParkedWorkers(t *testing.T) {
 		{"they stay parked", job(), two, "2-3", 0},
 		{"a whole-job restart leaves them parked", job(), seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1)), "2-3", 1},
 		{"one that scaling takes away is parked no more", job(builder.Workers(3)), two, "2", 0},
-		{"scaling in to none of them parks nobody", job(builder.Workers(2)), two, "", 0},
+		{"scaling in to none of them parks none", job(builder.Workers(2)), two, "", 0},
 		{"a suspension leaves them as they are", job(builder.Suspended()), two, "2-3", 0},
 		{"a job that resumes tries all", job(builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)), nil, "", 0},
 		{"they are not tried again in the pass that restarts the job", job(builder.BackOff(0, 0)),
@@ -80,8 +80,8 @@ func TestParkedWorkers(t *testing.T) {
 	}
 }
 
-// The scheduler gives nodes in the order in which it hears of pods: a job that fits in part must not lack the worker at which the others
-// meet.
+// The scheduler gives nodes in the order of the pods' creation. A job that fits in part must have the worker that hosts the
+// rendezvous.
 func TestThePodOfTheLeaderOfAnElasticJobIsCreatedFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		job  *v1alpha1.TrainingJob
@@ -90,7 +90,7 @@ func TestThePodOfTheLeaderOfAnElasticJobIsCreatedFirst(t *testing.T) {
 	}{
 		"elastic":     {takenOn(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), nil, []plan.Stage{plan.Prerequisites, plan.Replicas, plan.Replicas}},
 		"not elastic": {takenOn(t, pytorch, builder.Workers(3)), nil, []plan.Stage{plan.Replicas, plan.Replicas, plan.Replicas}},
-		"a gang, of which the minimum is created first": {gangJob(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), []builder.SnapshotOption{ganged()},
+		"a gang: its minimum is created first": {gangJob(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), []builder.SnapshotOption{ganged()},
 			[]plan.Stage{plan.Replicas}},
 	} {
 		var got []plan.Stage

@@ -32,7 +32,7 @@ type Event struct {
 	Node string
 }
 
-// eventConditions lists the conditions that are an Event when they become True. restartEvent reports restarts.
+// eventConditions lists the conditions that emit an Event when they become True. restartEvent reports restarts.
 var eventConditions = []struct{ condition, kind string }{
 	{v1alpha1.ConditionRunning, corev1.EventTypeNormal},
 	{v1alpha1.ConditionSuspended, corev1.EventTypeNormal},
@@ -51,10 +51,10 @@ func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	if len(p.Restarts) > 0 {
 		list = append(list, restartEvent(p.Restarts))
 	}
-	list = append(list, stopEvents(s, was.CheckpointRequest, next.CheckpointRequest)...)
-	list = append(list, explained(v.Amendments)...)
-	list = append(list, avoidedAnew(s, v, next)...)
-	list = append(list, parked(v)...)
+	list = append(list, checkpointEvents(s, was.CheckpointRequest, next.CheckpointRequest)...)
+	list = append(list, explainedEvents(v.Amendments)...)
+	list = append(list, avoidedEvents(s, v, next)...)
+	list = append(list, parkedEvents(v)...)
 	list = append(list, becameTrue(was, next)...)
 	list = append(list, ceasedToBe(was, next)...)
 	list = append(list, givenUp(v)...)
@@ -127,7 +127,7 @@ func restartEvent(incidents []failure.Incident) Event {
 		others = append(others, state.Slot{Role: f.Role, Index: int(f.Index)})
 	}
 	if len(others) > 0 {
-		message += " Likewise " + names(others) + "."
+		message += " Also restarting: " + names(others) + "."
 	}
 	if !failure.IsFailure(incidents[0].Cause) {
 		return normal(reason, string(incidents[0].Scope), message)
@@ -148,7 +148,7 @@ func startsAttempt(v *policy.Verdict) bool {
 	return len(v.Restarts) > 0 && v.Restarts[0].Scope == v1alpha1.ScopeJob
 }
 
-// envConflicts returns an Event for each role whose template sets variables that the operator sets as well.
+// envConflicts returns an Event for each role whose template sets variables that the operator also sets.
 func envConflicts(s *state.Snapshot) []Event {
 	var list []Event
 	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
@@ -165,7 +165,7 @@ func envConflicts(s *state.Snapshot) []Event {
 	return slices.Clip(list)
 }
 
-// waiting returns the condition Scheduled if it shows that pods fit nowhere; else nil.
+// waiting returns the condition Scheduled if it reports that pods fit nowhere; else nil.
 func waiting(status *v1alpha1.TrainingJobStatus) *metav1.Condition {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
 	if c == nil || !isWaiting(c.Reason) {

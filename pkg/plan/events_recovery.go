@@ -14,8 +14,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// explained tells of incidents whose true cause shows only now, and what was given back.
-func explained(amendments []failure.Amendment) []Event {
+// explainedEvents returns an Event for each incident whose true cause is found now, with the refund.
+func explainedEvents(amendments []failure.Amendment) []Event {
 	var list []Event
 	for i := range amendments {
 		list = append(list, normal(v1alpha1.EventIncidentExplained, string(amendments[i].Is.Cause), amendments[i].Message))
@@ -23,9 +23,10 @@ func explained(amendments []failure.Amendment) []Event {
 	return list
 }
 
-// avoidedAnew tells which nodes the job avoids from now on, or would leave if it could: the job, of all that are alike at once, as a rack is
-// lost at once; and those nodes that broke themselves. What the job's pods did on a node says nothing about it to others.
-func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
+// avoidedEvents returns an Event on the job for each group of similar nodes that the job avoids from now on, or would leave if it
+// could: a rack is lost at once. It also returns an Event on each node that failed itself. The failures of the job's own pods
+// stay off the node.
+func avoidedEvents(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
 	var anew []v1alpha1.AvoidedNode
 	was := nodes.Avoided(&s.Observed)
 	for _, n := range nodes.At(next.AvoidedNodes, s.Now) {
@@ -53,19 +54,19 @@ func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJo
 	return list
 }
 
-// areAlike reports whether one sentence tells of both nodes.
+// areAlike reports whether one sentence describes both nodes.
 func areAlike(a, b *v1alpha1.AvoidedNode) bool {
 	return a.Reason == b.Reason && a.ExpirationTime.Equal(&b.ExpirationTime)
 }
 
-// staysOn reports whether the job would leave the node, which is ill, if there were others.
+// staysOn reports whether the job stays on the unhealthy node only because there are too few others.
 func staysOn(s *state.Snapshot, v *policy.Verdict, n *v1alpha1.AvoidedNode) bool {
 	return v.Kind == policy.Continue && n.Reason == v1alpha1.ReasonNodeIll && slices.ContainsFunc(s.Pods, func(p state.Pod) bool {
 		return p.Node == n.Name && p.CanRun() && !s.IsPast(&p)
 	})
 }
 
-// avoidedMessage tells the job of nodes that are alike.
+// avoidedMessage describes similar nodes for the job.
 func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool) string {
 	var nodes []string
 	for i := range alike {
@@ -75,9 +76,9 @@ func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool)
 	until := untilWhen(n)
 	switch {
 	case stays && len(nodes) == 1:
-		return fmt.Sprintf("The job stays on %s, which is ill (%s): there are too few others. New pods prefer others until %s.", n.Name, wordsOf(s, n.Name), until)
+		return fmt.Sprintf("The job stays on the unhealthy node %s (%s): there are too few other nodes. New pods prefer other nodes until %s.", n.Name, unhealthyMessage(s, n.Name), until)
 	case stays:
-		return fmt.Sprintf("The job stays on %s, which are ill: there are too few others. New pods prefer others until %s.", firstOf(nodes), until)
+		return fmt.Sprintf("The job stays on the unhealthy nodes %s: there are too few other nodes. New pods prefer other nodes until %s.", firstOf(nodes), until)
 	case len(nodes) == 1:
 		return fmt.Sprintf("New pods avoid %s until %s: %s, failure %d.", n.Name, until, n.Reason, n.Failures)
 	default:
@@ -85,10 +86,10 @@ func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool)
 	}
 }
 
-// messageOnNode tells whoever looks at the node.
+// messageOnNode describes the node for the node's administrator.
 func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode, stays bool) string {
 	if stays {
-		return fmt.Sprintf("TrainingJob %s/%s stays on this node, which is ill: there are too few others.", s.Job.Namespace, s.Job.Name)
+		return fmt.Sprintf("TrainingJob %s/%s stays on this unhealthy node: there are too few other nodes.", s.Job.Namespace, s.Job.Name)
 	}
 	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, untilWhen(n), n.Reason)
 }
@@ -97,8 +98,8 @@ func untilWhen(n *v1alpha1.AvoidedNode) string {
 	return n.ExpirationTime.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// wordsOf returns what says that the node is ill.
-func wordsOf(s *state.Snapshot, node string) string {
+// unhealthyMessage returns the node's own report that it is unhealthy.
+func unhealthyMessage(s *state.Snapshot, node string) string {
 	i := slices.IndexFunc(s.Nodes, func(n state.Node) bool { return n.Name == node })
 	if i < 0 {
 		return v1alpha1.ReasonNodeIll
@@ -106,11 +107,11 @@ func wordsOf(s *state.Snapshot, node string) string {
 	return s.Nodes[i].Ill.Message
 }
 
-// parked tells which workers of an elastic job are parked, or are tried again.
-func parked(v *policy.Verdict) []Event {
+// parkedEvents returns the Event of the workers of an elastic job that are parked or tried again.
+func parkedEvents(v *policy.Verdict) []Event {
 	switch {
 	case len(v.Park) > 0:
-		return []Event{warn(v1alpha1.EventWorkersParked, v1alpha1.ReasonUnschedulable, "No room for "+names(v.Park)+": the job goes on without.")}
+		return []Event{warn(v1alpha1.EventWorkersParked, v1alpha1.ReasonUnschedulable, "No node has room for "+names(v.Park)+": the job continues with fewer workers.")}
 	case len(v.Unpark) > 0:
 		return []Event{normal(v1alpha1.EventWorkersUnparked, v1alpha1.EventWorkersUnparked, "Trying "+names(v.Unpark)+" again.")}
 	default:
@@ -118,7 +119,7 @@ func parked(v *policy.Verdict) []Event {
 	}
 }
 
-// names lists replicas, the first of them by name.
+// names lists replicas. It names only the first ones.
 func names(slots []state.Slot) string {
 	var list []string
 	for _, slot := range slots {
@@ -127,7 +128,7 @@ func names(slots []state.Slot) string {
 	return firstOf(list)
 }
 
-// firstOf lists the first of the names, and says how many more there are.
+// firstOf lists the first of the names, and counts the others.
 func firstOf(names []string) string {
 	list := slices.Clone(names[:min(len(names), namedInEvent)])
 	if more := len(names) - namedInEvent; more > 0 {
@@ -136,8 +137,8 @@ func firstOf(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// sparesRefused tells why there are too few spares: the job goes on without, so that its conditions do not. It is told
-// once for each reason.
+// sparesRefused returns the Event that explains missing spares, once for each reason. The job continues without them, so its
+// conditions do not show them.
 func sparesRefused(s *state.Snapshot) []Event {
 	if s.SpareRefusal == nil || s.SpareRefusal.Reason == "" || s.SpareRefusal.Told || isIncomplete(s) || !lacksSpare(s) {
 		return nil
@@ -145,7 +146,7 @@ func sparesRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
 }
 
-// deletionRefused tells once why a job whose time to live is over is still there. A verdict is final, so no condition of the job says it.
+// deletionRefused returns one Event that explains why an expired job still exists. A result is final, so no condition shows it.
 func deletionRefused(s *state.Snapshot) []Event {
 	refusal := s.Refusal
 	if refusal == nil || refusal.Reason == "" || refusal.Told || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
@@ -154,7 +155,7 @@ func deletionRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, clip(refusal.Message))}
 }
 
-// sparesUsed tells which spares make way.
+// sparesUsed returns an Event for each spare that makes way.
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	var list []Event
 	for _, step := range steps {

@@ -24,7 +24,7 @@ func deletes(p *plan.Plan) []string {
 	return names
 }
 
-// ended is a pod whose containers have all ended, of which the kubelet has yet to say that it failed.
+// ended is a pod whose containers have all ended, before the kubelet reports that the pod failed.
 func ended(options ...builder.PodOption) builder.SnapshotOption {
 	return builder.Running("worker", 1, append(options, builder.Exit(1))...)
 }
@@ -46,7 +46,7 @@ func TestThePodBehindAFailureIsKeptForItsLogBeforeItsPhaseSaysThatItFailed(t *te
 	}
 	p = plan.Make(builder.Snapshot(restarted, ended(past, builder.On("n")), builder.NodeLost("n", 0)))
 	if got := deletes(&p); !slices.Equal(got, []string{"j-worker-1"}) {
-		t.Errorf("on a lost node, which never says that the pod failed, these are deleted: %v, not j-worker-1", got)
+		t.Errorf("on a lost node, which never reports that the pod failed, these are deleted: %v, not j-worker-1", got)
 	}
 }
 
@@ -66,11 +66,11 @@ func TestALongQuotationNeverHidesWhatWasDone(t *testing.T) {
 	words := strings.Repeat("first ", 150) + strings.Repeat("last ", 150)
 	job := builder.Job("j", builder.Framework(v1alpha1.PyTorch), builder.Workers(2))
 	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(1, "Error", words))))
-	told := []string{p.Status.Message}
+	messages := []string{p.Status.Message}
 	for _, e := range p.Events {
-		told = append(told, e.Message)
+		messages = append(messages, e.Message)
 	}
-	for _, text := range told {
+	for _, text := range messages {
 		for _, part := range []string{"first", "last", "the whole job restarts as attempt 1", "restart 1 of 10"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%q is missing in: %s", part, text)
@@ -97,8 +97,8 @@ func TestAJobRunsWithoutItsEvaluator(t *testing.T) {
 	}
 }
 
-// What a pod says while it is told to end may explain the restart: one that runs is ended only as it was read, one that has nothing
-// more to say, or cannot, at any version.
+// The status of a terminating pod may explain the restart. A running pod is deleted only at the version that was read, a pod with
+// nothing more to report at any version.
 func TestARestartEndsARunningPodOnlyAsItWasRead(t *testing.T) {
 	past, job := builder.Life(0, 0), builder.Job("j", builder.Workers(2), builder.Attempt(1))
 	read := builder.Edit(func(pod *corev1.Pod) { pod.ResourceVersion = "7" })

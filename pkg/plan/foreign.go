@@ -8,8 +8,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// standStill returns the status of a job for which nothing is done until a person acts, and why.
-func standStill(s *state.Snapshot, reason, message string) v1alpha1.TrainingJobStatus {
+// stalledStatus returns the status of a job that waits until a person acts, and why.
+func stalledStatus(s *state.Snapshot, reason, message string) v1alpha1.TrainingJobStatus {
 	next := *s.Job.Status.DeepCopy()
 	c := conditions{s, &next}
 	c.set(v1alpha1.ConditionStalled, true, reason, state.Printable(message))
@@ -19,20 +19,20 @@ func standStill(s *state.Snapshot, reason, message string) v1alpha1.TrainingJobS
 	return next
 }
 
-// ForeignMessage says of a snapshot with a pod of a life that the job never had what that pod is and how to go on. Which of the pods are the
-// job's cannot be decided here. A job without a status was most likely restored from a backup beside its pods.
+// ForeignMessage explains a pod of a life that the job never had, and how to go on. The operator cannot decide which of the pods
+// belong to the job. A job without a status was most likely restored from a backup beside its pods.
 func ForeignMessage(s *state.Snapshot) string {
 	job := s.Job
 	if job.Status.StartTime != nil {
-		return fmt.Sprintf("Pod %s is of a life that this job never had: somebody else made it in the job's name. Nothing is done for the job until it is deleted: "+
+		return fmt.Sprintf("The operator did not create pod %s, whose life this job never had: another client created it in the job's name. The job waits until the pod is deleted: "+
 			"kubectl delete pod %s --namespace %s", s.Foreign, s.Foreign, job.Namespace)
 	}
 	latest := 0
 	for i := range s.Pods {
 		latest = max(latest, s.Pods[i].Life.Attempt)
 	}
-	return fmt.Sprintf("The job has no status, and pods of it exist, such as %s: it was restored without its status, or another client made the pods. Nothing is done "+
-		"for the job until they are deleted: kubectl delete pods --namespace %s --selector %s=%s. To begin behind their checkpoints, first run: "+
+	return fmt.Sprintf("The job has no status but has pods, such as %s: it was restored without its status, or another client created the pods. The job waits "+
+		"until they are deleted: kubectl delete pods --namespace %s --selector %s=%s. To number attempts after their checkpoints, first run: "+
 		"kubectl annotate trainingjob %s --namespace %s %s=%d",
 		s.Foreign, job.Namespace, v1alpha1.LabelJobUID, job.UID, job.Name, job.Namespace, v1alpha1.AnnotationFirstAttempt, latest+1)
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/trainingjob/operator/test/schema"
 )
 
-// FuzzForeignWords lets everybody whom the operator repeats say anything: kubelets, the scheduler, node monitors, the training itself,
-// queues and whoever may annotate a job. The API server must take each status and Event, and a terminal show it as it is.
+// FuzzForeignWords uses any text for every message that the operator repeats: from kubelets, the scheduler, node monitors, the
+// training, queues and annotations of the job. The API server must accept each status and Event, and a terminal must show it
+// unchanged.
 func FuzzForeignWords(f *testing.F) {
 	for _, words := range []string{
 		"no room", "", "\x1b[2J\x1b[31mgone\nSucceeded", "\u202etxt.exe", "\xff\xfe", "a\x00b", "pulling image 20%", "{{.}}%s%d", "\u0085\u2028next line",
@@ -30,7 +31,7 @@ func FuzzForeignWords(f *testing.F) {
 		for _, s := range listeners(reason, message, which) {
 			p := plan.Make(s)
 			checkForeign(t, s, &p)
-			// What is written is read back, and told again in another form.
+			// The written status is read back, and its messages are used again.
 			next := s.Job.DeepCopy()
 			next.Status = p.Status
 			again := plan.Make(builder.Snapshot(next, builder.Now(90*second)))
@@ -39,7 +40,7 @@ func FuzzForeignWords(f *testing.F) {
 	})
 }
 
-// listeners returns snapshots of jobs that hear these words from everybody.
+// listeners returns snapshots of jobs with these messages from all sources.
 func listeners(reason, message string, which uint8) []*state.Snapshot {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 		v1alpha1.AnnotationCheckpoint: message, v1alpha1.AnnotationStep: "7", v1alpha1.AnnotationSavedFor: reason,
@@ -62,15 +63,15 @@ func listeners(reason, message string, which uint8) []*state.Snapshot {
 		builder.Snapshot(builder.Job("j", builder.Workers(2), annotated, queued, builder.Suspended()), reported),
 		builder.Snapshot(job, builder.Running("worker", 0, on), builder.Running("worker", 1, on), builder.NodeIll("n", reason, message, 0), reported),
 	}
-	for _, says := range kubelet {
+	for _, option := range kubelet {
 		all = append(all,
-			builder.Snapshot(job, builder.Running("worker", 0), builder.Pending("worker", 1, on, says), reported),
-			builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, on, says), reported))
+			builder.Snapshot(job, builder.Running("worker", 0), builder.Pending("worker", 1, on, option), reported),
+			builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, on, option), reported))
 	}
 	return all
 }
 
-// checkForeign: the API server takes the status and the Events, and no text has what moves a terminal's cursor or turns a line round.
+// checkForeign: the API server accepts the status and the Events, and no text moves a terminal's cursor or reverses a line.
 func checkForeign(t *testing.T, s *state.Snapshot, p *plan.Plan) {
 	t.Helper()
 	if err := schema.CheckStatus(&p.Status); err != nil {
@@ -94,7 +95,7 @@ func checkForeign(t *testing.T, s *state.Snapshot, p *plan.Plan) {
 	checkText(t, "log", p.String())
 }
 
-// checkText looks at every text of a JSON value.
+// checkText checks every text of a JSON value.
 func checkText(t *testing.T, where string, value any) {
 	t.Helper()
 	switch v := value.(type) {

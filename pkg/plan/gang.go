@@ -9,19 +9,19 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// askAgain is how often a job asks whether the cluster serves its gang scheduler's API by now.
-const askAgain = 15 * time.Second
+// retryGroupAfter is how often a job checks whether the cluster serves its gang scheduler's API.
+const retryGroupAfter = 15 * time.Second
 
-// groupUp returns the steps that bring the present attempt's group up before its pods, as without it the first pods would be
-// scheduled alone. ready is whether pods may be created with these steps.
+// ensureGroup returns the steps that create or update the present attempt's group before its pods. Without the group the first pods would
+// be scheduled alone. ready is whether pods may be created with these steps.
 //
-//   - While pods wait for nodes the group is kept right: they would wait for ever in one that is gone, or whose minimum
-//     counts a replica that has finished since.
-//   - Pods that join a group set its minimum even to what it is. That asks the API server whether it is still there: the
-//     cache may be older than a suspension, after which another group has the same name.
-//   - A group that somebody has deleted stays as long as a pod of it runs, and pods can join it until then: a replica that is
-//     replaced alone does. One that no pod holds is waited for, and made anew.
-func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready bool) {
+//   - While pods wait for nodes, the group must exist with the right minimum. They would wait for ever in a group that is gone, or in one
+//     whose minimum counts a replica that has finished since.
+//   - When pods join a group, its minimum is written even if it is right. The write shows whether the group still exists: the cache may be
+//     older than a suspension, and another group may have the same name by now.
+//   - A group that a user has deleted stays as long as one of its pods runs, and pods can join it until then, such as a single replaced
+//     replica. If no pod holds the group, the job waits until it is gone and creates a new one.
+func ensureGroup(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready bool) {
 	joins := slices.ContainsFunc(missing, func(r *state.Replica) bool { return isOfGang(s, r) })
 	if !s.IsGang() || !joins && !awaitsNodes(s) {
 		return nil, true
@@ -41,7 +41,7 @@ func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready b
 	}
 }
 
-// isHeld reports whether a pod of the present group runs on a node, and is to: the group does not go before it.
+// isHeld reports whether a running pod keeps the present group in existence.
 func isHeld(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
 		if isOfGang(s, r) && r.State == state.Running {
@@ -61,11 +61,12 @@ func awaitsNodes(s *state.Snapshot) bool {
 	return false
 }
 
-// seeGroupGoneAfter is how long after the deletion of a pod group it is deleted again if it is there all the same: nothing
-// else would wake a job that has ended.
+// seeGroupGoneAfter is how long after its deletion a pod group that still exists is deleted again. No other event would wake a
+// job that has ended.
 const seeGroupGoneAfter = 5 * time.Second
 
-// deleteGroups returns the steps that delete the unwanted groups of the job, and when to look whether they are gone; zero for never.
+// deleteGroups returns the steps that delete the unwanted groups of the job, and when to check that they are gone; zero for
+// never.
 func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) (steps []Step, wake time.Time) {
 	for _, g := range s.Gang.Groups {
 		if !g.IsGoing() && unwanted(g) {
@@ -79,8 +80,8 @@ func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) (steps []S
 
 func everyGroup(state.Group) bool { return true }
 
-// isPastGroup returns a function that reports whether the group is of another attempt than the present, or of a scheduler
-// that is no longer the job's.
+// isPastGroup returns a function that reports whether the group belongs to another attempt, or to a scheduler that the job no
+// longer uses.
 func isPastGroup(s *state.Snapshot) func(state.Group) bool {
 	return func(g state.Group) bool {
 		return g.Name != state.GroupNameOf(s.Job) || g.Scheduler != s.Gang.Scheduler

@@ -18,7 +18,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// ganged says which groups there are: native ones, if they do not say.
+// ganged adds these groups to the snapshot. They are native ones by default.
 func ganged(groups ...state.Group) builder.SnapshotOption {
 	for i := range groups {
 		if groups[i].Scheduler == "" {
@@ -53,7 +53,7 @@ func TestAGroupComesBeforeItsPods(t *testing.T) {
 	}
 }
 
-// The cache may be old: setting the minimum to what it is asks the API server whether the group is still there.
+// The cache may be old: a write of the unchanged minimum shows whether the API server still has the group.
 func TestPodsJoinAGroupThatTheAPIServerHas(t *testing.T) {
 	steps := plan.Make(builder.Snapshot(gangJob(t), ganged(state.Group{Name: "j-0", UID: "u", Minimum: 2}))).Steps
 	if len(steps) != 3 {
@@ -74,7 +74,7 @@ func TestAGroupIsKeptRightWhilePodsWaitForNodes(t *testing.T) {
 		"one has finished while the other waits": {[]state.Group{{Name: "j-0", Minimum: 2}}, builder.Pending("worker", 1), "plan.ResizeGroup"},
 		"the group is right":                     {[]state.Group{{Name: "j-0", Minimum: 1}}, builder.Pending("worker", 1), ""},
 		"the group is gone":                      {nil, builder.Pending("worker", 1), "plan.CreateGroup"},
-		"nobody waits":                           {[]state.Group{{Name: "j-0", Minimum: 2}}, builder.Running("worker", 1, builder.On("n1")), ""},
+		"no pod waits":                           {[]state.Group{{Name: "j-0", Minimum: 2}}, builder.Running("worker", 1, builder.On("n1")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
@@ -123,7 +123,7 @@ func TestTheGroupOfAPastAttemptGoes(t *testing.T) {
 	}
 }
 
-// scheduling.gang changed while the job was suspended, or the operator came back with another --gang.
+// scheduling.gang changed while the job was suspended, or the operator restarted with another --gang.
 func TestTheGroupOfAnotherSchedulerGoes(t *testing.T) {
 	left := state.Group{Scheduler: v1alpha1.GangVolcano, Name: "j-0", UID: "left"}
 	own := state.Group{Name: "j-0", UID: "own", Minimum: 2}
@@ -146,7 +146,7 @@ func TestTheGroupOfAnotherSchedulerGoes(t *testing.T) {
 	}
 }
 
-// The operator came back with another default while the job ran.
+// The operator restarted with another default while the job ran.
 func TestAnAttemptKeepsTheSchedulerThatHasItsGroup(t *testing.T) {
 	s := builder.Snapshot(gangJob(t), func(s *state.Observed) {
 		s.Gang = state.Gang{Scheduler: v1alpha1.GangVolcano, Unavailable: "no such thing", Groups: []state.Group{{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2}}}
@@ -178,7 +178,7 @@ func TestWhyAGangWaits(t *testing.T) {
 		"all of it":            {v1alpha1.GangNative, gangJob(t), "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"},
 		"what is elastic less": {v1alpha1.GangNative, gangJob(t, builder.Elastic(1, 4)), "The gang needs 1 x 8 nvidia.com/gpu at once: one of two fits"},
 		"in Volcano's queue":   {v1alpha1.GangVolcano, gangJob(t, inQueue), "The gang needs 2 x 8 nvidia.com/gpu at once in queue team-a: one of two fits"},
-		"nobody else's queue":  {v1alpha1.GangNative, gangJob(t, inQueue), "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"},
+		"no other queue":       {v1alpha1.GangNative, gangJob(t, inQueue), "The gang needs 2 x 8 nvidia.com/gpu at once: one of two fits"},
 	} {
 		waits := state.Group{Scheduler: c.scheduler, Name: "j-0", Minimum: 2, Waiting: state.Trouble{Reason: "Unschedulable", Message: "one of two fits"}}
 		by := func(s *state.Observed) { s.Gang.Scheduler = c.scheduler }
@@ -190,12 +190,12 @@ func TestWhyAGangWaits(t *testing.T) {
 		placed := []builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1), ganged(waits), by}
 		status = plan.Make(builder.Snapshot(c.job, placed...)).Status
 		if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionScheduled) {
-			t.Errorf("%s: every pod has a node, and the job says %q", name, status.Message)
+			t.Errorf("%s: every pod has a node, and the message is %q", name, status.Message)
 		}
 	}
 }
 
-// A member that waits beside others that run is no gang that waits, but while they are bound one by one it still is.
+// A member that waits while others run is no waiting gang. While they are bound one by one, the gang still waits.
 func TestAMemberThatWaitsBesideOthers(t *testing.T) {
 	runs := builder.Condition(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, 0)
 	for name, c := range map[string]struct {
@@ -215,7 +215,7 @@ func TestAMemberThatWaitsBesideOthers(t *testing.T) {
 	}
 }
 
-// A group that is being deleted waits for the pods that can run, and those that have no node wait for it: they are made anew, after it.
+// A group in deletion waits for the pods that can run, and pods without a node wait for the group: they are recreated after it.
 func TestPodsDoNotWaitForAGroupThatIsGoing(t *testing.T) {
 	going := ganged(state.Group{Scheduler: v1alpha1.GangNative, Name: "j-0", Minimum: 2, Deleted: builder.Epoch})
 	p := plan.Make(builder.Snapshot(gangJob(t), builder.Pending("worker", 0), builder.Pending("worker", 1, builder.On("n1")), going))
@@ -224,7 +224,8 @@ func TestPodsDoNotWaitForAGroupThatIsGoing(t *testing.T) {
 	}
 }
 
-// A pod that runs keeps its deleted group, and the scheduler takes others into it: a replica that is replaced alone joins it, as it would wait for ever.
+// A running pod keeps its deleted group, and the scheduler accepts others into it. A replica that is replaced alone joins it: it
+// would wait for ever otherwise.
 func TestAReplicaJoinsAGroupThatIsGoingAndHeld(t *testing.T) {
 	going := ganged(state.Group{Name: "j-0", Minimum: 2, UID: "u", Deleted: builder.Epoch.Add(50 * second)})
 	job := builder.Job("j", builder.Workers(2), builder.Gang(v1alpha1.GangNative), builder.StartedAt(0), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
@@ -241,7 +242,7 @@ func TestAReplicaJoinsAGroupThatIsGoingAndHeld(t *testing.T) {
 	}
 }
 
-// A group that a finalizer keeps is named, once there is no pod that it could wait for.
+// A group that a finalizer keeps is named once no pod can keep it.
 func TestAGroupThatDoesNotGoIsNamed(t *testing.T) {
 	going := func(s *state.Observed) { ganged(state.Group{Name: "j-0", Minimum: 2, Deleted: builder.Epoch})(s) }
 	resting := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A pod has exited with 0, and a drain or a cleaner takes it away before the operator looks: what the watch showed last counts.
+// A pod has exited with 0, and is removed before the operator reads it: the last version from the watch counts.
 func TestASuccessThatWasSeenIsNeverLost(t *testing.T) {
 	started := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-1"})
 	for name, job := range map[string]*v1alpha1.TrainingJob{
@@ -33,12 +33,12 @@ func TestAFailureThatWasSeenIsNoLoss(t *testing.T) {
 	}
 }
 
-// A pod had a node and is gone before anybody saw it run: a process of it may have begun, so the next one has a number of its own.
+// A pod had a node and is gone before the operator saw it run. Its process may have begun, so the next pod has its own number.
 func TestAPodThatIsGoneBeforeItRanGetsItsNextLife(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), created)
 	for name, seen := range map[string]builder.SnapshotOption{
 		"it was seen to go":                     builder.SeenEnded("worker", 1, corev1.PodPending, builder.On("n1")),
-		"it was told to end":                    builder.Pending("worker", 1, builder.On("n1"), builder.DeletedAt(30*second)),
+		"it was deleted":                        builder.Pending("worker", 1, builder.On("n1"), builder.DeletedAt(30*second)),
 		"this process looks for the first time": builder.FirstLook(),
 	} {
 		p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), seen))
@@ -48,7 +48,7 @@ func TestAPodThatIsGoneBeforeItRanGetsItsNextLife(t *testing.T) {
 	}
 }
 
-// Nothing that has succeeded runs again, but what scaling took away begins anew when it comes back.
+// A succeeded replica never runs again, but one that scaling removed begins anew when it comes back.
 func TestAWorkerThatSucceededAndWasScaledAwayComesBack(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.Elastic(1, 4), builder.StartedAt(0), created,
 		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-2", Succeeded: "2"}))

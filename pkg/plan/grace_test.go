@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A collective whose rank 0 has succeeded: the others may still be writing what they hold.
+// A collective whose rank 0 has succeeded: the others may still write data.
 func TestRanksOfASucceededJobEndByThemselves(t *testing.T) {
 	done := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append(options, pytorch, builder.Workers(2), builder.PS(1), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFinished, true, "", 0),
@@ -43,7 +43,7 @@ func TestRanksOfASucceededJobEndByThemselves(t *testing.T) {
 	}{
 		{"a rank that runs has 30 s", done(), seen(leader, builder.Running("worker", 1), ps, builder.Now(61*second)), nil, 90 * second},
 		{"not more", done(), seen(leader, builder.Running("worker", 1), ps, builder.Now(90*second)), clean, 0},
-		{"or as long as the job says", done(hasty), seen(leader, builder.Running("worker", 1), ps, builder.Now(61*second)), clean, 0},
+		{"or as long as the job sets", done(hasty), seen(leader, builder.Running("worker", 1), ps, builder.Now(61*second)), clean, 0},
 		{"what is no rank ends with the last rank", done(), seen(leader, builder.Succeeded("worker", 1), ps, builder.Now(61*second)),
 			[]string{"delete j-ps-0: the job has finished"}, 0},
 		{"an evaluator has it, too", withEvaluator, seen(leader, builder.Succeeded("worker", 1), ps, builder.Running("evaluator", 0), builder.Now(61*second)), nil, 90 * second},
@@ -68,7 +68,7 @@ func TestRanksOfASucceededJobEndByThemselves(t *testing.T) {
 	}
 }
 
-// Pods that a restart ends have little left to do; all others have the time that their template gives them.
+// Pods that a restart deletes have little left to do. All others get the grace period of their template.
 func TestGraceOfDeletions(t *testing.T) {
 	own := func(seconds int64) builder.JobOption {
 		return builder.Of(v1alpha1.Worker, builder.Template(func(template *corev1.PodTemplateSpec) { template.Spec.TerminationGracePeriodSeconds = &seconds }))
@@ -83,10 +83,10 @@ func TestGraceOfDeletions(t *testing.T) {
 	}{
 		"of an earlier attempt":           {[]builder.JobOption{second1}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](5)},
 		"of one that is to have longer":   {[]builder.JobOption{second1, longer}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](20)},
-		"of one whose template says less": {[]builder.JobOption{second1, own(3)}, builder.Running("worker", 0, builder.Life(0, 0)), nil},
-		"of one whose template says more": {[]builder.JobOption{second1, own(600)}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](5)},
+		"of one whose template sets less": {[]builder.JobOption{second1, own(3)}, builder.Running("worker", 0, builder.Life(0, 0)), nil},
+		"of one whose template sets more": {[]builder.JobOption{second1, own(600)}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](5)},
 		"of one that scaling takes away":  {[]builder.JobOption{builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "7:1"})}, builder.Running("worker", 7, builder.Life(0, 0)), nil},
-		"of one whose template says none": {[]builder.JobOption{second1, own(0)}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](1)},
+		"of one whose template sets none": {[]builder.JobOption{second1, own(0)}, builder.Running("worker", 0, builder.Life(0, 0)), ptr.To[int64](1)},
 		"of a suspended job without any":  {[]builder.JobOption{builder.Suspended(), suspended, own(0)}, builder.Running("worker", 0), ptr.To[int64](1)},
 		"of a suspended job":              {[]builder.JobOption{builder.Suspended(), suspended}, builder.Running("worker", 0, builder.Life(0, 0)), nil},
 	} {

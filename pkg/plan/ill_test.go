@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// notes are the Events of that reason, each with what it is about.
+// notes are the Events of that reason, each with its object.
 func notes(p plan.Plan, reason string) []string {
 	var list []string
 	for _, e := range p.Events {
@@ -23,14 +23,14 @@ func notes(p plan.Plan, reason string) []string {
 	return list
 }
 
-// The whole way off an ill node: a restart that is told in the node's words, and pods that stay off it.
+// A job leaves an unhealthy node: the restart has the node's message, and new pods avoid the node.
 func TestAJobMovesFromAnIllNode(t *testing.T) {
 	ill := builder.NodeIll("node-worker-1", "GpuMemWatch", "[79] - RecommendedAction: RESTART_VM", 20*second)
 	job := underWay(t, takenOn(t, builder.Framework(v1alpha1.PyTorch), builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1))
 	before := builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), ill, builder.Others(2))
 	p := plan.Make(before)
-	said := "worker-1 on node-worker-1 leaves its node, which is ill (NodeIll: GpuMemWatch: [79] - RecommendedAction: RESTART_VM): the whole job restarts as attempt 1, 1 more follow, not charged."
-	if diff := cmp.Diff([]string{"|" + said}, notes(p, v1alpha1.EventRestarting)); diff != "" || len(p.Steps) > 0 || p.Status.Reason != v1alpha1.ReasonReplicaLost {
+	message := "worker-1 on node-worker-1 leaves its node, which is ill (NodeIll: GpuMemWatch: [79] - RecommendedAction: RESTART_VM): the whole job restarts as attempt 1, 1 more follow, not charged."
+	if diff := cmp.Diff([]string{"|" + message}, notes(p, v1alpha1.EventRestarting)); diff != "" || len(p.Steps) > 0 || p.Status.Reason != v1alpha1.ReasonReplicaLost {
 		t.Errorf("%s, %d steps, Events (-want +got):\n%s", p.Status.Reason, len(p.Steps), diff)
 	}
 	avoided := []string{"|New pods avoid node-worker-1 until 2026-01-06 12:01 UTC: NodeIll, failure 1.", "node-worker-1|TrainingJob team-a/j avoids this node until 2026-01-06 12:01 UTC: NodeIll."}
@@ -66,13 +66,13 @@ func TestAJobThatStaysOnAnIllNodeSaysSo(t *testing.T) {
 	job := underWay(t, takenOn(t, builder.Framework(v1alpha1.PyTorch), builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1))
 	before := builder.Snapshot(job, run...)
 	p := plan.Make(before)
-	want := []string{"|The job stays on node-worker-1, which is ill (GpuMemWatch: [79]): there are too few others. New pods prefer others until 2026-01-06 12:01 UTC.",
-		"node-worker-1|TrainingJob team-a/j stays on this node, which is ill: there are too few others."}
+	want := []string{"|The job stays on the unhealthy node node-worker-1 (GpuMemWatch: [79]): there are too few other nodes. New pods prefer other nodes until 2026-01-06 12:01 UTC.",
+		"node-worker-1|TrainingJob team-a/j stays on this unhealthy node: there are too few other nodes."}
 	if diff := cmp.Diff(want, notes(p, v1alpha1.EventNodeAvoided)); diff != "" || p.Status.Attempt > 0 {
 		t.Errorf("attempt %d, Events (-want +got):\n%s", p.Status.Attempt, diff)
 	}
 	again := plan.Make(builder.Snapshot(after(t, before), append(slices.Clone(run), builder.Now(300*second), builder.Others(9))...))
-	if told := notes(again, v1alpha1.EventNodeAvoided); len(told) > 0 || again.Status.Attempt > 0 {
-		t.Errorf("attempt %d, told again: %v", again.Status.Attempt, told)
+	if events := notes(again, v1alpha1.EventNodeAvoided); len(events) > 0 || again.Status.Attempt > 0 {
+		t.Errorf("attempt %d, new Events: %v", again.Status.Attempt, events)
 	}
 }

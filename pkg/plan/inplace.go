@@ -14,21 +14,21 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// inPlace is what is done about pods whose replicas can go on in them.
+// inPlace holds the steps for the pods that restart in place.
 type inPlace struct {
 	steps []Step
-	// kept are the pods of past attempts that are not deleted, as they are restarted in place now or in a moment.
+	// kept are the pods of earlier attempts that restart in place now or soon, and so are not deleted.
 	kept map[types.UID]bool
-	// wake is when more can be done although nothing else happens; zero for never.
+	// wake is when more steps follow without another event; zero for never.
 	wake time.Time
 }
 
-// restartInPlace has the pods that are well begin the present attempt, and gives up those that were told to and do not.
+// restartInPlace restarts the healthy pods in the present attempt, and gives up the pods that do not restart.
 //
-// Where each attempt has a port of its own all are told at once: the others would break as the leader ends, and get new pods for it. Else a
-// leader that lives is told first, and the others when its new process is there: none of them finds the store of the attempt before.
-// If the leader is to be created anew, that comes last, as do all new pods: the fence of the attempt lets none begin while an old
-// process can act.
+// If each attempt has its own port, all pods restart at once: otherwise the ranks would break when the leader ends, and get new
+// pods for it. With one port, a living leader restarts first and the others follow when its new process runs, so that none of
+// them finds the old store. A leader that must be recreated comes last, like all new pods: the fence lets no pod begin while an
+// old process can act.
 func restartInPlace(s *state.Snapshot) inPlace {
 	plan := inPlace{kept: map[types.UID]bool{}}
 	present := state.Life{Attempt: int(s.Job.Status.Attempt)}
@@ -51,7 +51,7 @@ func restartInPlace(s *state.Snapshot) inPlace {
 		plan.wake = state.Earliest(plan.wake, next)
 		return plan
 	}
-	for _, p := range toldNow(s, able) {
+	for _, p := range restartNow(s, able) {
 		plan.steps = append(plan.steps, RestartPod{
 			Name: p.Name, UID: p.UID, Version: p.Version, Container: p.Main, Image: state.ImageFor(p.Image, s.Life(p.Slot)),
 			Port: framework.LeaderPort(s.Job, s.Life(p.Slot).Attempt), Number: build.LifeNumber(s.Job),
@@ -61,8 +61,8 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	return plan
 }
 
-// toldNow returns which of the pods are told now.
-func toldNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
+// restartNow returns the pods that restart now.
+func restartNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
 	if state.MovesPort(&s.Job.Spec) {
 		return able
 	}
@@ -76,7 +76,7 @@ func toldNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
 	return able
 }
 
-// giveUp deletes the pod, which was told to restart, if it has not for too long.
+// giveUp deletes the pod if its restart takes too long.
 func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 	switch {
 	case !p.Deleted.IsZero():
@@ -87,14 +87,14 @@ func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 	}
 }
 
-// keepsGroup reports whether new pods join the group of those that stay. If no pod ran when the restart was decided, or they could not all stay
-// in their domain, the attempt has a group of its own, and what has begun to run since is of the one before.
+// keepsGroup reports whether new pods join the group of the pods that stay. If no pod ran when the restart was decided, or not
+// all could stay in their domain, the attempt has its own group. Pods that started since belong to the old group.
 func keepsGroup(s *state.Snapshot) bool {
 	return !s.IsGang() && !state.RequiresDomain(&s.Job.Spec) || s.Job.Status.Memory.GroupAttempt != nil
 }
 
-// canRestart reports whether the pod can be restarted in place: the job wants it, its replica is to go on, it is well on a node that is
-// well and that the job does not avoid, and nobody has refused it.
+// canRestart reports whether the pod can restart in place: its replica continues, the pod and its node are healthy, the job does
+// not avoid the node, and the API server has not refused the restart.
 func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	r := s.Replica(p.Slot)
 	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) {
@@ -105,7 +105,7 @@ func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !nodes.Avoided(&s.Observed).Now(p.Node)
 }
 
-// isAlone reports whether one pod of the slot can act, and no other: one on a node that was lost may have come back with it.
+// isAlone reports whether exactly one pod of the slot can act. A second one may have come back with its lost node.
 func isAlone(s *state.Snapshot, slot state.Slot) bool {
 	able := 0
 	pods := s.PodsOf(slot)
@@ -117,14 +117,14 @@ func isAlone(s *state.Snapshot, slot state.Slot) bool {
 	return able == 1
 }
 
-// isWell reports whether the pod runs whole, and nobody is about to take it away.
+// isWell reports whether all containers of the pod run, and no deletion or disruption is under way.
 func isWell(p *state.Pod) bool {
 	runsWhole := p.Phase == corev1.PodRunning && p.Exit == nil && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
 	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Unhealthy.Reason == ""
 }
 
-// restartsAnyInPlace reports whether a pod of the attempt that ends goes on in the next one. Pods that must be in one domain go on together or
-// not at all: those that stay would hold their domain, and the others may fit in none but another.
+// restartsAnyInPlace reports whether a pod of the ending attempt continues in the next one. Pods that must share a domain
+// continue together or not at all: the pods that stay would hold their domain, and the others may fit only in another one.
 func restartsAnyInPlace(s *state.Snapshot) bool {
 	spec := &s.Job.Spec
 	if state.MethodOf(spec) != v1alpha1.RestartInPlace {

@@ -15,7 +15,7 @@ import (
 
 const bytes = "train@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-// inAttempt1 is a job of three ranks whose first attempt has just ended, and that restarts in place.
+// inAttempt1 is a job of three ranks that restarts in place and whose first attempt has just ended.
 func inAttempt1(options ...builder.JobOption) *v1alpha1.TrainingJob {
 	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
 	return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.StartedAt(0), builder.Attempt(1), inPlace}, options...)...)
@@ -29,12 +29,12 @@ var onePort = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
 	pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: 23456}}
 }))
 
-// began is a job whose present attempt began with pods made for that method.
+// began is a job whose pods of the present attempt were created for that method.
 func began(method v1alpha1.RestartMethod) builder.JobOption {
 	return builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.RestartMethod = method })
 }
 
-// restartable is a pod that runs, and can in place; told is what it was told since, if anything.
+// restartable is a running pod that can restart in place. told is its last assignment, if any.
 func restartable(index int, told, process string, options ...builder.PodOption) builder.SnapshotOption {
 	if told == "" {
 		told = `{"life":"0-0"}`
@@ -66,13 +66,13 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		{"all at once, as each attempt has a port of its own", inAttempt1(), then(leader, other, broken), []string{buryFailed, retellLeader, retellOther}, 0},
 		{"whatever the leader does", inAttempt1(), then(leaderTold, other), []string{retellOther}, 55 * second},
 		{"the leader first, if the port stays", inAttempt1(onePort), then(leader, other, broken), []string{buryFailed, retellLeader}, 0},
-		{"nobody while the leader's old process is there", inAttempt1(onePort), then(leaderTold, other), nil, 55 * second},
+		{"no pod while the leader's old process runs", inAttempt1(onePort), then(leaderTold, other), nil, 55 * second},
 		{"the others when its new one is", inAttempt1(), then(leaderBack, other), []string{retellOther}, 0},
 		{"the new pods last", inAttempt1(), then(leaderBack, otherTold), nil, 55 * second},
 		{"when no old process is left", inAttempt1(), then(leaderBack, otherBack), []string{"create j-worker-1-a1r0"}, 0},
 		{"a leader that is gone comes last, too", inAttempt1(), then(restartable(1, "", "b"), other), []string{"restart j-worker-1 in place", retellOther}, 0},
 		{"the others wait for a leader that is ending", inAttempt1(onePort), then(builder.Deleted("worker", 0, builder.Life(0, 0), builder.DeletedAt(9*second)), other), nil, 24 * second},
-		{"none of a replica of which two pods can act", inAttempt1(), then(leaderBack, other, restartable(2, `{"life":"0-1"}`, "d", builder.Life(0, 1))),
+		{"no pod of a replica whose two pods can act", inAttempt1(), then(leaderBack, other, restartable(2, `{"life":"0-1"}`, "d", builder.Life(0, 1))),
 			[]string{"delete j-worker-2: its life is past", "delete j-worker-2-a0r1: its life is past"}, 0},
 		{"not before the attempt may begin", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.NextStartTime = builder.TimePtr(30 * second) })),
 			then(leader, other, builder.Now(20*second)), nil, 30 * second},
@@ -88,7 +88,7 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
 		{"of a gang that stays in its group, in place", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.GroupAttempt = ptr.To[int32](0) })),
 			then(leader, other, ganged(state.Group{Name: "j-0", Minimum: 3})), []string{retellLeader, retellOther}, 0},
-		{"as the attempt began, whatever the spec says since", inAttempt1(recreates, began(v1alpha1.RestartInPlace)), then(leader, other), []string{retellLeader, retellOther}, 0},
+		{"as the attempt began, whatever the spec is now", inAttempt1(recreates, began(v1alpha1.RestartInPlace)), then(leader, other), []string{retellLeader, retellOther}, 0},
 		{"not one that began otherwise", inAttempt1(began(v1alpha1.RestartRecreate)), then(leader, other),
 			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
 		{"not of one whose next group is its own", inAttempt1(), then(leader, other, ganged(state.Group{Name: "j-1", Minimum: 3})),
@@ -98,7 +98,7 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 	})
 }
 
-// What a restart in place writes: the life, the process that it leaves, and the image under a name that no life had before.
+// A restart in place writes the life, the ended process, and a name of the image that no life had before.
 func TestTheStepOfARestartInPlace(t *testing.T) {
 	p := plan.Make(builder.Snapshot(inAttempt1(), restartable(0, "", "a"), builder.Now(20*second)))
 	if len(p.Steps) != 1 {
@@ -112,7 +112,8 @@ func TestTheStepOfARestartInPlace(t *testing.T) {
 	}
 }
 
-// A pod that seems to wait may run by now, and may have been told to go on in place: it is deleted as it was read, or not at all.
+// A pod that seems pending may run by now, and may have a restart in place assigned: it is deleted at the version that was read,
+// or not at all.
 func TestAPodThatCouldGoOnInPlaceIsDeletedAsItWasRead(t *testing.T) {
 	waits := builder.Pending("worker", 2, builder.Life(0, 0), builder.Edit(func(pod *corev1.Pod) { pod.ResourceVersion = "7" }))
 	for name, c := range map[string]struct {

@@ -20,8 +20,8 @@ import (
 	"github.com/trainingjob/operator/test/schema"
 )
 
-// TestMakeObeysItsLaws leads jobs through arbitrary pasts: in each pass anything may be seen of their pods, the plan's status is
-// stored, and time goes on.
+// TestMakeObeysItsLaws runs jobs through arbitrary histories: each reconcile observes arbitrary pods, the plan's status is
+// stored, and time passes.
 func TestMakeObeysItsLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := builder.ArbitraryJob().Draw(t, "job")
@@ -44,15 +44,15 @@ func TestMakeObeysItsLaws(t *testing.T) {
 	})
 }
 
-// checkDomain: pods that must be in one domain are drawn to none of their former nodes, and a restart keeps all of them or none.
+// checkDomain: no pod that must share a domain prefers its previous node, and a restart keeps all of them or none.
 func checkDomain(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	scheduling := s.Job.Spec.Scheduling
 	if scheduling == nil || scheduling.Topology == nil || scheduling.Topology.Mode != v1alpha1.TopologyRequired {
 		return
 	}
 	for _, step := range p.Steps {
-		if create, is := step.(plan.CreatePod); is && create.Home != "" && create.Slot.Role != v1alpha1.Evaluator && create.Slot.Role != v1alpha1.Launcher {
-			t.Fatalf("%s prefers %s", create.Slot, create.Home)
+		if create, is := step.(plan.CreatePod); is && create.PreviousNode != "" && create.Slot.Role != v1alpha1.Evaluator && create.Slot.Role != v1alpha1.Launcher {
+			t.Fatalf("%s prefers %s", create.Slot, create.PreviousNode)
 		}
 	}
 	if p.Status.Attempt == s.Job.Status.Attempt || p.Status.Memory.GroupAttempt == nil {
@@ -65,10 +65,10 @@ func checkDomain(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	}
 }
 
-// lifeNumbers are the lives of each slot that began, with the numbers that their processes see.
+// lifeNumbers are the lives of each slot, with the numbers that their processes see.
 type lifeNumbers map[state.Slot]map[state.Life]int64
 
-// check: of two lives of a slot the later one has the larger number. A pod that is seen on a node had a process.
+// check: of two lives of a slot the later one has the larger number. A pod that was observed on a node had a process.
 func (n lifeNumbers) check(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	pods := plan.Pods(s.Job)
 	for _, step := range p.Steps {
@@ -92,7 +92,7 @@ func (n lifeNumbers) check(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	}
 }
 
-// checkBooks: what is counted is what is ordered, in the status that is written and never otherwise.
+// checkBooks: the written status counts exactly the restarts of the plan.
 func checkBooks(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	was, is := &s.Job.Status, &p.Status
 	var whole, charged int32
@@ -122,7 +122,7 @@ func checkBooks(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	}
 }
 
-// checkBounds: a status can be read back, and keeps to the limits of the schema.
+// checkBounds: a status can be read back, and stays within the limits of the schema.
 func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 	if _, err := state.ReadMemory(&v1alpha1.TrainingJob{Status: *is}); err != nil {
 		t.Fatalf("the status cannot be read back: %v", err)
@@ -144,14 +144,14 @@ func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 	}
 }
 
-// restless is how many passes a status may take to follow what is seen, if that does not change: a restart that explains
-// another, a life that ends, a suspension that ends.
+// restless is how many reconciles a status may take to settle on an unchanged state: a restart that explains another, a life that
+// ends, a suspension that ends.
 const restless = 6
 
-// toldWithAStep are the reasons of Events that a step or its refusal brings about.
-var toldWithAStep = []string{v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused, v1alpha1.EventDeletionRefused}
+// stepReasons are the reasons of Events that a step or its refusal causes.
+var stepReasons = []string{v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused, v1alpha1.EventDeletionRefused}
 
-// checkNamed: a job that waits for a pod that was told to end long ago says so, and names one.
+// checkNamed: a job that waits for a long-terminating pod names one.
 func checkNamed(t *rapid.T, s *state.Snapshot) {
 	o := s.Observed
 	o.Now, o.FirstLook = o.Now.Add(10*time.Minute), false
@@ -164,9 +164,9 @@ func checkNamed(t *rapid.T, s *state.Snapshot) {
 	if later.IsFinished() || !later.Is(v1alpha1.ConditionCreated) {
 		return
 	}
-	said := ""
+	messages := ""
 	for _, c := range status.Conditions {
-		said += c.Message + "\n"
+		messages += c.Message + "\n"
 	}
 	var ending []string
 	waits := later.Is(v1alpha1.ConditionSuspended) && !later.Job.Spec.IsSuspended()
@@ -178,21 +178,21 @@ func checkNamed(t *rapid.T, s *state.Snapshot) {
 			waits = waits || r != nil && r.Pod == nil && r.NeedsPod()
 		}
 	}
-	isNamed := func(name string) bool { return strings.Contains(said, name) }
+	isNamed := func(name string) bool { return strings.Contains(messages, name) }
 	if waits && len(ending) > 0 && !later.Is(v1alpha1.ConditionStalled) && !slices.ContainsFunc(ending, isNamed) {
-		t.Fatalf("the job waits for %v, and is %s (%s): %s", ending, status.Phase, status.Reason, said)
+		t.Fatalf("the job waits for %v, and is %s (%s): %s", ending, status.Phase, status.Reason, messages)
 	}
 }
 
-// checkAtRest: when nothing changes any more, soon nothing is written or told. It returns the snapshot of then.
+// checkAtRest: when nothing changes any more, soon nothing is written or emitted. It returns the last snapshot.
 func checkAtRest(t *rapid.T, s *state.Snapshot) *state.Snapshot {
 	at := s
 	for range restless {
 		p := plan.Make(at)
 		if equality.Semantic.DeepEqual(at.Job.Status, p.Status) {
 			for _, e := range p.Events {
-				if !slices.Contains(toldWithAStep, e.Reason) {
-					t.Fatalf("at rest it is told: %+v", e)
+				if !slices.Contains(stepReasons, e.Reason) {
+					t.Fatalf("an Event at rest: %+v", e)
 				}
 			}
 			return at
@@ -209,7 +209,7 @@ func checkAtRest(t *rapid.T, s *state.Snapshot) *state.Snapshot {
 	return nil
 }
 
-// stored returns the job as it is read back after the status was written.
+// stored returns the job as read back after the status was written.
 func stored(t *rapid.T, job *v1alpha1.TrainingJob, status *v1alpha1.TrainingJobStatus) *v1alpha1.TrainingJob {
 	t.Helper()
 	written := job.DeepCopy()

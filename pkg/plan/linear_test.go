@@ -9,12 +9,12 @@ import (
 
 const (
 	few, many = 1_000, 20_000
-	// moreAllocations is by how much more a pass may allocate for each replica of a large job than of a small one.
+	// moreAllocations is how much more a reconcile may allocate for each replica of a large job than of a small one.
 	moreAllocations = 1.2
 )
 
-// A pass over many replicas allocates for each of them what it does for each of few: in every moment of a job's life. What it takes of time
-// BenchmarkMake shows.
+// A reconcile allocates as much for each of many replicas as for each of few, in every state of a job. BenchmarkMake shows the
+// time.
 func TestAPassAllocatesNoMoreForEachOfManyReplicas(t *testing.T) {
 	for i := range moments {
 		m := &moments[i]
@@ -28,7 +28,7 @@ func TestAPassAllocatesNoMoreForEachOfManyReplicas(t *testing.T) {
 	}
 }
 
-// allocationsOf returns the allocations of a pass for each of n replicas.
+// allocationsOf returns the allocations of a reconcile for each of n replicas.
 func allocationsOf(t *testing.T, m *moment, n int) float64 {
 	t.Helper()
 	s := m.find(t, n)

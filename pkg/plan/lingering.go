@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// nameAfter is how long what was told to end may take before it is named.
+	// nameAfter is how long a deleted object may stay before a message names it.
 	nameAfter = 15 * time.Second
-	// stuckAfter is how long after its grace period it counts as one that does not end by itself.
+	// stuckAfter is how long after its grace period an object counts as stuck.
 	stuckAfter = 30 * time.Second
 )
 
-// linger is what the job waits for that was told to end: a pod of its own, of a former job, a spare, or a pod group.
+// linger is a deleted object that the job waits for: its own pod, a pod of an earlier job, a spare, or a pod group.
 type linger struct {
-	// what is its name, and where it is.
+	// what is the object's name and place.
 	what string
-	// told is when it was told to end, endsBy when it should have at the latest.
-	told, endsBy time.Time
+	// since is when it was deleted, endsBy when it should have ended.
+	since, endsBy time.Time
 	// remedy is what a person can do.
 	remedy string
 }
 
-// lingering returns all that the job waits for that was told to end.
+// lingering returns all deleted objects that the job waits for.
 func lingering(s *state.Snapshot) []linger {
 	var all []linger
 	add := func(pods []state.Pod, isAwaited func(*state.Snapshot, *state.Pod) bool) {
@@ -55,30 +55,30 @@ func lingering(s *state.Snapshot) []linger {
 	return all
 }
 
-// lingerOfGroup returns what a pod group in deletion is to the job.
+// lingerOfGroup describes a pod group in deletion.
 func lingerOfGroup(s *state.Snapshot, g *state.Group) linger {
 	return linger{
-		what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), told: g.Deleted, endsBy: g.Deleted,
+		what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), since: g.Deleted, endsBy: g.Deleted,
 		remedy: fmt.Sprintf("Its metadata.finalizers show which controller keeps it: kubectl get podgroups --namespace %s %s -o yaml", s.Job.Namespace, g.Name),
 	}
 }
 
-// isResting reports whether the job rests, is to, or has yet to be rid of what was before its suspension.
+// isResting reports whether the job is suspended, must be, or still has pods from before its suspension.
 func isResting(s *state.Snapshot) bool {
 	return s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended)
 }
 
-// lingerOf returns what a pod that was told to end is to the job.
+// lingerOf describes a terminating pod.
 func lingerOf(s *state.Snapshot, p *state.Pod) linger {
 	return linger{
-		what: p.Name + " on " + p.Node, told: p.Deleted, endsBy: p.EndsBy,
-		remedy: fmt.Sprintf("End its processes on the node, or, if none of them can write any more, delete it: "+
+		what: p.Name + " on " + p.Node, since: p.Deleted, endsBy: p.EndsBy,
+		remedy: fmt.Sprintf("End its processes on the node. If none of them can write any more, delete the pod by force: "+
 			"kubectl delete pod %s --namespace %s --grace-period=0 --force", p.Name, s.Job.Namespace),
 	}
 }
 
-// heldBy returns the pod that waits for the volume of a pod on a lost node, which only a person can take off; nil if there is none. A volume that
-// several nodes may mount lets it start.
+// heldBy returns the pod that waits for the volume of a pod on a lost node; nil if there is none. Only a person can detach that
+// volume. A volume that several nodes may mount lets the pod start.
 func heldBy(s *state.Snapshot, p *state.Pod) *state.Pod {
 	r := s.Replica(p.Slot)
 	if !p.HoldsVolume || p.Deleted.IsZero() || !s.IsLost(p) || r == nil || r.State != state.Starting || r.Pod == p || !r.Pod.HoldsVolume {
@@ -87,58 +87,58 @@ func heldBy(s *state.Snapshot, p *state.Pod) *state.Pod {
 	return r.Pod
 }
 
-// holding returns what a pod on a lost node is to the job whose next pod waits for its volume.
+// holding describes a pod on a lost node that holds the volume of the next pod.
 func holding(p, next *state.Pod) linger {
 	return linger{
-		what: p.Name + " on " + p.Node + ", which is lost, holds the volume of " + next.Name + ". It", told: p.Deleted, endsBy: next.Created,
+		what: p.Name + " on " + p.Node + ", which is lost, holds the volume of " + next.Name + ". It", since: p.Deleted, endsBy: next.Created,
 		remedy: fmt.Sprintf("If the node is off: kubectl taint nodes %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", p.Node),
 	}
 }
 
-// longest returns what has lingered longest; nil for nothing.
+// longest returns the object that has lingered longest; nil if there is none.
 func longest(s *state.Snapshot) *linger {
 	var first *linger
 	all := lingering(s)
 	for i := range all {
-		if first == nil || all[i].told.Before(first.told) {
+		if first == nil || all[i].since.Before(first.since) {
 			first = &all[i]
 		}
 	}
 	return first
 }
 
-// isAwaitedToEnd reports whether the job waits for the end of a pod of its own, which was told to. It does not wait for those on lost
-// nodes; for a pod of a former job it always does.
+// isAwaitedToEnd reports whether the job waits for the end of its own terminating pod. It does not wait for pods on lost nodes.
+// Pods of an earlier job are always awaited.
 func isAwaitedToEnd(s *state.Snapshot, p *state.Pod) bool {
 	return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
 }
 
-// isEnding reports whether the pod was told to end and can still act.
+// isEnding reports whether the pod was deleted and can still act.
 func isEnding(s *state.Snapshot, p *state.Pod) bool { return !p.Deleted.IsZero() && s.MayAct(p) }
 
-// whoLingers names what the job waits for, if that takes long; empty if it does not.
-func whoLingers(s *state.Snapshot) string {
+// lingeringMessage names the object that the job waits for, if that takes long; else it is empty.
+func lingeringMessage(s *state.Snapshot) string {
 	l := longest(s)
-	if l == nil || s.Now.Before(l.told.Add(nameAfter)) {
+	if l == nil || s.Now.Before(l.since.Add(nameAfter)) {
 		return ""
 	}
-	return fmt.Sprintf("%s was told to end at %s UTC.", l.what, l.told.UTC().Format("15:04:05"))
+	return fmt.Sprintf("%s has been terminating since %s UTC.", l.what, l.since.UTC().Format("15:04:05"))
 }
 
-// whoIsStuck names what does not end although its grace period is over, and what to do about it; empty if there is nothing.
-func whoIsStuck(s *state.Snapshot) string {
+// stuckMessage names the object that stays after its grace period, and the remedy; empty if there is none.
+func stuckMessage(s *state.Snapshot) string {
 	l := longest(s)
 	if l == nil || s.Now.Before(l.endsBy.Add(stuckAfter)) {
 		return ""
 	}
-	return fmt.Sprintf("%s was told to end at %s UTC and does not, and the job waits for it. %s", l.what, l.told.UTC().Format("15:04:05"), l.remedy)
+	return fmt.Sprintf("%s has been terminating since %s UTC, and the job waits for it. %s", l.what, l.since.UTC().Format("15:04:05"), l.remedy)
 }
 
-// nextWord returns when there will be more to say of what lingers; zero for never.
-func nextWord(s *state.Snapshot) time.Time {
+// nextLingering returns when the message about lingering objects changes; zero for never.
+func nextLingering(s *state.Snapshot) time.Time {
 	var next time.Time
 	for _, l := range lingering(s) {
-		for _, at := range []time.Time{l.told.Add(nameAfter), l.endsBy.Add(stuckAfter)} {
+		for _, at := range []time.Time{l.since.Add(nameAfter), l.endsBy.Add(stuckAfter)} {
 			if s.Now.Before(at) {
 				next = state.Earliest(next, at)
 			}
@@ -147,7 +147,7 @@ func nextWord(s *state.Snapshot) time.Time {
 	return next
 }
 
-// withWhoLingers returns the message with the name of what the job waits for, if that takes long.
-func withWhoLingers(s *state.Snapshot, message string) string {
-	return strings.TrimSpace(message + " " + whoLingers(s))
+// withLingering returns the message with the name of the lingering object, if there is one.
+func withLingering(s *state.Snapshot, message string) string {
+	return strings.TrimSpace(message + " " + lingeringMessage(s))
 }

@@ -28,9 +28,9 @@ func TestAPodThatDoesNotEndIsNamedAndStallsTheJob(t *testing.T) {
 		}{{40 * second, false, false}, {50 * second, true, false}, {90 * second, true, true}} {
 			p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0, builder.Life(int(job.Status.Attempt), 0)), ending, builder.Now(c.at)))
 			stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled)
-			told := slices.ContainsFunc(p.Events, func(e plan.Event) bool { return strings.HasPrefix(e.Message, v1alpha1.ReasonPodNotEnding) })
-			if got := stalled != nil && stalled.Status == "True" && stalled.Reason == v1alpha1.ReasonPodNotEnding; got != c.stalled || told != c.stalled {
-				t.Errorf("at %v the job is stalled: %v, an Event says so: %t", c.at, stalled, told)
+			emitted := slices.ContainsFunc(p.Events, func(e plan.Event) bool { return strings.HasPrefix(e.Message, v1alpha1.ReasonPodNotEnding) })
+			if got := stalled != nil && stalled.Status == "True" && stalled.Reason == v1alpha1.ReasonPodNotEnding; got != c.stalled || emitted != c.stalled {
+				t.Errorf("at %v the job is stalled: %v, it has an Event: %t", c.at, stalled, emitted)
 			}
 			if got := strings.Contains(p.Status.Message, "j-worker-1 on node-worker-1"); got != c.named {
 				t.Errorf("at %v the message is %q", c.at, p.Status.Message)
@@ -39,12 +39,12 @@ func TestAPodThatDoesNotEndIsNamedAndStallsTheJob(t *testing.T) {
 	}
 }
 
-// It was drained while its node prepared it, and the node does not let it go.
+// The pod was drained while its node prepared it, and the node does not release it.
 func TestAPodThatNeverRanAndDoesNotEndIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), created, builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = ptr.To[int32](20) }))
 	ending := builder.Pending("worker", 1, builder.Life(0, 0), builder.Waiting("ContainerCreating", ""), builder.On("n1"), builder.DeletedAt(30*second))
 	next := after(t, builder.Snapshot(job, builder.Running("worker", 0), ending))
-	for at, want := range map[time.Duration]string{50 * second: "j-worker-1 on n1 was told to end", 79 * second: "j-worker-1 on n1"} {
+	for at, want := range map[time.Duration]string{50 * second: "j-worker-1 on n1 has been terminating", 79 * second: "j-worker-1 on n1"} {
 		p := plan.Make(builder.Snapshot(next, builder.Running("worker", 0), ending, builder.Now(at)))
 		if p.Status.Reason != v1alpha1.ReasonFormerPodsEnding || !strings.Contains(p.Status.Message, want) {
 			t.Errorf("at %v the job is %s (%s): %s", at, p.Status.Phase, p.Status.Reason, p.Status.Message)
@@ -62,7 +62,7 @@ func TestAPodThatNeverRanAndDoesNotEndIsNamed(t *testing.T) {
 	}
 }
 
-// What delays the end of a suspension is named, whatever it is.
+// The message names any object that delays the end of a suspension.
 func TestASuspensionThatDoesNotEndNamesWhatItWaitsFor(t *testing.T) {
 	suspended := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
 	job := builder.Job("j", builder.Workers(1, builder.Spares(1)), builder.StartedAt(0), created, suspended)
@@ -77,12 +77,12 @@ func TestASuspensionThatDoesNotEndNamesWhatItWaitsFor(t *testing.T) {
 		p := plan.Make(builder.Snapshot(job, seen, builder.Now(600*second)))
 		stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled)
 		if !strings.Contains(p.Status.Message, want) || stalled == nil || !strings.Contains(stalled.Message, want) {
-			t.Errorf("the job says %q and is stalled: %v; want %s named", p.Status.Message, stalled, want)
+			t.Errorf("the message is %q and the job is stalled: %v; want %s named", p.Status.Message, stalled, want)
 		}
 	}
 }
 
-// The next pod hangs in ContainerCreating while the volume is attached to a node that is lost.
+// The next pod hangs in ContainerCreating while a lost node holds the volume.
 func TestAVolumeOnALostNodeIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), created, builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:1"}))
 	p := plan.Make(builder.Snapshot(job, builder.NodeLost("n1", 0), builder.Now(600*second),
@@ -119,12 +119,12 @@ func TestAFormerJobsPodOnALostNodeGivesItsNameFree(t *testing.T) {
 	lost := builder.NodeLost("n", 30*second) // from 45 s on
 	checkSteps(t, []stepCase{
 		{"it is deleted by force, as its job is gone", job, seen(builder.FormerJobPod(onLost...), lost),
-			[]string{"delete by force j-worker-1: it is of an earlier job of the same name, on a lost node"}, 80 * second},
+			[]string{"delete by force j-worker-1: it belongs to an earlier job of the same name, on a lost node"}, 80 * second},
 		{"before the node is lost it is waited for", job, seen(builder.FormerJobPod(onLost...), lost, builder.Now(44*second)), nil, 45 * second},
 		{"one that holds a volume is waited for", job, seen(builder.FormerJobPod(append(onLost, builder.Claiming())...), lost), nil, 80 * second},
 	})
 	p := plan.Make(builder.Snapshot(job, builder.FormerJobPod(onLost...)))
-	if !strings.Contains(p.Status.Message, "j-worker-1 on n was told to end") {
+	if !strings.Contains(p.Status.Message, "j-worker-1 on n has been terminating") {
 		t.Errorf("the message is %q", p.Status.Message)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// remember takes into memory which replicas have started, succeeded or been given up, and forgets the back-off of those that are calm. It
-// gives the next life to those that scaling took away, and to those that were told to end before they ran: what is left of a pod on its node is
-// then one of a past life, which is waited for, named and fenced as all others are.
+// remember records which replicas have started, succeeded or been given up, and forgets the back-off of healthy ones. It gives
+// the next life to removed slots, and to replicas whose pod was deleted before it ran. Their old pods are then waited for, named
+// and fenced like all pods of earlier lives.
 func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	for r := range s.Replicas() {
 		m := memory[r.Slot.Role]
@@ -42,13 +42,13 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	}
 }
 
-// isOverUnseen reports whether the replica's life is over although nobody has seen it run: its pod was told to end before it ran, or had a node and is
-// gone. A process of it may have begun.
+// isOverUnseen reports whether the replica's life is over although the operator never saw it run. Its pod was deleted before it
+// ran, or had a node and is gone. Its process may have begun.
 func isOverUnseen(r *state.Replica) bool {
 	return r.State == state.Ending || r.State == state.Missing && r.Last != nil
 }
 
-// forgetTakenAway gives the slots that the job no longer has their next life, and forgets the one that they had.
+// forgetTakenAway gives removed slots their next life, and forgets the present one.
 func forgetTakenAway(s *state.Snapshot, memory state.Memory) {
 	for slot := range takenAway(s) {
 		memory[slot.Role].Replace(slot.Index)
@@ -60,7 +60,7 @@ func forgetTakenAway(s *state.Snapshot, memory state.Memory) {
 	}
 }
 
-// takenAway returns the slots that the job no longer has, and that have a pod in their present life or had one that ended.
+// takenAway returns the removed slots that have a pod in their present life, or had one that ended.
 func takenAway(s *state.Snapshot) map[state.Slot]bool {
 	slots := map[state.Slot]bool{}
 	for i := range s.Pods {
@@ -78,13 +78,13 @@ func takenAway(s *state.Snapshot) map[state.Slot]bool {
 	return slots
 }
 
-// mayHaveMissed reports whether a replica without a pod may have had one that this process has not seen: what is created for it then gets a
+// mayHaveMissed reports whether a replica without a pod may have had one that this process never saw. Its next pod then gets a
 // number that no earlier process has.
 func mayHaveMissed(s *state.Snapshot) bool {
 	return s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && len(missing(s)) > 0
 }
 
-// park leaves workers without a pod, each with its next life, or lets them have one again.
+// park gives parked workers their next life and no pod. It lets unparked workers have a pod again.
 func park(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	workers := memory[v1alpha1.Worker]
 	for _, slot := range v.Park {
@@ -98,7 +98,7 @@ func park(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	}
 }
 
-// beginLives gives the next life to what the verdict restarts or resumes, and counts it.
+// beginLives gives the next life to the replicas that the verdict restarts or resumes, and counts the restarts.
 func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
 	if leavesSuspension(s, v) {
 		resume(s, next, memory)
@@ -144,7 +144,7 @@ func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Me
 	}
 }
 
-// restart gives what the incident restarts its next life: a replica, all of a role that have not succeeded, or the whole job.
+// restart gives the next life to a replica, to all replicas of a role that have not succeeded, or to the whole job.
 func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, incident *failure.Incident) {
 	role := memory[incident.Role]
 	switch incident.Scope {
@@ -160,7 +160,7 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 		}
 	case v1alpha1.ScopeJob:
 		next.Memory.GroupAttempt = nil
-		if restartsAnyInPlace(s) { // new pods join the group of those that stay
+		if restartsAnyInPlace(s) { // new pods join the group of the pods that stay
 			next.Memory.GroupAttempt = ptr.To(state.GroupAttempt(&s.Job.Status))
 		}
 		next.Attempt++
@@ -169,8 +169,8 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 	}
 }
 
-// beginAttempt forgets what is known of the lives of the attempt that ends. The ranks of a collective that have succeeded run again,
-// because the others cannot meet without them.
+// beginAttempt forgets the lives of the attempt that ends. Succeeded ranks of a collective run again, because the others cannot
+// meet without them.
 func beginAttempt(s *state.Snapshot, memory state.Memory) {
 	forgetStarts(memory)
 	for role, m := range memory {

@@ -11,14 +11,15 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-const lostNode = "node-worker-1" // that of worker-1
+const lostNode = "node-worker-1" // the node of worker-1
 
-// The story of a lost pod: first the status, then the fence and the delete, then the next life, while the old object is still there.
+// The history of a lost pod: first the status, then the fence and the deletion, then the next life, while the old object still
+// exists.
 func TestALostPodIsFencedBeforeItIsReplaced(t *testing.T) {
 	others := seen(builder.Running("worker", 0), builder.Running("worker", 2))
 	job := underWay(t, takenOn(t, builder.Workers(3)), append(others, builder.Running("worker", 1))...)
 	past, uid := builder.Life(0, 0), "uid-j-worker-1"
-	tell := func(what string, now time.Duration, want []string, wake time.Duration, more ...builder.SnapshotOption) {
+	expect := func(what string, now time.Duration, want []string, wake time.Duration, more ...builder.SnapshotOption) {
 		t.Helper()
 		s := builder.Snapshot(job, append(append(more, builder.NodeLost(lostNode, 20*second), builder.Now(now)), others...)...)
 		p := plan.Make(s)
@@ -28,19 +29,19 @@ func TestALostPodIsFencedBeforeItIsReplaced(t *testing.T) {
 		job = after(t, s)
 	}
 	replacement := []string{"create j-worker-1-a0r1"}
-	tell("the node is in trouble", 34*second, nil, 35*second, builder.Running("worker", 1))
-	tell("it is lost: that is written", 35*second, nil, 0, builder.Running("worker", 1))
+	expect("the node is in trouble", 34*second, nil, 35*second, builder.Running("worker", 1))
+	expect("it is lost: that is written", 35*second, nil, 0, builder.Running("worker", 1))
 	if got := job.Status.Memory.Roles[v1alpha1.Worker]; got.Replacements != "1:1" || job.Status.Restarts != 1 || job.Status.ChargedRestarts != 0 {
 		t.Errorf("replacements %q, %d restarts, %d charged", got.Replacements, job.Status.Restarts, job.Status.ChargedRestarts)
 	}
-	tell("its pod is fenced and told to end", 36*second, []string{"fence j-worker-1, " + uid, "delete j-worker-1: its life is past"}, 0,
+	expect("its pod is fenced and deleted", 36*second, []string{"fence j-worker-1, " + uid, "delete j-worker-1: its life is past"}, 0,
 		builder.Running("worker", 1, past))
-	tell("it is told to end, the fence is not seen yet", 37*second, []string{"fence j-worker-1, " + uid}, 0, builder.Deleted("worker", 1, past, builder.DeletedAt(36*second)))
-	tell("it is fenced: the next life comes", 38*second, replacement, 66*second, builder.Deleted("worker", 1, past, builder.Fenced(), builder.DeletedAt(36*second)))
+	expect("it is deleted, the fence does not show yet", 37*second, []string{"fence j-worker-1, " + uid}, 0, builder.Deleted("worker", 1, past, builder.DeletedAt(36*second)))
+	expect("it is fenced: the next life comes", 38*second, replacement, 66*second, builder.Deleted("worker", 1, past, builder.Fenced(), builder.DeletedAt(36*second)))
 	next := builder.Running("worker", 1, builder.Life(0, 1), builder.On("other"))
-	tell("30 s later it is deleted by force", 66*second, []string{"delete by force j-worker-1: its life is past"}, 0,
+	expect("30 s later it is deleted by force", 66*second, []string{"delete by force j-worker-1: its life is past"}, 0,
 		next, builder.Deleted("worker", 1, past, builder.Fenced(), builder.DeletedAt(36*second)))
-	tell("and gone", 67*second, nil, 0, next)
+	expect("and gone", 67*second, nil, 0, next)
 }
 
 func TestForce(t *testing.T) {
@@ -53,7 +54,7 @@ func TestForce(t *testing.T) {
 	lost := builder.NodeLost(lostNode, 10*second)
 	force := []string{"delete by force j-worker-1: its life is past"}
 	checkSteps(t, []stepCase{
-		{"a pod that was told to end 30 s ago on a lost node is deleted by force", job, append(old(builder.Fenced()), lost), force, 0},
+		{"a pod that was deleted 30 s ago on a lost node is deleted by force", job, append(old(builder.Fenced()), lost), force, 0},
 		{"one that holds a claim never is", job, append(old(builder.Fenced(), builder.Claiming()), lost, builder.Now(time.Hour)), nil, 0},
 		{"one that is not fenced is fenced first", job, append(old(), lost), []string{"fence j-worker-1, uid-j-worker-1"}, 0},
 		{"one on a node that is well is left to it", job, append(old(builder.Fenced()), builder.Now(time.Hour)), nil, 0},
@@ -82,7 +83,7 @@ func TestSuspensionAndCleanUpOfLostPods(t *testing.T) {
 	ending := builder.Deleted("worker", 1, builder.Fenced(), builder.DeletedAt(40*second))
 	fence := "fence j-worker-1, uid-j-worker-1"
 	checkSteps(t, []stepCase{
-		{"suspension fences a lost pod and tells it to end", suspended, seen(running, lost), []string{fence, "delete j-worker-1: the job is suspended"}, 0},
+		{"suspension fences a lost pod and deletes it", suspended, seen(running, lost), []string{fence, "delete j-worker-1: the job is suspended"}, 0},
 		{"and deletes it by force", suspended, seen(ending, lost, builder.Now(70*second)), []string{"delete by force j-worker-1: the job is suspended"}, 0},
 		{"the job waits to resume until a lost pod is fenced", resumed, seen(running, lost), []string{fence, "delete j-worker-1: the job is suspended"}, 0},
 		{"the end of a job does the same", finished, seen(running, lost), []string{fence, "delete j-worker-1: the job has finished"}, 0},

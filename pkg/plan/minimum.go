@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// terms returns on which terms the job's gang is scheduled now.
+// terms returns the scheduling terms of the job's gang now.
 func terms(s *state.Snapshot) state.GangTerms {
 	t := state.GangTerms{
 		Together: state.IsCollective(&s.Job.Spec) && s.Job.Spec.Elastic == nil,
@@ -28,19 +28,19 @@ func terms(s *state.Snapshot) state.GangTerms {
 	return t
 }
 
-// joinsGang reports whether the role's pods are of the job's pod group: the roles that the training needs. A group that itself keeps a topology holds only those that are to be
-// in its domain: it would draw all others there.
+// joinsGang reports whether the role's pods join the job's pod group: the roles that the training needs. A group that keeps a
+// topology itself holds only the roles of its domain: it would draw all others there.
 func joinsGang(spec *v1alpha1.TrainingJobSpec, scheduler v1alpha1.Gang, role v1alpha1.Role) bool {
 	provider := gang.For(scheduler)
 	return provider != nil && state.IsNeeded(role) && (!provider.Constrains(state.TopologyOf(spec)) || state.InDomain(spec, role))
 }
 
-// isOfGang reports whether the replica's pod is of the job's pod group.
+// isOfGang reports whether the replica's pod joins the job's pod group.
 func isOfGang(s *state.Snapshot, r *state.Replica) bool {
 	return joinsGang(&s.Job.Spec, s.Gang.Scheduler, r.Slot.Role)
 }
 
-// minAvailable returns how many pods must fit at once while no replica has finished.
+// minAvailable returns how many pods must fit at once before any replica has finished.
 func minAvailable(s *state.Snapshot) int32 {
 	spec := &s.Job.Spec
 	if spec.Scheduling != nil && spec.Scheduling.MinAvailable != nil {
@@ -68,14 +68,14 @@ func indispensable(s *state.Snapshot) map[v1alpha1.Role]int32 {
 	return counts
 }
 
-// members returns which of the replicas are of the gang.
+// members returns the replicas that join the gang.
 func members(s *state.Snapshot, replicas []*state.Replica) []*state.Replica {
 	return slices.DeleteFunc(slices.Clone(replicas), func(r *state.Replica) bool { return !isOfGang(s, r) })
 }
 
-// indispensableFirst returns the missing replicas without those that a gang can do without, as long as fewer pods than its minimum have nodes. An
-// evaluator would take a node that the gang needs. Of elastic workers the scheduler would take any for the minimum, and the job runs with none
-// that lacks worker 0.
+// indispensableFirst returns the missing replicas without those that the gang can do without, while fewer pods than its minimum
+// have nodes. An evaluator would take a node that the gang needs. The scheduler would take any elastic workers for the minimum,
+// and no job runs without worker 0.
 func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Replica {
 	if !s.IsGang() {
 		return missing
@@ -104,7 +104,7 @@ func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Re
 	if placed >= minimum || len(workers) == 0 {
 		return missing
 	}
-	// workers are in the order of their indexes: those that the gang can do without are the last
+	// workers are sorted by index: the gang can do without the last ones
 	canMiss := min(needed-minimum, len(workers))
 	if canMiss == 0 {
 		return missing

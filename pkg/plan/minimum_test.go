@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// Any two of four would satisfy the scheduler, but without worker 0 the others do not meet.
+// Any two of four would satisfy the scheduler, but without worker 0 the others cannot meet.
 func TestAnElasticGangBeginsWithTheWorkersItNeeds(t *testing.T) {
 	for name, c := range map[string]struct {
 		there []builder.SnapshotOption
@@ -69,7 +69,7 @@ func TestTheMinimumOfAGang(t *testing.T) {
 	}
 }
 
-// An evaluator that finds no node, or takes one too early, must not keep the training from running.
+// An evaluator without a node, or one that takes a node too early, must not keep the training from running.
 func TestTheGangDoesNotWaitForAnEvaluator(t *testing.T) {
 	job := gangJob(t, builder.Workers(2), builder.Evaluators(1))
 	for name, c := range map[string]struct {

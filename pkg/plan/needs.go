@@ -14,9 +14,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// whyGangWaits returns why the gang has no nodes: in its scheduler's words, with the numbers of what it needs. ok is false if
-// nothing says that it waits as a whole: a replica that waits beside others that run, or beside enough of them, waits by itself.
-// With fewer the scheduler is about to bind them all, and what the rest of the pods say is from before.
+// whyGangWaits returns why the gang has no nodes: the scheduler's message with what the gang needs. ok is false unless the whole
+// gang waits. A single replica may wait while others run, or while enough pods have nodes. Below the minimum, the scheduler is
+// binding the gang and the other pods' messages are stale.
 func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if !s.IsGang() {
 		return "", "", false
@@ -24,36 +24,36 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if s.Gang.Unavailable != "" {
 		return v1alpha1.ReasonGangUnavailable, s.Gang.Unavailable, true
 	}
-	words, placed := "", int32(0)
+	why, placed := "", int32(0)
 	for r := range s.Replicas() {
 		switch {
 		case !isOfGang(s, r):
 		case r.HasNode():
 			placed++
-		case words == "" && r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable:
-			words = r.Slot.String() + ": " + r.Pod.Waiting.Message
+		case why == "" && r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable:
+			why = r.Slot.String() + ": " + r.Pod.Waiting.Message
 		}
 	}
 	if group := s.PresentGroup(); group != nil {
-		words = cmp.Or(group.Waiting.Message, words)
+		why = cmp.Or(group.Waiting.Message, why)
 	}
 	runs := s.Is(v1alpha1.ConditionRunning)
-	if words == "" || placed >= terms(s).Minimum || placed > 0 && runs {
+	if why == "" || placed >= terms(s).Minimum || placed > 0 && runs {
 		return "", "", false
 	}
-	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), where(s), words)), true
+	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), inQueue(s), why)), true
 }
 
-// where names the queue that the gang waits in: Volcano's own words do not tell a full queue from a full cluster.
-func where(s *state.Snapshot) string {
+// inQueue names the queue that the gang waits in: Volcano's messages do not distinguish a full queue from a full cluster.
+func inQueue(s *state.Snapshot) string {
 	if s.Gang.Scheduler != v1alpha1.GangVolcano || s.Job.Spec.Scheduling == nil || s.Job.Spec.Scheduling.Queue == "" {
 		return ""
 	}
 	return " in queue " + s.Job.Spec.Scheduling.Queue
 }
 
-// needs says what the gang asks for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu", or "2 of 3 x 8 nvidia.com/gpu" if minAvailable is less than all; of
-// an elastic job's workers, minReplicas.
+// needs describes the gang's requests: "2 x 4 cpu, 17 x 8 nvidia.com/gpu", or "2 of 3 x 8 nvidia.com/gpu" if minAvailable is less
+// than all. For elastic workers it counts minReplicas.
 func needs(s *state.Snapshot) string {
 	var list []string
 	var total int32
@@ -80,7 +80,7 @@ func needs(s *state.Snapshot) string {
 	}
 }
 
-// scarce names the devices among the resources, else the CPUs; it is empty if there are neither.
+// scarce lists the devices among the resources, else the CPUs; it is empty if there are neither.
 func scarce(resources corev1.ResourceList) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(resources)) {

@@ -14,7 +14,7 @@ import (
 // maxMessage is the longest message that a status holds, in bytes.
 const maxMessage = 1024
 
-// phases lists the conditions that make a phase, the most telling first.
+// phases lists the conditions that make a phase. The first true one decides.
 var phases = []struct {
 	condition string
 	phase     v1alpha1.Phase
@@ -40,7 +40,7 @@ func phaseOf(conditions []metav1.Condition) v1alpha1.Phase {
 	return v1alpha1.PhaseCreated
 }
 
-// why returns the reason and message that best explain the phase: of a job under way, what keeps it from going on comes first.
+// why returns the reason and message that explain the phase. For a job under way, the obstacle comes first.
 func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 	explanation := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRunning)
 	for _, p := range phases {
@@ -82,19 +82,19 @@ func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string)
 	case p == nil && s.Now.Before(s.NextStart(slot)):
 		return v1alpha1.ReasonBackOff, createdAgain(s, slot)
 	case p == nil && (r.FormerCanAct || !s.AttemptMayBegin()):
-		return v1alpha1.ReasonFormerPodsEnding, withWhoLingers(s, "Pods of an earlier life can still run; the next ones are created when they have ended.")
+		return v1alpha1.ReasonFormerPodsEnding, withLingering(s, "Pods of an earlier life can still run; the next pods are created when they have ended.")
 	default:
-		return v1alpha1.ReasonReplicasStarting, withWhoLingers(s, "Waiting for all replicas to run.")
+		return v1alpha1.ReasonReplicasStarting, withLingering(s, "Waiting for all replicas to run.")
 	}
 }
 
-// createdAgain says until when the slot's next life is held back, and for which restart in a row.
+// createdAgain describes until when the slot's next life is held back, and its number of restarts in a row.
 func createdAgain(s *state.Snapshot, slot state.Slot) string {
 	return fmt.Sprintf("%s is created again at %s UTC (restart %d in a row).",
 		slot, s.NextStart(slot).UTC().Format("15:04:05"), s.Memory[slot.Role].RestartsInRow[slot.Index])
 }
 
-// isOrdinary reports whether the reason is one that every starting pod goes through.
+// isOrdinary reports whether every starting pod passes through the reason.
 func isOrdinary(reason string) bool {
 	return slices.Contains([]string{"ContainerCreating", "PodInitializing", "SchedulingGated"}, reason)
 }

@@ -14,36 +14,36 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// The least time between two writes of a status in which nothing urgent has changed, and in which nothing but the training's step has:
-// thousands of jobs renew their Leases all the time.
+// The least time between two writes of a status with no urgent change, and with no change but the training's step. Thousands of
+// jobs renew their Leases all the time.
 const (
 	recordEvery     = 3 * time.Second
 	recordStepEvery = time.Minute
 )
 
-// maxPodWrites is how many writes to pods a plan holds at most. A pass with more would keep others from its worker for minutes,
-// and would not see meanwhile what becomes of the pods that are there.
+// maxPodWrites is the most pod writes that a plan holds. A reconcile with more would occupy its worker for minutes, and would not
+// see what happens to the existing pods meanwhile.
 const maxPodWrites = 2000
 
-// goOnAfter is when a plan that was cut goes on: the cache needs a moment to show the pods just written.
+// goOnAfter is when the rest of a cut plan follows: the cache needs a moment to show the pods just written.
 const goOnAfter = 50 * time.Millisecond
 
-// Plan is what to do about a job, in this order: write Status, tell Events, take Steps, look again at Wake.
+// Plan is what to do for a job, in this order: write Status, emit Events, take Steps, reconcile again at Wake.
 type Plan struct {
 	Status v1alpha1.TrainingJobStatus
 	Events []Event
 	Steps  []Step
 	// Restarts are the restarts that Status counts and the status as read does not.
 	Restarts []failure.Incident
-	// Wake is when to look again although nothing else happens; zero for never.
+	// Wake is when to reconcile again without another event; zero for never.
 	Wake time.Time
 }
 
 // stepsInString is how many steps a plan names in its text.
 const stepsInString = 8
 
-// String tells the plan in one line: "Running AllReplicasRunning, attempt 0, 1 restarts; 2 steps: create j-worker-0, create j-worker-1;
-// 1 Events; again at 12:01:00".
+// String returns the plan in one line: "Running AllReplicasRunning, attempt 0, 1 restarts; 2 steps: create j-worker-0, create
+// j-worker-1; 1 Events; again at 12:01:00".
 func (p Plan) String() string {
 	text := fmt.Sprintf("%s %s, attempt %d, %d restarts", p.Status.Phase, p.Status.Reason, p.Status.Attempt, p.Status.Restarts)
 	for i, step := range p.Steps[:min(len(p.Steps), stepsInString)] {
@@ -65,25 +65,26 @@ func (p Plan) String() string {
 	return text
 }
 
-// Make returns the plan for a snapshot. For a job that is somebody else's, is being deleted, or was read too long ago
-// to decide anything, it plans nothing; for one that has a pod of a life that it never had, or names no first attempt, only to say so.
+// Make returns the plan for a snapshot. It plans nothing if another controller manages the job, the job is being deleted, or the
+// snapshot is too old to decide. A job with a pod of a life that it never had, or with an invalid first attempt, only gets a
+// status that shows it.
 func Make(s *state.Snapshot) Plan {
 	switch {
 	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
 		return Plan{Status: s.Job.Status}
 	case s.Foreign != "" && !s.IsFinished():
-		return Plan{Status: standStill(s, v1alpha1.ReasonNameConflict, ForeignMessage(s))}
+		return Plan{Status: stalledStatus(s, v1alpha1.ReasonNameConflict, ForeignMessage(s))}
 	case s.IsStale():
 		return Plan{Status: s.Job.Status}
 	}
 	begun, err := s.Begin()
 	if err != nil {
-		return Plan{Status: standStill(s, v1alpha1.ReasonInvalid, err.Error())}
+		return Plan{Status: stalledStatus(s, v1alpha1.ReasonInvalid, err.Error())}
 	}
 	return makeOn(begun, &s.Job.Status)
 }
 
-// makeOn returns the plan for a snapshot from which everything can be decided, and whose status was written as was.
+// makeOn returns the plan for a complete snapshot whose job has the recorded status was.
 func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	v := policy.Judge(s)
 	p := Plan{Status: nextStatus(s, &v), Restarts: v.Restarts, Wake: v.Wake}
@@ -104,8 +105,8 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	return p
 }
 
-// firstWrites returns the steps, in their order, without those that write more than maxPodWrites pods: the next plan holds them.
-// A deletion by force is not counted, as a finalizer can make it come again with each plan.
+// firstWrites returns the first steps, with at most maxPodWrites writes to pods. The next plan holds the others. It does not
+// count a deletion by force, because a finalizer can bring it back with each plan.
 func firstWrites(steps []Step) []Step {
 	var first []Step
 	writes := 0
@@ -131,7 +132,7 @@ func isPodWrite(step Step) bool {
 	}
 }
 
-// goOn returns when a plan that was cut goes on: with the next try if the API server refuses what the job asks for.
+// goOn returns when the rest of a cut plan follows: with the next try, if the API server refuses the job's pods.
 func goOn(s *state.Snapshot) time.Time {
 	if s.Refusal.Pends(s.Now) {
 		return s.Refusal.Retry
@@ -139,7 +140,8 @@ func goOn(s *state.Snapshot) time.Time {
 	return s.Now.Add(goOnAfter)
 }
 
-// changesLives reports whether next begins or ends a life, a suspension or the job: then its steps must wait until it is written.
+// changesLives reports whether next begins or ends a life, a suspension or the job. Its steps must then wait until next is
+// written.
 func changesLives(was, next *v1alpha1.TrainingJobStatus) bool {
 	return beginsLives(was, next) || was.Memory.Lives != next.Memory.Lives ||
 		changed(was, next, v1alpha1.ConditionSuspended) || changed(was, next, v1alpha1.ConditionFinished)
@@ -150,7 +152,7 @@ func beginsLives(was, next *v1alpha1.TrainingJobStatus) bool {
 	return was.Attempt != next.Attempt || !maps.Equal(livesOf(was), livesOf(next))
 }
 
-// livesOf returns what says, within an attempt, in which life each role's replicas are.
+// livesOf returns, by role, the text that identifies the replicas' lives within an attempt.
 func livesOf(status *v1alpha1.TrainingJobStatus) map[v1alpha1.Role]string {
 	lives := map[v1alpha1.Role]string{}
 	for role, m := range status.Memory.Roles {
@@ -161,7 +163,7 @@ func livesOf(status *v1alpha1.TrainingJobStatus) map[v1alpha1.Role]string {
 	return lives
 }
 
-// recordAfter returns how long after the last write of the status the next may come if it is not urgent.
+// recordAfter returns how long after the last write of the status a next write without urgency may come.
 func recordAfter(was, next *v1alpha1.TrainingJobStatus) time.Duration {
 	if was.Progress == nil || next.Progress == nil || was.Progress.Step == next.Progress.Step {
 		return recordEvery
@@ -175,7 +177,7 @@ func recordAfter(was, next *v1alpha1.TrainingJobStatus) time.Duration {
 	return recordEvery
 }
 
-// isUrgent reports whether more than progress has changed.
+// isUrgent reports whether next must be written at once: more than progress has changed.
 func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
 		if changed(was, next, condition) {
@@ -186,8 +188,8 @@ func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
 		startedAmongRunning(was, next) || changesLives(was, next)
 }
 
-// startedAmongRunning reports whether a replica has started in a job that runs: until that is written, its loss would go
-// uncounted. While a job comes to run, many start at once, and a write for each would cost more than it is worth.
+// startedAmongRunning reports whether a replica has started in a running job. Until that is written, its loss would not be
+// counted. While a job starts, a write for each replica would cost too much.
 func startedAmongRunning(was, next *v1alpha1.TrainingJobStatus) bool {
 	if !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
 		return false
@@ -200,7 +202,7 @@ func startedAmongRunning(was, next *v1alpha1.TrainingJobStatus) bool {
 	return false
 }
 
-// reasonToWait returns why the job does not run: a user who waits for it should not wait for the reason as well.
+// reasonToWait returns why the job does not run. Users see a new reason at once.
 func reasonToWait(status *v1alpha1.TrainingJobStatus) string {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRunning)
 	if c == nil || c.Status == "True" {
@@ -209,7 +211,7 @@ func reasonToWait(status *v1alpha1.TrainingJobStatus) string {
 	return c.Reason
 }
 
-// changed reports whether the condition has become true or ceased to be.
+// changed reports whether the condition has become true or has stopped being true.
 func changed(was, next *v1alpha1.TrainingJobStatus, condition string) bool {
 	return meta.IsStatusConditionTrue(was.Conditions, condition) != meta.IsStatusConditionTrue(next.Conditions, condition)
 }

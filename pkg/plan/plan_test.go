@@ -23,7 +23,7 @@ var (
 	mpi     = builder.Framework(v1alpha1.MPI)
 )
 
-// seen makes the cases shorter to write.
+// seen shortens the cases.
 func seen(options ...builder.SnapshotOption) []builder.SnapshotOption { return options }
 
 // lines returns the steps as text: "create j-worker-0", "delete j-worker-0: its life is past".
@@ -58,7 +58,7 @@ func lines(steps []plan.Step) []string {
 	return text
 }
 
-// after returns the job as it is stored once the plan's status was written: times in whole seconds, as in JSON.
+// after returns the job as stored after the plan's status was written: times in whole seconds, as in JSON.
 func after(t testing.TB, s *state.Snapshot) *v1alpha1.TrainingJob {
 	t.Helper()
 	job := s.Job.DeepCopy()
@@ -79,13 +79,13 @@ func throughJSON(job *v1alpha1.TrainingJob) (*v1alpha1.TrainingJob, error) {
 	return &stored, json.Unmarshal(text, &stored)
 }
 
-// takenOn returns the job with the status of the operator's first look at it.
+// takenOn returns the job with the status of its first reconcile.
 func takenOn(t testing.TB, options ...builder.JobOption) *v1alpha1.TrainingJob {
 	t.Helper()
 	return after(t, builder.Snapshot(builder.Job("j", options...), builder.Now(0)))
 }
 
-// underWay returns the job whose pods, those of the snapshot options, have been seen.
+// underWay returns the job after its pods, from the snapshot options, were observed.
 func underWay(t testing.TB, job *v1alpha1.TrainingJob, pods ...builder.SnapshotOption) *v1alpha1.TrainingJob {
 	t.Helper()
 	return after(t, builder.Snapshot(job, append(pods, builder.Now(10*second))...))
@@ -102,7 +102,7 @@ func truths(status *v1alpha1.TrainingJobStatus) []string {
 	return kinds
 }
 
-// wantNothing fails the test unless the plan is to do nothing.
+// wantNothing fails the test unless the plan does nothing.
 func wantNothing(t *testing.T, s *state.Snapshot) {
 	t.Helper()
 	p := plan.Make(s)
@@ -128,7 +128,7 @@ func TestAJobThatNamesThisOperatorIsOurs(t *testing.T) {
 	}
 }
 
-// A pod of a life that the job never had keeps the operator from telling which pods are the job's: it must not stand still in silence.
+// With a pod of a life that the job never had, the operator cannot distinguish the job's pods. The job must show why it waits.
 func TestAJobThatStandsStillForAForeignPodSaysSo(t *testing.T) {
 	foreign := func(o *state.Observed) { o.Foreign = "j-worker-0-a9r0" }
 	running := []builder.SnapshotOption{builder.Running("worker", 0), builder.Failed("worker", 1)}
@@ -182,7 +182,7 @@ func TestProgressIsWrittenAtMostEveryThreeSeconds(t *testing.T) {
 		name string
 		now  time.Duration
 		pods []builder.SnapshotOption
-		// status is whether it is written at once, wake when to look again
+		// status is whether it is written at once, wake when to reconcile again
 		status bool
 		wake   time.Duration
 	}{
@@ -203,7 +203,7 @@ func TestProgressIsWrittenAtMostEveryThreeSeconds(t *testing.T) {
 				t.Errorf("status written: %t, want %t", written, c.status)
 			}
 			if !c.status && len(p.Events) > 0 {
-				t.Errorf("events %v are told before the status is written", p.Events)
+				t.Errorf("events %v are emitted before the status is written", p.Events)
 			}
 			if got := wakeOf(p); got != c.wake {
 				t.Errorf("wakes at %v, want %v", got, c.wake)
@@ -219,7 +219,7 @@ func wakeOf(p plan.Plan) time.Duration {
 	return p.Wake.Sub(builder.Epoch)
 }
 
-// Waiting to write progress holds back what is written, not what is done.
+// A delayed write of progress delays no step.
 func TestStepsDoNotWaitUntilProgressIsWritten(t *testing.T) {
 	job := underWay(t, takenOn(t, builder.Workers(3)), builder.Pending("worker", 0))
 	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Pending("worker", 1), builder.Recorded(10*second), builder.Now(10*second+1)))

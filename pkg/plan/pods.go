@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Placement is what the pods of one plan have in common beside their job.
+// Placement is what the new pods of one plan have in common besides their job.
 type Placement struct {
 	// Avoided are the nodes to which the pods prefer all others.
 	Avoided []string
@@ -25,29 +25,29 @@ type Placement struct {
 	SparePriorityClass string
 }
 
-// placement returns where the pods go that are created now.
+// placement returns the placement of the pods that are created now.
 func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
 	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
 }
 
-// createPods creates those that return to their nodes before those that take any. It makes no more steps than show that there are too
-// many for one plan.
+// createPods creates the pods that return to their nodes before the pods that take any node. It stops just above the limit of one
+// plan.
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
 	if len(missing) == 0 {
 		return nil
 	}
 	var steps []Step
 	placement, leader := placement(s, v), state.Leader(&s.Job.Spec)
-	// if not all fit, the leader must be among those that do; a gang's minimum sees to that itself
+	// if not all pods fit, the leader must; a gang's minimum ensures that itself
 	leads := s.Job.Spec.Elastic != nil && !s.IsGang()
-	returns := slices.ContainsFunc(missing, func(r *state.Replica) bool { return home(s, v, r.Slot) != "" })
+	returns := slices.ContainsFunc(missing, func(r *state.Replica) bool { return previousNode(s, v, r.Slot) != "" })
 	for _, stage := range []Stage{Prerequisites, Replicas, Displaced} {
 		for _, r := range missing {
-			create := CreatePod{Slot: r.Slot, Life: r.Life, Home: home(s, v, r.Slot), Placement: placement}
+			create := CreatePod{Slot: r.Slot, Life: r.Life, PreviousNode: previousNode(s, v, r.Slot), Placement: placement}
 			switch {
 			case leads && r.Slot == leader:
 				create.Stage = Prerequisites
-			case returns && create.Home == "":
+			case returns && create.PreviousNode == "":
 				create.Stage = Displaced
 			}
 			if create.Stage == stage && len(steps) <= maxPodWrites {
@@ -59,9 +59,10 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 	return steps
 }
 
-// home returns the node of the slot's life before, to which its new pod returns if it can. It is empty if none is known, if the node is
-// avoided, or if the replica must be in one domain with others: preferences for nodes of several domains would contradict that.
-func home(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
+// previousNode returns the node of the slot's previous life, to which its new pod returns if it can. It is empty if none is
+// known, if the job avoids the node, or if the replica must share a domain: preferences for nodes of several domains would
+// contradict that.
+func previousNode(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
 	node, spec := s.Homes[slot], &s.Job.Spec
 	if slices.Contains(v.Avoided, node) || state.RequiresDomain(spec) && state.InDomain(spec, slot.Role) {
 		return ""
@@ -69,8 +70,8 @@ func home(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
 	return node
 }
 
-// Pods returns the function that builds the pods of the job's steps, each when it is asked for. It may be called by several
-// goroutines at once. What all pods share is worked out once, with the first of them.
+// Pods returns the function that builds the pods of the job's steps one by one. Several goroutines may call it at once. It
+// computes the common part once, with the first pod.
 func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	environment := sync.OnceValue(func() func(state.Slot) []corev1.EnvVar {
 		return framework.For(job.Spec.Framework).Environment(job)
@@ -84,14 +85,14 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 		}
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
 		build.TellPort(pod, framework.LeaderPort(job, step.Life.Attempt))
-		build.Prefer(pod, step.Home)
+		build.Prefer(pod, step.PreviousNode)
 		complete()(step.Slot, pod)
 		place(job, step.Slot.Role, pod, step.Placement.Gang)
 		return pod
 	}
 }
 
-// placeSpare has the scheduler of the gang place the spare where the replicas are, without making it one of the gang.
+// placeSpare makes the gang's scheduler place the spare near the replicas, but outside the gang.
 func placeSpare(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, scheduler v1alpha1.Gang) {
 	scheduling := ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{})
 	build.Schedule(pod, &scheduling)
@@ -103,7 +104,7 @@ func placeSpare(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, 
 	}
 }
 
-// place makes the pod one of its gang, and keeps it near the others.
+// place makes the pod a member of its gang, and keeps it near the others.
 func place(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, scheduler v1alpha1.Gang) {
 	scheduling := ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{})
 	build.Schedule(pod, &scheduling)

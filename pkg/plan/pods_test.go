@@ -59,7 +59,7 @@ func TestABuiltPodHasTheNameThatItsStepSays(t *testing.T) {
 	}
 }
 
-// Replicas that are created again return to their nodes, before others can take those; none returns to one that the job avoids.
+// Recreated replicas return to their nodes before others can take those nodes. None returns to a node that the job avoids.
 func TestReplicasReturnToTheirNodes(t *testing.T) {
 	job := builder.Job("j", builder.Workers(4), builder.StartedAt(0), builder.Attempt(1), builder.Avoided("bad", time.Hour))
 	s := builder.Snapshot(job, builder.Home("worker", 1, "bad"), builder.Home("worker", 2, "good"), builder.Home("worker", 3, "better"))
@@ -82,7 +82,7 @@ func TestReplicasReturnToTheirNodes(t *testing.T) {
 	}
 }
 
-// A pass takes at most 2,000 pods and is followed by another at once, until all are there. Then nothing more is asked for.
+// A reconcile creates at most 2,000 pods. The next one follows at once, until all exist. Then nothing more is written.
 func TestALargeJobIsMadeInManyShortPasses(t *testing.T) {
 	const replicas, atMost = 4200, 2000
 	job := takenOn(t, builder.Workers(replicas))
@@ -100,7 +100,7 @@ func TestALargeJobIsMadeInManyShortPasses(t *testing.T) {
 	}
 }
 
-// Each pass of a gang asks the API server first whether the group is still there.
+// Each reconcile of a gang first checks that the API server still has the group.
 func TestTheGroupComesFirstInEachPassOfALargeGang(t *testing.T) {
 	job := gangJob(t, builder.Workers(4200))
 	group := ganged(state.Group{Name: "j-0", UID: "u", Minimum: 4200})
@@ -143,8 +143,8 @@ func TestAPlanThatWasCutAndRefusedWaitsForTheNextTry(t *testing.T) {
 	}
 }
 
-// Two schedulers that fill the same nodes at once both place pods there, and the kubelet turns one of them away. A spare in another
-// domain of the network, or charged to another queue, is of no use to the job.
+// Two schedulers that fill the same nodes both place pods there, and the kubelet rejects one. A spare in another domain of the
+// network, or in another queue, is of no use to the job.
 func TestASpareIsPlacedAsTheReplicasAre(t *testing.T) {
 	near := &v1alpha1.Topology{Key: "rack", Mode: v1alpha1.TopologyRequired}
 	peers := &metav1.LabelSelector{
@@ -161,7 +161,7 @@ func TestASpareIsPlacedAsTheReplicasAre(t *testing.T) {
 		scheduler, queue string
 		affinity         *corev1.Affinity
 	}{
-		"a job that says nothing":         {},
+		"a job without scheduling":        {},
 		"a scheduler of the job's own":    {scheduling: &v1alpha1.Scheduling{SchedulerName: "mine"}, scheduler: "mine"},
 		"Volcano":                         {gang: v1alpha1.GangVolcano, scheduler: "volcano"},
 		"a queue of Volcano's":            {gang: v1alpha1.GangVolcano, scheduling: &v1alpha1.Scheduling{Queue: "research"}, scheduler: "volcano", queue: "research"},

@@ -16,12 +16,12 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// The Lease comes with the Service, before any pod could look for it.
+// The Lease is created with the Service, before any pod could read it.
 func TestTheProgressLeaseComesFirst(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify))
 	checkSteps(t, []stepCase{
 		{"Service, Lease, pods", job, seen(builder.NoService()), []string{"create service j", "create lease j-progress", "create j-worker-0"}, 0},
-		{"one that somebody deleted comes back", job, seen(builder.Running("worker", 0)), []string{"create lease j-progress"}, 0},
+		{"a deleted one is created again", job, seen(builder.Running("worker", 0)), []string{"create lease j-progress"}, 0},
 		{"one that is there is left alone", job, seen(builder.Running("worker", 0), builder.Reported(1, 0)), nil, 0},
 		{"a job that does not report has none", builder.Job("j", builder.Workers(1)), seen(builder.Running("worker", 0)), nil, 0},
 		{"a suspended job gets none", builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify), builder.Suspended(),
@@ -29,11 +29,11 @@ func TestTheProgressLeaseComesFirst(t *testing.T) {
 	})
 }
 
-// The story of a job that stops reporting, with action Notify: it is told once, and over when a renewal comes.
+// The history of a job that stops reporting, with action Notify: it has one Event, and a renewal ends the stall.
 func TestProgressingIsTold(t *testing.T) {
 	running := seen(builder.Running("worker", 0))
 	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify)), running...)
-	tell := func(what string, now time.Duration, progressing string, events int, step int64, renewed time.Duration) {
+	expect := func(what string, now time.Duration, progressing string, events int, step int64, renewed time.Duration) {
 		t.Helper()
 		s := builder.Snapshot(job, append(running, builder.Reported(step, renewed), builder.Now(now))...)
 		p := plan.Make(s)
@@ -41,31 +41,31 @@ func TestProgressingIsTold(t *testing.T) {
 		if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
 			got = fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 		}
-		told := slices.DeleteFunc(p.Events, func(e plan.Event) bool { return e.Reason != v1alpha1.ReasonProgressStalled })
-		if diff := cmp.Diff(progressing, got); diff != "" || len(told) != events || p.Status.Phase != v1alpha1.PhaseRunning || p.Status.Restarts > 0 {
-			t.Errorf("%s: %d Events, want %d, phase %s, condition (-want +got):\n%s", what, len(told), events, p.Status.Phase, diff)
+		stalls := slices.DeleteFunc(p.Events, func(e plan.Event) bool { return e.Reason != v1alpha1.ReasonProgressStalled })
+		if diff := cmp.Diff(progressing, got); diff != "" || len(stalls) != events || p.Status.Phase != v1alpha1.PhaseRunning || p.Status.Restarts > 0 {
+			t.Errorf("%s: %d Events, want %d, phase %s, condition (-want +got):\n%s", what, len(stalls), events, p.Status.Phase, diff)
 		}
 		job = after(t, s)
 	}
 	const made = "True ProgressMade: The progress Lease is renewed in time."
 	const stalled = "False ProgressStalled: No progress: the Lease j-progress was not renewed for 1m0s; the last step was 7."
-	tell("a renewal of before the job ran says nothing", 20*second, "", 0, 5, 5*second)
-	tell("the first renewal", 30*second, made, 0, 7, 25*second)
-	tell("the last second", 84*second, made, 0, 7, 25*second)
-	tell("the job stalls", 85*second, stalled, 1, 7, 25*second)
-	tell("it is not told again", 200*second, stalled, 0, 7, 25*second)
-	tell("a renewal ends it, though its step is an older one", 210*second, made, 0, 3, 205*second)
+	expect("a renewal from before the job ran does not count", 20*second, "", 0, 5, 5*second)
+	expect("the first renewal", 30*second, made, 0, 7, 25*second)
+	expect("the last second", 84*second, made, 0, 7, 25*second)
+	expect("the job stalls", 85*second, stalled, 1, 7, 25*second)
+	expect("it has no second Event", 200*second, stalled, 0, 7, 25*second)
+	expect("a renewal ends it, though its step is an older one", 210*second, made, 0, 3, 205*second)
 	if got := job.Status.Progress; got == nil || got.Step != 7 || got.Checkpoint != "step-3" {
 		t.Errorf("progress %+v, want the highest step and the latest checkpoint", got)
 	}
-	tell("it stalls once more", 300*second, stalled, 1, 3, 205*second)
+	expect("it stalls once more", 300*second, stalled, 1, 3, 205*second)
 	job = after(t, builder.Snapshot(job, builder.Failed("worker", 0, builder.ExitSaying(127, "Error", ""))))
 	if meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionProgressing) != nil {
-		t.Error("a job that has failed is still said not to progress")
+		t.Error("a failed job still has the condition Progressing")
 	}
 }
 
-// A renewal that says nothing new is no reason to write a status, but every five minutes, and what is written is up to date.
+// A renewal without news is written only every five minutes. A written status is up to date.
 func TestARenewalAloneIsSeldomWritten(t *testing.T) {
 	running := seen(builder.Running("worker", 0))
 	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(600, v1alpha1.StallNotify)), running...)
@@ -101,7 +101,7 @@ func TestARenewalAloneIsSeldomWritten(t *testing.T) {
 	}
 }
 
-// Of a job that trains, the step alone is written once a minute at most; a checkpoint, and whatever else changes, takes it along.
+// The step alone is written at most once a minute. A checkpoint, or any other change, includes the step.
 func TestAStepAloneIsWrittenOnceAMinute(t *testing.T) {
 	running := seen(builder.Running("worker", 0))
 	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(600, v1alpha1.StallNotify)), running...)
@@ -128,7 +128,7 @@ func TestAStepAloneIsWrittenOnceAMinute(t *testing.T) {
 	}
 }
 
-// With action Restart a stall is an incident: one, with its Event, and the clock begins anew with the next attempt.
+// With action Restart a stall is one incident with its Event, and the clock starts again with the next attempt.
 func TestAStallRestartsTheJobOnce(t *testing.T) {
 	running := seen(builder.Running("worker", 0), builder.Reported(7, 20*second))
 	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(60, v1alpha1.StallRestart)), running...)
@@ -178,7 +178,7 @@ func TestRestartsWithoutProgressAreCounted(t *testing.T) {
 	}
 }
 
-// The time of a checkpoint is when it was first reported, however often the Lease is renewed after that.
+// The time of a checkpoint is when it was first reported. Later renewals of the Lease do not change it.
 func TestSinceWhenTheCheckpointIsThere(t *testing.T) {
 	job := training(builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 		s.Progress = &v1alpha1.ProgressStatus{Step: 7, Checkpoint: "step-7", CheckpointTime: builder.TimePtr(14 * second), RenewTime: builder.TimePtr(14 * second)}

@@ -12,14 +12,14 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// refusedPod says that the API server refused that pod with the sentence, and is asked again at 100 s.
+// refusedPod makes the API server refuse that pod with the message. The next try is at 100 s.
 func refusedPod(name, sentence string) builder.SnapshotOption {
 	return func(s *state.Observed) {
 		s.Refusal = &state.Refusal{Reason: v1alpha1.ReasonQuotaExceeded, Message: sentence, Pods: map[string]bool{name: true}, Retry: builder.Epoch.Add(100 * second)}
 	}
 }
 
-// One replica waits for its quota, and another one is lost: that one has its place.
+// One replica waits for its quota, and another one is lost: the lost one's place goes to it.
 func TestARefusedReplicaDelaysNobody(t *testing.T) {
 	job := builder.Job("j", builder.Workers(3), builder.StartedAt(0), created)
 	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), refusedPod("j-worker-2", "exceeded quota: q, requested: pods=1")))
@@ -31,7 +31,7 @@ func TestARefusedReplicaDelaysNobody(t *testing.T) {
 	}
 }
 
-// The pod behind lastFailure has ended, and takes a place in a quota that counts objects.
+// The pod of lastFailure has ended, and takes a place in a quota that counts objects.
 func TestTheKeptPodGivesWayToAQuotaThatCountsIt(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), created, builder.Attempt(1), lastFailure("j-worker-1"))
 	failed := builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 0))
@@ -46,7 +46,7 @@ func TestTheKeptPodGivesWayToAQuotaThatCountsIt(t *testing.T) {
 	}
 }
 
-// Who suspends a job that crashes mends it, and resumes it.
+// A user suspends a crashing job, fixes it, and resumes it.
 func TestAResumedJobDoesNotWaitForItsBackOff(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(1), builder.StartedAt(0), created, builder.Attempt(3), nextStart(600*second),
 		builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 30*second))

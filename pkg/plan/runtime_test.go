@@ -15,8 +15,8 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A pod that is created alone is as its peers of the attempt were: its variables, ports and probes agree with theirs, whatever has changed of the
-// fields that may change while the job runs. What progress gives a pod is its own, and so is the number of torchrun's own restarts.
+// A pod that is created alone agrees with its peers of the attempt in variables, ports and probes, although fields of a running
+// job may have changed. Each pod has its own settings for progress and for torchrun's own restarts.
 func TestWhatMayChangeAtAnyTimeChangesNoPodOfTheAttempt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		began, other := builder.ArbitraryJob().Draw(t, "job"), builder.ArbitraryJob().Draw(t, "another")
@@ -35,13 +35,13 @@ func TestWhatMayChangeAtAnyTimeChangesNoPodOfTheAttempt(t *testing.T) {
 			step := plan.CreatePod{Slot: state.Slot{Role: role}, Life: state.Life{Attempt: int(began.Status.Attempt), Replacement: 1}, Placement: &plan.Placement{}}
 			made, now := ownOf(plan.Pods(began)(step)), ownOf(plan.Pods(changed)(step))
 			if !equality.Semantic.DeepEqual(made, now) {
-				t.Fatalf("%s (-as it was made +as it would be now):\n%s", role, cmp.Diff(made, now))
+				t.Fatalf("%s (-created +would be created now):\n%s", role, cmp.Diff(made, now))
 			}
 		}
 	})
 }
 
-// ownOf returns the pod without what may differ between the pods of an attempt.
+// ownOf returns the pod without the fields that may differ between the pods of an attempt.
 func ownOf(pod *corev1.Pod) *corev1.Pod {
 	isFree := func(v corev1.EnvVar) bool {
 		return slices.Contains([]string{"TRAININGJOB_PROGRESS_LEASE", "TRAININGJOB_STOP_FILE", "PET_MAX_RESTARTS"}, v.Name)

@@ -28,7 +28,7 @@ func TestTheMainContainersSuccessIsTheReplicas(t *testing.T) {
 	}
 }
 
-// A job that reports progress is not taken for hung when its leader is done and a side-car of it is not.
+// A job that reports progress does not count as hung when its leader is done and only a side-car runs.
 func TestAReplicaThatIsDoneDoesNotHang(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2), builder.Progress(60, v1alpha1.StallRestart), builder.StartedAt(0), created, builder.RunsSince(0),
 		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-1"}))

@@ -13,8 +13,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// convergeSpares returns the steps from the spares there are to those that there should be, and when missing ones may be created; zero
-// for never. No spare is created while a replica of the role has no node. A spare makes way for each replica that fits nowhere.
+// convergeSpares returns the steps from the present spares to the wanted ones, and when missing ones may be created; zero for
+// never. It creates no spare while a replica has no node. A spare makes way for each replica that fits nowhere.
 func convergeSpares(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake time.Time) {
 	if from := sparesFrom(s); s.Now.Before(from) && lacksSpare(s) {
 		wake = from
@@ -39,8 +39,8 @@ func convergeSpares(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake ti
 	return steps, wake
 }
 
-// freeNodes ends as many of the spares that hold a node as are in the way: those that are missing or going make way already. One
-// on a lost node has no room to give.
+// freeNodes deletes as many spares with a node as are in the way. Missing and terminating spares already make way. A spare on a
+// lost node frees no room.
 func freeNodes(s *state.Snapshot, own []state.Pod, inTheWay, count int) []Step {
 	staying := slices.DeleteFunc(slices.Clone(own), func(p state.Pod) bool { return !p.Deleted.IsZero() && !s.IsLost(&p) })
 	holding := slices.DeleteFunc(slices.Clone(staying), func(p state.Pod) bool { return !p.Scheduled() || !p.CanRun() || s.IsLost(&p) })
@@ -62,7 +62,7 @@ func createSpares(s *state.Snapshot, v *policy.Verdict, role v1alpha1.Role, coun
 	return steps
 }
 
-// sparesFrom returns when missing spares may be created: after a refusal and after some that have failed there is a wait.
+// sparesFrom returns when missing spares may be created: after a refusal and after failed spares there is a wait.
 func sparesFrom(s *state.Snapshot) time.Time {
 	from := s.SparesFrom
 	if s.SpareRefusal != nil && s.SpareRefusal.Retry.After(from) {
@@ -71,7 +71,7 @@ func sparesFrom(s *state.Snapshot) time.Time {
 	return from
 }
 
-// lacksSpare reports whether a spare is missing that should be there.
+// lacksSpare reports whether a wanted spare is missing.
 func lacksSpare(s *state.Snapshot) bool {
 	want := 0
 	for role := range s.Job.Spec.ReplicaSpecs {
@@ -82,7 +82,7 @@ func lacksSpare(s *state.Snapshot) bool {
 	return len(s.Spares) < want && isPlaced(s)
 }
 
-// isPlaced reports whether every replica has a node: only then spares may take what is left.
+// isPlaced reports whether every replica has a node. Only then may spares take the remaining nodes.
 func isPlaced(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
 		if r.LacksNode() {
@@ -92,15 +92,15 @@ func isPlaced(s *state.Snapshot) bool {
 	return true
 }
 
-// aClaim matches what a scheduler says of a pod whose volume or device claim is missing or not bound.
+// aClaim matches the scheduler's message about a pod whose volume or device claim is missing or not bound.
 var aClaim = regexp.MustCompile(`(?i)persistentvolumeclaim|resourceclaim`)
 
-// waitsForClaim reports whether a claim keeps the replica's pod from its node. Room would not help it.
+// waitsForClaim reports whether a claim keeps the replica's pod from its node. Room would not help.
 func waitsForClaim(r *state.Replica) bool {
 	return aClaim.MatchString(r.Pod.Waiting.Message) && !strings.Contains(r.Pod.Waiting.Message, "Insufficient")
 }
 
-// sparesInTheWay returns how many placeholders of a role are to make way: one for each of its replicas that fits nowhere else.
+// sparesInTheWay returns how many spares of a role must make way: one for each of its replicas that fits nowhere else.
 func sparesInTheWay(s *state.Snapshot, role v1alpha1.Role) int {
 	n := 0
 	for r := range s.Replicas() {
@@ -115,7 +115,8 @@ func sparesOf(s *state.Snapshot, role v1alpha1.Role) []state.Pod {
 	return slices.DeleteFunc(slices.Clone(s.Spares), func(p state.Pod) bool { return p.Slot.Role != role })
 }
 
-// deleteSpares ends spares. One on a lost node has nobody who could end it, nor has one that has had the time that the user gives to pods.
+// deleteSpares deletes spares. It deletes by force on a lost node, where nothing ends the pod, and after the user's
+// forceAfterSeconds.
 func deleteSpares(s *state.Snapshot, spares []state.Pod) []Step {
 	var steps []Step
 	for i := range spares {
@@ -129,7 +130,7 @@ func deleteSpares(s *state.Snapshot, spares []state.Pod) []Step {
 	return steps
 }
 
-// nextForcedSpare returns when the next spare that was told to end may be deleted by force; zero for never.
+// nextForcedSpare returns when the next terminating spare may be deleted by force; zero for never.
 func nextForcedSpare(s *state.Snapshot) time.Time {
 	var next time.Time
 	for i := range s.Spares {
@@ -140,7 +141,7 @@ func nextForcedSpare(s *state.Snapshot) time.Time {
 	return next
 }
 
-// heldNodes returns by role how many spares hold a node: one that was told to end does until it has.
+// heldNodes returns by role how many spares hold a node. A terminating spare holds its node until it has ended.
 func heldNodes(s *state.Snapshot) map[v1alpha1.Role]int32 {
 	held := map[v1alpha1.Role]int32{}
 	for i := range s.Spares {

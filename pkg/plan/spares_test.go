@@ -53,7 +53,7 @@ func TestSpares(t *testing.T) {
 		{"and then it is", job(), placed(builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 60*second)), []string{"create j-worker-spare-0", "create j-worker-spare-1"}, 0},
 		{"after some that have failed there is a wait", job(), placed(builder.SparesFrom(65*second), spare0), nil, 65 * second},
 		{"and then they come", job(), placed(builder.SparesFrom(60*second), spare0), []string{"create j-worker-spare-1"}, 0},
-		{"nobody waits for spares that are there", job(), placed(builder.SparesFrom(65*second), spare0, spare1), nil, 0},
+		{"no wait for spares that exist", job(), placed(builder.SparesFrom(65*second), spare0, spare1), nil, 0},
 		{"that a spare is refused holds up no replica", job(), seen(builder.Running("worker", 0), builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 90*second)),
 			[]string{"create j-worker-1"}, 0},
 		{"nor the other way round", job(), placed(builder.Refused(v1alpha1.ReasonQuotaExceeded, "no", 90*second), spare0), []string{"create j-worker-spare-1"}, 90 * second},
@@ -96,11 +96,11 @@ func TestTheStatusCountsSparesThatHoldANode(t *testing.T) {
 	got := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Spare("worker", 0), builder.Spare("worker", 1, builder.DeletedAt(0)),
 		builder.Spare("worker", 2, builder.On("lost")), builder.Spare("worker", 3, builder.On("n")), builder.NodeLost("lost", 0))).Status
 	if n := got.ReplicaStatuses[v1alpha1.Worker].Spares; n != 3 {
-		t.Errorf("%d spares, want 3: one is on a lost node, and one that was told to end holds its node until it has", n)
+		t.Errorf("%d spares, want 3: one is on a lost node, and a terminating one holds its node until it has ended", n)
 	}
 }
 
-// A spare that makes way is told with its node; one that is merely not wanted any more is not.
+// A spare that makes way has an Event with its node. A spare that is just not wanted any more has none.
 func TestASpareThatMakesWayIsTold(t *testing.T) {
 	base := []builder.JobOption{builder.Workers(2, builder.Spares(1)), builder.StartedAt(0)}
 	spare, waits := builder.Spare("worker", 0, builder.On("gpu-7")), builder.Pending("worker", 1, noRoom)
@@ -130,7 +130,7 @@ func TestASpareThatMakesWayIsTold(t *testing.T) {
 	}
 }
 
-// The job goes on without the spares that it is refused, so only an Event says why there are none: once for each reason.
+// The job continues without refused spares, so only an Event explains it: once for each reason.
 func TestRefusedSparesAreTold(t *testing.T) {
 	base := []builder.JobOption{builder.Workers(1, builder.Spares(1)), builder.StartedAt(0)}
 	running := builder.Running("worker", 0)
@@ -138,17 +138,17 @@ func TestRefusedSparesAreTold(t *testing.T) {
 		return builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", time.Duration(retry)*second)
 	}
 	isTold := func(s *state.Observed) { s.SpareRefusal.Told = true }
-	told := []plan.Event{{Type: warning, Reason: "SpareRefused", Action: "QuotaExceeded", Message: "exceeded quota: team-a"}}
+	refusals := []plan.Event{{Type: warning, Reason: "SpareRefused", Action: "QuotaExceeded", Message: "exceeded quota: team-a"}}
 	cases := []struct {
 		name string
 		job  *v1alpha1.TrainingJob
 		pods []builder.SnapshotOption
 		want []plan.Event
 	}{
-		{"when it begins", builder.Job("j", base...), seen(running, refused(60)), told},
+		{"when it begins", builder.Job("j", base...), seen(running, refused(60)), refusals},
 		{"not again when they are tried again", builder.Job("j", base...), seen(running, refused(60), isTold), nil},
 		{"not when they are there", builder.Job("j", base...), seen(running, refused(60), builder.Spare("worker", 0)), nil},
-		{"not when a replica is missing: then the job says so", builder.Job("j", append(base, builder.PS(1))...), seen(running, refused(60)), nil},
+		{"not when a replica is missing: then the job shows it", builder.Job("j", append(base, builder.PS(1))...), seen(running, refused(60)), nil},
 		{"not when the job has finished", builder.Job("j", append(base, finished(v1alpha1.ReasonLeaderSucceeded))...), seen(running, refused(60)), nil},
 	}
 	for _, c := range cases {
@@ -162,7 +162,7 @@ func TestRefusedSparesAreTold(t *testing.T) {
 	}
 }
 
-// A spare was refused, and then a replica is lost: the job makes it anew and says nothing of the spare.
+// A spare was refused, and then a replica is lost: the job recreates the replica and emits nothing about the spare.
 func TestARefusedSpareNeverStallsTheJob(t *testing.T) {
 	job := underWay(t, takenOn(t, builder.Workers(2, builder.Spares(1))), builder.Running("worker", 0), builder.Running("worker", 1))
 	status := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.SpareRefused(v1alpha1.ReasonQuotaExceeded, "no", 90*second))).Status

@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// nextStatus returns the status after the verdict: what was seen, what was counted, what is true now.
+// nextStatus returns the status after the verdict: what was observed, counted and is true now.
 func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus {
 	next := *s.Job.Status.DeepCopy()
 	setShape(s, &next, v)
@@ -51,8 +51,8 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	return next
 }
 
-// setShape takes over what only a suspended job may change, once no pods of before are left that have another: not while ranks are
-// asked for a checkpoint, who go on if the job is resumed as it was.
+// setShape records the part of the spec that only a suspended job may change, once no pods with another part are left. It waits
+// while ranks save a checkpoint: they continue if the job resumes unchanged.
 func setShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	mayHaveChanged := next.ObservedGeneration != s.Job.Generation || s.Job.Status.CheckpointRequest != nil
 	if next.Memory.Shape == "" || mayHaveChanged && v.Asked == nil {
@@ -60,23 +60,22 @@ func setShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 	}
 }
 
-// setRestartMethod takes over how the next whole-job restart is done when pods are made anew that are of one attempt: with the first of them, after
-// a suspension, and with each attempt. The pods of an attempt stay alike, whatever the spec says since.
+// setRestartMethod records the method of the next whole-job restart when all pods of an attempt are created: the first time,
+// after a suspension, and with each attempt. All pods of an attempt use one method, whatever the spec becomes.
 func setRestartMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	if next.Memory.RestartMethod == "" || v.Kind == policy.Suspend || s.Is(v1alpha1.ConditionSuspended) || next.Attempt != s.Job.Status.Attempt {
 		next.Memory.RestartMethod = state.MethodOf(&s.Job.Spec)
 	}
 }
 
-// answerRequest takes over what a restart is asked for with once nothing is left to do about it: the whole job begins anew, or rests, or
-// was only just submitted.
+// answerRequest records a restart request as done: the whole job restarts, is suspended, or was only just submitted.
 func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	if isFirstRecord(s) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
 		next.Memory.RestartRequest = state.RequestOf(s.Job)
 	}
 }
 
-// countReady adds up over the roles how many replicas there should be and how many are ready.
+// countReady sets how many replicas there should be and how many are ready.
 func countReady(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	next.Replicas, next.ReadyReplicas = int32(state.Total(&s.Job.Spec)), 0
 	for _, status := range next.ReplicaStatuses {
@@ -84,8 +83,7 @@ func countReady(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	}
 }
 
-// readyOf returns the column READY: "7/8", or "-" while the job is suspended and once it has finished. Pods that still end then say
-// nothing about the job.
+// readyOf returns the column READY: "7/8", or "-" for a suspended or finished job, whose pods may still be ending.
 func readyOf(next *v1alpha1.TrainingJobStatus) string {
 	for _, condition := range []string{v1alpha1.ConditionSuspended, v1alpha1.ConditionFinished} {
 		if meta.IsStatusConditionTrue(next.Conditions, condition) {
@@ -95,10 +93,10 @@ func readyOf(next *v1alpha1.TrainingJobStatus) string {
 	return fmt.Sprintf("%d/%d", next.ReadyReplicas, next.Replicas)
 }
 
-// renewalEvery is how old the renewal in a status may get that nothing else makes it worth to write: a job has many of them.
+// renewalEvery is how old the recorded renewal may get if nothing else changes in the status. A job renews far more often.
 const renewalEvery = 5 * time.Minute
 
-// setProgress takes over what the Lease says, if it says more than when it was last renewed.
+// setProgress records the content of the Lease, if it has been renewed.
 func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	if s.Progress.Renewed.IsZero() {
 		return
@@ -118,7 +116,7 @@ func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	next.Progress = is
 }
 
-// setRenewTime takes over when the Lease was last renewed into a status that is written anyway.
+// setRenewTime records the last renewal of the Lease in a status that is written anyway.
 func setRenewTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	if v.Kind != policy.Final && next.Progress != nil && !s.Progress.Renewed.IsZero() {
 		next.Progress.RenewTime = renewal(s)
@@ -130,7 +128,7 @@ func renewal(s *state.Snapshot) *metav1.Time {
 	return &renewed
 }
 
-// setTimes sets the times that the verdict makes known.
+// setTimes sets the times that the verdict determines.
 func setTimes(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if next.StartTime == nil && v.Kind != policy.Suspend {
@@ -144,7 +142,7 @@ func setTimes(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 	}
 }
 
-// setAccounts takes over what the verdict has entered.
+// setAccounts records the accounts of the verdict.
 func setAccounts(next *v1alpha1.TrainingJobStatus, accounts *policy.Accounts) {
 	next.LastFailure, next.Incidents, next.AvoidedNodes = accounts.LastFailure, accounts.Incidents, accounts.AvoidedNodes
 	next.ChargedRestarts, next.Budgets, next.Memory.Charges = accounts.ChargedRestarts, accounts.Budgets, accounts.Charges

@@ -33,7 +33,7 @@ func TestTheStatusOfANewJob(t *testing.T) {
 		},
 		Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionCreated, Status: "True", ObservedGeneration: 1, LastTransitionTime: builder.Time(time.Minute),
-				Reason: v1alpha1.ReasonJobCreated, Message: "The operator has taken the job on."},
+				Reason: v1alpha1.ReasonJobCreated, Message: "The operator has accepted the job."},
 			{Type: v1alpha1.ConditionRunning, Status: "False", ObservedGeneration: 1, LastTransitionTime: builder.Time(time.Minute),
 				Reason: v1alpha1.ReasonReplicasStarting, Message: "Waiting for all replicas to run."},
 		},
@@ -61,17 +61,17 @@ func TestTheStatusOfAJobThatRuns(t *testing.T) {
 	}
 }
 
-// at is what nextStarts says of the slots whose lives may begin d after Epoch.
+// at is the entry of nextStarts for slots whose lives may begin d after Epoch.
 func at(indexes string, d time.Duration) string {
 	return fmt.Sprintf("%s:%d", indexes, builder.Epoch.Add(d).Unix())
 }
 
-// alone says what the status remembers of the workers' own back-off.
+// alone sets the workers' own back-off in the status.
 func alone(restartsInRow, nextStarts string) builder.JobOption {
 	return builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{RestartsInRow: restartsInRow, NextStarts: nextStarts, Replacements: restartsInRow})
 }
 
-// ownBackOff is what a status says of the workers' own back-off, and of the whole job's.
+// ownBackOff is the back-off of the workers and of the whole job in a status.
 type ownBackOff struct {
 	InARow, Next string
 	Whole        *metav1.Time
@@ -116,8 +116,8 @@ func TestTheBackOffOfAReplicaIsItsOwn(t *testing.T) {
 func TestTheConditionTellsWhenAReplicaIsCreatedAgain(t *testing.T) {
 	const again = "worker-1 is created again at 12:01:30 UTC (restart 3 in a row)."
 	for message, runs := range map[string]builder.JobOption{
-		again:                       func(*v1alpha1.TrainingJob) {},
-		"The job goes on; " + again: builder.RunsSince(0),
+		again:                         func(*v1alpha1.TrainingJob) {},
+		"The job continues; " + again: builder.RunsSince(0),
 	} {
 		job := builder.Job("j", builder.Workers(2), runs, alone("1:3", at("1", 90*second)))
 		p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0)))
@@ -196,28 +196,28 @@ func TestAnIncidentIsWrittenInOneStatus(t *testing.T) {
 
 func TestConditionsTellTheStoryOfTheJob(t *testing.T) {
 	job := takenOn(t, pytorch, builder.Workers(2))
-	tell := func(what string, want []string, pods ...builder.SnapshotOption) {
+	expect := func(what string, want []string, pods ...builder.SnapshotOption) {
 		t.Helper()
 		job = after(t, builder.Snapshot(job, pods...))
 		if diff := cmp.Diff(want, truths(&job.Status)); diff != "" {
 			t.Errorf("%s: True are (-want +got):\n%s", what, diff)
 		}
 	}
-	tell("pods wait for a node", []string{"Created"}, builder.Pending("worker", 0), builder.Pending("worker", 1))
-	tell("all have one", []string{"Created", "Scheduled"}, builder.Running("worker", 0), builder.Pending("worker", 1, builder.On("n")))
-	tell("all run", []string{"Created", "Scheduled", "Running"}, builder.Running("worker", 0), builder.Running("worker", 1))
-	tell("one fails", []string{"Created", "Restarting"}, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
-	tell("the new attempt starts", []string{"Created", "Restarting"}, builder.Running("worker", 0))
-	tell("the new attempt runs", []string{"Created", "Scheduled", "Running"}, builder.Running("worker", 0), builder.Running("worker", 1))
+	expect("pods wait for a node", []string{"Created"}, builder.Pending("worker", 0), builder.Pending("worker", 1))
+	expect("all have one", []string{"Created", "Scheduled"}, builder.Running("worker", 0), builder.Pending("worker", 1, builder.On("n")))
+	expect("all run", []string{"Created", "Scheduled", "Running"}, builder.Running("worker", 0), builder.Running("worker", 1))
+	expect("one fails", []string{"Created", "Restarting"}, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))
+	expect("the new attempt starts", []string{"Created", "Restarting"}, builder.Running("worker", 0))
+	expect("the new attempt runs", []string{"Created", "Scheduled", "Running"}, builder.Running("worker", 0), builder.Running("worker", 1))
 	job.Spec.Suspend = ptr.To(true)
-	tell("the user suspends", []string{"Created", "Suspended"}, builder.Running("worker", 0), builder.Running("worker", 1))
+	expect("the user suspends", []string{"Created", "Suspended"}, builder.Running("worker", 0), builder.Running("worker", 1))
 	job.Spec.Suspend = ptr.To(false)
-	tell("the user resumes, pods are ending", []string{"Created", "Suspended"}, builder.Deleted("worker", 0))
-	tell("they are gone", []string{"Created"})
-	tell("worker 0 exits with code 0", []string{"Created", "Succeeded", "Finished"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
+	expect("the user resumes, pods are ending", []string{"Created", "Suspended"}, builder.Deleted("worker", 0))
+	expect("they are gone", []string{"Created"})
+	expect("worker 0 exits with code 0", []string{"Created", "Succeeded", "Finished"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
 }
 
-// READY is about pods that train. Those that still end after a suspension or at the end say nothing.
+// READY counts pods that train. Pods that are still ending after a suspension or at the end do not count.
 func TestReadyIsADashForAJobThatShouldHaveNoPods(t *testing.T) {
 	job := takenOn(t, builder.Workers(2))
 	both := seen(builder.Running("worker", 0), builder.Running("worker", 1))
@@ -250,7 +250,7 @@ func TestARefusalStallsTheJobUntilItsPodsAreThere(t *testing.T) {
 	refused := builder.Refused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", 90*second)
 	stalled := after(t, builder.Snapshot(job, refused))
 	if stalled.Status.Reason != v1alpha1.ReasonQuotaExceeded || stalled.Status.Message != "exceeded quota: team-a" {
-		t.Errorf("the job says %s: %s", stalled.Status.Reason, stalled.Status.Message)
+		t.Errorf("got %s: %s", stalled.Status.Reason, stalled.Status.Message)
 	}
 	proceeds := after(t, builder.Snapshot(stalled, builder.Pending("worker", 0)))
 	if diff := cmp.Diff([]string{"Created"}, truths(&proceeds.Status)); diff != "" {
@@ -293,7 +293,7 @@ func TestAJobThatBeginsSuspendedHasNotStarted(t *testing.T) {
 	}
 }
 
-// A job of 10,000 replicas that were restarted 1,000 times, each of the scattered ones for itself, fits into 64 KiB.
+// A job of 10,000 replicas with 1,000 scattered restarts of single replicas fits into 64 KiB.
 func TestTheStatusStaysSmall(t *testing.T) {
 	var replaced, started []string
 	for i := range 1000 {
@@ -344,7 +344,7 @@ func TestMessagesFitTheirFields(t *testing.T) {
 	}
 }
 
-// An evaluator that failed for good stays so, whatever becomes of its pod: a permanent exit code is never restarted.
+// An evaluator that failed for good stays failed, whatever happens to its pod: a permanent exit code never restarts.
 func TestAnEvaluatorThatWasGivenUpStaysSoWhenItsPodIsCollected(t *testing.T) {
 	worker := builder.Running("worker", 0)
 	job := underWay(t, takenOn(t, pytorch, builder.Workers(1), builder.Evaluators(1)), worker, builder.Running("evaluator", 0))
@@ -355,7 +355,7 @@ func TestAnEvaluatorThatWasGivenUpStaysSoWhenItsPodIsCollected(t *testing.T) {
 	}
 }
 
-// A worker that scaling took away after its pod had gone is not missed when scaling brings it back.
+// A worker that scaling removed after its pod had gone is not missed when scaling brings it back.
 func TestAScaledInReplicaIsNotMissed(t *testing.T) {
 	two := seen(builder.Running("worker", 0), builder.Running("worker", 1))
 	job := underWay(t, takenOn(t, pytorch, builder.Workers(3), builder.Elastic(1, 4)), append(two, builder.Running("worker", 2))...)
@@ -375,7 +375,7 @@ func TestARestartDoesNotMoveTheTimeOfAConditionThatStaysAsItWas(t *testing.T) {
 	if before == nil || before.Status != metav1.ConditionFalse {
 		t.Fatalf("the pods wait for nodes, and Scheduled is %v", before)
 	}
-	// Both have found nodes, and one has failed, since the operator looked last.
+	// Both got nodes, and one has failed, since the last reconcile.
 	next := plan.Make(builder.Snapshot(job, builder.Now(time.Hour), builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)))).Status
 	after := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionScheduled)
 	if next.Attempt != 1 || after.Status != before.Status || !after.LastTransitionTime.Equal(&before.LastTransitionTime) {
@@ -384,19 +384,20 @@ func TestARestartDoesNotMoveTheTimeOfAConditionThatStaysAsItWas(t *testing.T) {
 }
 
 func TestANameThatIsNotFreeYetStallsNoJob(t *testing.T) {
-	s := builder.Snapshot(takenOn(t, builder.Workers(1)), builder.NoService(), builder.Refused("", "j of a former owner is not gone yet", 61*second))
+	s := builder.Snapshot(takenOn(t, builder.Workers(1)), builder.NoService(), builder.Refused("", "waiting for the old j to be deleted", 61*second))
 	p := plan.Make(s)
 	if meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled) != nil || len(p.Events) > 0 {
-		t.Errorf("conditions %v, Events %v: want nothing said", p.Status.Conditions, p.Events)
+		t.Errorf("conditions %v, Events %v: want no change", p.Status.Conditions, p.Events)
 	}
 	if len(p.Steps) > 0 || wakeOf(p) != 61*second {
 		t.Errorf("steps %v, again at %v: want none, and 61 s", lines(p.Steps), wakeOf(p))
 	}
 }
 
-// A request counts once: the status keeps it when the whole job begins anew, when it rests, and when the job was submitted with it.
+// A request counts once: the status records it when the whole job restarts, when it is suspended, and when it was submitted with
+// it.
 func TestARequestForARestartIsAnsweredOnce(t *testing.T) {
-	asks := func(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
+	requests := func(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 		job.Annotations = map[string]string{"trainingjob.dev/restart": "now"}
 		return job
 	}
@@ -407,10 +408,10 @@ func TestARequestForARestartIsAnsweredOnce(t *testing.T) {
 		attempt int32
 		want    string
 	}{
-		"submitted with it":       {asks(builder.Job("j", builder.Workers(2))), nil, 0, "now"},
-		"the whole job restarts":  {asks(builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0))), runs, 1, "now"},
-		"the job is suspended":    {asks(builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Suspended())), runs, 0, "now"},
-		"a replica restarts, yet": {asks(builder.Job("j", builder.Workers(2), builder.StartedAt(0))), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, ""},
+		"submitted with it":       {requests(builder.Job("j", builder.Workers(2))), nil, 0, "now"},
+		"the whole job restarts":  {requests(builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0))), runs, 1, "now"},
+		"the job is suspended":    {requests(builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Suspended())), runs, 0, "now"},
+		"a replica restarts, yet": {requests(builder.Job("j", builder.Workers(2), builder.StartedAt(0))), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, ""},
 	} {
 		got := plan.Make(builder.Snapshot(c.job, c.seen...)).Status
 		if got.Attempt != c.attempt || got.Memory.RestartRequest != c.want {

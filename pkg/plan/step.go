@@ -10,14 +10,14 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Why a pod is deleted: one of these, nothing else.
+// Why a pod is deleted: always one of these.
 const (
 	WhyPastLife     = "its life is past"
 	WhySuspended    = "the job is suspended"
 	WhyCleanUp      = "the job has finished"
 	WhyDone         = "its main container has succeeded"
 	WhyNotRestarted = "it has not restarted in place in time"
-	WhyFormerJob    = "it is of an earlier job of the same name, on a lost node"
+	WhyFormerJob    = "it belongs to an earlier job of the same name, on a lost node"
 	WhyGroupGoing   = "its pod group is being deleted"
 	WhySpare        = "a spare is not needed, or makes way"
 )
@@ -25,22 +25,23 @@ const (
 // Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,
 // AskPod, FencePod, DeletePod or DeleteJob.
 type Step interface {
-	// String tells the step: "create j-worker-0".
+	// String describes the step: "create j-worker-0".
 	String() string
 }
 
-// Stage says when a step is taken. The steps of a stage wait for those of the stages before it: Prerequisites, Replicas, Displaced, Spares.
+// Stage is when a step is taken. The steps of a stage wait for those of the stages before it: Prerequisites, Replicas, Displaced,
+// Spares.
 type Stage int
 
 // The stages.
 const (
 	// Replicas holds the steps on the pods of replicas, in parallel.
 	Replicas Stage = iota
-	// Prerequisites holds what the pods need to find each other and to be a gang, and the pod without which the others could do nothing:
-	// one step after the other.
+	// Prerequisites holds the objects that pods need to find each other and to form a gang, and the one pod that the others need.
+	// They are created one after the other.
 	Prerequisites
-	// Displaced holds the creation of replicas that take any node beside others that return to theirs, in parallel. A scheduler places
-	// older pods first: so none of them takes the node of a replica that returns.
+	// Displaced holds the creation of replicas that take any node, while others return to theirs, in parallel. A scheduler places
+	// older pods first, so none of them takes the node of a replica that returns.
 	Displaced
 	// Spares holds the creation of spares, in parallel. A refused spare delays no replica.
 	Spares
@@ -69,13 +70,14 @@ type CreateSSHKey struct{ Name string }
 // CreateGroup creates the pod group of an attempt.
 type CreateGroup struct{ Group state.Object }
 
-// ResizeGroup patches the spec of the pod group of that kind and name if it still has that UID, and nobody has deleted it unless Going is true.
+// ResizeGroup patches the spec of the pod group of that kind and name if it still has that UID. It fails for a deleted group
+// unless Going is true.
 type ResizeGroup struct {
 	Empty state.Object
 	Name  string
 	UID   types.UID
 	Spec  map[string]any
-	// Going is whether the group may be on its way out: a pod of it runs, and others can join it.
+	// Going is whether the group may be in deletion: one of its pods runs, and others can join it.
 	Going bool
 }
 
@@ -92,33 +94,34 @@ type FencePod struct {
 	UID  types.UID
 }
 
-// AskPod has the containers of the pod find the text in the file of requests to stop, if the pod still has that UID; empty for no request.
+// AskPod writes the checkpoint request into the pod's annotation, from where its containers read it, if the pod still has that
+// UID. Text is empty for no request.
 type AskPod struct {
 	Name string
 	UID  types.UID
 	Text string
 }
 
-// CreatePod creates the pod of one life of a slot, or, in the stage Spares, the role's Index-th spare. Pods builds it when it is written: all
-// pods of a large job at once take gigabytes.
+// CreatePod creates the pod of one life of a slot, or, in the stage Spares, the role's Index-th spare. Pods builds the pod when
+// it is written: all pods of a large job at once take gigabytes.
 type CreatePod struct {
 	Name  string
 	Slot  state.Slot
 	Life  state.Life
 	Stage Stage
-	// Home is the node of the slot's life before, which the pod takes if it can; empty for none.
-	Home      string
-	Placement *Placement
+	// PreviousNode is the node of the slot's previous life, which the pod prefers; empty for none.
+	PreviousNode string
+	Placement    *Placement
 }
 
-// RestartPod has the kubelet start the main container of the pod again, in the pod, if it still has that UID and resourceVersion: it
-// gives the container another name of its image, and tells the pod the life that it is to begin.
+// RestartPod restarts the main container in its pod, if the pod still has that UID and resourceVersion. It gives the container
+// another name of its image, so that the kubelet restarts it, and assigns the next life to the pod.
 type RestartPod struct {
 	Name, Version string
 	UID           types.UID
 	// Container is the main container, Image another name of its image.
 	Container, Image string
-	// Port is the leader's in the attempt; 0 if the replicas do not meet at a port of the leader.
+	// Port is the leader's port in the attempt; 0 if the replicas do not meet at the leader's port.
 	Port int32
 	// Number is the number of the life.
 	Number string
@@ -130,11 +133,11 @@ type DeletePod struct {
 	Name string
 	UID  types.UID
 	Why  string
-	// Version is the resourceVersion that the pod must still have; empty if any will do.
+	// Version is the resourceVersion that the pod must still have; empty for any.
 	Version string
-	// Grace is how many seconds the pod has to end; nil for what its template says.
+	// Grace is how many seconds the pod has to end; nil for its own grace period.
 	Grace *int64
-	// Force says that nobody is left who could end the pod, so that its object is to go at once.
+	// Force is whether the object is removed at once, because nothing is left to end the pod.
 	Force bool
 }
 
@@ -148,7 +151,7 @@ func (s CreateGroup) String() string   { return "create group " + s.Group.GetNam
 func (s ResizeGroup) String() string   { return "resize group " + s.Name }
 func (s DeleteGroup) String() string   { return "delete group " + s.Name }
 func (s FencePod) String() string      { return "fence " + s.Name }
-func (s AskPod) String() string        { return "ask " + s.Name + ": " + cmp.Or(s.Text, "nothing any more") }
+func (s AskPod) String() string        { return "set request of " + s.Name + ": " + cmp.Or(s.Text, "none") }
 func (s CreatePod) String() string     { return "create " + s.Name }
 func (s RestartPod) String() string    { return "restart " + s.Name + " in place" }
 func (s DeleteJob) String() string     { return "delete the job" }

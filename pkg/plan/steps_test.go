@@ -64,7 +64,7 @@ func TestCreating(t *testing.T) {
 			[]string{"create service j", "create j-chief-0", "create j-worker-0", "create j-worker-1", "create j-ps-0"}, 0},
 		{"an MPI job gets its key before its pods", launched, seen(builder.NoService()),
 			[]string{"create service j", "create secret j-uid-j-ssh", "create j-launcher-0", "create j-worker-0"}, 0},
-		{"it is asked for again with each missing pod, as nobody may look whether it is there", launched, seen(builder.Running("launcher", 0)),
+		{"it is created again with each missing pod, because the operator may not read it", launched, seen(builder.Running("launcher", 0)),
 			[]string{"create secret j-uid-j-ssh", "create j-worker-0"}, 0},
 		{"and not when no pod is missing", launched, seen(builder.Running("launcher", 0), builder.Running("worker", 0)), nil, 0},
 		{"nor before nextStartTime", builder.Job("j", mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(1), nextStart(90*second)), nil, nil, 90 * second},
@@ -74,7 +74,7 @@ func TestCreating(t *testing.T) {
 			}), nil,
 			[]string{"create j-launcher-0", "create j-worker-0"}, 0},
 		{"what is missing is created", two, seen(builder.Running("worker", 0)), []string{"create j-worker-1"}, 0},
-		{"a Service that somebody deleted comes back", two,
+		{"a deleted Service is created again", two,
 			seen(builder.NoService(), builder.Running("worker", 0), builder.Running("worker", 1)), []string{"create service j"}, 0},
 		{"a replica that has succeeded is not created again",
 			builder.Job("j", builder.Workers(2), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1"})),
@@ -181,7 +181,7 @@ func TestARefusedJobWaitsAndTriesAgain(t *testing.T) {
 	})
 }
 
-// A plan that begins or ends a life, a suspension or the job does nothing else: its steps come when it is read back.
+// A plan that begins or ends a life, a suspension or the job has no steps: they follow once the status is read back.
 func TestAPlanThatChangesLivesCarriesNoSteps(t *testing.T) {
 	base := []builder.JobOption{builder.Workers(3), builder.StartedAt(0)}
 	suspended := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)

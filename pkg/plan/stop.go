@@ -8,12 +8,13 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// askAgainAfter is how long after a request that nobody has answered the pods are told once more. Of a hundred pods whose annotation
-// changes a kubelet overlooks about one, and renews its files only with the next change, or a minute later.
-const askAgainAfter = 2 * time.Second
+// repeatAfter is how long after an unanswered request the annotation is changed once more. A kubelet misses the change on about
+// one of a hundred pods, and renews its files only with the next change, or a minute later.
+const repeatAfter = 2 * time.Second
 
-// askPods returns the steps that show the pods what the status asks their ranks, or nothing any more, and when they are told once more.
-func askPods(s *state.Snapshot) (steps []Step, again time.Time) {
+// requestCheckpoint returns the steps that write the checkpoint request of the status to the pods, or remove it, and when to
+// repeat it.
+func requestCheckpoint(s *state.Snapshot) (steps []Step, again time.Time) {
 	request := s.Job.Status.CheckpointRequest
 	text := state.StopText(request)
 	switch {
@@ -21,7 +22,7 @@ func askPods(s *state.Snapshot) (steps []Step, again time.Time) {
 	case s.HasAnswered(request):
 		return nil, time.Time{}
 	default:
-		if again = request.Time.Add(askAgainAfter); !s.Now.Before(again) {
+		if again = request.Time.Add(repeatAfter); !s.Now.Before(again) {
 			text, again = text+" again", time.Time{}
 		}
 	}
@@ -35,7 +36,7 @@ func askPods(s *state.Snapshot) (steps []Step, again time.Time) {
 	return steps, again
 }
 
-// stopID returns the id of what the status asks the ranks; empty if nothing.
+// stopID returns the id of the checkpoint request in the status; empty for none.
 func stopID(status *v1alpha1.TrainingJobStatus) string {
 	if status.CheckpointRequest == nil {
 		return ""
@@ -43,13 +44,13 @@ func stopID(status *v1alpha1.TrainingJobStatus) string {
 	return status.CheckpointRequest.ID
 }
 
-// stopEvents tells that the ranks are asked to save a checkpoint, and whether they have. Of a request that came to nothing, as they broke
-// first or are no longer to be stopped, other Events tell.
-func stopEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event {
+// checkpointEvents returns the Events of a checkpoint request and of its result. Other Events report why a request was dropped:
+// the ranks broke first, or need not stop any more.
+func checkpointEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event {
 	switch {
 	case was == nil && is != nil:
 		return []Event{normal(v1alpha1.EventStopAsked, is.Reason, fmt.Sprintf(
-			"The ranks are asked to save a checkpoint before they are stopped (%s), by %s UTC.", is.Reason, is.DeadlineTime.UTC().Format(time.TimeOnly)))}
+			"The ranks must save a checkpoint before they are stopped (%s), by %s UTC.", is.Reason, is.DeadlineTime.UTC().Format(time.TimeOnly)))}
 	case was == nil || is != nil:
 		return nil
 	case s.HasAnswered(was):
@@ -57,7 +58,7 @@ func stopEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event 
 			"The ranks have saved step %d%s and are stopped.", s.Progress.Step, in(s.Progress.Checkpoint)))}
 	case !s.Now.Before(was.DeadlineTime.Time):
 		return []Event{warn(v1alpha1.EventCheckpointMissed, was.Reason, fmt.Sprintf(
-			"No rank has answered that it has saved a checkpoint: they are stopped %v after they were asked.", s.Now.Sub(was.Time.Time).Round(time.Second)))}
+			"No rank has confirmed a checkpoint: the ranks are stopped %v after the request.", s.Now.Sub(was.Time.Time).Round(time.Second)))}
 	default:
 		return nil
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// training is a job of two ranks that run since 0 s and have 10 s to save a checkpoint when they are to be stopped.
+// training is a job of two ranks that have run since 0 s and get 10 s to save a checkpoint before they are stopped.
 func training(options ...builder.JobOption) *v1alpha1.TrainingJob {
 	return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2), builder.StartedAt(0), builder.RunsSince(0), builder.Asking(10)}, options...)...)
 }
 
-// both are two ranks that run, and find the text in their files.
+// both are two running ranks with the text in their files.
 func both(text string, more ...builder.SnapshotOption) []builder.SnapshotOption {
 	return append(seen(builder.Now(16*second), builder.Reported(7, 14*second), builder.Running("worker", 0, builder.Asked(text)), builder.Running("worker", 1, builder.Asked(text))), more...)
 }
@@ -24,17 +24,19 @@ func both(text string, more ...builder.SnapshotOption) []builder.SnapshotOption 
 func TestWhoIsAskedForACheckpoint(t *testing.T) {
 	const text = "0-1 SuspendedBySpec 2026-01-05T12:00:25Z"
 	resting := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
-	ask := func(what string) []string { return []string{"ask j-worker-0: " + what, "ask j-worker-1: " + what} }
+	set := func(what string) []string {
+		return []string{"set request of j-worker-0: " + what, "set request of j-worker-1: " + what}
+	}
 	asked := []builder.JobOption{builder.Suspended(), builder.StopAsked(15 * second)}
 	checkSteps(t, []stepCase{
-		{"nobody before the status says so", training(builder.Suspended()), both(""), nil, 26 * second},
-		{"every rank, once it does", training(asked...), both(""), ask(text), 17 * second},
+		{"no rank before the status has the request", training(builder.Suspended()), both(""), nil, 26 * second},
+		{"every rank, once it does", training(asked...), both(""), set(text), 17 * second},
 		{"once", training(asked...), both(text), nil, 17 * second},
-		{"once more after two seconds, as a kubelet may have overlooked it", training(asked...), both(text, builder.Now(17*second)), ask(text + " again"), 25 * second},
+		{"once more after two seconds, because a kubelet may have missed it", training(asked...), both(text, builder.Now(17*second)), set(text + " again"), 25 * second},
 		{"and no more", training(asked...), both(text+" again", builder.Now(17*second)), nil, 25 * second},
-		{"nobody any more once they are not to be stopped", training(builder.StopAsked(15 * second)), both(text), nil, 17 * second},
-		{"which they are told", training(), both(text), ask("nothing any more"), 10*time.Minute + 14*second},
-		{"nobody joins them in the meantime", training(append(asked, builder.Workers(3), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "2:1"}))...),
+		{"no rank once they need not stop", training(builder.StopAsked(15 * second)), both(text), nil, 17 * second},
+		{"both ranks get it", training(), both(text), set("none"), 10*time.Minute + 14*second},
+		{"no rank joins them in the meantime", training(append(asked, builder.Workers(3), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "2:1"}))...),
 			both(text), nil, 17 * second},
 		{"when they are stopped, nothing is taken back", training(builder.Suspended(), resting), both(text),
 			[]string{"delete j-worker-0: the job is suspended", "delete j-worker-1: the job is suspended"}, 0},
@@ -47,11 +49,11 @@ func TestRanksThatAreTakenAwayHaveTheirTime(t *testing.T) {
 	}
 	p := plan.Make(builder.Snapshot(fewer(), both("")...))
 	if p.Status.CheckpointRequest == nil || len(p.Steps) > 0 || p.Status.Memory.Roles[v1alpha1.Worker].Replacements != "" {
-		t.Errorf("plans %v, want worker 1 to live on while the ranks are asked", p)
+		t.Errorf("plans %v, want worker 1 to stay while the ranks save a checkpoint", p)
 	}
 	checkSteps(t, []stepCase{
 		{"they are asked first", fewer(builder.StopAsked(15 * second)), both(""), []string{
-			"ask j-worker-0: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z", "ask j-worker-1: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z"}, 17 * second},
+			"set request of j-worker-0: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z", "set request of j-worker-1: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z"}, 17 * second},
 		{"one that has its next life is deleted", fewer(builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"})), seen(builder.Now(16*second), builder.Reported(7, 14*second), builder.Running("worker", 0), builder.Running("worker", 1, builder.Life(0, 0))),
 			[]string{"delete j-worker-1: its life is past"}, 10*time.Minute + 14*second},
 	})
@@ -67,13 +69,13 @@ func TestWhatIsToldOfRequestsToStop(t *testing.T) {
 		seen []builder.SnapshotOption
 		want []string
 	}{
-		"that they are asked": {training(builder.Suspended()), both(""), []string{
-			"Normal StopAsked SuspendedBySpec: The ranks are asked to save a checkpoint before they are stopped (SuspendedBySpec), by 12:00:26 UTC."}},
+		"that they must save": {training(builder.Suspended()), both(""), []string{
+			"Normal StopAsked SuspendedBySpec: The ranks must save a checkpoint before they are stopped (SuspendedBySpec), by 12:00:26 UTC."}},
 		"that they still are, not again": {training(builder.Suspended(), builder.StopAsked(15*second)), both(""), nil},
 		"that they have saved": {training(builder.Suspended(), builder.StopAsked(15*second)), both("", builder.SavedFor("0-1")), []string{
 			"Normal CheckpointSaved SuspendedBySpec: The ranks have saved step 7 in step-7 and are stopped."}},
 		"that they have not": {training(builder.Suspended(), builder.StopAsked(15*second)), both("", builder.Now(25*second)), []string{
-			"Warning CheckpointMissed SuspendedBySpec: No rank has answered that it has saved a checkpoint: they are stopped 10s after they were asked."}},
+			"Warning CheckpointMissed SuspendedBySpec: No rank has confirmed a checkpoint: the ranks are stopped 10s after the request."}},
 		"that it came to nothing, not": {training(builder.StopAsked(15 * second)), both(""), nil},
 	} {
 		var got []string
@@ -88,7 +90,7 @@ func TestWhatIsToldOfRequestsToStop(t *testing.T) {
 	}
 }
 
-// A job that is suspended and changed keeps the pods of before while their ranks are asked: if it is resumed, that is seen.
+// A job that is suspended and changed keeps its old pods while their ranks save a checkpoint. If it resumes then, that shows.
 func TestAJobThatIsChangedWhileItsRanksAreAskedIsNotResumedUnseen(t *testing.T) {
 	changed := training(builder.Suspended())
 	shape := plan.Make(builder.Snapshot(training(), both("")...)).Status.Memory.Shape
@@ -96,7 +98,7 @@ func TestAJobThatIsChangedWhileItsRanksAreAskedIsNotResumedUnseen(t *testing.T) 
 	builder.Workers(2, builder.Env("LEARNING_RATE", "0.1"))(changed)
 	asked := after(t, builder.Snapshot(changed, both("")...))
 	if got := asked.Status; got.CheckpointRequest == nil || got.Memory.Shape != shape || got.ObservedGeneration != 2 {
-		t.Fatalf("asked %+v, shape %s, generation %d, want the shape of the pods (%s)", got.CheckpointRequest, got.Memory.Shape, got.ObservedGeneration, shape)
+		t.Fatalf("request %+v, shape %s, generation %d, want the shape of the pods (%s)", got.CheckpointRequest, got.Memory.Shape, got.ObservedGeneration, shape)
 	}
 	stopped := after(t, builder.Snapshot(asked, both("", builder.SavedFor(asked.Status.CheckpointRequest.ID))...))
 	if got := stopped.Status; got.Phase != v1alpha1.PhaseSuspended || got.Memory.Shape == shape {
@@ -104,14 +106,14 @@ func TestAJobThatIsChangedWhileItsRanksAreAskedIsNotResumedUnseen(t *testing.T) 
 	}
 	asked.Spec.Suspend, asked.Generation = nil, 3
 	if got := plan.Make(builder.Snapshot(asked, both("")...)).Status; got.Phase != v1alpha1.PhaseSuspended || got.Reason != v1alpha1.ReasonFormerPodsEnding {
-		t.Errorf("resumed: %s %s, want the pods of before to end first", got.Phase, got.Reason)
+		t.Errorf("resumed: %s %s, want the old pods to end first", got.Phase, got.Reason)
 	}
 }
 
-// While the ranks are asked the job runs, and says what it waits for.
+// While the ranks save a checkpoint the job runs, and shows what it waits for.
 func TestAJobWhoseRanksAreAskedRuns(t *testing.T) {
 	status := plan.Make(builder.Snapshot(training(builder.Suspended(), builder.StopAsked(15*second)), both("")...)).Status
-	const want = "The ranks are asked to save a checkpoint, as the job is to be suspended; they are stopped when they have, and at 12:00:25 UTC at the latest."
+	const want = "Waiting for the ranks to save a checkpoint, because the job is to be suspended. They are stopped after they have saved it, at the latest at 12:00:25 UTC."
 	if status.Phase != v1alpha1.PhaseRunning || status.Reason != v1alpha1.ReasonStopAsked || status.Message != want {
 		t.Errorf("%s %s: %s", status.Phase, status.Reason, status.Message)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// setRunningSeconds adds up how long the job ran when a run ends: a run that a failure ended was over when the replica failed,
-// not when that was noticed.
+// setRunningSeconds adds up how long the job ran when a run ends. A run that failed ended when the replica failed, not when the
+// operator noticed.
 func setRunningSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
 		return
@@ -24,7 +24,7 @@ func setRunningSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *p
 	next.RunningSeconds = s.Job.Status.RunningSeconds + int64(presentRun(s, until).Seconds())
 }
 
-// presentRun returns for how long the job has been running without a break until then.
+// presentRun returns how long the job has been running without a break until the time.
 func presentRun(s *state.Snapshot, until time.Time) time.Duration {
 	c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -33,7 +33,7 @@ func presentRun(s *state.Snapshot, until time.Time) time.Duration {
 	return max(0, until.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
 }
 
-// setLostSeconds adds up what the job waited for since the time was last added up. What it waited for then says the status of then.
+// setLostSeconds adds up the time that the job lost since the last addition. The status of then shows what the job waited for.
 func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	was, now := &s.Job.Status, s.Now.Truncate(time.Second)
 	since := s.Job.CreationTimestamp.Time
@@ -64,7 +64,7 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 	}
 }
 
-// isStopping reports whether pods of before a restart are still ending, or the next ones may not be created yet.
+// isStopping reports whether pods from before a restart are still ending, or the next pods may not be created yet.
 func isStopping(status *v1alpha1.TrainingJobStatus) bool {
 	restarting := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRestarting)
 	running := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRunning)
@@ -74,7 +74,7 @@ func isStopping(status *v1alpha1.TrainingJobStatus) bool {
 	return running.Reason == restarting.Reason || running.Reason == v1alpha1.ReasonBackOff || running.Reason == v1alpha1.ReasonFormerPodsEnding
 }
 
-// setRedoStep notes at a whole-job restart which step was reached, and forgets it when the next attempt has got there again.
+// setRedoStep records the reached step at a whole-job restart, and clears it when the next attempt has reached that step again.
 func setRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	since := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
 	switch {

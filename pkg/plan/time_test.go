@@ -13,19 +13,19 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// clocked is what a status says of a job's time.
+// clocked is the part of a status about the job's time.
 type clocked struct {
 	Running   int64
 	Suspended int64
 	Ratio     string
 }
 
-// The story of a job's time: it starts, runs, restarts, rests, runs again and ends. What counts is the time it ran over the time
-// since its start without its rest.
+// The history of a job's time: it starts, runs, restarts, is suspended, runs again and ends. The ratio is the running time over
+// the time since the start without the suspension.
 func TestTimeIsAddedUpOverAttemptsAndSuspensions(t *testing.T) {
 	job := takenOn(t, pytorch, builder.Workers(2)) // at 0 s
 	running := seen(builder.Running("worker", 0), builder.Running("worker", 1))
-	tell := func(what string, now int, want clocked, pods ...builder.SnapshotOption) {
+	expect := func(what string, now int, want clocked, pods ...builder.SnapshotOption) {
 		t.Helper()
 		job = after(t, builder.Snapshot(job, append(pods, builder.Now(time.Duration(now)*second+300*time.Millisecond))...))
 		ratio, _ := state.RunningTimeRatio(&job.Status, builder.Epoch.Add(time.Duration(now)*second))
@@ -34,25 +34,25 @@ func TestTimeIsAddedUpOverAttemptsAndSuspensions(t *testing.T) {
 			t.Errorf("%s at %d s (-want +got):\n%s", what, now, diff)
 		}
 	}
-	tell("it starts", 10, clocked{0, 0, "0.000"}, builder.Pending("worker", 0), builder.Pending("worker", 1, builder.On("n")))
-	tell("it runs", 20, clocked{0, 0, "0.000"}, running...)
-	tell("nothing changes, nothing is written, and the ratio grows", 60, clocked{0, 0, "0.667"}, running...)
-	tell("it restarts after 70 s, which is noticed 10 s later", 100, clocked{70, 0, "0.700"},
+	expect("it starts", 10, clocked{0, 0, "0.000"}, builder.Pending("worker", 0), builder.Pending("worker", 1, builder.On("n")))
+	expect("it runs", 20, clocked{0, 0, "0.000"}, running...)
+	expect("nothing changes, nothing is written, and the ratio grows", 60, clocked{0, 0, "0.667"}, running...)
+	expect("it restarts after 70 s, which is noticed 10 s later", 100, clocked{70, 0, "0.700"},
 		builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.At(90*second)))
-	tell("it runs again", 200, clocked{70, 0, "0.350"}, running...)
+	expect("it runs again", 200, clocked{70, 0, "0.350"}, running...)
 	job.Spec.Suspend = ptr.To(true)
-	tell("it is suspended after 100 s more", 300, clocked{170, 0, "0.567"}, running...)
+	expect("it is suspended after 100 s more", 300, clocked{170, 0, "0.567"}, running...)
 	job.Spec.Suspend = ptr.To(false)
-	tell("its rest does not count", 1300, clocked{170, 1000, "0.567"})
-	tell("it runs once more", 1400, clocked{170, 1000, "0.425"}, running...)
-	tell("it ends", 1500, clocked{270, 1000, "0.540"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
-	tell("what its pods do afterwards changes nothing", 5000, clocked{270, 1000, "0.540"}, builder.Succeeded("worker", 0))
+	expect("its rest does not count", 1300, clocked{170, 1000, "0.567"})
+	expect("it runs once more", 1400, clocked{170, 1000, "0.425"}, running...)
+	expect("it ends", 1500, clocked{270, 1000, "0.540"}, builder.Succeeded("worker", 0), builder.Running("worker", 1))
+	expect("what its pods do afterwards changes nothing", 5000, clocked{270, 1000, "0.540"}, builder.Succeeded("worker", 0))
 }
 
-// A job's time by what it went to, as each pass adds it up.
+// A job's time by what it was spent on, as each reconcile adds it up.
 func TestLostTimeIsAddedUpByWhatTheJobWaitedFor(t *testing.T) {
 	job := takenOn(t, pytorch, builder.Workers(1), builder.Progress(86400, v1alpha1.StallNotify)) // at 0 s
-	tell := func(what string, now int, want v1alpha1.LostSeconds, seen ...builder.SnapshotOption) {
+	expect := func(what string, now int, want v1alpha1.LostSeconds, seen ...builder.SnapshotOption) {
 		t.Helper()
 		job = after(t, builder.Snapshot(job, append(seen, builder.Now(time.Duration(now)*second+300*time.Millisecond))...))
 		if diff := cmp.Diff(want, job.Status.LostSeconds); diff != "" {
@@ -61,24 +61,24 @@ func TestLostTimeIsAddedUpByWhatTheJobWaitedFor(t *testing.T) {
 	}
 	first, again, resumed := builder.Life(0, 0), builder.Life(1, 0), builder.Life(1, 1)
 	at := func(step int64, s int) builder.SnapshotOption { return builder.Reported(step, time.Duration(s)*second) }
-	tell("its pod has no node", 5, v1alpha1.LostSeconds{Starting: 5}, builder.Pending("worker", 0, first, builder.Unschedulable("no room")))
-	tell("it has one", 25, v1alpha1.LostSeconds{Starting: 5, Nodes: 20}, builder.Pending("worker", 0, first, builder.On("n")))
-	tell("it runs", 55, v1alpha1.LostSeconds{Starting: 35, Nodes: 20}, builder.Running("worker", 0, first))
-	tell("it reports a step", 100, v1alpha1.LostSeconds{Starting: 35, Nodes: 20}, builder.Running("worker", 0, first), at(40, 100))
-	tell("it failed 4 s ago", 204, v1alpha1.LostSeconds{Starting: 35, Nodes: 20, Detection: 4},
+	expect("its pod has no node", 5, v1alpha1.LostSeconds{Starting: 5}, builder.Pending("worker", 0, first, builder.Unschedulable("no room")))
+	expect("it has one", 25, v1alpha1.LostSeconds{Starting: 5, Nodes: 20}, builder.Pending("worker", 0, first, builder.On("n")))
+	expect("it runs", 55, v1alpha1.LostSeconds{Starting: 35, Nodes: 20}, builder.Running("worker", 0, first))
+	expect("it reports a step", 100, v1alpha1.LostSeconds{Starting: 35, Nodes: 20}, builder.Running("worker", 0, first), at(40, 100))
+	expect("it failed 4 s ago", 204, v1alpha1.LostSeconds{Starting: 35, Nodes: 20, Detection: 4},
 		builder.Failed("worker", 0, first, builder.Exit(1), builder.At(200*second)), at(40, 100))
-	tell("the next pod is there", 214, v1alpha1.LostSeconds{Starting: 35, Nodes: 20, Detection: 4, Restart: 10}, builder.Pending("worker", 0, again, builder.On("n")), at(40, 100))
-	tell("it runs again", 220, v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10}, builder.Running("worker", 0, again), at(40, 100))
-	tell("it is where its checkpoint was", 250, v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10, Redone: 30}, builder.Running("worker", 0, again), at(30, 240))
-	tell("it has got further than before", 300, v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10, Redone: 80}, builder.Running("worker", 0, again), at(41, 300))
+	expect("the next pod is there", 214, v1alpha1.LostSeconds{Starting: 35, Nodes: 20, Detection: 4, Restart: 10}, builder.Pending("worker", 0, again, builder.On("n")), at(40, 100))
+	expect("it runs again", 220, v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10}, builder.Running("worker", 0, again), at(40, 100))
+	expect("it is where its checkpoint was", 250, v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10, Redone: 30}, builder.Running("worker", 0, again), at(30, 240))
+	expect("it has got further than before", 300, v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10, Redone: 80}, builder.Running("worker", 0, again), at(41, 300))
 	job.Labels = map[string]string{v1alpha1.LabelQueue: "q"}
 	job.Spec.Suspend = ptr.To(true)
 	queued := v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10, Redone: 80}
-	tell("its queue suspends it", 400, queued, builder.Running("worker", 0, again), at(41, 300))
+	expect("its queue suspends it", 400, queued, builder.Running("worker", 0, again), at(41, 300))
 	job.Spec.Suspend = ptr.To(false)
 	queued.Queue = 600
-	tell("its queue admits it", 1000, queued)
-	tell("it runs once more", 1010, v1alpha1.LostSeconds{Queue: 600, Starting: 41, Nodes: 30, Detection: 4, Restart: 10, Redone: 80}, builder.Running("worker", 0, resumed), at(41, 300))
+	expect("its queue admits it", 1000, queued)
+	expect("it runs once more", 1010, v1alpha1.LostSeconds{Queue: 600, Starting: 41, Nodes: 30, Detection: 4, Restart: 10, Redone: 80}, builder.Running("worker", 0, resumed), at(41, 300))
 }
 
 func TestAJobThatHasNotStartedHasNoRatio(t *testing.T) {

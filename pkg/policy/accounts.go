@@ -29,7 +29,7 @@ type Accounts struct {
 	RestartsWithoutProgress int32
 }
 
-// accountsOf returns the accounts as the status has them.
+// accountsOf returns the accounts in the status.
 func accountsOf(s *state.Snapshot) Accounts {
 	was := &s.Job.Status
 	return Accounts{
@@ -39,8 +39,8 @@ func accountsOf(s *state.Snapshot) Accounts {
 	}
 }
 
-// nextAccounts returns the accounts of the status with the verdict: the incidents that begin now, and corrections of earlier ones. The
-// order matters: the avoid list is made of the incidents, after their amendments.
+// nextAccounts returns the accounts after the verdict: with the incidents that begin now, and with corrections of earlier ones.
+// The amendments come first, because the avoid list is made from the incidents.
 func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	a := accountsOf(s)
 	if v.Failure != nil && failure.IsFailure(v.Failure.Cause) {
@@ -70,7 +70,7 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	return a
 }
 
-// amend replaces an incident by what it truly was.
+// amend corrects a recorded incident.
 func (a *Accounts) amend(s *state.Snapshot, amendment *failure.Amendment) {
 	was, is := &amendment.Was, &amendment.Is
 	for i := range a.Incidents {

@@ -17,7 +17,7 @@ func inARow(n int32) builder.JobOption {
 	return builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.Memory.RestartsInRow = n })
 }
 
-// slotInARow says that worker-1 is in its n-th restart in a row, begun at the time; of 0 nothing is remembered.
+// slotInARow makes worker-1 be in its n-th restart in a row, begun at the time; for 0 it remembers nothing.
 func slotInARow(n int, at time.Duration) builder.JobOption {
 	if n == 0 {
 		return func(*v1alpha1.TrainingJob) {}
@@ -64,7 +64,7 @@ func TestTenThousandRestartsInARowDoNotOverflowTheBackOff(t *testing.T) {
 	}
 }
 
-// The status keeps whole seconds: a wait of a second is not cut short to a part of it.
+// The status keeps whole seconds: a wait of a second is not cut to a fraction.
 func TestAWaitIsNotCutShortByRounding(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.BackOff(0, 300), slotInARow(1, 50*second))
 	v := policy.Judge(builder.Snapshot(job, builder.Deleted("worker", 1), builder.Now(60*second+time.Millisecond)))
@@ -73,13 +73,13 @@ func TestAWaitIsNotCutShortByRounding(t *testing.T) {
 	}
 }
 
-// Steady losses of others, or a peer that crashes again and again, never hold back a replica that was lost.
+// Steady losses of others, or a peer that crashes again and again, never delay a replica that was lost.
 func TestBackOffIsOfWhatIsRestarted(t *testing.T) {
 	both := seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Deleted("worker", 2, builder.DeletedAt(60*second)))
 	cases := []struct {
 		name string
 		job  []builder.JobOption
-		want []time.Duration // of worker-1 and worker-2, as far as they are restarted alone
+		want []time.Duration // of worker-1 and worker-2, if they restart alone
 	}{
 		{"one in its fifth restart, one lost for the first time", []builder.JobOption{slotInARow(4, 50*second)}, []time.Duration{40, 0}},
 		{"restarts of the whole job in a row do not hold back a replica", []builder.JobOption{inARow(7)}, []time.Duration{0, 0}},

@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// used says that n restarts were charged to maxRestarts within the window.
+// used charges n restarts to maxRestarts within the window.
 func used(n int) builder.JobOption {
 	return builder.Charged(v1alpha1.BudgetRestarts, make([]time.Duration, n)...)
 }
@@ -87,16 +87,16 @@ func TestBudgetsByCause(t *testing.T) {
 	})
 }
 
-// ruleMade says that n losses of the last minute were losses only because a rule said so.
+// ruleMade records n losses of the last minute that only a rule made losses.
 func ruleMade(n int) builder.JobOption {
 	return builder.Charged(v1alpha1.BudgetRuleMadeLosses, make([]time.Duration, n)...)
 }
 
 func TestLossesThatOnlyARuleMakesAreBounded(t *testing.T) {
-	says := builder.Rules(rule{ExitCodes: []int32{77}, Cause: v1alpha1.CauseInfrastructure}, rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Cause: v1alpha1.CausePreempted},
+	rules := builder.Rules(rule{ExitCodes: []int32{77}, Cause: v1alpha1.CauseInfrastructure}, rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Cause: v1alpha1.CausePreempted},
 		rule{Reasons: []string{v1alpha1.ReasonDeleted}, Cause: v1alpha1.CausePreempted})
 	job := func(n int, options ...builder.JobOption) *v1alpha1.TrainingJob {
-		return builder.Job("j", append(options, builder.Workers(2), says, ruleMade(n), builder.MaxRestarts(0))...)
+		return builder.Job("j", append(options, builder.Workers(2), rules, ruleMade(n), builder.MaxRestarts(0))...)
 	}
 	exit := seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(77)))
 	restarts := lost(0, "worker-1 Infrastructure Replica free")
@@ -108,11 +108,11 @@ func TestLossesThatOnlyARuleMakesAreBounded(t *testing.T) {
 		{"the hundredth is restarted", job(99), exit, restarts},
 		{"the next fails the job", job(100), exit, spent},
 		{"as old as the window they count no longer", job(100), append(exit, builder.Now(86400*second)), restarts},
-		{"a loss that Kubernetes tells of does not count", job(100), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.Disrupted("EvictionByEvictionAPI", 20*second))), restarts},
-		{"nor one of which a rule says that it is another loss", job(100), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)),
+		{"a loss that Kubernetes reports does not count", job(100), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.Disrupted("EvictionByEvictionAPI", 20*second))), restarts},
+		{"nor one that a rule makes another loss", job(100), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)),
 			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Replica free"}}},
 		{"a time that ran out counts", job(100, builder.StartedAt(0), builder.StartupDeadline(30)), seen(builder.Running("worker", 0)), spent},
-		{"several at once count each", builder.Job("j", builder.Workers(2), says, ruleMade(99)), seen(builder.Failed("worker", 0, builder.Exit(77)), builder.Failed("worker", 1, builder.Exit(77))), spent},
+		{"several at once count each", builder.Job("j", builder.Workers(2), rules, ruleMade(99)), seen(builder.Failed("worker", 0, builder.Exit(77)), builder.Failed("worker", 1, builder.Exit(77))), spent},
 		{"an evaluator never fails the job", evaluated(99), evaluator, lost(0, "evaluator-0 Infrastructure Replica free")},
 		{"but is left as it failed after a hundred restarts", evaluated(100), evaluator, judged{}},
 	})

@@ -17,8 +17,8 @@ import (
 
 var exitCodes = []int32{0, 1, 2, 93, 126, 127, 128, 130, 137, 138, 139, 143, 255}
 
-// TestExitCodes is restartPolicy x exit code -> what becomes of it: "." done, "r" restarted and charged, "a" run again, "F" fails the job. The replica is a
-// worker whose success nobody waits for.
+// TestExitCodes is restartPolicy x exit code -> result: "." done, "r" restarted and charged, "a" run again, "F" fails the job.
+// The replica is a worker whose success the job does not need.
 func TestExitCodes(t *testing.T) {
 	want := map[v1alpha1.RestartPolicy]string{
 		//                         0   1   2  93 126 127 128 130 137 138 139 143 255
@@ -77,12 +77,12 @@ func TestCauses(t *testing.T) {
 			builder.Failed("worker", 1, builder.Exit(137), builder.Disrupted("PreemptionByScheduler", 29*second))), preempted},
 		{"the pod's own deadline is the job's own failure", job,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", ""))), own},
-		{"a pod that was told to end did not fail by itself, whatever the times say", job,
+		{"a terminating pod did not fail by itself, whatever its times are", job,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(30*second))),
 			lost(0, "worker-1 Infrastructure Replica free")},
-		{"a rebooted node does not know how the container ended", policyOf(v1alpha1.RestartExitCode),
+		{"a rebooted node cannot report how the container ended", policyOf(v1alpha1.RestartExitCode),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(255, "Unknown", ""))), lost(0, "worker-1 Infrastructure Replica free")},
-		{"a kubelet does not know how the container ended", policyOf(v1alpha1.RestartNever),
+		{"a kubelet cannot report how the container ended", policyOf(v1alpha1.RestartNever),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "ContainerStatusUnknown", "gone"))), lost(0, "worker-1 Infrastructure Replica free")},
 		{"a kubelet turned one pod of a collective away before it ran: the others have lost nothing", builder.Job("j", pytorch, builder.Workers(2)),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Rejected("TopologyAffinityError", "no"))), lost(0, "worker-1 Infrastructure Replica free")},
@@ -106,7 +106,7 @@ func TestCauses(t *testing.T) {
 	})
 }
 
-// fails is the failure behind a verdict.
+// fails is the failure of a verdict.
 func fails(t *testing.T, options ...builder.SnapshotOption) (*v1alpha1.Failure, string) {
 	t.Helper()
 	v := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), options...))
@@ -142,7 +142,7 @@ func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
 	}
 }
 
-// The pod of a replica that can be restarted in place has the name of some attempt before: one that nobody has seen is not named.
+// A pod that can restart in place keeps the name of an earlier attempt. A pod that was never observed is not named.
 func TestAVanishedPodIsNamedWhereItsNameIsKnown(t *testing.T) {
 	for _, c := range []struct {
 		life     state.Life
@@ -160,7 +160,7 @@ func TestAVanishedPodIsNamedWhereItsNameIsKnown(t *testing.T) {
 		s := builder.Snapshot(job, builder.Running("worker", 1, builder.Life(c.life.Attempt, 0)))
 		v := policy.Judge(s)
 		if v.Failure == nil || v.Failure.Pod != c.want {
-			t.Errorf("%v, %s: failure %+v, want that of pod %q", c.life, c.restart, v.Failure, c.want)
+			t.Errorf("%v, %s: failure %+v, want pod %q", c.life, c.restart, v.Failure, c.want)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestALongTerminationMessageKeepsItsEndAndWholeCharacters(t *testing.T) {
 	}
 }
 
-// Kubernetes tells whole seconds: of ranks that end in one of them in the same way nobody knows which was first.
+// Kubernetes' times have whole seconds: if ranks end in one second in the same way, the first of them is unknown.
 func TestAFailureSaysWhenItMayNotHaveBeenTheFirst(t *testing.T) {
 	exit := func(index int, code int32, at time.Duration) builder.SnapshotOption {
 		return builder.Failed("worker", index, builder.Exit(code), builder.At(at))

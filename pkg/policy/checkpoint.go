@@ -10,16 +10,16 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// A stop is one of ranks that are well, which may have a moment to save a checkpoint.
+// stop says why healthy ranks are stopped. They get time to save a checkpoint first.
 type stop struct {
-	// reason is that of the request, why a clause: "the job is to be suspended".
+	// reason is the reason of the checkpoint request. why is a clause: "the job is to be suspended".
 	reason, why string
 }
 
-// askFirst returns the ruling that waits until the ranks have saved a checkpoint, and the time of its deadline; nil once they are to be
-// stopped: they have answered or let the deadline pass, the job gives them no time, or they do not train. One request is enough for
-// all that stops them.
-func askFirst(s *state.Snapshot, stop stop) (*Ruling, time.Time) {
+// awaitCheckpoint returns the ruling that waits for the ranks to save a checkpoint, and its deadline. It returns nil once the
+// ranks may be stopped: they have answered, the deadline has passed, the job gives them no time, or they do not train. One
+// request serves all stops.
+func awaitCheckpoint(s *state.Snapshot, stop stop) (*Ruling, time.Time) {
 	r, by := s.Job.Status.CheckpointRequest, firstEnd(s)
 	switch {
 	case checkpointWait(s) == 0 || !canSave(s):
@@ -34,62 +34,67 @@ func askFirst(s *state.Snapshot, stop stop) (*Ruling, time.Time) {
 		return nil, time.Time{}
 	}
 	return &Ruling{Kind: Hold, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
-		"The ranks are asked to save a checkpoint, as %s; they are stopped when they have, and at %s UTC at the latest.%s",
+		"Waiting for the ranks to save a checkpoint, because %s. They are stopped after they have saved it, at the latest at %s UTC.%s",
 		stop.why, due.UTC().Format(time.TimeOnly), bounded(s))}, due
 }
 
-// checkpointWait returns how long the ranks have to save a checkpoint: what the job gives them, as far as the operator allows it.
-func checkpointWait(s *state.Snapshot) time.Duration { return min(askedFor(s), s.MaxCheckpointWait) }
+// checkpointWait returns how long the ranks have to save a checkpoint: the time that the job gives them, up to the operator's
+// limit.
+func checkpointWait(s *state.Snapshot) time.Duration {
+	return min(checkpointGrace(s), s.MaxCheckpointWait)
+}
 
-// askedFor returns how long the job gives its ranks to save a checkpoint.
-func askedFor(s *state.Snapshot) time.Duration {
+// checkpointGrace returns how long the job gives its ranks to save a checkpoint.
+func checkpointGrace(s *state.Snapshot) time.Duration {
 	if s.Job.Spec.Progress == nil {
 		return 0
 	}
 	return time.Duration(s.Job.Spec.Progress.CheckpointGraceSeconds) * time.Second
 }
 
-// bounded returns a sentence if the operator gives the ranks less time than the job does; else it is empty.
+// bounded returns a sentence if the operator's limit is shorter than the time that the job gives; else it is empty.
 func bounded(s *state.Snapshot) string {
-	if askedFor(s) <= s.MaxCheckpointWait {
+	if checkpointGrace(s) <= s.MaxCheckpointWait {
 		return ""
 	}
-	return fmt.Sprintf(" The operator bounds progress.checkpointGraceSeconds to %v.", s.MaxCheckpointWait)
+	return fmt.Sprintf(" The operator limits progress.checkpointGraceSeconds to %v.", s.MaxCheckpointWait)
 }
 
-// firstEnd returns when the first of the ranks whose pods were told to end is killed, and with it the checkpoint; zero if none was told to.
+// firstEnd returns when the first terminating rank is killed. The checkpoint is lost then. It returns zero if no rank is
+// terminating.
 func firstEnd(s *state.Snapshot) time.Time {
 	var by time.Time
 	for r := range s.Replicas() {
-		if isTrainingOn(r) {
+		if isTerminating(r) {
 			by = state.Earliest(by, r.Pod.EndsBy)
 		}
 	}
 	return by
 }
 
-// stopBy returns the deadline of a request that is made now, in whole seconds.
+// stopBy returns the deadline of a new request, in whole seconds.
 func stopBy(s *state.Snapshot, by time.Time) time.Time {
 	own := s.Now.Add(checkpointWait(s) + time.Second - 1)
 	return state.Earliest(own, by).Truncate(time.Second)
 }
 
-// canSave reports whether the job runs, by its status, and no replica of it is broken but those whose pods were told to end and have yet to.
-// That a pod runs is not asked: who has just read the pods may be behind who has written the status.
+// canSave reports whether the job runs by its status and all its broken replicas are still terminating. It does not check that
+// every pod runs: the cached pods may be older than the status.
 func canSave(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
-		if r.IsBroken() && !isTrainingOn(r) {
+		if r.IsBroken() && !isTerminating(r) {
 			return false
 		}
 	}
-	return s.Is(v1alpha1.ConditionRunning) && canHear(s)
+	return s.Is(v1alpha1.ConditionRunning) && haveStopFile(s)
 }
 
-// canHear reports whether the pods of all replicas that run were made with the file of requests, which progress.checkpointGraceSeconds may have been
-// added after: a rank without it trains on, and the others save nothing that fits. Evaluators need not save.
-func canHear(s *state.Snapshot) bool {
+// haveStopFile reports whether the pods of all running replicas have the file of requests. Pods from before
+// progress.checkpointGraceSeconds was set do not have it. A rank without the file trains on, and the checkpoint of the others is
+// incomplete. Evaluators need not save.
+func haveStopFile(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
-		runs := r.State == state.Running || isTrainingOn(r)
+		runs := r.State == state.Running || isTerminating(r)
 		if runs && !r.Pod.Hears && r.Slot.Role != v1alpha1.Evaluator {
 			return false
 		}
@@ -97,17 +102,17 @@ func canHear(s *state.Snapshot) bool {
 	return true
 }
 
-// isTrainingOn reports whether the replica's pod was told to end, and runs for the rest of its grace period.
-func isTrainingOn(r *state.Replica) bool {
+// isTerminating reports whether the replica's pod was deleted and still runs in its grace period.
+func isTerminating(r *state.Replica) bool {
 	p := r.Pod
 	return r.State == state.Failed && p.Phase == corev1.PodRunning && p.Exit == nil && !p.MainSucceeded && !p.Fenced
 }
 
-// scaledIn has the ranks asked before some of them are taken away because the spec has fewer replicas.
+// scaledIn rules because the spec has fewer replicas. The ranks save a checkpoint before some of them are removed.
 func scaledIn(s *state.Snapshot) (*Ruling, time.Time) {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) && p.Deleted.IsZero() && s.MayAct(p) {
-			return askFirst(s, stop{reason: v1alpha1.ReasonScaledIn, why: "the job is to have fewer replicas"})
+			return awaitCheckpoint(s, stop{reason: v1alpha1.ReasonScaledIn, why: "the job is scaled in"})
 		}
 	}
 	return nil, time.Time{}

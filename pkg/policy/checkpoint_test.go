@@ -11,7 +11,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// training is a job of two ranks that run since 0 s and have 10 s to save a checkpoint when they are to be stopped.
+// training is a job of two ranks that have run since 0 s and get 10 s to save a checkpoint before they are stopped.
 func training(options ...builder.JobOption) *v1alpha1.TrainingJob {
 	return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2), builder.StartedAt(0), builder.RunsSince(0),
 		builder.Asking(10)}, options...)...)
@@ -27,11 +27,11 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		job *v1alpha1.TrainingJob
-		// other is worker 1, beside worker 0, which runs; answer the id that the Lease says.
+		// other is worker 1, beside the running worker 0; answer is the id in the Lease.
 		other  builder.SnapshotOption
 		answer string
 		want   policy.Kind
-		// asks is whether the ranks are asked, or still are; wake when that is over.
+		// asks is whether the request stands; wake is its deadline.
 		asks bool
 		wake time.Duration
 	}{
@@ -44,8 +44,8 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 		"a suspension of a job that starts":     {starting, builder.Pending("worker", 1), "", policy.Suspend, false, 0},
 		"a suspension after a failure":          {training(builder.Suspended(), builder.StopAsked(15*second)), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Suspend, false, 0},
 		"a suspension that is taken back":       {training(builder.StopAsked(15 * second)), running, "", policy.Continue, false, 0},
-		"a restart that is asked for":           {training(wantsRestart), running, "", policy.Hold, true, 30 * second},
-		"a restart that is asked for, answered": {training(wantsRestart, builder.StopAsked(15*second)), running, "0-1", policy.Restart, false, 0},
+		"a restart that is requested":           {training(wantsRestart), running, "", policy.Hold, true, 30 * second},
+		"a restart that is requested, answered": {training(wantsRestart, builder.StopAsked(15*second)), running, "0-1", policy.Restart, false, 0},
 		"a drain":                               {training(), drained(), "", policy.Hold, true, 30 * second},
 		"a drain, answered":                     {training(builder.StopAsked(19 * second)), drained(), "0-1", policy.Restart, false, 0},
 		"a drain that gives no time":            {training(builder.StopAsked(19 * second)), drained(builder.DeletedAt(-15 * second)), "", policy.Restart, false, 0},
@@ -61,12 +61,12 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 			t.Errorf("%s: wakes at %v, want %v", name, v.Wake, at)
 		}
 		if c.asks && (v.Reason != v1alpha1.ReasonStopAsked || !strings.Contains(v.Message, "save a checkpoint")) {
-			t.Errorf("%s: says %s: %s", name, v.Reason, v.Message)
+			t.Errorf("%s: got %s: %s", name, v.Reason, v.Message)
 		}
 	}
 }
 
-// Before a job leaves a node that is ill its ranks are asked, and not any more if the node is well again.
+// Before a job leaves an unhealthy node, its ranks save a checkpoint. The request ends if the node recovers.
 func TestRanksAreAskedBeforeTheyLeaveAnIllNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		job  *v1alpha1.TrainingJob
@@ -74,11 +74,11 @@ func TestRanksAreAskedBeforeTheyLeaveAnIllNode(t *testing.T) {
 		want policy.Kind
 		asks bool
 	}{
-		"which has just said so":     {training(), []builder.SnapshotOption{says(node1), builder.Others(2)}, policy.Hold, true},
-		"once they have answered":    {training(builder.StopAsked(35 * second)), []builder.SnapshotOption{says(node1), builder.Others(2), builder.SavedFor("0-1")}, policy.Restart, false},
-		"or their time is over":      {training(builder.StopAsked(25 * second)), []builder.SnapshotOption{says(node1), builder.Others(2)}, policy.Restart, false},
-		"that says so no more":       {training(builder.StopAsked(35 * second)), nil, policy.Continue, false},
-		"which they cannot, no node": {training(), []builder.SnapshotOption{says(node1), builder.Others(1)}, policy.Continue, false},
+		"which has just shown it":    {training(), []builder.SnapshotOption{shows(node1), builder.Others(2)}, policy.Hold, true},
+		"once they have answered":    {training(builder.StopAsked(35 * second)), []builder.SnapshotOption{shows(node1), builder.Others(2), builder.SavedFor("0-1")}, policy.Restart, false},
+		"or their time is over":      {training(builder.StopAsked(25 * second)), []builder.SnapshotOption{shows(node1), builder.Others(2)}, policy.Restart, false},
+		"that is healthy again":      {training(builder.StopAsked(35 * second)), nil, policy.Continue, false},
+		"which they cannot, no node": {training(), []builder.SnapshotOption{shows(node1), builder.Others(1)}, policy.Continue, false},
 	} {
 		seen := append([]builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Running("worker", 1)}, c.more...)
 		if v := policy.Judge(builder.Snapshot(c.job, seen...)); v.Kind != c.want || (v.Asked != nil) != c.asks {
@@ -95,12 +95,12 @@ func TestAJobThatSucceedsWhileItsRanksAreAskedHasSucceeded(t *testing.T) {
 	}
 }
 
-// One request stands until it is answered, whatever else comes to stop the ranks.
+// One request stands until it is answered, whatever else stops the ranks meanwhile.
 func TestOneRequestIsEnoughForAllThatStopsTheRanks(t *testing.T) {
 	job := training(builder.Suspended(), builder.StopAsked(15*second))
 	v := policy.Judge(builder.Snapshot(job, builder.Now(18*second), builder.Running("worker", 0), builder.Running("worker", 1)))
 	if v.Asked == nil || *v.Asked != *job.Status.CheckpointRequest {
-		t.Errorf("asks %+v, want what it has asked", v.Asked)
+		t.Errorf("requests %+v, want the earlier request", v.Asked)
 	}
 }
 
@@ -108,17 +108,17 @@ func TestRanksAreAskedBeforeSomeAreTakenAway(t *testing.T) {
 	three := []builder.SnapshotOption{builder.Now(20 * second), builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2)}
 	v := policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3)), three...))
 	if v.Kind != policy.Hold || v.Asked == nil || v.Asked.Reason != v1alpha1.ReasonScaledIn {
-		t.Errorf("ruling %d (%s), asked %+v, want to be asked as the job has fewer replicas", v.Kind, v.Message, v.Asked)
+		t.Errorf("ruling %d (%s), asked %+v, want a request because the job has fewer replicas", v.Kind, v.Message, v.Asked)
 	}
 	v = policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3), builder.StopAsked(15*second)), append(three, builder.SavedFor("0-1"))...))
 	if v.Kind != policy.Continue || v.Asked != nil {
-		t.Errorf("ruling %d (%s), asked %+v, want nothing more to be asked", v.Kind, v.Message, v.Asked)
+		t.Errorf("ruling %d (%s), asked %+v, want no further request", v.Kind, v.Message, v.Asked)
 	}
 }
 
-// The operator bounds how long ranks may hold up what stops them: who preempts a job gets its nodes.
+// The operator limits how long ranks may delay their stop: a preemptor gets the job's nodes.
 func TestTheOperatorBoundsHowLongRanksMaySave(t *testing.T) {
-	const bound = " The operator bounds progress.checkpointGraceSeconds to 30s."
+	const bound = " The operator limits progress.checkpointGraceSeconds to 30s."
 	for name, c := range map[string]struct {
 		asks      int32
 		most      time.Duration
@@ -126,10 +126,10 @@ func TestTheOperatorBoundsHowLongRanksMaySave(t *testing.T) {
 		wake      time.Duration
 		isBounded bool
 	}{
-		"a job that asks for less": {20, 30 * second, policy.Hold, 40 * second, false},
-		"for as long":              {30, 30 * second, policy.Hold, 50 * second, false},
-		"for an hour":              {3600, 30 * second, policy.Hold, 50 * second, true},
-		"where nobody is asked":    {3600, 0, policy.Suspend, 0, false},
+		"a job that needs less":  {20, 30 * second, policy.Hold, 40 * second, false},
+		"for as long":            {30, 30 * second, policy.Hold, 50 * second, false},
+		"for an hour":            {3600, 30 * second, policy.Hold, 50 * second, true},
+		"where no rank may save": {3600, 0, policy.Suspend, 0, false},
 	} {
 		job := training(builder.Suspended(), builder.Asking(c.asks))
 		most := func(o *state.Observed) { o.MaxCheckpointWait = c.most }

@@ -1,24 +1,24 @@
-// Package policy judges a job: it decides what the facts of a Snapshot mean. Judge asks the rules in this order, and the first ruling wins.
-// So a rule may rely on all rules above it not having ruled:
+// Package policy decides what the facts of a Snapshot mean for a job. Judge applies the rules in this order, and the first ruling
+// wins. A rule may therefore rely on the rules above it: none of them has ruled.
 //
-//	finished    the job has its verdict: nothing changes it any more
+//	finished    the job has ended: nothing changes its result
 //	suspended   the user suspends the job, or pods of the suspended job still end
-//	succeeded   the replicas whose success is the job's have succeeded
+//	succeeded   the replicas that decide the job's success have succeeded
 //	expired     activeDeadlineSeconds are over
 //	failed      replicas broke: they restart, or the job fails
 //	requested   a user requests a restart of the whole job
-//	scaledIn    replicas are taken away: the ranks save a checkpoint first
-//	unhealthy   pods are to leave an unhealthy node
-//	stranded    a replica fits nowhere in the domain that others hold
+//	scaledIn    replicas are removed: the ranks save a checkpoint first
+//	unhealthy   pods must leave an unhealthy node
+//	stranded    a replica fits nowhere in the domain of the other replicas
 //	late        startupDeadlineSeconds are over and not all replicas run
 //	unplaced    scheduling.timeoutSeconds are over and not every pod has a node
 //	stalled     the progress Lease was not renewed in time
 //
-// A rule that waits for a checkpoint or for other ranks rules Hold. Then Judge asks only the breakers besides: success, and the deadlines
-// of the whole job.
+// A rule that waits for a checkpoint or for other ranks rules Hold. Then only the breakers can overrule it: success, and the
+// deadlines of the whole job.
 //
-// The rules get their facts from three packages: pkg/failure finds what broke first and what restarts, pkg/budget counts the restarts that
-// are left and how long each waits, and pkg/nodes lists the nodes that the job avoids or leaves. Whether a replica is broken, runs or needs
-// a node is in its row of the Snapshot (state.Replica). To the ruling Judge adds refunds for earlier incidents, the workers to park, and
-// the Accounts, which are all that the status keeps of restarts.
+// Three packages provide the facts. pkg/failure finds what broke first and what restarts. pkg/budget counts the remaining
+// restarts and how long each waits. pkg/nodes lists the nodes that the job avoids or leaves. The Snapshot has one row for each
+// replica (state.Replica): whether it is broken, runs or needs a node. Judge adds refunds for earlier incidents, the workers to
+// park, and the Accounts: everything that the status keeps about restarts.
 package policy

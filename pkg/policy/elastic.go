@@ -9,8 +9,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// fit returns which workers of an elastic job to park because they have fitted nowhere for long, or which of the parked ones
-// to try again; and when (zero: never) that may change although nothing else happens.
+// fit returns the workers of an elastic job to park, because they have fitted nowhere for long, or the parked workers to try
+// again. wake is when this may change without another event; zero for never.
 func fit(s *state.Snapshot) (park, unpark []state.Slot, wake time.Time) {
 	elastic := s.Job.Spec.Elastic
 	if elastic == nil {
@@ -34,7 +34,7 @@ func fit(s *state.Snapshot) (park, unpark []state.Slot, wake time.Time) {
 	switch {
 	case len(park) > 0:
 		return park, nil, wake
-	case leader != nil && isMetAt(&s.Job.Spec, leader.Slot) && leader.FitsNowhere():
+	case leader != nil && isRendezvousHost(&s.Job.Spec, leader.Slot) && leader.FitsNowhere():
 		return parkForLeader(s, leader, patience, canMiss)
 	default:
 		unpark, due := tryAgain(s, parked)
@@ -42,8 +42,8 @@ func fit(s *state.Snapshot) (park, unpark []state.Slot, wake time.Time) {
 	}
 }
 
-// nodeTime returns how much longer a worker may fit nowhere for which a node is expected: as long as a parked one would wait for another try. A
-// node with GPUs takes minutes to come, and one that finds its pod gone is removed again.
+// nodeTime returns how much longer a worker may wait if a node is expected for it: as long as a parked worker waits for its next
+// try. A node with GPUs takes minutes to start, and the autoscaler removes it if its pod is gone.
 func nodeTime(s *state.Snapshot, r *state.Replica) time.Duration {
 	if !r.Pod.Nominated {
 		return 0
@@ -55,7 +55,7 @@ func growAfter(elastic *v1alpha1.Elastic) time.Duration {
 	return time.Duration(ptr.Deref(elastic.GrowAfterSeconds, v1alpha1.DefaultGrowAfterSeconds)) * time.Second
 }
 
-// tryAgain returns the parked workers if it is time to try them again, else when that will be; zero for never.
+// tryAgain returns the parked workers if it is time to try them again. Else wake is when it will be; zero for never.
 func tryAgain(s *state.Snapshot, parked []state.Slot) (unpark []state.Slot, wake time.Time) {
 	workers := s.Memory[v1alpha1.Worker]
 	if len(parked) == 0 || workers.ParkedTime == nil || workers.Succeeded.Len() > 0 {
@@ -68,8 +68,9 @@ func tryAgain(s *state.Snapshot, parked []state.Slot) (unpark []state.Slot, wake
 	return parked, time.Time{}
 }
 
-// parkForLeader returns the worker that is parked for the one at which the others meet, which has fitted nowhere for long: without it the
-// others hold their nodes for nothing. It is the last one that has a node. One at a time makes way, as its room may be enough.
+// parkForLeader returns the worker to park so that the leader fits, which has fitted nowhere for long. Without the leader the
+// others hold their nodes for nothing. It parks the last worker that has a node. It parks one at a time, because one node may be
+// enough.
 func parkForLeader(s *state.Snapshot, leader *state.Replica, patience time.Duration, canMiss int) (park, unpark []state.Slot, wake time.Time) {
 	var last *state.Replica
 	for r := range s.Replicas() {

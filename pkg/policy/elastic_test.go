@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// fits is what Fit returns, as the tables write it.
+// fits is the result of Fit, as the tables write it.
 type fits struct {
 	Park, Retry []string
 	Wake        time.Duration
@@ -66,7 +66,7 @@ func TestFit(t *testing.T) {
 		{"a worker that fits nowhere is parked after five minutes", job(2), at(310*second, waits(2, 10*second)), fits{Park: []string{"worker-2"}}},
 		{"and not before", job(2), at(309*second, waits(2, 10*second)), fits{Wake: 310 * second}},
 		{"or after shrinkAfterSeconds", job(2, patience), at(30*second, waits(2, 10*second)), fits{Park: []string{"worker-2"}}},
-		{"of several each at its time, the first is told", job(1), at(20*second, waits(3, 5*second), waits(2, 8*second)), fits{Wake: 305 * second}},
+		{"of several each at its time, the first is returned", job(1), at(20*second, waits(3, 5*second), waits(2, 8*second)), fits{Wake: 305 * second}},
 		{"one is parked and another is waited for", job(1, patience), at(28*second, waits(3, 5*second), waits(2, 18*second)),
 			fits{Park: []string{"worker-3"}, Wake: 38 * second}},
 		{"never below minReplicas", job(3), at(hour, waits(1, 0), waits(2, 0), waits(3, 0)), fits{Park: []string{"worker-1"}}},
@@ -76,10 +76,10 @@ func TestFit(t *testing.T) {
 		{"another makes way for the leader, that has a node", job(1), at(310*second, waits(0, 10*second), runs(1), runs(2)), fits{Park: []string{"worker-2"}}},
 		{"and not before", job(1), at(309*second, waits(0, 10*second), runs(1), runs(2)), fits{Wake: 310 * second}},
 		{"one after the other", job(1, patience, parked("2", "", 25*second)), at(30*second, waits(0, 0), runs(1)), fits{Wake: 45 * second}},
-		{"nobody if all are needed", job(4), at(hour, waits(0, 0), runs(1), runs(2), runs(3)), fits{}},
-		{"nobody for a leader at which they do not meet", job(1, endpoint), at(hour, waits(0, 0), runs(1)), fits{}},
-		{"worker 0 is nobody special beside a master", job(1, builder.Leader(v1alpha1.Master)), at(hour, waits(0, 0)), fits{Park: []string{"worker-0"}}},
-		{"nobody but workers", job(1, builder.Evaluators(1)), at(hour, builder.Pending("evaluator", 0, builder.Unschedulable("no room"))), fits{}},
+		{"no worker if all are needed", job(4), at(hour, waits(0, 0), runs(1), runs(2), runs(3)), fits{}},
+		{"no worker for a leader that hosts no rendezvous", job(1, endpoint), at(hour, waits(0, 0), runs(1)), fits{}},
+		{"worker 0 is like any other beside a master", job(1, builder.Leader(v1alpha1.Master)), at(hour, waits(0, 0)), fits{Park: []string{"worker-0"}}},
+		{"only workers", job(1, builder.Evaluators(1)), at(hour, builder.Pending("evaluator", 0, builder.Unschedulable("no room"))), fits{}},
 		{"not a worker that is starting", job(2), at(hour, builder.Pending("worker", 2, builder.Waiting("ImagePullBackOff", ""))), fits{}},
 		{"not a worker that is going", job(2), at(hour, builder.Pending("worker", 2, builder.Unschedulable("no room"), builder.DeletedAt(0))), fits{}},
 		{"not a job that is not elastic", builder.Job("j", pytorch, builder.Workers(4)), at(hour, waits(2, 0)), fits{}},

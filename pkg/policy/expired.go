@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// expired rules because a job past its active deadline fails, whatever it is doing.
+// expired rules because a job past its active deadline fails in any state.
 func expired(s *state.Snapshot) (*Ruling, time.Time) {
 	limit := s.Job.Spec.RunPolicy.ActiveDeadlineSeconds
 	if limit == nil || s.Job.Status.StartTime == nil {

@@ -1,4 +1,4 @@
 package policy
 
-// What the tests of one step call, where a verdict would show it only among others.
+// Functions whose tests are clearer than those of a whole verdict.
 var Fit = fit

@@ -7,9 +7,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// failed rules because replicas have broken: either a restart mends it, or the job has failed.
+// failed rules because replicas have broken: they restart, or the job fails.
 func failed(s *state.Snapshot) (*Ruling, time.Time) {
-	if isResting(s) { // what is left of before the suspension, on a lost node, gives way to the next lives
+	if isResting(s) { // the remaining pods are from before the suspension, on lost nodes; the next lives replace them
 		return nil, time.Time{}
 	}
 	if fatal := failure.FatalEvidence(s); fatal != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// finished rules because a result is final, whatever its pods do afterwards.
+// finished rules because a result is final. The pods cannot change it.
 func finished(s *state.Snapshot) (*Ruling, time.Time) {
 	if !s.IsFinished() {
 		return nil, time.Time{}
@@ -28,7 +28,8 @@ func finished(s *state.Snapshot) (*Ruling, time.Time) {
 	return &Ruling{Kind: Final, Expired: true}, time.Time{}
 }
 
-// finishesUntil returns until when replicas that still run may end by themselves; zero if none does, or the job has not succeeded.
+// finishesUntil returns until when running replicas may end by themselves. It returns zero if none runs or the job has not
+// succeeded.
 func finishesUntil(s *state.Snapshot) time.Time {
 	if !s.Is(v1alpha1.ConditionSucceeded) || s.Job.Status.CompletionTime == nil {
 		return time.Time{}
@@ -42,9 +43,10 @@ func finishesUntil(s *state.Snapshot) time.Time {
 	return time.Time{}
 }
 
-// endsByItself reports whether a role's replicas may end by themselves after the job's success: ranks that write what they hold, an evaluator that looks
-// at the last checkpoint, a Custom job's own roles. Parameter servers and the operator's sshd never do. Workers of TensorFlow with parameter servers may
-// only serve, or train in loops of their own, and nothing shows which.
+// endsByItself reports whether a role's replicas may end by themselves after the job's success. Ranks may still write data, an
+// evaluator may read the last checkpoint, and so may roles of a Custom job. Parameter servers and the operator's sshd never end.
+// Workers of TensorFlow with parameter servers may only serve, or train in their own loops. Nothing shows which, so they count
+// too.
 func endsByItself(s *state.Snapshot, role v1alpha1.Role) bool {
 	return role != v1alpha1.PS && !state.RunsSSHD(&s.Job.Spec, role)
 }

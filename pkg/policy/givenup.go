@@ -9,7 +9,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// givenUp returns the failures of replicas that are left as they failed from now on.
+// givenUp returns the failures that the job accepts from now on: their replicas are not restarted.
 func givenUp(s *state.Snapshot) []failure.Incident {
 	var left []failure.Incident
 	for r := range s.Replicas() {
@@ -22,7 +22,7 @@ func givenUp(s *state.Snapshot) []failure.Incident {
 	return left
 }
 
-// isBeingGivenUp reports whether the replica is left as it failed from now on.
+// isBeingGivenUp reports whether the replica is given up now.
 func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
 	if r.Slot.Role != v1alpha1.Evaluator || !r.IsBroken() {
 		return false
@@ -31,8 +31,8 @@ func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
 	return isGivenUp(s, &incident)
 }
 
-// isGivenUp reports whether the failure is left as it is: an evaluator's that is fatal or beyond its own budget, unless a
-// rule of the user's fails the job for it.
+// isGivenUp reports whether the failure is given up: an evaluator's failure that is fatal or beyond its own budget. A user's rule
+// that fails the job for it comes first.
 func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	switch {
 	case incident.Role != v1alpha1.Evaluator || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
@@ -46,7 +46,7 @@ func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	}
 }
 
-// toRestart returns the failures that ask for a restart: those that are not given up.
+// toRestart returns the failures that need a restart: those that are not given up.
 func toRestart(s *state.Snapshot, failures []failure.Incident) []failure.Incident {
 	return slices.DeleteFunc(failures, func(incident failure.Incident) bool { return isGivenUp(s, &incident) })
 }

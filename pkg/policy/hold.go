@@ -9,15 +9,15 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// A hold delays the ruling on a failure. It returns nil if it does not delay it, and until when it does.
+// hold delays the ruling on a failure. It returns nil if it does not delay the ruling. until is when the delay ends.
 type hold func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time)
 
-// holds are asked in their order; the first that delays the ruling wins.
+// holds are applied in this order. The first that delays the ruling wins.
 var holds = []hold{waitForStart, waitForPeers, waitForCheckpoint}
 
-// waitForStart holds a restart of peers of a member that is still starting. An attempt that never ran must not be broken off because its
-// ranks were not patient enough: a slow image would restart the job for ever. It waits no longer than startupDeadlineSeconds, nor once a
-// user asks for a restart.
+// waitForStart holds a restart while another member of the attempt is still starting. Impatient ranks must not end an attempt
+// that never ran: a slow image would restart the job for ever. The wait ends at startupDeadlineSeconds, or when a user requests a
+// restart.
 func waitForStart(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	if ruling.Kind != Restart || s.Is(v1alpha1.ConditionRunning) || s.RestartRequest() != "" {
 		return nil, time.Time{}
@@ -35,7 +35,7 @@ func waitForStart(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 	return nil, time.Time{}
 }
 
-// stillStarting returns a member that the incident would restart while its node prepares its containers; nil if there is none.
+// stillStarting returns a member that is still starting and that the incident would restart; nil if there is none.
 func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica {
 	if incident.Scope == v1alpha1.ScopeReplica {
 		return nil
@@ -50,18 +50,18 @@ func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica
 }
 
 const (
-	// gatherFor is how long after the second in which a rank of a collective exited its peers may still be heard: all of them end
-	// when one does, and kubelets look at their containers once a second. Of 57 recorded incidents on real kubelets the guilty rank
-	// was heard after 1.15 s in the median, and after 2.08 s at most.
+	// gatherFor is how long the ruling waits for the other ranks' exits, from the second in which the first rank exited. All
+	// ranks of a collective end when one does, and kubelets check their containers once a second. In 57 recorded incidents on
+	// real kubelets the exit of the guilty rank arrived after 1.15 s (median) and 2.08 s (maximum).
 	gatherFor = 2500 * time.Millisecond
-	// clocksDiffer is by how much a node's clock may be ahead.
+	// clocksDiffer is how far a node's clock may be ahead.
 	clocksDiffer = time.Second
 )
 
-// waitForPeers holds a ruling on an exit that may be a follower's until the other ranks have ended. Otherwise the wrong rank would be named,
-// charged, and kept for its log. It does not wait after a kill or running out of memory, with which followers do not end, nor once every
-// rank has ended. Once a rank is done, it waits after every exit: programs crash at teardown too, and then the leader has a moment to say
-// that the job is done.
+// waitForPeers holds a ruling on an exit that may be a follower's until the other ranks have ended. Otherwise the wrong rank
+// would be named, charged, and kept for its log. It does not wait after a kill or an out-of-memory exit, because followers do not
+// end that way, nor once every rank has ended. Once a rank has succeeded, it waits after every exit: programs crash at teardown
+// too, and the leader's success may arrive a moment later.
 func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	f := ruling.Failure
 	if f == nil || !state.IsCollective(&s.Job.Spec) || !hasRank(s, state.Running) {
@@ -75,7 +75,7 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		return nil, time.Time{}
 	}
 	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f, fmt.Sprintf(
-		"%s; before anything is done about it the other ranks have a moment to say how they ended.", failure.Describe(f)))}, until
+		"%s; the job waits a moment for the exits of the other ranks.", failure.Describe(f)))}, until
 }
 
 // hasRank reports whether a rank is in the state.
@@ -88,10 +88,10 @@ func hasRank(s *state.Snapshot, is state.State) bool {
 	return false
 }
 
-// waitForCheckpoint holds a restart of the whole job while all ranks can save a checkpoint, as after pods were told to end.
+// waitForCheckpoint holds a restart of the whole job while all ranks can save a checkpoint, for example after pods were evicted.
 func waitForCheckpoint(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	if ruling.Kind != Restart || ruling.Restarts[0].Scope != v1alpha1.ScopeJob {
 		return nil, time.Time{}
 	}
-	return askFirst(s, stop{reason: ruling.Failure.Reason, why: failure.Describe(ruling.Failure)})
+	return awaitCheckpoint(s, stop{reason: ruling.Failure.Reason, why: failure.Describe(ruling.Failure)})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// Of the ranks of a collective all end when one does, and what their kubelets say of it comes in any order, within a second or so.
+// All ranks of a collective end when one does, and their kubelets report it in any order, within a second or so.
 func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(3), builder.RunsSince(0))
 	early := func(options ...builder.PodOption) builder.SnapshotOption {
@@ -28,7 +28,7 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 		{"not longer than two seconds and a half", job, now(63*second, early()), goes},
 		{"a node whose clock is behind is not waited for", job, now(65*second, early()), goes},
 		{"nor one whose clock is far ahead", job, now(50*second, early()), goes},
-		{"everybody has been heard", job, seen(early(), builder.Failed("worker", 0, builder.Exit(1), builder.At(60*second)), builder.Now(60*second),
+		{"all ranks have ended", job, seen(early(), builder.Failed("worker", 0, builder.Exit(1), builder.At(60*second)), builder.Now(60*second),
 			builder.Failed("worker", 2, builder.Exit(42), builder.At(60*second))), restart(0, "worker-2 Retryable Job charged")},
 		{"a rank that was killed is no follower", job, now(60*second, builder.Failed("worker", 1, builder.Exit(137), builder.At(60*second))), goes},
 		{"nor is one that ran out of memory", job, now(60*second, builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""), builder.At(60*second))),
@@ -38,7 +38,7 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 			builder.Failed("worker", 1, builder.Exit(139), builder.At(60*second)), builder.Now(60*second)), held(62*second + 500*time.Millisecond)},
 		{"not if it was lost", job, seen(builder.Running("worker", 0), builder.Succeeded("worker", 2),
 			builder.Deleted("worker", 1, builder.DeletedAt(60*second)), builder.Now(60*second)), lost(0, "worker-1 Infrastructure Job free")},
-		{"nor if the leader is heard", job, seen(builder.Succeeded("worker", 0), builder.Succeeded("worker", 2),
+		{"nor if the leader succeeds", job, seen(builder.Succeeded("worker", 0), builder.Succeeded("worker", 2),
 			builder.Failed("worker", 1, builder.Exit(139), builder.At(60*second)), builder.Now(60*second)), leader},
 		{"a collective of the user's own waits as well", builder.Job("j", builder.Workers(3, builder.Scope(v1alpha1.ScopeJob)), builder.RunsSince(0)),
 			now(60*second, early()), held(62*second + 500*time.Millisecond)},
@@ -48,7 +48,7 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 	})
 }
 
-// A code that one rank alone has comes before one that several have, also if it is one that no restart can mend.
+// An exit code of one rank alone comes before a code of several, even if no restart can fix it.
 func TestAFatalCodeOfItsOwnIsTheRootOfItsSecond(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(3), builder.RunsSince(0))
 	all := func(codes ...int32) []builder.SnapshotOption {
@@ -59,9 +59,9 @@ func TestAFatalCodeOfItsOwnIsTheRootOfItsSecond(t *testing.T) {
 		return options
 	}
 	check(t, []judgeCase{
-		{"one rank says that it is of no use", job, all(1, 93, 1), fatal},
-		{"all say so", job, all(93, 93, 93), fatal},
-		{"one says so a second after another failed", job, append(all(1), builder.Running("worker", 2), builder.Failed("worker", 1, builder.Exit(93), builder.At(31*second))),
+		{"one rank exits with the code for a useless restart", job, all(1, 93, 1), fatal},
+		{"all do", job, all(93, 93, 93), fatal},
+		{"one does a second after another failed", job, append(all(1), builder.Running("worker", 2), builder.Failed("worker", 1, builder.Exit(93), builder.At(31*second))),
 			restart(0, "worker-0 Retryable Job charged")},
 	})
 }

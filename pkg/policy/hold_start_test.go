@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A member that lost patience must not break off an attempt in which another is still pulling its image.
+// An impatient member must not end an attempt while another is still pulling its image.
 func TestARestartWaitsForAMemberThatIsStillStarting(t *testing.T) {
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.StartedAt(0)}, options...)...)
@@ -18,7 +18,7 @@ func TestARestartWaitsForAMemberThatIsStillStarting(t *testing.T) {
 		return judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonRestartHeld, Wake: timesSecond(wake)}
 	}
 	goes := restart(0, "worker-1 Retryable Job charged")
-	asks := func(job *v1alpha1.TrainingJob) {
+	requests := func(job *v1alpha1.TrainingJob) {
 		builder.Condition(v1alpha1.ConditionCreated, true, "", 0)(job)
 		job.Annotations = map[string]string{v1alpha1.AnnotationRestart: "now"}
 	}
@@ -29,7 +29,7 @@ func TestARestartWaitsForAMemberThatIsStillStarting(t *testing.T) {
 		{"it waits no longer than startupDeadlineSeconds", job(builder.StartupDeadline(90)), seen(failed, pulling), held(90)},
 		{"then it goes", job(builder.StartupDeadline(60)), seen(failed, pulling), goes},
 		{"it does not wait when the others run", job(), seen(failed, builder.Running("worker", 0), builder.Running("worker", 2)), goes},
-		{"it does not wait once a restart is asked for", job(asks), seen(failed, pulling), goes},
+		{"it does not wait once a restart is requested", job(requests), seen(failed, pulling), goes},
 		{"it does not wait once the attempt has run", job(builder.RunsSince(10 * second)), seen(failed, pulling), goes},
 		{"it does not wait for a member that has no node", job(), seen(failed, builder.Pending("worker", 2, builder.Unschedulable("no room"))), goes},
 		{"it does not wait for a member that has no pod", job(), seen(failed), goes},

@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// A job that is held is left alone by all later rules, although the deadline of a stall, at 60 s, is over.
+// No later rule applies to a job on hold, although the deadline of a stall, at 60 s, is over.
 func TestAStallDoesNotBreakAHold(t *testing.T) {
 	stalls := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return training(append([]builder.JobOption{builder.Progress(60, v1alpha1.StallRestart), builder.Asking(30)}, options...)...)
@@ -22,11 +22,11 @@ func TestAStallDoesNotBreakAHold(t *testing.T) {
 		saved string
 		want  judged
 	}{
-		"a suspension that waits for a checkpoint":  {stalls(builder.Suspended(), asked), builder.Running("worker", 1), "", held},
-		"has it, and stops the ranks":               {stalls(builder.Suspended(), asked), builder.Running("worker", 1), "0-1", judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonSuspended}},
-		"a drain that waits for a checkpoint":       {stalls(asked), drained, "", held},
-		"a drain of a job that is to be suspended":  {stalls(builder.Suspended(), asked), drained, "", held},
-		"a failure until the other ranks are heard": {stalls(), builder.Failed("worker", 1, builder.Exit(1), builder.At(60*second)), "", judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonRestartHeld}},
+		"a suspension that waits for a checkpoint":   {stalls(builder.Suspended(), asked), builder.Running("worker", 1), "", held},
+		"has it, and stops the ranks":                {stalls(builder.Suspended(), asked), builder.Running("worker", 1), "0-1", judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonSuspended}},
+		"a drain that waits for a checkpoint":        {stalls(asked), drained, "", held},
+		"a drain of a job that is to be suspended":   {stalls(builder.Suspended(), asked), drained, "", held},
+		"a failure until the other ranks have ended": {stalls(), builder.Failed("worker", 1, builder.Exit(1), builder.At(60*second)), "", judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonRestartHeld}},
 	} {
 		v := policy.Judge(builder.Snapshot(c.job, builder.Now(61*second), builder.Running("worker", 0), c.other, builder.SavedFor(c.saved)))
 		if v.Kind != c.want.Ruling || v.Reason != c.want.Reason || len(v.Restarts) > 0 {
@@ -35,7 +35,7 @@ func TestAStallDoesNotBreakAHold(t *testing.T) {
 	}
 }
 
-// The deadlines that a user sets for the whole job, and its success, end a hold.
+// The user's deadlines for the whole job, and its success, end a hold.
 func TestWhatBreaksAHold(t *testing.T) {
 	suspended := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return training(append([]builder.JobOption{builder.Suspended(), builder.StopAsked(55 * second)}, options...)...)

@@ -9,13 +9,13 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// rule answers one question about a snapshot. It returns a ruling if it has one, and the time (zero: none)
-// at which it may have one although nothing else happens.
+// rule answers one question about a snapshot. It returns a ruling if it has one, and when it may have one without another event; zero for
+// never.
 type rule func(*state.Snapshot) (ruling *Ruling, wake time.Time)
 
 var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, unhealthy, stranded, late, unplaced, stalled}
 
-// Judge returns what the snapshot means for the job.
+// Judge returns the verdict on the snapshot.
 func Judge(s *state.Snapshot) Verdict {
 	ruling, wake := firstRuling(s)
 	v := Verdict{Ruling: ruling, Wake: wake, Facts: Facts{
@@ -41,10 +41,10 @@ func Judge(s *state.Snapshot) Verdict {
 	return v
 }
 
-// breakers are the rules that end a hold: the job's success, and the deadlines that its user sets for the whole of it.
+// breakers are the rules that end a hold: the job's success, and the user's deadlines for the whole job.
 var breakers = []rule{succeeded, expired, unplaced}
 
-// firstRuling asks the rules in their order until one rules. It also returns when to ask again although nothing else happens.
+// firstRuling applies the rules in their order until one rules. wake is when to judge again without another event.
 func firstRuling(s *state.Snapshot) (Ruling, time.Time) {
 	first, wake := firstOf(s, rules)
 	if first.Kind == Hold {
@@ -57,10 +57,10 @@ func firstRuling(s *state.Snapshot) (Ruling, time.Time) {
 	return first, state.Earliest(wake, nextLoss(s))
 }
 
-// firstOf returns the first ruling of the rules, and when one of those asked may rule otherwise; Continue if none rules.
+// firstOf returns the first ruling of the rules, or Continue. wake is when one of the applied rules may rule otherwise.
 func firstOf(s *state.Snapshot, rules []rule) (first Ruling, wake time.Time) {
-	for _, ask := range rules {
-		ruling, at := ask(s)
+	for _, apply := range rules {
+		ruling, at := apply(s)
 		wake = state.Earliest(wake, at)
 		if ruling != nil {
 			return *ruling, wake
@@ -69,8 +69,8 @@ func firstOf(s *state.Snapshot, rules []rule) (first Ruling, wake time.Time) {
 	return Ruling{}, wake
 }
 
-// nextLoss returns the next time at which a node in trouble comes to count as lost; zero if there is none. A job that rests or has
-// finished waits for it as well, to be rid of its pods.
+// nextLoss returns when the next node in trouble counts as lost; zero if there is none. A suspended or finished job needs this
+// too, to delete its pods.
 func nextLoss(s *state.Snapshot) time.Time {
 	var next time.Time
 	for i := range s.Nodes {

@@ -20,7 +20,7 @@ type judged struct {
 	Ruling   policy.Kind
 	Reason   string
 	Restarts []string
-	// Wait is how long the next life has to wait.
+	// Wait is how long the next life must wait.
 	Wait time.Duration
 	// Wake is when to judge again, after Epoch; zero for never.
 	Wake time.Duration
@@ -71,7 +71,7 @@ func check(t *testing.T, cases []judgeCase) {
 	}
 }
 
-// seen makes the cases shorter to write.
+// seen shortens the cases.
 func seen(options ...builder.SnapshotOption) []builder.SnapshotOption { return options }
 
 var (
@@ -102,7 +102,7 @@ func TestFinished(t *testing.T) {
 	check(t, []judgeCase{
 		{"a verdict is final, whatever fails afterwards",
 			builder.Job("j", builder.Workers(2), finished), seen(builder.Failed("worker", 1, builder.Exit(1))), final},
-		{"a verdict is final, whatever spec.suspend says",
+		{"a result is final, whatever spec.suspend is",
 			builder.Job("j", builder.Workers(2), finished, builder.Suspended()), nil, final},
 		{"a verdict is final, although the deadline passes",
 			builder.Job("j", builder.Workers(1), finished, builder.StartedAt(0), builder.Deadline(5)), nil, final},
@@ -136,7 +136,7 @@ func TestSuspended(t *testing.T) {
 			builder.Job("j", builder.Workers(1), builder.Suspended()), seen(builder.Succeeded("worker", 0)), suspend},
 		{"a suspended job has no deadline",
 			builder.Job("j", builder.Workers(1), builder.Suspended(), builder.StartedAt(0), builder.Deadline(5)), nil, suspend},
-		{"it resumes only when the pods of before are gone",
+		{"it resumes only when the old pods are gone",
 			builder.Job("j", builder.Workers(2), resting), seen(builder.Deleted("worker", 1)), ending},
 		{"a failed pod of before cannot act any more and does not hold the job up",
 			builder.Job("j", builder.Workers(2), resting), seen(builder.Failed("worker", 1, builder.Exit(1))), judged{}},
@@ -190,7 +190,7 @@ func TestLate(t *testing.T) {
 			base(), seen(builder.Running("worker", 0), builder.Now(20*second)), judged{Wake: 60 * second}},
 		{"the deadline of a later attempt counts from the end of its back-off",
 			base(next), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
-		{"that of a replica that was replaced alone counts from the end of its own",
+		{"the deadline of a replica that was replaced alone counts from the end of its own back-off",
 			base(slotInARow(1, 30*second)), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
 		{"the deadline after a suspension counts from its end",
 			base(builder.Condition(v1alpha1.ConditionSuspended, false, v1alpha1.ReasonResumed, 50*second)),
@@ -202,7 +202,7 @@ func TestLate(t *testing.T) {
 			base(builder.Elastic(1, 4)), seen(builder.Running("worker", 0)), judged{}},
 		{"being late beyond the budget fails the job",
 			base(builder.MaxRestarts(0)), seen(builder.Pending("worker", 0)), spent},
-		{"while pods of before are ending no pod can be late",
+		{"while old pods are ending no pod can be late",
 			base(builder.Attempt(1)), seen(builder.Deleted("worker", 1, builder.Life(0, 0))), judged{}},
 		{"it counts from the first pod of the attempt",
 			base(builder.Attempt(1)), seen(builder.Running("worker", 0, created(40*second)), builder.Pending("worker", 1, created(45*second))), judged{Wake: 100 * second}},

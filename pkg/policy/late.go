@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// late rules because an attempt whose replicas do not all run in time has failed to start.
+// late rules because an attempt has failed to start: not all its replicas run in time.
 func late(s *state.Snapshot) (*Ruling, time.Time) {
 	missing := blocksRunning(s)
 	if missing == nil || s.Is(v1alpha1.ConditionRunning) || s.Is(v1alpha1.ConditionSuspended) {
@@ -35,7 +35,7 @@ func late(s *state.Snapshot) (*Ruling, time.Time) {
 	return restartForTime(s, failure.At(s, missing, v1alpha1.CauseStartup, v1alpha1.ReasonStartupDeadline, message)), time.Time{}
 }
 
-// whyRefused returns why the API server takes no pod of the replica, as of one that a quota does not admit; empty if it has one.
+// whyRefused returns why the API server refuses the replica's pod, for example because of a quota; empty if the pod exists.
 func whyRefused(s *state.Snapshot, r *state.Replica) string {
 	if r.Pod != nil || s.Refusal == nil || s.Refusal.Reason == "" {
 		return ""
@@ -43,13 +43,13 @@ func whyRefused(s *state.Snapshot, r *state.Replica) string {
 	return s.Refusal.Reason + ": " + state.Quote(s.Refusal.Message)
 }
 
-// restartForTime returns the ruling on a failure that is no replica's own: a time has run out.
+// restartForTime returns the ruling on a deadline that has passed. No replica has failed by itself.
 func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
 	ruling := restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
 	return &ruling
 }
 
-// startupDeadline returns when the slot should run in the present attempt; zero if there is no such time.
+// startupDeadline returns when the slot should run in the present attempt; zero if there is no deadline.
 func startupDeadline(s *state.Snapshot, slot state.Slot) time.Time {
 	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
 	if limit == nil {
@@ -58,8 +58,9 @@ func startupDeadline(s *state.Snapshot, slot state.Slot) time.Time {
 	return sinceBegin(s, slot, *limit)
 }
 
-// sinceBegin returns the time so many seconds after the slot could begin in the present attempt; zero if it has not: pods of before, which
-// may take their time, are still ending, or the API server admits no pod, as under a quota that is used up. A restart would mend neither.
+// sinceBegin returns the time so many seconds after the slot could begin in the present attempt. It returns zero if the slot
+// could not begin yet: old pods are still ending, or the API server admits no pod, for example because of a quota. A restart
+// would fix neither.
 func sinceBegin(s *state.Snapshot, slot state.Slot, seconds int32) time.Time {
 	if s.Job.Status.StartTime == nil {
 		return time.Time{}
@@ -82,7 +83,7 @@ func firstCreated(s *state.Snapshot) (first time.Time, found bool) {
 	return first, found
 }
 
-// attemptStart returns when the present attempt was free to create its pods.
+// attemptStart returns when the present attempt could create its pods.
 func attemptStart(job *v1alpha1.TrainingJob) time.Time {
 	start := job.Status.StartTime.Time
 	if next := job.Status.NextStartTime; next != nil && next.After(start) {
@@ -95,7 +96,7 @@ func attemptStart(job *v1alpha1.TrainingJob) time.Time {
 	return start
 }
 
-// longestCount returns the longest time that a rule counts from the beginning of a life.
+// longestCount returns the longest deadline that a rule counts from the beginning of a life.
 func longestCount(s *state.Snapshot) time.Duration {
 	var longest time.Duration
 	if s.Job.Spec.Progress != nil {

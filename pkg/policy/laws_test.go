@@ -19,7 +19,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// arbitrary draws a snapshot of a job with a past: budgets, incidents and conditions that may or may not fit together.
+// arbitrary draws a snapshot of a job with a history: budgets, incidents and conditions that may or may not fit together.
 var arbitrary = rapid.Custom(arbitraryPast)
 
 func arbitraryPast(t *rapid.T) *state.Snapshot { return arbitraryWith(t) }
@@ -30,7 +30,7 @@ func arbitraryWith(t *rapid.T, options ...builder.JobOption) *state.Snapshot {
 	return builder.Snapshot(job, builder.ArbitraryPods(job, 150*second).Draw(t, "pods")...)
 }
 
-// arbitraryJob draws a job with a past, and with these options.
+// arbitraryJob draws a job with a history, and with these options.
 func arbitraryJob(t *rapid.T, options ...builder.JobOption) *v1alpha1.TrainingJob {
 	job := builder.ArbitraryJob().Draw(t, "job")
 	job.Status.Attempt = rapid.Int32Range(0, 2).Draw(t, "attempt")
@@ -52,13 +52,13 @@ func arbitraryJob(t *rapid.T, options ...builder.JobOption) *v1alpha1.TrainingJo
 	return job
 }
 
-// No job fails or is charged for what only losses explain, whatever it is, and whatever it went through before.
+// No job fails or is charged for failures that only losses explain, with any history.
 func TestLossesNeitherFailAJobNorAreCharged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := arbitraryJob(t, builder.Rules())
 		s := builder.Snapshot(job, builder.ArbitraryLosses(job, 150*second).Draw(t, "losses")...)
 		v := policy.Judge(s)
-		isOfTime := func(f *v1alpha1.Failure) bool { // what did not run, or not report, in time
+		isOfTime := func(f *v1alpha1.Failure) bool { // a replica that did not run, or not report, in time
 			return f == nil || f.Cause == v1alpha1.CauseStartup || f.Cause == v1alpha1.CauseHang
 		}
 		if v.Kind == policy.Fail && !isOfTime(v.Failure) {
@@ -107,16 +107,17 @@ func TestJudgeObeysItsLaws(t *testing.T) {
 	})
 }
 
-// checkAsked: nothing is asked of ranks of which one would not see it.
+// checkAsked: the ranks get no request if one of them could not read it.
 func checkAsked(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 	for r := range s.Replicas() {
 		if v.Asked != nil && r.State == state.Running && !r.Pod.Hears && r.Slot.Role != v1alpha1.Evaluator {
-			t.Fatalf("the ranks are asked for a checkpoint, and %s has no file of requests", r.Slot)
+			t.Fatalf("the ranks have a checkpoint request, and %s has no file of requests", r.Slot)
 		}
 	}
 }
 
-// checkHeldSuspension: the suspension of a job waits for a checkpoint alone. Only success and the deadlines of the whole job come first.
+// checkHeldSuspension: the suspension of a job waits only for a checkpoint. Only success and the deadlines of the whole job come
+// first.
 func checkHeldSuspension(t *rapid.T, v policy.Verdict) {
 	isDeadline := v.Kind == policy.Fail && (v.Reason == v1alpha1.ReasonDeadlineExceeded || v.Reason == v1alpha1.ReasonSchedulingTimeout)
 	isHeld := v.Kind == policy.Hold && v.Reason == v1alpha1.ReasonStopAsked && v.Asked != nil && !v.Wake.IsZero()
@@ -125,7 +126,7 @@ func checkHeldSuspension(t *rapid.T, v policy.Verdict) {
 	}
 }
 
-// Whatever a job is, and whatever is seen of it: once it is to be suspended it is never restarted, though it hangs, is drained or starts late.
+// Once any job must be suspended, it never restarts, even if it hangs, is drained or starts late.
 func TestASuspensionEndsInNoRestart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := arbitraryWith(t, builder.Progress(60, v1alpha1.StallRestart), builder.Asking(100), builder.Suspended(), builder.StartedAt(0),
@@ -157,7 +158,7 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 		case !s.InRange(slot) || s.Replica(slot).State == state.Succeeded || s.Replica(slot).State == state.GivenUp || o.Attempt != s.Job.Status.Attempt:
 			t.Fatalf("%s is restarted, which is none of the present: %+v", slot, o.Failure)
 		case o.Cause == v1alpha1.CauseHang && (s.Replica(slot).State != state.Running || !s.Replica(slot).Pod.Reports):
-			t.Fatalf("%s hangs, which does not run or knows no Lease", slot)
+			t.Fatalf("%s hangs, which does not run or has no Lease", slot)
 		case int(o.Followers) >= state.Total(&s.Job.Spec):
 			t.Fatalf("%d follow in a job of %d", o.Followers, state.Total(&s.Job.Spec))
 		}
@@ -170,7 +171,7 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 	}
 }
 
-// sameRows compares the replicas that a verdict names by their place: they are rows of the snapshot.
+// sameRows compares the replicas of two verdicts by their slots: they are rows of the snapshot.
 var sameRows = cmp.Comparer(func(a, b *state.Replica) bool { return a == b })
 
 func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
@@ -186,7 +187,7 @@ func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
 	})
 }
 
-// A verdict to go on stands until the time that Judge names: nobody needs to look before it.
+// A verdict to continue stands until the time that Judge names.
 func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := arbitrary.Draw(t, "snapshot")
@@ -211,7 +212,7 @@ func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 	})
 }
 
-// Explain and Avoid take any past: they amend what there is, and keep to their bounds.
+// Explain and Avoid accept any history: they amend the incidents, and stay within their bounds.
 func TestExplainAndAvoidObeyTheirLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := arbitrary.Draw(t, "snapshot")
@@ -230,7 +231,7 @@ func TestExplainAndAvoidObeyTheirLaws(t *testing.T) {
 	})
 }
 
-// A verdict of a snapshot is the same however often and in whatever order of pods it is asked for.
+// The verdict on a snapshot depends neither on repetition nor on the order of pods.
 func TestJudgeIsDeterministic(t *testing.T) {
 	job := builder.Job("j", builder.Workers(4), builder.PS(2))
 	pods := seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1)),

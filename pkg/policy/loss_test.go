@@ -11,9 +11,9 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-const node1 = "node-worker-1" // that of worker-1
+const node1 = "node-worker-1" // the node of worker-1
 
-// losses are the ways to lose worker-1, with the reason and the words for each.
+// losses are the ways to lose worker-1, each with its reason and clause.
 var losses = []struct {
 	name         string
 	seen         []builder.SnapshotOption
@@ -25,7 +25,7 @@ var losses = []struct {
 		"NodeLost", "lost its node (NodeLost: not ready for 15s)"},
 	{"its node is out of service", seen(builder.Running("worker", 1), builder.NodeTainted(node1, "node.kubernetes.io/out-of-service", 30*second)),
 		"NodeTainted", "lost its node (NodeTainted: tainted node.kubernetes.io/out-of-service)"},
-	{"its node has a taint that the operator was told of", seen(builder.Running("worker", 1), builder.NodeTainted(node1, "broken", 30*second)),
+	{"its node has a taint of --lost-node-taints", seen(builder.Running("worker", 1), builder.NodeTainted(node1, "broken", 30*second)),
 		"NodeTainted", "lost its node (NodeTainted: tainted broken)"},
 	{"its node is deleted", seen(builder.Running("worker", 1), builder.NodeDeleted(node1)),
 		"NodeDeleted", "lost its node (NodeDeleted: the node was deleted)"},
@@ -50,10 +50,10 @@ var losses = []struct {
 		builder.Disrupted("TerminationByKubelet", 29*second))), "TerminationByKubelet", "was ended by its node (TerminationByKubelet: Taken away.)"},
 	{"its device breaks", seen(builder.Failed("worker", 1, builder.Exit(139), builder.Unhealthy("nvidia.com/gpu", "GPU-7"))),
 		"DeviceUnhealthy", "lost a device (DeviceUnhealthy: nvidia.com/gpu GPU-7)"},
-	{"somebody deletes it", seen(builder.Deleted("worker", 1)), "Deleted", "was deleted (Deleted)"},
-	{"somebody deletes it and it ends with 143", seen(builder.Failed("worker", 1, builder.Exit(143), builder.DeletedAt(20*second))),
+	{"a user deletes it", seen(builder.Deleted("worker", 1)), "Deleted", "was deleted (Deleted)"},
+	{"a user deletes it and it ends with 143", seen(builder.Failed("worker", 1, builder.Exit(143), builder.DeletedAt(20*second))),
 		"Deleted", "was deleted (Deleted)"},
-	{"somebody deletes it and it ends with a fatal code", seen(builder.Failed("worker", 1, builder.Exit(127), builder.DeletedAt(20*second))),
+	{"a user deletes it and it ends with a fatal code", seen(builder.Failed("worker", 1, builder.Exit(127), builder.DeletedAt(20*second))),
 		"Deleted", "was deleted (Deleted)"},
 	{"it ends in the second in which it is deleted", seen(builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(20*second))),
 		"Deleted", "was deleted (Deleted)"},
@@ -65,7 +65,7 @@ var losses = []struct {
 	{"it is gone without a trace", seen(builder.Gone("worker", 1)), "Vanished", "was lost (Vanished: its pod is gone without a trace)"},
 }
 
-// A lost pod is restarted at once under every restart policy, and charged to nobody.
+// A lost pod restarts at once under every restart policy, without a charge.
 func TestAPodThatWasLostIsRestartedUnderEveryPolicyAndNotCharged(t *testing.T) {
 	for _, loss := range losses {
 		for _, p := range []v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode} {
@@ -152,7 +152,7 @@ func TestNodesInTrouble(t *testing.T) {
 	})
 }
 
-// What a pod that failed has cost its peers depends on whether it ran; what it costs the budget, on who ended it.
+// The scope of a failed pod depends on whether it ran. Its charge depends on who ended it.
 func TestEvictionsAndRejections(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0))
 	ran := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-1"})
@@ -162,11 +162,11 @@ func TestEvictionsAndRejections(t *testing.T) {
 	evicted, forNode := builder.Rejected("Evicted", "too much"), builder.Disrupted("TerminationByKubelet", 29*second)
 	own := restart(0, "worker-1 Retryable Job charged")
 	check(t, []judgeCase{
-		{"its own storage, while its container is said to run", job, failed(evicted, builder.StillRunning()), judged{}},
+		{"its own storage, while its container seems to run", job, failed(evicted, builder.StillRunning()), judged{}},
 		{"its own storage, while its container is not found", job, failed(evicted, builder.RanBefore()), judged{}},
 		{"its own storage", job, failed(evicted, builder.Exit(143), builder.At(30*second)), own},
 		{"its own storage, and its end is not known", job, failed(evicted, builder.ExitSaying(137, "ContainerStatusUnknown", ""), builder.At(30*second)), own},
-		{"its node's, while its container is said to run", job, failed(evicted, forNode, builder.StillRunning()), judged{}},
+		{"its node's, while its container seems to run", job, failed(evicted, forNode, builder.StillRunning()), judged{}},
 		{"its node's", job, failed(evicted, forNode, builder.Exit(137), builder.At(30*second)), lost(0, "worker-1 Infrastructure Job free")},
 		{"before it ran", job, failed(evicted), lost(0, "worker-1 Infrastructure Replica free")},
 		{"turned away before it ran", job, failed(builder.Rejected("OutOfcpu", "")), lost(0, "worker-1 Infrastructure Replica free")},

@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// incident is a restart that the job went through: worker-0 exited with code 1 at 30 s, and all were restarted 2 s later.
+// incident is an earlier restart of the job: worker-0 exited with code 1 at 30 s, and all restarted 2 s later.
 func incident(changes ...func(*v1alpha1.Incident)) v1alpha1.Incident {
 	one := int32(1)
 	i := v1alpha1.Incident{
@@ -34,7 +34,7 @@ func restarted(options ...builder.JobOption) *v1alpha1.TrainingJob {
 // past is a pod of the attempt that the incident ended.
 var past = builder.Life(0, 0)
 
-// An exit that no restart can mend, and that came before the restart, fails the job although it shows only now.
+// An exit that no restart can fix fails the job, even if it came before a restart and shows only now.
 func TestFatalEvidenceFailsTheJob(t *testing.T) {
 	fatalExit := builder.Failed("worker", 2, past, builder.Exit(127), builder.At(20*second))
 	again := incident(func(i *v1alpha1.Incident) {

@@ -10,23 +10,23 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// requested rules because somebody asks for a restart of the whole job. What is broken comes first: the restart that it brings may be
-// what was asked for, and nobody's failure is hidden behind a request. It costs no budget, says nothing of the training, and
-// no rule of recovery.rules is asked about it. Its back-off begins with a second, so that a user cannot restart a job as fast as the API
+// requested rules because a user requests a restart of the whole job. Failures come first: their restart may be the requested
+// one, and a request must not hide a failure. The request costs no budget, counts nothing against the training, and
+// recovery.rules do not apply to it. Its back-off begins with a second, so that a user cannot restart a job as fast as the API
 // server allows.
 func requested(s *state.Snapshot) (*Ruling, time.Time) {
-	words := s.RestartRequest()
-	if words == "" {
+	request := s.RestartRequest()
+	if request == "" {
 		return nil, time.Time{}
 	}
-	if held, until := askFirst(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a restart was asked for"}); held != nil {
+	if held, until := awaitCheckpoint(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a restart was requested"}); held != nil {
 		return held, until
 	}
 	leader := state.Leader(&s.Job.Spec)
 	ruling := restart(s, []failure.Incident{{Incident: v1alpha1.Incident{
 		Failure: v1alpha1.Failure{
 			Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt,
-			Cause: v1alpha1.CauseRequested, Reason: v1alpha1.ReasonRestartRequested, Message: words, Time: metav1.NewTime(s.Now),
+			Cause: v1alpha1.CauseRequested, Reason: v1alpha1.ReasonRestartRequested, Message: request, Time: metav1.NewTime(s.Now),
 		},
 		Scope: v1alpha1.ScopeJob, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second)),
 	}}})

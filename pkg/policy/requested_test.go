@@ -10,8 +10,8 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// asked is a job of which a restart is asked for, answered what was asked for and answered before.
-func asked(words, answered string, options ...builder.JobOption) *v1alpha1.TrainingJob {
+// requests is a job with a restart request, and with an earlier request that was answered.
+func requests(words, answered string, options ...builder.JobOption) *v1alpha1.TrainingJob {
 	job := builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2), builder.StartedAt(0), builder.Attempt(3),
 		builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 			s.Memory.RestartRequest, s.Memory.RestartsInRow, s.NextStartTime = answered, 3, builder.TimePtr(0)
@@ -33,16 +33,16 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 		cause   v1alpha1.Cause
 		message string
 	}{
-		"for the first time": {asked("its loader hangs", ""), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (its loader hangs): the whole job restarts as attempt 4, 1 more follow, not charged."},
-		"once more":          {asked("2", "1"), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (2): the whole job restarts as attempt 4, 1 more follow, not charged."},
-		"and was answered":   {asked("1", "1"), run, policy.Continue, "", ""},
-		"and is no more":     {asked("", "1"), run, policy.Continue, "", ""},
-		"whatever the rules": {asked("1", "", catchAll), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (1): the whole job restarts as attempt 4, 1 more follow, not charged."},
-		"while one is broken": {asked("1", ""), []builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))},
+		"for the first time": {requests("its loader hangs", ""), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (its loader hangs): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"once more":          {requests("2", "1"), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (2): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"and was answered":   {requests("1", "1"), run, policy.Continue, "", ""},
+		"and is no more":     {requests("", "1"), run, policy.Continue, "", ""},
+		"whatever the rules": {requests("1", "", catchAll), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (1): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"while one is broken": {requests("1", ""), []builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))},
 			policy.Restart, v1alpha1.CauseOOM, ""},
-		"of a suspended job": {asked("1", "", builder.Suspended()), run, policy.Suspend, "", ""},
-		"at great length":    {asked(long, ""), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (" + long[:255] + "): the whole job restarts as attempt 4, 1 more follow, not charged."},
-		"with marks that turn the line": {asked("a\u202eb\x1b[31m", ""), run, policy.Restart, v1alpha1.CauseRequested,
+		"of a suspended job": {requests("1", "", builder.Suspended()), run, policy.Suspend, "", ""},
+		"at great length":    {requests(long, ""), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (" + long[:255] + "): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"with marks that turn the line": {requests("a\u202eb\x1b[31m", ""), run, policy.Restart, v1alpha1.CauseRequested,
 			"A restart was asked for (a b [31m): the whole job restarts as attempt 4, 1 more follow, not charged."},
 	} {
 		s := builder.Snapshot(c.job, c.pods...)
@@ -55,7 +55,7 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 		}
 		i := v.Restarts[0]
 		if i.Charged || i.Scope != v1alpha1.ScopeJob || !i.NextStart.Equal(s.Now.Add(4*second)) || i.InRow != 4 || i.Pod+i.Node != "" {
-			t.Errorf("%s: the incident %+v: want the whole job, after 4 s as it is the fourth in a row, for free, and nobody's pod", name, i)
+			t.Errorf("%s: the incident %+v: want the whole job, after 4 s as it is the fourth in a row, for free, and without a pod", name, i)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 // A user who restarts a job once does not wait. Further restarts in a row wait 1 s, doubling, whatever backoffSeconds is.
 func TestRestartsThatAreAskedForAgainAndAgainBackOff(t *testing.T) {
 	for row, want := range []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60} {
-		job := asked("again", "", inARow(int32(row)), builder.BackOff(30, 60))
+		job := requests("again", "", inARow(int32(row)), builder.BackOff(30, 60))
 		got := judge(builder.Snapshot(job, builder.Now(20*second), builder.Running("worker", 0), builder.Running("worker", 1)))
 		if got.Ruling != policy.Restart || got.Wait != want*second {
 			t.Errorf("after %d restarts in a row: ruling %d, waits %v, want a restart after %v", row, got.Ruling, got.Wait, want*second)
@@ -74,7 +74,7 @@ func TestRestartsThatAreAskedForAgainAndAgainBackOff(t *testing.T) {
 // Nothing failed: the last true failure, and the pod that is kept for its log, stay.
 func TestARestartThatIsAskedForIsNoFailure(t *testing.T) {
 	before := &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-1-a2r0"}
-	job := asked("again", "", builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.LastFailure = before }))
+	job := requests("again", "", builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.LastFailure = before }))
 	v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Running("worker", 0), builder.Running("worker", 1)))
 	if got := v.Accounts; got.LastFailure == nil || got.LastFailure.Pod != before.Pod || len(got.Incidents) != 1 || got.Incidents[0].Cause != v1alpha1.CauseRequested {
 		t.Errorf("last failure %+v, incidents %+v", got.LastFailure, got.Incidents)

@@ -10,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// restart returns the ruling on restarts that failures ask for: a fatal one or one beyond a budget fails the job.
+// restart returns the ruling on failures that need a restart. A fatal failure, or one beyond its budget, fails the job.
 func restart(s *state.Snapshot, incidents []failure.Incident) Ruling {
 	used := map[v1alpha1.BudgetName]int32{}
 	for n := range incidents {
@@ -46,7 +46,7 @@ func fail(f *v1alpha1.Failure, reason, message string) Ruling {
 	return Ruling{Kind: Fail, Reason: reason, Message: failure.WithMessage(f, message), Failure: f}
 }
 
-// failFatally returns the ruling on a failure that no restart can mend.
+// failFatally returns the ruling on a failure that no restart can fix.
 func failFatally(s *state.Snapshot, incident *failure.Incident) Ruling {
 	policy := s.Job.Spec.ReplicaSpecs[incident.Role].RestartPolicy
 	switch {
@@ -56,11 +56,11 @@ func failFatally(s *state.Snapshot, incident *failure.Incident) Ruling {
 	case policy == v1alpha1.RestartNever:
 		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, failure.Describe(&incident.Failure)+", which restartPolicy Never does not restart.")
 	default:
-		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which restartPolicy %s takes for permanent.", failure.Describe(&incident.Failure), policy))
+		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which is permanent under restartPolicy %s.", failure.Describe(&incident.Failure), policy))
 	}
 }
 
-// restartMessage tells the incident: what broke, who follows, what it costs.
+// restartMessage describes the incident: what broke, who follows, what it costs.
 func restartMessage(s *state.Snapshot, incident *failure.Incident, count, limit int32) string {
 	charge, follow := "not charged", ""
 	if incident.Charged {
@@ -81,10 +81,10 @@ func restartMessage(s *state.Snapshot, incident *failure.Incident, count, limit 
 	return failure.WithMessage(&incident.Failure, text+likewise(incident)+failure.Hint(&s.Job.Spec, &incident.Failure))
 }
 
-// likewiseNamed is how many of the replicas that ended alike a message names.
+// likewiseNamed is how many replicas a message names that ended in the same way.
 const likewiseNamed = 4
 
-// likewise names the replicas that ended as the one that broke, whose logs are kept as well.
+// likewise names the replicas that ended in the same way. Their logs are kept as well.
 func likewise(incident *failure.Incident) string {
 	if len(incident.Likewise) == 0 {
 		return ""
@@ -125,7 +125,7 @@ func restartReason(f *v1alpha1.Failure) string {
 	}
 }
 
-// followers returns how many other replicas are restarted with the one that broke.
+// followers returns how many other replicas restart with the broken one.
 func followers(s *state.Snapshot, incident *failure.Incident) int32 {
 	if incident.Scope == v1alpha1.ScopeReplica {
 		return 0
@@ -139,8 +139,8 @@ func followers(s *state.Snapshot, incident *failure.Incident) int32 {
 	return n
 }
 
-// isRestartedBy reports whether the incident gives the replica another life. What has succeeded runs again only with the whole of
-// a collective, whose ranks cannot meet without it.
+// isRestartedBy reports whether the incident gives the replica another life. A succeeded replica runs again only with the whole
+// of a collective, because the other ranks cannot meet without it.
 func isRestartedBy(s *state.Snapshot, incident *failure.Incident, r *state.Replica) bool {
 	switch incident.Scope {
 	case v1alpha1.ScopeJob:

@@ -7,7 +7,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// All ranks of a collective end in the same second, which is all that Kubernetes' times tell.
+// All ranks of a collective end in the same second, and Kubernetes' times are no finer.
 func TestWhoFailedFirstAmongEndsOfOneSecond(t *testing.T) {
 	follower := func(index int) builder.SnapshotOption { return builder.Failed("worker", index, builder.Exit(1)) }
 	cases := []struct {

@@ -63,7 +63,7 @@ func TestRulesMatch(t *testing.T) {
 
 func TestWhatRulesSay(t *testing.T) {
 	worker := rule{Roles: []v1alpha1.Role{v1alpha1.Worker}}
-	says := func(cause v1alpha1.Cause, scope v1alpha1.RestartScope) rule {
+	as := func(cause v1alpha1.Cause, scope v1alpha1.RestartScope) rule {
 		return rule{Roles: []v1alpha1.Role{v1alpha1.Worker, v1alpha1.Evaluator}, Cause: cause, Scope: scope}
 	}
 	base := func(rules ...rule) *v1alpha1.TrainingJob {
@@ -83,21 +83,21 @@ func TestWhatRulesSay(t *testing.T) {
 		return judged{Ruling: policy.Restart, Reason: reason, Restarts: orders}
 	}
 	check(t, []judgeCase{
-		{"another cause: a fatal exit is retried", base(says(v1alpha1.CauseRetryable, "")), exit, restart(0, "worker-1 Retryable Replica charged")},
-		{"another cause: an exit is nobody's fault", base(says(v1alpha1.CauseInfrastructure, "")), exit, lost(0, "worker-1 Infrastructure Replica free")},
-		{"another cause: an exit is charged to another budget", base(says(v1alpha1.CauseOOM, "")), exit,
+		{"another cause: a fatal exit is retried", base(as(v1alpha1.CauseRetryable, "")), exit, restart(0, "worker-1 Retryable Replica charged")},
+		{"another cause: an exit is a loss", base(as(v1alpha1.CauseInfrastructure, "")), exit, lost(0, "worker-1 Infrastructure Replica free")},
+		{"another cause: an exit is charged to another budget", base(as(v1alpha1.CauseOOM, "")), exit,
 			ruled(v1alpha1.ReasonOutOfMemory, "worker-1 OOM Replica charged")},
 		{"another cause: an exit is fatal", base(rule{ExitCodes: []int32{3}, Cause: v1alpha1.CauseFatal}),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))), byRule},
-		{"another scope: the job follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeJob)), exit, restart(0, "worker-1 Retryable Job charged")},
-		{"another scope: the role follows", base(says(v1alpha1.CauseRetryable, v1alpha1.ScopeRole)), exit, restart(0, "worker-1 Retryable Role charged")},
-		{"a scope alone leaves the cause", base(says("", v1alpha1.ScopeJob)), exit, fatal},
-		{"cause Fatal fails the job for a loss", base(says(v1alpha1.CauseFatal, "")), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)), byRule},
-		{"the first rule that matches wins", base(rule{ExitCodes: []int32{1}, Cause: v1alpha1.CauseFatal}, says(v1alpha1.CauseRetryable, ""),
-			says(v1alpha1.CauseFatal, "")), exit, restart(0, "worker-1 Retryable Replica charged")},
+		{"another scope: the job follows", base(as(v1alpha1.CauseRetryable, v1alpha1.ScopeJob)), exit, restart(0, "worker-1 Retryable Job charged")},
+		{"another scope: the role follows", base(as(v1alpha1.CauseRetryable, v1alpha1.ScopeRole)), exit, restart(0, "worker-1 Retryable Role charged")},
+		{"a scope alone leaves the cause", base(as("", v1alpha1.ScopeJob)), exit, fatal},
+		{"cause Fatal fails the job for a loss", base(as(v1alpha1.CauseFatal, "")), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)), byRule},
+		{"the first rule that matches wins", base(rule{ExitCodes: []int32{1}, Cause: v1alpha1.CauseFatal}, as(v1alpha1.CauseRetryable, ""),
+			as(v1alpha1.CauseFatal, "")), exit, restart(0, "worker-1 Retryable Replica charged")},
 		{"no rule matches", base(rule{Roles: []v1alpha1.Role{v1alpha1.PS}, Cause: v1alpha1.CauseRetryable}), exit, fatal},
-		{"an evaluator's failure fails the job if a rule says so", base(says(v1alpha1.CauseFatal, "")), evaluator, byRule},
-		{"an evaluator that a rule calls retryable is not charged to the training", base(says(v1alpha1.CauseRetryable, "")), evaluator,
+		{"an evaluator's failure fails the job by a rule", base(as(v1alpha1.CauseFatal, "")), evaluator, byRule},
+		{"an evaluator that a rule calls retryable is not charged to the training", base(as(v1alpha1.CauseRetryable, "")), evaluator,
 			restart(0, "evaluator-0 Retryable Replica free")},
 		{"cause Fatal on a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Cause: v1alpha1.CauseFatal}), seen(builder.Pending("worker", 0)), byRule},
 		{"a scope for a job that is late", late(rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Scope: v1alpha1.ScopeReplica}),
@@ -107,12 +107,12 @@ func TestWhatRulesSay(t *testing.T) {
 		{"cause Fatal on a job that hangs", hangs(rule{Reasons: []string{v1alpha1.ReasonProgressStalled}, Cause: v1alpha1.CauseFatal}), hang, byRule},
 		{"a scope for a job that hangs", hangs(rule{Reasons: []string{v1alpha1.ReasonProgressStalled}, Scope: v1alpha1.ScopeReplica}), hang,
 			ruled(v1alpha1.ReasonHang, "worker-0 Hang Replica charged")},
-		{"a rule for exit codes says nothing of a job that hangs", hangs(rule{Roles: worker.Roles, ExitCodes: []int32{1}, Cause: v1alpha1.CauseFatal}), hang,
+		{"a rule for exit codes does not apply to a job that hangs", hangs(rule{Roles: worker.Roles, ExitCodes: []int32{1}, Cause: v1alpha1.CauseFatal}), hang,
 			ruled(v1alpha1.ReasonHang, "worker-0 Hang Job charged")},
 	})
 }
 
-// A rule that fails the job is told with its place in the list, and where a user looks for it.
+// The message names the rule that fails the job by its place in the list.
 func TestARuleThatFailsTheJobIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.Rules(rule{ExitCodes: []int32{9}, Cause: v1alpha1.CauseOOM}, rule{ExitCodes: []int32{3}, Cause: v1alpha1.CauseFatal}))
 	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(3))))
@@ -121,7 +121,7 @@ func TestARuleThatFailsTheJobIsNamed(t *testing.T) {
 	}
 }
 
-// A rule with more matchers never matches more, and one more value in a matcher never less.
+// A rule with more matchers never matches more, and a matcher with one more value never less.
 func TestMatchersNarrowAndValuesWiden(t *testing.T) {
 	codes := rapid.SliceOfNDistinct(rapid.Int32Range(1, 6), 1, 4, rapid.ID)
 	reasons := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Error", "OOMKilled", "Evicted"}), 1, 2, rapid.ID)
@@ -142,7 +142,7 @@ func TestMatchersNarrowAndValuesWiden(t *testing.T) {
 	})
 }
 
-// What a side-car ends with breaks a replica only if a rule names the side-car, and no other rule is for it.
+// The exit of a side-car breaks a replica only if a rule names the side-car. No other rule applies to it.
 func TestRulesForSideCars(t *testing.T) {
 	aside := builder.Edit(func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "logs", State: corev1.ContainerState{

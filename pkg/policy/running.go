@@ -5,12 +5,12 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// blocksRunning returns the replica of the lowest rank without which the job does not run; nil if the job runs. Every replica must
-// run or have succeeded; of elastic workers minReplicas must, with the one at which the others meet among them. What the
-// training does not need is not waited for.
+// blocksRunning returns the lowest-ranked replica that the job cannot run without; nil if the job runs. Every replica must run or
+// have succeeded. An elastic job needs minReplicas workers, and the rendezvous host among them. Replicas that the training does
+// not need do not count.
 func blocksRunning(s *state.Snapshot) *state.Replica { return firstRequiredWithout(s, isUp) }
 
-// notRunning returns the replica of the lowest rank that does not run, whether or not the job can do without it; nil if all run.
+// notRunning returns the lowest-ranked replica that does not run, even if the job can do without it; nil if all run.
 func notRunning(s *state.Snapshot) *state.Replica {
 	for r := range s.Replicas() {
 		if !isUp(r) && !isBeingGivenUp(s, r) {
@@ -20,8 +20,8 @@ func notRunning(s *state.Snapshot) *state.Replica {
 	return nil
 }
 
-// firstRequiredWithout returns the replica of the lowest rank that does not have what it should, leaving as many workers out of account as
-// an elastic job can do without; nil if there is none.
+// firstRequiredWithout returns the lowest-ranked required replica for which has is false; nil if there is none. It skips as many
+// workers as an elastic job can do without.
 func firstRequiredWithout(s *state.Snapshot, has func(*state.Replica) bool) *state.Replica {
 	canMiss := 0
 	if elastic := s.Job.Spec.Elastic; elastic != nil {
@@ -30,7 +30,7 @@ func firstRequiredWithout(s *state.Snapshot, has func(*state.Replica) bool) *sta
 	for r := range s.Replicas() {
 		switch {
 		case has(r), !state.IsNeeded(r.Slot.Role):
-		case r.Slot.Role == v1alpha1.Worker && canMiss > 0 && !isMetAt(&s.Job.Spec, r.Slot):
+		case r.Slot.Role == v1alpha1.Worker && canMiss > 0 && !isRendezvousHost(&s.Job.Spec, r.Slot):
 			canMiss--
 		default:
 			return r
@@ -39,8 +39,8 @@ func firstRequiredWithout(s *state.Snapshot, has func(*state.Replica) bool) *sta
 	return nil
 }
 
-// isMetAt reports whether the ranks of an elastic collective cannot meet without the slot.
-func isMetAt(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
+// isRendezvousHost reports whether the ranks of an elastic collective cannot meet without the slot.
+func isRendezvousHost(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
 	return spec.Elastic != nil && state.IsCollective(spec) && state.HostsRendezvous(spec, slot)
 }
 

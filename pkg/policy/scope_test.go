@@ -11,8 +11,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// TestDefaultScopes is the table of section 3 of the design: framework and role -> what is restarted. Each scope is
-// reached through a failure of the replica.
+// TestDefaultScopes is the table of framework and role -> what restarts. Each scope is reached through a failure of the replica.
 func TestDefaultScopes(t *testing.T) {
 	chief, master, launcher := builder.Leader(v1alpha1.Chief), builder.Leader(v1alpha1.Master), builder.Leader(v1alpha1.Launcher)
 	workers, ps, evaluator, elastic := builder.Workers(3), builder.PS(2), builder.Evaluators(2), builder.Elastic(1, 4)

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// stalled rules because a job that runs and makes no progress hangs, and its user wants it restarted then.
+// stalled rules because a running job that makes no progress hangs, and its user wants a restart then.
 func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	deadline := stallDeadline(s)
 	if deadline.IsZero() || s.Now.Before(deadline) {
@@ -26,7 +26,7 @@ func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	return restartForTime(s, failure), time.Time{}
 }
 
-// whyStalled says for how long the job has made no progress, if that is too long; else it is empty.
+// whyStalled returns for how long the job has made no progress, if that is too long; else it is empty.
 func whyStalled(s *state.Snapshot) string {
 	if deadline := stallDeadline(s); deadline.IsZero() || s.Now.Before(deadline) {
 		return ""
@@ -34,7 +34,7 @@ func whyStalled(s *state.Snapshot) string {
 	return stallMessage(s)
 }
 
-// stallDeadline returns when the job will have made no progress for too long, unless it renews its Lease; zero if it need not.
+// stallDeadline returns when the job stalls unless it renews its Lease; zero if it need not renew it.
 func stallDeadline(s *state.Snapshot) time.Time {
 	since := undisturbedSince(s)
 	if s.Job.Spec.Progress == nil || since.IsZero() {
@@ -46,7 +46,7 @@ func stallDeadline(s *state.Snapshot) time.Time {
 	return since.Add(stallAfter(s))
 }
 
-// stallMessage says for how long the job has made no progress.
+// stallMessage describes for how long the job has made no progress.
 func stallMessage(s *state.Snapshot) string {
 	step := "no step was reported"
 	if highest := s.HighestStep(); highest > 0 {
@@ -71,14 +71,14 @@ func restartsWithoutProgress(s *state.Snapshot) int32 {
 	return s.Job.Status.Memory.RestartsWithoutProgress
 }
 
-// countsAsStuck reports whether the restart is one more without progress, unless a newer step comes: the whole job restarts, and the
-// training itself is to blame. A loss or a request says nothing about the training, and a replica that is replaced alone does not set
-// the others back.
+// countsAsStuck reports whether the restart counts as one without progress, unless a newer step comes. The whole job restarts,
+// and the training itself is to blame. A loss or a request is no fault of the training, and a replica that is replaced alone does
+// not set the others back.
 func countsAsStuck(s *state.Snapshot, incident *v1alpha1.Incident) bool {
 	return s.Job.Spec.Progress != nil && s.HighestStep() > 0 && incident.Charged && incident.Scope == v1alpha1.ScopeJob
 }
 
-// isStuck reports whether the job has been restarted too often without progress to be restarted once more.
+// isStuck reports whether too many restarts without progress forbid another one.
 func isStuck(s *state.Snapshot, incident *v1alpha1.Incident) bool {
 	limit := noProgressLimit(s)
 	return limit > 0 && countsAsStuck(s, incident) && s.RecordedStep() > 0 && restartsWithoutProgress(s) >= limit
@@ -88,8 +88,9 @@ func noProgressLimit(s *state.Snapshot) int32 {
 	return ptr.Deref(s.Job.Spec.Recovery.NoProgressLimit, v1alpha1.DefaultNoProgressLimit)
 }
 
-// undisturbedSince returns since when the replica that reports has run with all that it needs. It is zero if the job does not run, or that replica
-// does not, has finished, or was made before spec.progress was: such a process knows no Lease.
+// undisturbedSince returns since when the reporting replica has run with everything that it needs. It returns zero if the job or
+// that replica does not run, or if the replica has finished. It also returns zero if its pod was created before spec.progress was
+// set: such a process has no Lease to renew.
 func undisturbedSince(s *state.Snapshot) time.Time {
 	since, reporter := state.RunningSince(s.Job), s.Reporter()
 	if since.IsZero() || reporter == nil || reporter.State != state.Running || !reporter.Pod.Reports || reporter.Pod.MainSucceeded {
@@ -106,8 +107,9 @@ func undisturbedSince(s *state.Snapshot) time.Time {
 	return since
 }
 
-// isNeededToReport reports whether the replica that reports makes no steps while the slot has no process: its own, a parameter server's, and those of a
-// collective's ranks. The workers of an asynchronous job come and go, and so do evaluators and roles of a job's own.
+// isNeededToReport reports whether the reporting replica makes no steps while the slot has no process. That holds for its own
+// slot, for parameter servers, and for the ranks of a collective. Workers of an asynchronous job come and go, and so do
+// evaluators and custom roles.
 func isNeededToReport(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
 	return slot == state.Leader(spec) || slot.Role == v1alpha1.PS || state.IsCollective(spec) && state.IsRank(slot.Role)
 }

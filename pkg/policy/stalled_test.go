@@ -16,7 +16,7 @@ import (
 
 func timesSecond(n int) time.Duration { return time.Duration(n) * second }
 
-// reported says which step the status remembers, and how many restarts came since.
+// reported sets the step in the status, and the restarts since.
 func reported(step int64, restarts int32) builder.JobOption {
 	return builder.Status(func(status *v1alpha1.TrainingJobStatus) {
 		status.Progress, status.Memory.RestartsWithoutProgress = &v1alpha1.ProgressStatus{Step: step}, restarts
@@ -51,7 +51,7 @@ func TestStalled(t *testing.T) {
 	})
 }
 
-// Only a process that knows the Lease can fail to renew it, and which replicas are replaced beside it does not move its clock.
+// Only a process with the Lease can fail to renew it. Replacing other replicas does not move its clock.
 func TestWhoCanHang(t *testing.T) {
 	again := builder.Progress(100, v1alpha1.StallRestart)
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
@@ -124,6 +124,6 @@ func TestRestartsWithoutProgress(t *testing.T) {
 			restart(0, "evaluator-0 Retryable Replica free")},
 		{"a job that never reported a step is never stuck", job(reported(0, 9)), exit(), own},
 		{"nor is one without spec.progress", builder.Job("j", pytorch, builder.Workers(2), reported(7, 9)), exit(), own},
-		{"a fatal exit is told as such", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(127))), fatal},
+		{"a fatal exit is reported as such", job(reported(7, 3)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(127))), fatal},
 	})
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// strandedAfter is how long a replica may fit nowhere in the domain that others hold.
+// strandedAfter is how long a replica may fit nowhere in the domain of the other replicas.
 const strandedAfter = 30 * time.Second
 
-// stranded rules because a replica must be in one domain with others, which have their nodes since before its life, and fits nowhere there. The
-// scheduler moves no pod that has a node, so the job would wait for ever beside a domain with room for all of it. With new pods and a new group
-// the scheduler chooses again. A job that runs goes on without the replica instead.
+// stranded rules because a replica must be in one domain with others that already have nodes, and fits nowhere there. The
+// scheduler moves no pod that has a node, so the job would wait for ever beside a domain with room for all of it. New pods and a
+// new group let the scheduler choose again. A job that already runs continues without the replica instead.
 func stranded(s *state.Snapshot) (*Ruling, time.Time) {
 	if !state.RequiresDomain(&s.Job.Spec) || s.Is(v1alpha1.ConditionRunning) || s.Is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
@@ -26,14 +26,14 @@ func stranded(s *state.Snapshot) (*Ruling, time.Time) {
 		if deadline := r.Pod.Waiting.Time.Add(strandedAfter); s.Now.Before(deadline) {
 			return nil, deadline
 		}
-		message := fmt.Sprintf("it waited %v near the others: %s", strandedAfter, state.Quote(r.Pod.Waiting.Message))
+		message := fmt.Sprintf("no node in the domain of the other replicas had room for %v: %s", strandedAfter, state.Quote(r.Pod.Waiting.Message))
 		return restartForTime(s, failure.At(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonDomainFull, message)), time.Time{}
 	}
 	return nil, time.Time{}
 }
 
-// isBoundByOthers reports whether another replica of the domain has its node since before the pod of this one: it went on in its pod when the
-// attempt began, or was not replaced since, or ran already when this pod was created anew in its life.
+// isBoundByOthers reports whether another replica of the domain got its node before this pod was created. It continued in its pod
+// when the attempt began, was not replaced since, or ran already when this pod was recreated in its life.
 func isBoundByOthers(s *state.Snapshot, r *state.Replica) bool {
 	for other := range s.Replicas() {
 		if !other.HasNode() || !other.NeedsPod() || !state.InDomain(&s.Job.Spec, other.Slot.Role) {

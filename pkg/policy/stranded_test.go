@@ -11,7 +11,7 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// inPlace is a pod of attempt 0 that has begun attempt 1 in place.
+// inPlace is a pod of attempt 0 that began attempt 1 in place.
 func inPlace(index string) builder.PodOption {
 	return builder.Edit(func(pod *corev1.Pod) {
 		pod.Name = "j-worker-" + index
@@ -26,8 +26,8 @@ func createdAt(at time.Duration) builder.PodOption {
 	return builder.Edit(func(pod *corev1.Pod) { pod.CreationTimestamp = builder.Time(at) })
 }
 
-// A job whose pods must be in one domain is created anew when one of them fits nowhere beside those that hold the domain from before: beside an
-// empty rack it would wait for ever.
+// A job whose pods must share a domain is recreated when one of them fits nowhere in the domain of the others. It would wait for
+// ever beside an empty rack.
 func TestAReplicaThatFitsNowhereInItsDomain(t *testing.T) {
 	inRack := []builder.JobOption{pytorch, builder.Workers(3), builder.StartedAt(0), builder.Attempt(1), builder.Gang(v1alpha1.GangNative), builder.InDomain()}
 	job := func(more ...builder.JobOption) *v1alpha1.TrainingJob {

@@ -10,11 +10,11 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// suspended rules because a suspended job has no pods: it ends only when those of before the suspension are gone or can no
-// longer act, and gives every replica its next life, so that none of them is ever taken for a failure.
+// suspended rules because a suspended job has no pods. It ends only when the pods from before the suspension are gone or can no
+// longer act. It gives every replica its next life, so that no old pod counts as a failure.
 func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	if s.Job.Spec.IsSuspended() && !isResting(s) {
-		if held, until := askFirst(s, stop{reason: whySuspended(s.Job), why: "the job is to be suspended"}); held != nil {
+		if held, until := awaitCheckpoint(s, stop{reason: whySuspended(s.Job), why: "the job is to be suspended"}); held != nil {
 			return held, until
 		}
 	}
@@ -23,13 +23,13 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
 	case s.Job.Spec.IsSuspended():
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
-			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
+			Message: "The job is suspended: spec.suspend is true. Its pods are deleted; its counters are kept."}, time.Time{}
 	case s.ChangedUnseen() && !isResting(s):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
-			Message: "The job was suspended and changed: it resumes when the pods of before are gone."}, time.Time{}
+			Message: "The job was suspended and changed: it resumes when its old pods are gone."}, time.Time{}
 	case isResting(s) && (slices.ContainsFunc(s.Pods, keepsSuspended(s)) || len(s.Spares)+len(s.Gang.Groups) > 0):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
-			Message: "The job resumes when the pods of before its suspension are gone."}, time.Time{}
+			Message: "The job resumes when the pods from before its suspension are gone."}, time.Time{}
 	default:
 		return nil, time.Time{}
 	}
@@ -43,20 +43,20 @@ func whySuspended(job *v1alpha1.TrainingJob) string {
 	return v1alpha1.ReasonSuspended
 }
 
-// whyQueued says where the job waits, and for what if the queue has said so.
+// whyQueued returns which queue the job waits in, and the queue's message if there is one.
 func whyQueued(job *v1alpha1.TrainingJob) string {
-	words := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "spec.suspend is true until then.")
-	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], state.Quote(words))
+	message := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "spec.suspend is true until then.")
+	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], state.Quote(message))
 }
 
-// isQueued reports whether a queue says when the job runs.
+// isQueued reports whether a queue decides when the job runs.
 func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }
 
-// isResting reports whether the job is suspended, or about to be resumed.
+// isResting reports whether the job is suspended, or about to resume.
 func isResting(s *state.Snapshot) bool { return s.Is(v1alpha1.ConditionSuspended) }
 
-// keepsSuspended returns a function that reports whether a job can resume only when the pod has ended: it ends with the
-// suspension, and is not one that a lost node keeps from going.
+// keepsSuspended returns a function that reports whether the job can resume only after the pod has ended. Pods that ended with
+// their success do not count, nor do pods that a lost node keeps from ending.
 func keepsSuspended(s *state.Snapshot) func(state.Pod) bool {
 	return func(p state.Pod) bool { return s.MayAct(&p) && (!p.HasSucceeded() || !p.Ended) }
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// unhealthy rules because pods of the job are on unhealthy nodes that they are to leave: sooner or later what runs there fails. A failure
-// comes first, and its new pods prefer other nodes as well. The restart costs no budget, and recovery.rules do not apply to it.
+// unhealthy rules because pods of the job must leave unhealthy nodes, where they would fail sooner or later. A failure comes
+// first, and its new pods prefer other nodes as well. The restart costs no budget, and recovery.rules do not apply to it.
 func unhealthy(s *state.Snapshot) (*Ruling, time.Time) {
 	if isResting(s) {
 		return nil, time.Time{}

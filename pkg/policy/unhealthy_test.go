@@ -12,12 +12,12 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// says has the node of worker-1 say that it is ill.
-func says(node string) builder.SnapshotOption {
+// shows makes the node of worker-1 report that it is unhealthy.
+func shows(node string) builder.SnapshotOption {
 	return builder.NodeIll(node, "GpuMemWatch", "[79] fell off the bus - RecommendedAction: RESTART_VM", 20*second)
 }
 
-// avoidedAs says why the job avoids a node until d after Epoch.
+// avoidedAs makes the job avoid a node for the reason until d after Epoch.
 func avoidedAs(node, reason string, until time.Duration) builder.JobOption {
 	return builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 		s.AvoidedNodes = append(s.AvoidedNodes, v1alpha1.AvoidedNode{Name: node, Reason: reason, Failures: 1, ExpirationTime: builder.Time(until)})
@@ -38,31 +38,31 @@ func TestAJobLeavesAnIllNode(t *testing.T) {
 	moved := lost(0, "worker-1 Infrastructure Job free")
 	stays := judged{}
 	check(t, []judgeCase{
-		{"at once and for free, if others suit", job(), with(says(node1), builder.Others(2)), moved},
-		{"not if there are fewer others than it takes up", job(), with(says(node1), builder.Others(1)), stays},
-		{"not if there is no other", job(), with(says(node1)), stays},
-		{"whatever recovery.rules say: nothing broke", job(failAll), with(says(node1), builder.Others(2)), moved},
-		{"not if it avoids no nodes", job(avoidsNone), with(says(node1), builder.Others(2)), stays},
-		{"not while it avoids the node for being ill", job(avoidedAs(node1, "NodeIll", hour)), with(says(node1), builder.Others(2)), stays},
-		{"once that is forgiven", job(avoidedAs(node1, "NodeIll", second)), with(says(node1), builder.Others(2)), moved},
-		{"though it avoids the node for something else", job(avoidedAs(node1, "Error", hour)), with(says(node1), builder.Others(2)), moved},
-		{"which holds none of its pods", job(), with(says("elsewhere"), builder.Others(2)), stays},
-		{"of which a pod starts there", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1)), says(node1), builder.Others(2)), moved},
-		{"but not a pod that is going", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1), builder.DeletedAt(30*second)), says(node1), builder.Others(2)), stays},
-		{"what is broken comes first", job(builder.MaxRestarts(1)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "")), says("node-worker-0"), builder.Others(2)),
+		{"at once and for free, if others suit", job(), with(shows(node1), builder.Others(2)), moved},
+		{"not if there are fewer others than it takes up", job(), with(shows(node1), builder.Others(1)), stays},
+		{"not if there is no other", job(), with(shows(node1)), stays},
+		{"under any recovery.rules: nothing broke", job(failAll), with(shows(node1), builder.Others(2)), moved},
+		{"not if it avoids no nodes", job(avoidsNone), with(shows(node1), builder.Others(2)), stays},
+		{"not while it avoids the node for being ill", job(avoidedAs(node1, "NodeIll", hour)), with(shows(node1), builder.Others(2)), stays},
+		{"once that has expired", job(avoidedAs(node1, "NodeIll", second)), with(shows(node1), builder.Others(2)), moved},
+		{"though it avoids the node for something else", job(avoidedAs(node1, "Error", hour)), with(shows(node1), builder.Others(2)), moved},
+		{"which holds none of its pods", job(), with(shows("elsewhere"), builder.Others(2)), stays},
+		{"whose pod starts there", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1)), shows(node1), builder.Others(2)), moved},
+		{"but not a pod that is going", job(), seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On(node1), builder.DeletedAt(30*second)), shows(node1), builder.Others(2)), stays},
+		{"what is broken comes first", job(builder.MaxRestarts(1)), seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "")), shows("node-worker-0"), builder.Others(2)),
 			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-1 OOM Job charged"}}},
-		{"a suspended one does not", job(builder.Suspended()), with(says(node1), builder.Others(2)), judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonSuspended}},
+		{"a suspended one does not", job(builder.Suspended()), with(shows(node1), builder.Others(2)), judged{Ruling: policy.Suspend, Reason: v1alpha1.ReasonSuspended}},
 		{"each of its replicas by itself where that is the scope", ps,
-			seen(builder.Running("chief", 0), builder.Running("ps", 0), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1, builder.On("x")), builder.Running("evaluator", 0, builder.On("x")), says("x"), builder.Others(5)),
+			seen(builder.Running("chief", 0), builder.Running("ps", 0), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1, builder.On("x")), builder.Running("evaluator", 0, builder.On("x")), shows("x"), builder.Others(5)),
 			lost(0, "worker-0 Infrastructure Replica free", "worker-1 Infrastructure Replica free", "evaluator-0 Infrastructure Replica free")},
 		{"as a whole if one of them must", ps,
-			seen(builder.Running("chief", 0), builder.Running("ps", 0, builder.On("x")), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1), builder.Running("evaluator", 0), says("x"), builder.Others(5)),
+			seen(builder.Running("chief", 0), builder.Running("ps", 0, builder.On("x")), builder.Running("worker", 0, builder.On("x")), builder.Running("worker", 1), builder.Running("evaluator", 0), shows("x"), builder.Others(5)),
 			lost(0, "ps-0 Infrastructure Job free")},
 	})
 }
 
 func TestAMoveIsToldInTheNodesWords(t *testing.T) {
-	s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1), says(node1), says("node-worker-0"), builder.Others(2))
+	s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1), shows(node1), shows("node-worker-0"), builder.Others(2))
 	v := policy.Judge(s)
 	want := "worker-0 on node-worker-0 leaves its node, which is ill (NodeIll: GpuMemWatch: [79] fell off the bus - RecommendedAction: RESTART_VM): " +
 		"the whole job restarts as attempt 1, 1 more follow, not charged."
@@ -78,12 +78,12 @@ func TestAMoveIsToldInTheNodesWords(t *testing.T) {
 	}
 }
 
-// A move says nothing of the training: it neither counts against noProgressLimit nor is refused for it.
+// A move is no fault of the training: it neither counts against noProgressLimit nor is refused for it.
 func TestAMoveIsNoRestartWithoutProgress(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2), builder.Progress(600, v1alpha1.StallRestart), builder.RunsSince(0), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 		s.Memory.RestartsWithoutProgress, s.Progress = 3, &v1alpha1.ProgressStatus{Step: 7}
 	}))
-	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Others(2)))
+	v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), shows(node1), builder.Others(2)))
 	if v.Kind != policy.Restart || v.Accounts.RestartsWithoutProgress != 3 {
 		t.Errorf("ruling %d (%s), %d restarts without progress", v.Kind, v.Message, v.Accounts.RestartsWithoutProgress)
 	}
@@ -107,19 +107,19 @@ func TestAJobThatStaysAvoidsTheNode(t *testing.T) {
 		{"beside others that it avoids", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = []v1alpha1.AvoidedNode{other} })}, seen(builder.Others(1)),
 			[]v1alpha1.AvoidedNode{other, stays}},
 		{"what it has forgiven makes room", []builder.JobOption{avoidedAs("a", "Error", second)}, seen(builder.Others(1)), []v1alpha1.AvoidedNode{stays}},
-		{"it knows already", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = []v1alpha1.AvoidedNode{stays} })}, seen(builder.Now(10*60*second), builder.Others(1)),
+		{"it avoids the node already", []builder.JobOption{builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.AvoidedNodes = []v1alpha1.AvoidedNode{stays} })}, seen(builder.Now(10*60*second), builder.Others(1)),
 			[]v1alpha1.AvoidedNode{stays}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			options := append(seen(builder.Running("worker", 0), builder.Running("worker", 1), says(node1)), c.seen...)
+			options := append(seen(builder.Running("worker", 0), builder.Running("worker", 1), shows(node1)), c.seen...)
 			v := policy.Judge(builder.Snapshot(builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(2)}, c.job...)...), options...))
 			if diff := cmp.Diff(c.want, v.Accounts.AvoidedNodes); diff != "" || v.Kind != policy.Continue {
 				t.Errorf("ruling %d, avoided (-want +got):\n%s", v.Kind, diff)
 			}
 		})
 	}
-	v := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2), full), builder.Running("worker", 0), builder.Running("worker", 1), says(node1), builder.Others(1)))
+	v := policy.Judge(builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2), full), builder.Running("worker", 0), builder.Running("worker", 1), shows(node1), builder.Others(1)))
 	if n := len(v.Accounts.AvoidedNodes); n != 16 {
 		t.Errorf("a full list has %d nodes", n)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// unplaced rules because the user would rather have the job fail than wait any longer for room. A job that runs waits for
-// nobody: a replica that is replaced has all the time it takes.
+// unplaced rules because the user prefers a failed job to a longer wait for nodes. A running job never fails this way: a replaced
+// replica may wait without a limit.
 func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	timeout := schedulingTimeout(s.Job)
 	if timeout == nil || s.Is(v1alpha1.ConditionRunning) {
@@ -30,15 +30,15 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	case s.Now.Before(deadline):
 		return nil, deadline
 	}
-	words := "the scheduler has not said why"
+	message := "the scheduler gave no reason"
 	if refused := whyRefused(s, waits); refused != "" {
-		words = refused
+		message = refused
 	} else if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
-		words = c.Message
+		message = c.Message
 	}
-	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, words)
+	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, message)
 	ruling := fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
-		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(words)))
+		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(message)))
 	return &ruling, time.Time{}
 }
 

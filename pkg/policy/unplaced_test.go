@@ -26,20 +26,20 @@ func TestWaitingForNodes(t *testing.T) {
 		{"it may wait for so long", job(), early, judged{Wake: 60 * second}},
 		{"and then it fails", job(), half, timedOut},
 		{"a pod that is not made yet waits too", job(), seen(builder.Running("worker", 0)), timedOut},
-		{"what has a node waits no longer, whatever the status still says", job(builder.Condition(v1alpha1.ConditionScheduled, false, "", 0)),
+		{"a pod with a node waits no longer, although the status still shows it", job(builder.Condition(v1alpha1.ConditionScheduled, false, "", 0)),
 			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On("gpu-1"))), judged{}},
 		{"a replica of a job that runs may wait for ever", job(running), half, judged{}},
 		{"while a quota admits no pod, the time does not run", job(), seen(builder.Refused(v1alpha1.ReasonQuotaExceeded, "used up", 90*second)), judged{}},
 		{"an elastic job needs minReplicas only", job(builder.Elastic(1, 4)), half, judged{Wake: 300 * second}}, // when one that fits nowhere may be parked
 		{"a restart that is held back does not make it wait any longer", builder.Job("j", pytorch, builder.Workers(3), builder.StartedAt(0), patience),
 			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Pending("worker", 1, builder.Waiting("ImagePullBackOff", "")), builder.Pending("worker", 2, builder.Unschedulable("no room"))), timedOut},
-		{"nobody waits for an evaluator", job(builder.Evaluators(1)),
+		{"no job waits for an evaluator", job(builder.Evaluators(1)),
 			seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Pending("evaluator", 0, builder.Unschedulable("no room"))), judged{}},
 		{"without a timeout it waits for ever", builder.Job("j", builder.Workers(2), builder.StartedAt(0)), half, judged{}},
 	})
 }
 
-// A user who sees a deadline's words must see what to change: a quota, if that is what no pod gets past.
+// A deadline's message must show the user what to change: a quota, if a quota refuses the pods.
 func TestADeadlineNamesTheQuotaThatRefusedAPod(t *testing.T) {
 	seen := seen(builder.Running("worker", 0), builder.Refused(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team-a", 90*second))
 	for name, option := range map[string]builder.JobOption{"startup": builder.StartupDeadline(60), "scheduling": builder.SchedulingTimeout(60)} {

@@ -115,6 +115,6 @@ var _ = Describe("Ranks that are well", func() {
 		j.suspend()
 		j.isAsked()
 		j.becomes("it is suspended", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseSuspended })
-		j.tells("CheckpointMissed", "No rank has answered")
+		j.tells("CheckpointMissed", "No rank has confirmed")
 	})
 })

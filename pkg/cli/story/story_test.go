@@ -117,14 +117,14 @@ func TestWhy(t *testing.T) {
 				s.Budgets = []v1alpha1.Budget{{Name: v1alpha1.BudgetOOMRestarts, Used: 1, Limit: 3}}
 			})))},
 		{"a node was lost and the job goes on", func() *story.View {
-			job := builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), phase(v1alpha1.PhaseRunning, v1alpha1.ReasonSomeReplicasRunning, "The job goes on; worker-1 does not run at present."),
+			job := builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), phase(v1alpha1.PhaseRunning, v1alpha1.ReasonSomeReplicasRunning, "The job continues; worker-1 is not running."),
 				lastFailure(lost, "not ready for 15s"), builder.Incidents(incident(lost, v1alpha1.ScopeReplica, false, 15*second)), builder.Avoided("gpu-7", 24*time.Hour),
 				builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0", Replacements: "1:1"}))
 			return view(job, worker(job, 0, corev1.PodRunning))
 		}()},
 		{"its command was not found", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFailed, true, v1alpha1.ReasonFatalExit, 555*second),
 			builder.Condition(v1alpha1.ConditionFinished, true, v1alpha1.ReasonFatalExit, 555*second), builder.Condition(v1alpha1.ConditionStalled, true, v1alpha1.ReasonFatalExit, 555*second),
-			phase(v1alpha1.PhaseFailed, v1alpha1.ReasonFatalExit, "worker-1 on gpu-7 exited with code 127 (Error), which restartPolicy OnFailure takes for permanent."), lastFailure(missing, "trian.py: not found")))},
+			phase(v1alpha1.PhaseFailed, v1alpha1.ReasonFatalExit, "worker-1 on gpu-7 exited with code 127 (Error), which is permanent under restartPolicy OnFailure."), lastFailure(missing, "trian.py: not found")))},
 		{"it hangs", view(builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."),
 			builder.Condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, 0),
 			builder.Status(func(s *v1alpha1.TrainingJobStatus) {

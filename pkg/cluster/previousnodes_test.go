@@ -11,8 +11,8 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// Where a slot's pod was is known when that pod is gone; of a slot that has its pod nobody asks.
-func TestHomesAreWhereTheLatestPodsWere(t *testing.T) {
+// The node of a slot's latest pod is known once that pod is gone. No node is returned for a slot that has its pod.
+func TestThePreviousNodeIsThatOfTheLatestPod(t *testing.T) {
 	job := builder.Job("j", builder.Workers(3), builder.StartedAt(0))
 	next := builder.Job("j", builder.Workers(3), builder.StartedAt(0), builder.Attempt(1))
 	pod := func(index, attempt int, node string) state.Pod {
@@ -37,8 +37,8 @@ func TestHomesAreWhereTheLatestPodsWere(t *testing.T) {
 		{"one of before is late", next, []state.Pod{pod(0, 0, "a")}, map[state.Slot]string{worker(0): "c", worker(1): "b"}},
 	} {
 		s := builder.Snapshot(pass.job, func(o *state.Observed) { o.Pods = pass.pods })
-		if diff := cmp.Diff(pass.want, c.homes(s)); diff != "" {
-			t.Errorf("%s: homes (-want +got):\n%s", pass.name, diff)
+		if diff := cmp.Diff(pass.want, c.previousNodes(s)); diff != "" {
+			t.Errorf("%s: previous nodes (-want +got):\n%s", pass.name, diff)
 		}
 	}
 }
