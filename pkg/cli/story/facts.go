@@ -22,8 +22,9 @@ func failureFacts(v *View) []string {
 		return nil
 	}
 	facts := []string{fmt.Sprintf("Last failure: %s, in attempt %d, at %s (%s ago).", WhatBroke(f), f.Attempt, v.clock(f.Time.Time), v.ago(f.Time.Time))}
-	if said := Said(f); said != "" {
-		facts = append(facts, fmt.Sprintf("It said: %q", said))
+	if message := Message(f); message != "" {
+		title := map[bool]string{true: "It said", false: "Message"}[failure.LastWords(f) != ""]
+		facts = append(facts, fmt.Sprintf("%s: %q", title, message))
 	}
 	if f.Alike > 0 {
 		facts = append(facts, fmt.Sprintf("%d more replicas broke in the same second in the same way: which was first is not known.", f.Alike))
@@ -77,8 +78,8 @@ func endedAlike(v *View, f *v1alpha1.Failure) []string {
 // lastWords returns the end of what a program said.
 func lastWords(text string) string { return strings.ToValidUTF8(text[max(0, len(text)-120):], "") }
 
-// Said returns what the program said when it failed, or Kubernetes of it; empty for what is no failure.
-func Said(f *v1alpha1.Failure) string {
+// Message returns what the program said when it failed, or else the kubelet or controller that ended it; empty for what is no failure.
+func Message(f *v1alpha1.Failure) string {
 	if !failure.IsFailure(f.Cause) {
 		return ""
 	}
