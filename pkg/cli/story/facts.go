@@ -29,7 +29,6 @@ func failureFacts(v *View) []string {
 	if f.Alike > 0 {
 		facts = append(facts, fmt.Sprintf("%d more replicas broke in the same second in the same way: which was first is not known.", f.Alike))
 	}
-	facts = append(facts, kubeletFacts(v)...)
 	if others := endedAlike(v, f); len(others) > 0 {
 		facts = append(facts, fmt.Sprintf("%s ended with the same code at about the same time, and their logs are kept: kubectl tj logs -n %s %s --attempt %d",
 			strings.Join(others, ", "), v.Job.Namespace, v.Job.Name, f.Attempt))
@@ -41,12 +40,12 @@ func failureFacts(v *View) []string {
 	return facts
 }
 
-// kubeletFacts quote what the kubelet said of the pod behind the last failure: that a probe or a hook failed, and that it ended the container.
+// kubeletFacts quote what was reported about the suspect pod: that a probe or a hook failed, or that a volume does not mount.
 func kubeletFacts(v *View) []string {
 	var facts []string
 	for i := range v.PodEvents {
 		if e := &v.PodEvents[i]; e.Type == corev1.EventTypeWarning || e.Reason == "Killing" {
-			facts = append(facts, fmt.Sprintf("The kubelet said of %s, %s ago: %s: %s", e.InvolvedObject.Name, v.ago(Seen(e)), e.Reason, e.Message))
+			facts = append(facts, fmt.Sprintf("Event of %s, %s ago: %s: %s", e.InvolvedObject.Name, v.ago(Seen(e)), e.Reason, e.Message))
 		}
 	}
 	slices.Sort(facts)
