@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -136,7 +137,7 @@ func TestReportWithFewRights(t *testing.T) {
 
 func TestUIRefusesBadInput(t *testing.T) {
 	forbidden := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "trainingjobs"}, "", nil)
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "trainingjobs"}, "", errors.New(`User "ann" cannot list resource "trainingjobs" in API group "trainingjob.dev" at the cluster scope`))
 	}}
 	cases := []struct {
 		name string
@@ -146,7 +147,7 @@ func TestUIRefusesBadInput(t *testing.T) {
 	}{
 		{"a port that is none", interceptor.Funcs{}, []string{"--port", "70000"}, "--port 70000: write one between 1 and 65535"},
 		{"a selector that is none", interceptor.Funcs{}, []string{"-l", "a==="}, "write key=value"},
-		{"no rights", forbidden, []string{"-A"}, "Ask who runs the cluster"},
+		{"no rights", forbidden, []string{"-A"}, "for the ClusterRole trainingjob-view"},
 	}
 	for _, c := range cases {
 		s := newStage(c.on)
