@@ -77,7 +77,7 @@ func TestConvertRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing to convert": {"", nil, "at least one of the flags in the group [filename from-cluster] is required"},
+		"nothing to convert": {"", nil, "Give a file with -f FILE, or a job of the cluster with --from-cluster KIND/NAME"},
 		"no such file":       {"", []string{"-f", "/nowhere/job.yaml"}, "/nowhere/job.yaml: no such file or directory"},
 		"a role of another":  {strings.Replace(jaxJob, "Worker", "Master", 1), []string{"-f", "-"}, "standard input: document 1: JAXJob team-a/spmd: spec.jaxReplicaSpecs.Master is no role of JAXJob: write Worker"},
 		"no kind":            {"", []string{"--from-cluster", "spmd"}, "write KIND/NAME, for example pytorchjob/mnist"},

@@ -34,7 +34,7 @@ var levels = map[string]string{"ok": green, "note": yellow, "bad": red}
 
 func (t *tool) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Args: cobra.NoArgs,
+		Use: "doctor", Args: noNames,
 		Short: "Check that the cluster can run TrainingJobs, and what you may do with them",
 		Long: `Check that the cluster can run TrainingJobs, and what you may do with them in the namespace: the CRD and its version, whether the
 operator is alive and leads, which gang schedulers' APIs there are, quotas, admission, and your own rights. It changes nothing. Its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,9 +41,12 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded):
 		return "the cluster did not answer in time: try again, or give a longer --request-timeout. (" + text + ")"
 	default:
-		return sentence(text)
+		return sentence(unreachable.ReplaceAllString(strings.Join(strings.Fields(text), " "), `the API server does not reach the kubelet at $1, which has the log ($2)`))
 	}
 }
+
+// unreachable matches the API server's answer when a kubelet that has a log does not answer it.
+var unreachable = regexp.MustCompile(`Get "https://([^/"]+)/containerLogs/[^"]*": (.*)`)
 
 // forbidden says which right is missing and which role has it. What admission forbids has words of its own.
 func forbidden(text string) string {

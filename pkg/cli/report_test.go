@@ -70,7 +70,7 @@ func TestReport(t *testing.T) {
 		{"a job that neither knows", []string{"report", "mnits", "--log", log}, 1, "", "The log does not tell of team-a/mnits either"},
 		{"no such log", []string{"report", "mnist", "--log", "none.log"}, 1, "", "--log none.log: there is no such file"},
 		{"no log of an operator", []string{"report", "mnist", "--log", empty}, 1, "", "give the operator's log"},
-		{"two jobs", []string{"report", "a", "b"}, 1, "", "accepts 1 arg(s), received 2"},
+		{"two jobs", []string{"report", "a", "b"}, 1, "", "is one argument too many"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

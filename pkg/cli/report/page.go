@@ -122,7 +122,7 @@ func (r *Report) told() []told {
 			t.Cost = fmt.Sprintf("%d s", *i.CostSeconds)
 		}
 		if i.Followers > 0 {
-			t.Answer += fmt.Sprintf(", %d more replicas with it", i.Followers)
+			t.Answer += ", " + story.Count(i.Followers, "more replica") + " with it"
 		}
 		list = append(list, t)
 	}

@@ -27,7 +27,7 @@ func failureFacts(v *View) []string {
 		facts = append(facts, fmt.Sprintf("%s: %q", title, message))
 	}
 	if f.Alike > 0 {
-		facts = append(facts, fmt.Sprintf("%d more replicas broke in the same second in the same way: which was first is not known.", f.Alike))
+		facts = append(facts, Count(f.Alike, "more replica")+" broke in the same second in the same way: which was first is not known.")
 	}
 	if others := endedAlike(v, f); len(others) > 0 {
 		facts = append(facts, fmt.Sprintf("%s ended with the same code at about the same time, and their logs are kept: kubectl tj logs -n %s %s --attempt %d",
@@ -133,7 +133,7 @@ func replicaFacts(s *state.Snapshot) []string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[c], strings.ToLower(c.String())))
 		}
 	}
-	return append([]string{fmt.Sprintf("Of %d replicas: %s.", total, strings.Join(parts, ", "))}, waitingFacts(waits)...)
+	return append([]string{fmt.Sprintf("Of %s: %s.", Count(total, "replica"), strings.Join(parts, ", "))}, waitingFacts(waits)...)
 }
 
 // waitsFor returns why the pod of a replica does not run, if somebody must do something about it.
@@ -180,7 +180,7 @@ func waitFacts(v *View, s *state.Snapshot) []string {
 		}
 	}
 	if more := len(facts) - 3; more > 0 {
-		facts = append(facts[:3], fmt.Sprintf("Back-off: %d more replicas wait.", more))
+		facts = append(facts[:3], fmt.Sprintf("Back-off of %s more.", Count(more, "replica")))
 	}
 	return facts
 }
@@ -192,7 +192,7 @@ func budgetFacts(v *View) []string {
 		facts = append(facts, fmt.Sprintf("Budget %s: %d of %d used.", b.Name, b.Used, b.Limit))
 	}
 	if n := v.Job.Status.Restarts; n > 0 {
-		facts = append(facts, fmt.Sprintf("Restarts so far: %d, of which %d are charged.", n, v.Job.Status.ChargedRestarts))
+		facts = append(facts, fmt.Sprintf("Restarts so far: %d, charged: %d.", n, v.Job.Status.ChargedRestarts))
 	}
 	return facts
 }

@@ -157,7 +157,7 @@ func whatIsHeld(v *View, s *state.Snapshot) []string {
 	if running == 0 || unplaced == 0 || v.Job.Status.Phase != v1alpha1.PhasePending {
 		return nil
 	}
-	what := count(running, "replica")
+	what := Count(running, "replica")
 	if !held.IsZero() {
 		what += " with " + held.String() + " GPUs"
 	}
