@@ -41,7 +41,7 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded):
 		return "the cluster did not answer in time: try again, or give a longer --request-timeout. (" + text + ")"
 	default:
-		return sentence(unreachable.ReplaceAllString(strings.Join(strings.Fields(text), " "), `the API server does not reach the kubelet at $1, which has the log ($2)`))
+		return sentence(unreachable.ReplaceAllString(strings.Join(strings.Fields(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")), " "), `the API server does not reach the kubelet at $1, which has the log ($2)`))
 	}
 }
 
