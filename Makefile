@@ -149,10 +149,13 @@ bin/kueue-adapter: $(adapter_files)
 	ln -sfn $(CURDIR)/manifests/components/kueue $@.module
 
 .PHONY: kubectl-tj
-kubectl-tj: bin/kubectl-tj ## build bin/kubectl-tj, the plug-in kubectl tj: copy it to a folder of your PATH
+kubectl-tj: bin/kubectl-tj bin/kubectl_complete-tj ## build bin/kubectl-tj, the plug-in kubectl tj: copy it to a folder of your PATH, with bin/kubectl_complete-tj
 
 bin/kubectl-tj: $(cli_files)
 	@.ci/build . ./cmd/kubectl-tj $@ "-X main.version=$(VERSION)"
+
+bin/kubectl_complete-tj: cmd/kubectl-tj/kubectl_complete-tj
+	cp $< $@
 
 bin/demo: $(go_files) $(demo_files)
 	@.ci/build . ./test/demo $@ ""

@@ -54,9 +54,16 @@ func (r *release) writeTarGz(path string, files ...entry) error {
 	return write(path, out.Bytes())
 }
 
+// completionProgram is what kubectl runs to complete the arguments of kubectl tj.
+const completionProgram = "kubectl_complete-tj"
+
 // plugin writes an archive of kubectl-tj for each platform.
 func (r *release) plugin(ctx context.Context, work string) error {
 	license, err := os.ReadFile(filepath.Join(r.tree, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	completion, err := os.ReadFile(filepath.Join(r.tree, "cmd", "kubectl-tj", completionProgram))
 	if err != nil {
 		return err
 	}
@@ -74,7 +81,7 @@ func (r *release) plugin(ctx context.Context, work string) error {
 			file += ".exe"
 		}
 		archive := filepath.Join(r.out, fmt.Sprintf("kubectl-tj_%s_%s_%s.tar.gz", r.version, on.os, on.arch))
-		if err := r.writeTarGz(archive, entry{"LICENSE", 0o644, license}, entry{file, 0o755, content}); err != nil {
+		if err := r.writeTarGz(archive, entry{"LICENSE", 0o644, license}, entry{file, 0o755, content}, entry{completionProgram, 0o755, completion}); err != nil {
 			return err
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// annotationPartial is on a job that runs with fewer workers than it asked for: "2 of 6". It is how the 6 come back with the
-// next admission, and how a job that somebody has scaled since is told from one that nobody has.
-const annotationPartial = v1alpha1.Group + "/kueue-admitted-workers"
+// annotationPartial is how the workers that were not admitted come back with the next admission, and how a job that a user has scaled since
+// differs from one that no user has.
+const annotationPartial = v1alpha1.AnnotationAdmittedWorkers
 
 // roles returns the roles that have pods, by rank: the order of the pod sets.
 func (j *trainingJob) roles() []v1alpha1.Role {

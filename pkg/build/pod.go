@@ -29,12 +29,21 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			containers[i].Env = mergeEnv(containers[i].Env, env)
+			keepLastWords(&containers[i])
 		}
 	}
 	if asks(job) {
 		showRequests(&pod.Spec)
 	}
 	return pod
+}
+
+// keepLastWords lets the kubelet take the end of the log for the termination message of a container that fails without one. A template that
+// names a policy keeps it, File too: the CRD has no default for the field.
+func keepLastWords(c *corev1.Container) {
+	if c.TerminationMessagePolicy == "" {
+		c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	}
 }
 
 // leastGrace is the shortest time that a pod has to end. The API server removes a pod with none before its node has ended it.

@@ -58,6 +58,11 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 		got.Spec.Hostname, got.Spec.Subdomain, got.Spec.RestartPolicy = want.Spec.Hostname, want.Spec.Subdomain, want.Spec.RestartPolicy
 		got.Spec.Affinity = want.Spec.Affinity
 		got.Spec.Tolerations = slices.DeleteFunc(got.Spec.Tolerations, func(t corev1.Toleration) bool { return t.TolerationSeconds != nil && *t.TolerationSeconds == 30 })
+		for _, containers := range [][]corev1.Container{want.Spec.InitContainers, want.Spec.Containers} {
+			for i := range containers {
+				containers[i].TerminationMessagePolicy = "FallbackToLogsOnError"
+			}
+		}
 		for i := range got.Spec.Containers {
 			got.Spec.Containers[i].Env = ownEnv(got.Spec.Containers[i].Env, want.Spec.Containers[i].Env)
 		}
@@ -70,6 +75,24 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 		if diff := cmp.Diff(job.Spec.ReplicaSpecs[v1alpha1.Worker].Template, builder.Job("j", builder.Workers(2, builder.Template(rich))).Spec.ReplicaSpecs[v1alpha1.Worker].Template); diff != "" {
 			t.Errorf("%s: the job's template has changed:\n%s", f, diff)
 		}
+	}
+}
+
+// The end of the log is the last word of a container, unless its template names a policy: File too.
+func TestAContainerLeavesLastWords(t *testing.T) {
+	template := func(template *corev1.PodTemplateSpec) {
+		template.Spec.Containers = []corev1.Container{{Name: "main"}, {Name: "file", TerminationMessagePolicy: "File"}}
+		template.Spec.InitContainers = []corev1.Container{{Name: "fetch"}}
+	}
+	job := builder.Job("j", builder.Workers(2, builder.Template(template)))
+	pod := build.Pod(job, worker1, state.Life{}, nil, nil)
+	got := map[string]string{}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		got[c.Name] = string(c.TerminationMessagePolicy)
+	}
+	want := map[string]string{"main": "FallbackToLogsOnError", "fetch": "FallbackToLogsOnError", "file": "File"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("policies (-want +got):\n%s", diff)
 	}
 }
 

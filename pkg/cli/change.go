@@ -42,7 +42,7 @@ func (t *tool) onJobs(do func(context.Context, *connection, *v1alpha1.TrainingJo
 
 func (t *tool) suspendCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "suspend NAME...", Args: cobra.MinimumNArgs(1), ValidArgsFunction: t.completeJobs(100),
+		Use: "suspend NAME...", Args: jobNames(1, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
 		Short:   "Take a job's pods away and keep everything that was counted",
 		Example: "  kubectl tj suspend mnist",
 		RunE:    t.onJobs(t.setSuspend(true)),
@@ -51,7 +51,7 @@ func (t *tool) suspendCommand() *cobra.Command {
 
 func (t *tool) resumeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "resume NAME...", Args: cobra.MinimumNArgs(1), ValidArgsFunction: t.completeJobs(100),
+		Use: "resume NAME...", Args: jobNames(1, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
 		Short:   "Start a suspended job again",
 		Example: "  kubectl tj resume mnist",
 		RunE:    t.onJobs(t.setSuspend(false)),
@@ -95,7 +95,7 @@ func patchJob(ctx context.Context, c *connection, job *v1alpha1.TrainingJob, cha
 func (t *tool) scaleCommand() *cobra.Command {
 	replicas := int32(-1)
 	cmd := &cobra.Command{
-		Use: "scale NAME --replicas N", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Use: "scale NAME --replicas N", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short:   "Change the number of workers of an elastic or suspended job",
 		Example: "  kubectl tj scale mnist --replicas 6",
 		RunE: t.onJobs(func(ctx context.Context, c *connection, job *v1alpha1.TrainingJob) error {
@@ -112,7 +112,12 @@ func (t *tool) scaleCommand() *cobra.Command {
 		}),
 	}
 	cmd.Flags().Int32Var(&replicas, "replicas", replicas, "how many workers the job shall have")
-	_ = cmd.MarkFlagRequired("replicas")
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed("replicas") {
+			return fmt.Errorf("scale to how many workers? Write kubectl tj scale %s --replicas N", args[0])
+		}
+		return nil
+	}
 	return cmd
 }
 
@@ -137,7 +142,7 @@ func mayScale(job *v1alpha1.TrainingJob, replicas int32) error {
 
 func (t *tool) deleteCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME...", Args: cobra.MinimumNArgs(1), ValidArgsFunction: t.completeJobs(100),
+		Use: "delete NAME...", Args: jobNames(1, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
 		Short:   "Delete a job with its pods and its record",
 		Example: "  kubectl tj delete mnist",
 		RunE: t.onJobs(func(ctx context.Context, c *connection, job *v1alpha1.TrainingJob) error {

@@ -266,7 +266,12 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		want string
 	}{
 		{"no CRD", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: v1alpha1.Group, Kind: v1alpha1.Kind}}, "install the CRD"},
-		{"no permission", apierrors.NewForbidden(jobs, "", errors.New("no")), "ClusterRole trainingjob-edit"},
+		{"no permission", apierrors.NewForbidden(jobs, "", errors.New(`User "ann" cannot list resource "trainingjobs" in API group "trainingjob.dev" in the namespace "team-a"`)),
+			"you may not list trainingjobs.trainingjob.dev in namespace team-a: ask an administrator for the ClusterRole trainingjob-view, "},
+		{"no permission on pods", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(`User "ann" cannot list resource "pods" in API group "" in the namespace "team-a"`)),
+			"you may not list pods in namespace team-a: ask an administrator for the ClusterRole view, "},
+		{"no permission anywhere", apierrors.NewForbidden(jobs, "", errors.New(`User "ann" cannot list resource "trainingjobs" in API group "trainingjob.dev" at the cluster scope`)), "in all namespaces"},
+		{"a quota on jobs", apierrors.NewForbidden(jobs, "m", errors.New("exceeded quota: jobs, requested: count/trainingjobs.trainingjob.dev=1, used: 1, limited: 1")), "exceeded quota: jobs"},
 		{"not logged in", apierrors.NewUnauthorized("no"), "log in again"},
 		{"too busy", apierrors.NewTooManyRequests("slow down", 1), "too busy (429)"},
 		{"no cluster", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}, "does not answer"},
@@ -401,7 +406,7 @@ func TestWhyQuotesWhatTheKubeletSaidOfThePodThatItEnded(t *testing.T) {
 	if status := s.run(t.Context(), []string{"why", "mnist"}); status != 0 {
 		t.Fatalf("status %d: %s", status, s.err)
 	}
-	for _, want := range []string{"The kubelet said of mnist-worker-1", "Unhealthy: Liveness probe failed: cat"} {
+	for _, want := range []string{"Event of mnist-worker-1", "Unhealthy: Liveness probe failed: cat"} {
 		if !strings.Contains(s.out.String(), want) {
 			t.Errorf("why does not say %q:\n%s", want, s.out)
 		}

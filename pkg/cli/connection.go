@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/nearest"
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/intake/sieve"
 	"github.com/trainingjob/operator/pkg/state"
@@ -97,7 +98,7 @@ func (c *connection) unknown(ctx context.Context, name string) error {
 		names = append(names, jobs.Items[i].Name)
 	}
 	text := fmt.Sprintf("there is no TrainingJob %s in namespace %s", name, c.namespace)
-	switch near := nearest(name, names); {
+	switch near := nearest.Name(name, names); {
 	case near != "":
 		return fmt.Errorf("%s; did you mean %s?", text, near)
 	case len(names) == 0:

@@ -29,7 +29,7 @@ type conversion struct {
 func (t *tool) convertCommand() *cobra.Command {
 	c := &conversion{}
 	cmd := &cobra.Command{
-		Use: "convert (-f FILE... | --from-cluster KIND/NAME...)", Args: cobra.NoArgs,
+		Use: "convert (-f FILE... | --from-cluster KIND/NAME...)", Args: noNames,
 		Short: "Make TrainingJobs of Kubeflow's TFJobs, PyTorchJobs, MPIJobs and others",
 		Long: `Make TrainingJobs of the jobs of Kubeflow's training operator v1 (TFJob, PyTorchJob, JAXJob, XGBoostJob, PaddleJob,
 MPIJob) and of the MPI operator (MPIJob v2beta1). The YAML goes to the output, the report of what is not as it was to
@@ -42,12 +42,14 @@ the terminal. Nothing is created: kubectl apply does that.`,
 	cmd.Flags().StringArrayVarP(&c.files, "filename", "f", nil, "file with jobs, - for the standard input (may be repeated)")
 	cmd.Flags().StringArrayVar(&c.fromCluster, "from-cluster", nil, "a job of the cluster, as KIND/NAME (may be repeated)")
 	cmd.Flags().StringVar(&c.report, "report", "text", "how the report is written: text, json or none")
-	cmd.MarkFlagsOneRequired("filename", "from-cluster")
 	return cmd
 }
 
 // convert writes what becomes of all files and jobs, or nothing if one of them cannot be converted.
 func (t *tool) convert(ctx context.Context, c *conversion) error {
+	if len(c.files)+len(c.fromCluster) == 0 {
+		return errors.New("convert what? Give a file with -f FILE, or a job of the cluster with --from-cluster KIND/NAME")
+	}
 	if c.report != "text" && c.report != "json" && c.report != "none" {
 		return fmt.Errorf("--report=%s: write text, json or none", c.report)
 	}

@@ -77,7 +77,10 @@ func TestConvertRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing to convert": {"", nil, "at least one of the flags in the group [filename from-cluster] is required"},
+		"nothing to convert": {"", nil, "Give a file with -f FILE, or a job of the cluster with --from-cluster KIND/NAME"},
+		"a job of Trainer v2": {"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: m}\n", []string{"-f", "-"},
+			"TrainJob m of trainer.kubeflow.org/v1alpha1 is not read: convert reads TFJob, PyTorchJob, JAXJob, XGBoostJob, PaddleJob and MPIJob of kubeflow.org/v1"},
+		"a job of Volcano":   {"apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: m}\n", []string{"-f", "-"}, "Job m of batch.volcano.sh/v1alpha1 is not read"},
 		"no such file":       {"", []string{"-f", "/nowhere/job.yaml"}, "/nowhere/job.yaml: no such file or directory"},
 		"a role of another":  {strings.Replace(jaxJob, "Worker", "Master", 1), []string{"-f", "-"}, "standard input: document 1: JAXJob team-a/spmd: spec.jaxReplicaSpecs.Master is no role of JAXJob: write Worker"},
 		"no kind":            {"", []string{"--from-cluster", "spmd"}, "write KIND/NAME, for example pytorchjob/mnist"},

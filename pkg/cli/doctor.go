@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/pkg/support"
 )
@@ -35,7 +34,7 @@ var levels = map[string]string{"ok": green, "note": yellow, "bad": red}
 
 func (t *tool) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Args: cobra.NoArgs,
+		Use: "doctor", Args: noNames,
 		Short: "Check that the cluster can run TrainingJobs, and what you may do with them",
 		Long: `Check that the cluster can run TrainingJobs, and what you may do with them in the namespace: the CRD and its version, whether the
 operator is alive and leads, which gang schedulers' APIs there are, quotas, admission, and your own rights. It changes nothing. Its
@@ -146,13 +145,13 @@ func (t *tool) leaders(leases []coordinationv1.Lease) []finding {
 		}
 	}
 	if len(findings) == 0 {
-		findings = []finding{note("No operator has a Lease %s: either none runs, or one runs without --leader-elect.", electionLease)}
+		findings = []finding{note("No operator has a Lease %s: either none runs, or one runs without --leader-elect. A job without a status shows after 10 s that none runs.", electionLease)}
 	}
 	return findings
 }
 
 // unseenAfter is how old a job may be before the operator has looked at it.
-const unseenAfter = time.Minute
+const unseenAfter = 10 * time.Second
 
 // checkUnseen looks for jobs that no operator looks at.
 func (t *tool) checkUnseen(ctx context.Context, c *connection) []finding {
@@ -160,14 +159,22 @@ func (t *tool) checkUnseen(ctx context.Context, c *connection) []finding {
 	if err != nil {
 		return nil // checkRights says why
 	}
+	seen := int64(0)
 	for i := range jobs {
 		job := &jobs[i]
-		old := t.now().Sub(job.CreationTimestamp.Time) > unseenAfter
-		if old && job.Status.Phase == "" && !job.Spec.IsManagedElsewhere() {
-			return []finding{bad("No operator looks at this namespace: job %s was created %s ago and has no status.", job.Name, t.now().Sub(job.CreationTimestamp.Time).Round(time.Second))}
+		age := t.now().Sub(job.CreationTimestamp.Time)
+		switch {
+		case job.Spec.IsManagedElsewhere():
+		case job.Status.Phase != "":
+			seen++
+		case age > unseenAfter:
+			return []finding{bad("No operator looks at this namespace: job %s was created %s ago and has no status.", job.Name, age.Round(time.Second))}
 		}
 	}
-	return nil
+	if seen == 0 {
+		return nil
+	}
+	return []finding{ok("An operator has given a status to %s of namespace %s.", story.Count(seen, "job"), c.namespace)}
 }
 
 // checkDecodable lists the jobs that the API server stores and no client can decode. The operator ignores them.
@@ -268,48 +275,6 @@ func (t *tool) checkAdmission(ctx context.Context, c *connection) []finding {
 	}
 	if ns.Labels[labelMesh] == "enabled" || ns.Annotations[labelLinkerd] == "enabled" {
 		findings = append(findings, note("A service mesh puts a side-car into the pods of namespace %s: ranks may not reach each other through it. Annotate the templates with sidecar.istio.io/inject: \"false\" or linkerd.io/inject: disabled.", c.namespace))
-	}
-	return findings
-}
-
-// checkRights says which verbs of kubectl tj the caller may use in the namespace.
-func (t *tool) checkRights(ctx context.Context, c *connection) []finding {
-	var findings []finding
-	for _, right := range []struct {
-		verbs                  string
-		group, resource, field string
-		actions                []string
-		isNeeded               bool
-	}{
-		{"list, status, why, timeline, report, ui", v1alpha1.Group, "trainingjobs", "", []string{"get", "list", "watch"}, true},
-		{"status, why, report: pods", "", "pods", "", []string{"list", "watch"}, true},
-		{"why, report: Events", "", "events", "", []string{"list"}, false},
-		{"logs", "", "pods", "log", []string{"get"}, false},
-		{"submit", v1alpha1.Group, "trainingjobs", "", []string{"create"}, false},
-		{"suspend, resume, scale", v1alpha1.Group, "trainingjobs", "", []string{"patch"}, false},
-		{"restart", "", "pods", "", []string{"delete"}, false},
-		{"delete", v1alpha1.Group, "trainingjobs", "", []string{"delete"}, false},
-	} {
-		var denied []string
-		for _, action := range right.actions {
-			attributes := &authorizationv1.ResourceAttributes{Namespace: c.namespace, Verb: action, Group: right.group, Resource: right.resource, Subresource: right.field}
-			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
-			answer, err := c.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			if err != nil {
-				return append(findings, note("Your rights are not known: %s", explain(err, t.flags)))
-			}
-			if !answer.Status.Allowed {
-				denied = append(denied, action+" "+strings.TrimSuffix(right.resource+"/"+right.field, "/"))
-			}
-		}
-		switch {
-		case len(denied) == 0:
-			findings = append(findings, ok("Rights in namespace %[2]s suffice for: %[1]s.", right.verbs, c.namespace))
-		case right.isNeeded:
-			findings = append(findings, bad("Rights in namespace %[2]s do not suffice for: %[1]s. Missing: %[3]s. Ask for the ClusterRole view or trainingjob-view.", right.verbs, c.namespace, strings.Join(denied, ", ")))
-		default:
-			findings = append(findings, note("Rights in namespace %[2]s do not suffice for: %[1]s. Missing: %[3]s. Ask for the ClusterRole edit or trainingjob-edit.", right.verbs, c.namespace, strings.Join(denied, ", ")))
-		}
 	}
 	return findings
 }

@@ -93,6 +93,9 @@ func TestDoctor(t *testing.T) {
 	quota.Status.Used = corev1.ResourceList{"pods": resource.MustParse("3"), "requests.nvidia.com/gpu": resource.MustParse("8")}
 	unseen := builder.Job("waits", builder.Workers(1))
 	unseen.CreationTimestamp = builder.Time(0)
+	young := builder.Job("young", builder.Workers(1))
+	young.CreationTimestamp = builder.Time(10*time.Minute - 11*time.Second)
+	seen, _ := running("seen", 1)
 	gangs := whole()
 	gangs["scheduling.k8s.io/v1beta1"], gangs["kueue.x-k8s.io/v1beta1"] = []string{"podgroups"}, []string{"workloads"}
 	older := map[string][]string{"trainingjob.dev/v1alpha1": {"trainingjobs"}}
@@ -121,6 +124,10 @@ func TestDoctor(t *testing.T) {
 		{"an operator that went", clinic{serves: whole(), objects: []client.Object{lease("ops", "", time.Second), namespace(nil)}}, 1, []string{"bad  No operator leads in namespace ops"}},
 		{"a Lease that may not be read", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, on: blind}, 0, []string{"note Whether an operator leads is not known: you may not read its Lease."}},
 		{"a job that nobody looks at", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), unseen}}, 1, []string{"bad  No operator looks at this namespace: job waits was created 10m0s ago"}},
+		{"a job of ten seconds that nobody looks at", clinic{serves: whole(), objects: []client.Object{namespace(nil), young}}, 1, []string{"bad  No operator looks at this namespace: job young was created 11s ago"}},
+		{"no Lease, and a job with a status", clinic{serves: whole(), objects: []client.Object{namespace(nil), seen}}, 0, []string{"note No operator has a Lease", "ok   An operator has given a status to 1 job of namespace team-a."}},
+		{"only the rights on jobs", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"list pods", "watch pods", "list events", "get pods", "delete pods"}}, 1,
+			[]string{"status, why, report: pods. Missing: list pods, watch pods. Ask for the ClusterRole view.", "logs. Missing: get pods/log. Ask for the ClusterRole view.", "restart. Missing: delete pods. Ask for the ClusterRole edit."}},
 		{"a job that cannot be decoded", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, skipped: []sieve.Skipped{undecodable}}, 1,
 			[]string{"bad  The operator ignores TrainingJob.trainingjob.dev team-a/odd, which cannot be decoded: port 99999999999. Suspend the job and mend the field"}},
 		{"gangs and queues", clinic{serves: gangs, objects: []client.Object{alive, namespace(nil)}}, 0, []string{"ok   scheduling.gang may be Native. The cluster lacks the API of Volcano, Coscheduling.", "ok   Kueue is there"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/trainingjob/operator/pkg/cli/rights"
 )
 
 // explain returns an error as a sentence that says what to do about it.
@@ -28,7 +31,7 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	case apierrors.IsUnauthorized(err):
 		return "the cluster does not know who you are: log in again, or give another context with --context. (" + text + ")"
 	case apierrors.IsForbidden(err):
-		return sentence(text) + " Ask who runs the cluster for the ClusterRole trainingjob-edit or trainingjob-view in this namespace; kubectl tj doctor says what you may do."
+		return forbidden(text)
 	case apierrors.IsTooManyRequests(err):
 		return "the API server is too busy (429) and went on refusing: wait a while and try again. (" + text + ")"
 	case errors.As(err, &dns):
@@ -38,8 +41,28 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded):
 		return "the cluster did not answer in time: try again, or give a longer --request-timeout. (" + text + ")"
 	default:
+		return sentence(unreachable.ReplaceAllString(strings.Join(strings.Fields(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")), " "), `the API server does not reach the kubelet at $1, which has the log ($2)`))
+	}
+}
+
+// unreachable matches the API server's answer when a kubelet that has a log does not answer it.
+var unreachable = regexp.MustCompile(`Get "https://([^/"]+)/containerLogs/[^"]*": (.*)`)
+
+// forbidden says which right is missing and which role has it. What admission forbids has words of its own.
+func forbidden(text string) string {
+	right, namespace, ok := rights.Denied(text)
+	if !ok {
 		return sentence(text)
 	}
+	where := "in all namespaces"
+	if namespace != "" {
+		where = "in namespace " + namespace
+	}
+	ask := "ask an administrator for this right"
+	if role := right.Role(); role != "" {
+		ask = "ask an administrator for the ClusterRole " + role
+	}
+	return fmt.Sprintf("you may not %s %s: %s, and see with kubectl tj doctor what else is missing.", right, where, ask)
 }
 
 // sentence ends a text with a full stop.

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,10 +26,10 @@ type listing struct {
 func (t *tool) listCommand() *cobra.Command {
 	o := &listing{}
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls", "get"}, Args: cobra.NoArgs,
+		Use: "list [NAME...]", Aliases: []string{"ls", "get"}, Args: jobNames(0, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
 		Short:   "List the jobs of a namespace, or of all",
 		Example: "  kubectl tj list -n team-a\n  kubectl tj list -A -l team=vision -o wide",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, names []string) error {
 			c, err := t.connect()
 			if err != nil {
 				return err
@@ -40,6 +42,9 @@ func (t *tool) listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if jobs, err = c.named(cmd.Context(), jobs, names); err != nil {
+				return err
+			}
 			return t.printJobs(jobs, o, namespace)
 		},
 	}
@@ -47,6 +52,19 @@ func (t *tool) listCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "list only jobs with these labels, as key=value,key2!=value2")
 	addOutput(cmd, &o.output, "wide")
 	return cmd
+}
+
+// named returns those of the jobs that have one of the names; all of them if there are no names.
+func (c *connection) named(ctx context.Context, jobs []v1alpha1.TrainingJob, names []string) ([]v1alpha1.TrainingJob, error) {
+	if len(names) == 0 {
+		return jobs, nil
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(jobs, func(job v1alpha1.TrainingJob) bool { return job.Name == name }) {
+			return nil, c.unknown(ctx, name)
+		}
+	}
+	return slices.DeleteFunc(jobs, func(job v1alpha1.TrainingJob) bool { return !slices.Contains(names, job.Name) }), nil
 }
 
 // printJobs prints the list in the form that the flags ask for.

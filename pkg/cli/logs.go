@@ -28,7 +28,7 @@ type logFlags struct {
 func (t *tool) logsCommand() *cobra.Command {
 	o := &logFlags{Request: logs.Request{Tail: -1}}
 	cmd := &cobra.Command{
-		Use: "logs NAME", Aliases: []string{"log"}, Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Use: "logs NAME", Aliases: []string{"log"}, Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short: "Print the logs of all replicas as one, by time, each line with its rank and attempt",
 		Long: `Print the logs of all replicas as one, by time, each line with its rank and attempt: "3 a1" is rank 3 in attempt 1, "3 a1r2" its
 second replacement there. Jobs with several roles show the replica's name too.

@@ -24,7 +24,7 @@ import (
 func (t *tool) planCommand() *cobra.Command {
 	var files []string
 	cmd := &cobra.Command{
-		Use: "plan {NAME | -f FILE}", Args: cobra.MaximumNArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Use: "plan {NAME | -f FILE}", Args: jobNames(0, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short: "Show what the operator would do with a file, or with a job now",
 		Long: `Show what the operator would do with the jobs of a file, or next with a job of the cluster. It asks the function that the operator
 itself decides by, and changes nothing. For a file no cluster is needed: defaults and checks are those of the CRD that this program

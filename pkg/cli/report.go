@@ -25,7 +25,7 @@ type reportFlags struct {
 func (t *tool) reportCommand() *cobra.Command {
 	o := &reportFlags{}
 	cmd := &cobra.Command{
-		Use: "report NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Use: "report NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short: "Write the story of a job as one HTML page, or as JSON",
 		Long: `Write the story of a job as one HTML page, which needs no script and nothing from elsewhere: attempts, how each replica was over
 time, each incident with what it cost, where time was lost, and the status and Events behind it.
@@ -112,7 +112,7 @@ func (t *tool) storyOf(ctx context.Context, name string, lines []journal.Line, h
 			return nil, nil, nil, err
 		}
 		about, _ := report.Of(lines, job.Namespace, name, job.UID)
-		sources := []string{"the status", fmt.Sprintf("%d pods", len(v.Pods)), fmt.Sprintf("%d Events", len(v.Events))}
+		sources := []string{"the status", story.Count(len(v.Pods), "pod"), story.Count(len(v.Events), "Event")}
 		if hasLog {
 			sources = append(sources, fmt.Sprintf("%d lines of the operator's log", len(about)))
 		}

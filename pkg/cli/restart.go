@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/nearest"
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -26,7 +27,7 @@ const eventRequested = "RestartRequested"
 func (t *tool) restartCommand() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
-		Use: "restart NAME [REPLICA]", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: t.completeJobs(1),
+		Use: "restart NAME [REPLICA]", Args: jobNames(1, 1, 1), ValidArgsFunction: t.completeJobs(1),
 		Short: "Restart a job, or one replica of it; nobody is charged",
 		Long: `Restart a job, or one replica of it, such as worker-3.
 
@@ -125,7 +126,7 @@ func whatRestarts(job *v1alpha1.TrainingJob, slot state.Slot) string {
 }
 
 func unknownReplica(job, name string, names []string) error {
-	if near := nearest(name, names); near != "" {
+	if near := nearest.Name(name, names); near != "" {
 		return fmt.Errorf("%s has no replica %s; did you mean %s?", job, name, near)
 	}
 	return fmt.Errorf("%s has no replica %s: its replicas are %s to %s", job, name, names[0], names[len(names)-1])
@@ -137,9 +138,7 @@ func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 	if r.whole {
 		return t.askForRestart(ctx, c, r)
 	}
-	if err := c.kube.Create(ctx, t.request(r)); err != nil {
-		fmt.Fprintln(t.ErrOut, "No Event tells of it:", explain(err, t.flags))
-	}
+	untold := c.kube.Create(ctx, t.request(r))
 	deleted := 0
 	for _, p := range r.pods {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.job.Namespace, Name: p.Name}}
@@ -148,13 +147,16 @@ func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 		case err == nil:
 			deleted++
 		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
-			return fmt.Errorf("%d of %d pods are deleted: %w", deleted, len(r.pods), err)
+			return err
 		}
+	}
+	if untold != nil {
+		fmt.Fprintln(t.ErrOut, "No Event tells of it:", explain(untold, t.flags))
 	}
 	if deleted == 0 {
 		return errors.New("its pods were replaced at this moment: see kubectl tj status " + r.job.Name)
 	}
-	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nobody is charged\n", r.job.Name, r.what)
+	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nothing is charged\n", r.job.Name, r.what)
 	return nil
 }
 
@@ -170,7 +172,7 @@ func (t *tool) askForRestart(ctx context.Context, c *connection, r *restart) err
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nobody is charged\n", r.job.Name, r.what)
+	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nothing is charged\n", r.job.Name, r.what)
 	return nil
 }
 

@@ -75,7 +75,10 @@ It uses the kubeconfig and context of kubectl, and asks for no more rights than 
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tj"},
+		Args:          cobra.ArbitraryArgs,
+		RunE:          unknownVerb,
 	}
+	root.SetFlagErrorFunc(wrongFlag)
 	t.flags.AddFlags(root.PersistentFlags())
 	t.completeNamespaces(root)
 	root.AddGroup(&cobra.Group{ID: "see", Title: "See:"}, &cobra.Group{ID: "steer", Title: "Steer:"}, &cobra.Group{ID: "check", Title: "Check:"})

@@ -33,7 +33,7 @@ type statusFlags struct {
 func (t *tool) statusCommand() *cobra.Command {
 	o := &statusFlags{}
 	cmd := &cobra.Command{
-		Use: "status NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Use: "status NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short: "Show how a job and each of its replicas are",
 		Long: `Show how a job and each of its replicas are.
 
@@ -101,7 +101,7 @@ func readiness(before string, s *v1alpha1.TrainingJobStatus) string {
 // headline sums the job up in a few lines.
 func (t *tool) headline(v *story.View) string {
 	s := &v.Job.Status
-	text := fmt.Sprintf("%s: %s%s, attempt %d, %d restarts\n", v.Job.Name, cmp.Or(string(s.Phase), "not seen by the operator yet"), readiness(", ", s), s.Attempt, s.Restarts)
+	text := fmt.Sprintf("%s: %s%s, attempt %d, %s\n", v.Job.Name, cmp.Or(string(s.Phase), "not seen by the operator yet"), readiness(", ", s), s.Attempt, story.Count(s.Restarts, "restart"))
 	if s.Message != "" {
 		text += s.Message + "\n"
 	}
@@ -186,7 +186,7 @@ func (t *tool) lineByLine() func(*story.View) error {
 	before := ""
 	return func(v *story.View) error {
 		s := &v.Job.Status
-		text := fmt.Sprintf("%s%s, attempt %d, %d restarts: %s", cmp.Or(string(s.Phase), "-"), readiness(" ", s), s.Attempt, s.Restarts, cmp.Or(s.Message, "-"))
+		text := fmt.Sprintf("%s%s, attempt %d, %s: %s", cmp.Or(string(s.Phase), "-"), readiness(" ", s), s.Attempt, story.Count(s.Restarts, "restart"), cmp.Or(s.Message, "-"))
 		if text == before {
 			return nil
 		}

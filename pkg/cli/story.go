@@ -10,7 +10,7 @@ import (
 
 func (t *tool) whyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "why NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Use: "why NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short:   "Say in a sentence why a job waits, restarts or has failed, on which facts, and what to do now",
 		Example: "  kubectl tj why mnist",
 		RunE: t.tell(func(v *story.View) (string, error) {
@@ -22,7 +22,7 @@ func (t *tool) whyCommand() *cobra.Command {
 
 func (t *tool) timelineCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "timeline NAME", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeJobs(1),
+		Use: "timeline NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short:   "Draw the attempts of a job as bars, and tell its incidents and where the time went",
 		Example: "  kubectl tj timeline mnist",
 		RunE: t.tell(func(v *story.View) (string, error) {

@@ -62,6 +62,9 @@ other job, whose names begin with their attempt, count as earlier ones.`,
   kubectl tj submit -f mnist.yaml
   kubectl tj submit -f mnist.yaml --after 7`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := jobNames(0, 1, len(args))(cmd, beforeDash(cmd, args)); err != nil {
+				return err
+			}
 			documents, err := o.documents(cmd, args, t.In)
 			if err != nil {
 				return err
@@ -161,12 +164,18 @@ func isBlank(document []byte) bool {
 	return yaml.Unmarshal(document, &content) == nil && content == nil
 }
 
+// beforeDash returns the arguments before "--", all of them if there is none.
+func beforeDash(cmd *cobra.Command, args []string) []string {
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		return args[:at]
+	}
+	return args
+}
+
 // job returns the job that the flags describe, without anything that has a default.
 func (o *submission) job(cmd *cobra.Command, args []string) (*slim, error) {
-	name, command := args, []string(nil)
-	if at := cmd.ArgsLenAtDash(); at >= 0 {
-		name, command = args[:at], args[at:]
-	}
+	name := beforeDash(cmd, args)
+	command := args[len(name):]
 	if len(name) != 1 || o.image == "" {
 		return nil, errors.New("a job needs a name and an image: kubectl tj submit NAME --image IMAGE -- COMMAND, or -f FILE")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/report"
+	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/cli/web"
 )
 
@@ -29,7 +30,7 @@ type uiFlags struct {
 func (t *tool) uiCommand() *cobra.Command {
 	o := &uiFlags{}
 	cmd := &cobra.Command{
-		Use: "ui", Args: cobra.NoArgs,
+		Use: "ui", Args: noNames,
 		Short: "Show the jobs as pages in your browser, which follow what happens",
 		Long: `Show the jobs as pages in your browser, which follow what happens: a list, and the report of each job.
 
@@ -172,7 +173,7 @@ func (w *watchedJobs) Report(ctx context.Context, namespace, name string) (repor
 		return report.Report{}, err
 	}
 	r := report.Make(v, nil)
-	r.Sources = []string{"the status", fmt.Sprintf("%d pods", len(v.Pods)), fmt.Sprintf("%d Events", len(v.Events))}
+	r.Sources = []string{"the status", story.Count(len(v.Pods), "pod"), story.Count(len(v.Events), "Event")}
 	return r, nil
 }
 

@@ -12,7 +12,7 @@ import (
 func (t *tool) versionCommand() *cobra.Command {
 	own := false
 	cmd := &cobra.Command{
-		Use: "version", Args: cobra.NoArgs,
+		Use: "version", Args: noNames,
 		Short: "Print the versions of kubectl tj, of the cluster and of its TrainingJobs",
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintln(t.Out, "kubectl tj:", t.version)

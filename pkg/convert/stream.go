@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,6 +15,12 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
+
+// whatIsRead names the kinds that are converted.
+const whatIsRead = "TFJob, PyTorchJob, JAXJob, XGBoostJob, PaddleJob and MPIJob of kubeflow.org/v1, and MPIJob of kubeflow.org/v2beta1"
+
+// unread are training jobs of others. To pass them on would apply half of what a user wants.
+var unread = []string{"trainer.kubeflow.org/TrainJob", "batch.volcano.sh/Job", "jobset.x-k8s.io/JobSet", "ray.io/RayJob", "leaderworkerset.x-k8s.io/LeaderWorkerSet"}
 
 // Stream reads YAML or JSON documents, converts the jobs among them, also those in lists, and writes all as YAML documents in the
 // order in which they came; what is no job is written as it is. Comments of jobs are lost. If anything cannot be read or
@@ -41,7 +48,7 @@ func Stream(in io.Reader, out io.Writer) (Report, error) {
 		return report, errors.Join(errs...)
 	}
 	if written.Len() == 0 {
-		return report, errors.New("there is nothing to convert: write a TFJob, PyTorchJob, JAXJob, XGBoostJob, PaddleJob or MPIJob of kubeflow.org")
+		return report, errors.New("there is nothing to convert: convert reads " + whatIsRead)
 	}
 	_, err := written.WriteTo(out)
 	return report, err
@@ -97,7 +104,16 @@ func one(object map[string]any, text []byte, report *Report, out *bytes.Buffer) 
 		}
 	} else {
 		kind, _ := object["kind"].(string)
-		report.Notes = append(report.Notes, Note{Object: kind + " " + nameOf(object), Effect: Kept, Advice: "is no job, and is written as it is"})
+		version, _ := object["apiVersion"].(string)
+		group, _, _ := strings.Cut(version, "/")
+		if slices.Contains(unread, group+"/"+kind) {
+			return fmt.Errorf("%s %s of %s is not read: convert reads %s", kind, nameOf(object), version, whatIsRead)
+		}
+		advice := "is no job that convert reads, and is written as it is"
+		if group == v1alpha1.Group {
+			advice = "is a " + kind + " already, and is written as it is"
+		}
+		report.Notes = append(report.Notes, Note{Object: kind + " " + nameOf(object), Effect: Kept, Advice: advice})
 	}
 	if out.Len() > 0 {
 		out.WriteString("---\n")

@@ -21,6 +21,8 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 		return v1alpha1.CauseFatal
 	case p.Exit != nil && p.Exit.Reason == outOfMemory:
 		return v1alpha1.CauseOOM
+	case p.Exit != nil && lacksProgram(p.Exit.Reason, p.Exit.Message):
+		return v1alpha1.CauseFatal
 	case p.Exit != nil && slices.Contains(cannotStart, p.Exit.Reason):
 		return v1alpha1.CauseStartup
 	case failedToStart(s, p):
@@ -34,9 +36,6 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 
 // outOfMemory is the kubelet's reason for a container that the kernel killed because it ran out of memory.
 const outOfMemory = "OOMKilled"
-
-// cannotStart are the reasons of containers that ended before their process began.
-var cannotStart = []string{"StartError", "ContainerCannotRun", "CreateContainerError", "RunContainerError"}
 
 // wasTakenAway reports whether the pod was lost through no fault of its own: its node or device broke, it was deleted or
 // evicted, or it failed before a container ran.

@@ -3,6 +3,7 @@ package failure
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,7 +125,7 @@ func Describe(f *v1alpha1.Failure) string {
 	}
 	text += " " + whatHappened(f)
 	switch {
-	case f.Reason != "" && f.Message != "" && !IsOfProgram(f):
+	case f.Reason != "" && f.Message != "" && LastWords(f) == "":
 		text += fmt.Sprintf(" (%s: %s)", f.Reason, state.Quote(f.Message))
 	case f.Reason != "":
 		text += fmt.Sprintf(" (%s)", f.Reason)
@@ -135,15 +136,15 @@ func Describe(f *v1alpha1.Failure) string {
 	return text
 }
 
-// IsOfProgram reports whether the failure is an exit of the program, so that its message is the program's own.
+// IsOfProgram reports whether the failure is an exit of the program or the failure of its start.
 func IsOfProgram(f *v1alpha1.Failure) bool { return f.ExitCode != nil && !IsLoss(f.Cause) }
 
 // WithMessage returns the sentence, which reports the reaction to the failure, followed by the program's own message.
 func WithMessage(f *v1alpha1.Failure, sentence string) string {
-	if f.Message == "" || !IsOfProgram(f) {
-		return sentence
+	if words := LastWords(f); words != "" {
+		return sentence + " It said: " + state.Quote(words)
 	}
-	return sentence + " It said: " + state.Quote(f.Message)
+	return sentence
 }
 
 // whatHappened returns how the replica failed, as the predicate of a sentence.
@@ -160,6 +161,9 @@ func whatHappened(f *v1alpha1.Failure) string {
 		what := fmt.Sprintf("exited with code %d", *f.ExitCode)
 		if f.Cause == v1alpha1.CauseStartup && state.IsSignal(*f.ExitCode) {
 			what += " before its startup probe passed"
+		}
+		if slices.Contains(cannotStart, f.Reason) {
+			what = "could not be started"
 		}
 		if f.Container != "" {
 			what = "broke as its container " + f.Container + " " + what

@@ -41,6 +41,11 @@ func consequence(i v1alpha1.Incident) v1alpha1.Incident {
 	return i
 }
 
+func saying(words string, i v1alpha1.Incident) v1alpha1.Incident {
+	i.Message = words
+	return i
+}
+
 // avoidedFor says that the job avoids node a for two failures of that reason.
 func avoidedFor(reason string) builder.JobOption {
 	return builder.Status(func(status *v1alpha1.TrainingJobStatus) {
@@ -87,6 +92,8 @@ func TestNodesAreAvoided(t *testing.T) {
 			[]string{"a: 2, Error, 24h1m0s"}},
 		{"a node with an exit and a container that would not start", job(), 60 * second,
 			[]v1alpha1.Incident{on("a", "StartError", v1alpha1.CauseStartup, 60*second), exitOn("a", 0)}, []string{"a: 2, StartError, 24h1m0s"}},
+		{"a node with exits and a command that its image lacks is not", job(), 60 * second,
+			[]v1alpha1.Incident{saying(builder.NoProgram, on("a", "StartError", v1alpha1.CauseRetryable, 60*second)), exitOn("a", 0)}, nil},
 		{"a node whose kubelet does not line up the devices, at once", job(), 0, []v1alpha1.Incident{on("a", "TopologyAffinityError", infrastructure, 0)},
 			[]string{"a: 1, TopologyAffinityError, 24h0m0s"}},
 		{"a node that is out of GPUs after all, at once", job(), 0, []v1alpha1.Incident{on("a", "OutOfnvidia.com/gpu", infrastructure, 0)},

@@ -147,7 +147,8 @@ func (c conditions) setRunning(v *policy.Verdict) {
 	case v.Asked != nil:
 		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case missing == nil:
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, runningMessage(v.NotRunning)+notReadyMessage(c.s))
+		reason, message := runningMessage(c.s.Job, v.NotRunning)
+		c.set(v1alpha1.ConditionRunning, true, reason, message+notReadyMessage(c.s))
 		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")
 		if c.next.RunningTime == nil {
 			now := metav1.NewTime(c.s.Now)
@@ -181,15 +182,18 @@ func (c conditions) setProgressing(v *policy.Verdict) {
 	}
 }
 
-// runningMessage describes which replicas run.
-func runningMessage(absent *state.Replica) string {
+// runningMessage returns the reason and message of a job that runs: all replicas, the admitted ones, or those that an elastic job needs.
+func runningMessage(job *v1alpha1.TrainingJob, absent *state.Replica) (reason, message string) {
+	admitted, asked, isPartial := state.PartialAdmission(job)
 	switch {
+	case absent == nil && isPartial:
+		return v1alpha1.ReasonPartiallyAdmitted, fmt.Sprintf("All admitted replicas run: the queue has admitted %d of %d workers.", admitted, asked)
 	case absent == nil:
-		return "All replicas run."
+		return v1alpha1.ReasonAllReplicasRunning, "All replicas run."
 	case !state.IsNeeded(absent.Slot.Role):
-		return "All required replicas are running; " + absent.Slot.String() + " is not."
+		return v1alpha1.ReasonAllReplicasRunning, "All required replicas are running; " + absent.Slot.String() + " is not."
 	default:
-		return "At least minReplicas workers run."
+		return v1alpha1.ReasonAllReplicasRunning, "At least minReplicas workers run."
 	}
 }
 

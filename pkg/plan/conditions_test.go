@@ -26,3 +26,14 @@ func TestAJobThatRunsSaysWhoIsNotReady(t *testing.T) {
 		}
 	}
 }
+
+// A job that runs with fewer workers than it asks for says so, in the column and in words.
+func TestAPartialAdmissionShows(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.Elastic(2, 6), builder.RunsSince(0), func(job *v1alpha1.TrainingJob) {
+		job.Annotations = map[string]string{"trainingjob.dev/kueue-admitted-workers": "2 of 6"}
+	})
+	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1)))
+	if p.Status.Reason != "PartiallyAdmitted" || p.Status.Message != "All admitted replicas run: the queue has admitted 2 of 6 workers." {
+		t.Errorf("%s: %s", p.Status.Reason, p.Status.Message)
+	}
+}

@@ -103,16 +103,17 @@ func TestOwnFailures(t *testing.T) {
 	}{
 		{"OOM", builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))},
 		{"StartError", builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", "no such file"))},
+		{"no such program", builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", builder.NoProgram))},
 		{"ContainerCannotRun", builder.Failed("worker", 1, builder.ExitSaying(127, "ContainerCannotRun", ""))},
 		{"DeadlineExceeded", builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", ""))},
 		{"preempted", builder.Deleted("worker", 1, builder.Disrupted("PreemptionByScheduler", 29*second))},
 		{"preempted and OOM", builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""), builder.Disrupted("PreemptionByScheduler", 29*second))},
 	}
 	want := map[v1alpha1.RestartPolicy][]string{
-		v1alpha1.RestartNever:     {"F", "F", "F", "F", "Preempted", "Preempted"},
-		v1alpha1.RestartOnFailure: {"OOM", "Startup", "Startup", "Retryable", "Preempted", "Preempted"},
-		v1alpha1.RestartAlways:    {"OOM", "Startup", "Startup", "Retryable", "Preempted", "Preempted"},
-		v1alpha1.RestartExitCode:  {"OOM", "Startup", "Startup", "Retryable", "Preempted", "Preempted"},
+		v1alpha1.RestartNever:     {"F", "F", "F", "F", "F", "Preempted", "Preempted"},
+		v1alpha1.RestartOnFailure: {"OOM", "Startup", "F", "Startup", "Retryable", "Preempted", "Preempted"},
+		v1alpha1.RestartAlways:    {"OOM", "Startup", "F", "Startup", "Retryable", "Preempted", "Preempted"},
+		v1alpha1.RestartExitCode:  {"OOM", "Startup", "F", "Startup", "Retryable", "Preempted", "Preempted"},
 	}
 	for restartPolicy, row := range want {
 		var got []string

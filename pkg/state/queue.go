@@ -1,6 +1,10 @@
 package state
 
-import "github.com/trainingjob/operator/apis/training/v1alpha1"
+import (
+	"fmt"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
 
 // QueueOf returns the queue in force: Kueue's, else that of the job's gang scheduler.
 func QueueOf(job *v1alpha1.TrainingJob) string {
@@ -8,4 +12,11 @@ func QueueOf(job *v1alpha1.TrainingJob) string {
 		return queue
 	}
 	return job.Spec.Scheduling.Queue
+}
+
+// PartialAdmission returns how many workers the queue has admitted and how many the job asks for; ok is false if it has admitted all, or the
+// workers were scaled since.
+func PartialAdmission(job *v1alpha1.TrainingJob) (admitted, asked int32, ok bool) {
+	_, err := fmt.Sscanf(job.Annotations[v1alpha1.AnnotationAdmittedWorkers], "%d of %d", &admitted, &asked)
+	return admitted, asked, err == nil && admitted < asked && admitted == job.Spec.Replicas(v1alpha1.Worker)
 }

@@ -17,3 +17,14 @@ func TestTheQueueInForceIsKueuesElseTheGangs(t *testing.T) {
 		}
 	}
 }
+
+func TestAPartialAdmissionIsOneOfTheWorkersThatAreThere(t *testing.T) {
+	for note, want := range map[string]bool{"2 of 6": true, "": false, "6 of 6": false, "3 of 6": false, "two of six": false, "2 of 6; rm": true} {
+		job := builder.Job("j", builder.Workers(2), func(job *v1alpha1.TrainingJob) {
+			job.Annotations = map[string]string{v1alpha1.AnnotationAdmittedWorkers: note}
+		})
+		if admitted, asked, ok := state.PartialAdmission(job); ok != want || ok && (admitted != 2 || asked != 6) {
+			t.Errorf("%q: %d of %d, %t", note, admitted, asked, ok)
+		}
+	}
+}

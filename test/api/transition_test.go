@@ -4,11 +4,14 @@ package api_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 const (
@@ -86,6 +89,42 @@ func TestAJobThatRunsCanChangeOnlyAsFarAsItCanFollow(t *testing.T) {
 			err = admin.Patch(t.Context(), existing, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
 			expectRefusal(t, err, c.refusal)
 		})
+	}
+}
+
+// A job that has finished does not run again. Every change that needs another run is refused with what to do instead.
+func TestAJobThatHasFinishedDoesNotRunAgain(t *testing.T) {
+	ns := namespace(t, nil)
+	const again = "the job has finished and does not run again: delete it before you apply the change, or create another job with another name"
+	for _, c := range []struct{ name, from, change, refusal string }{
+		{"another template", `{}`, otherImage, again},
+		{"another template of a job that was suspended", suspendedJob, otherImage, again},
+		{"another role", `{}`, `spec: {replicaSpecs: {PS: {template: POD}}}`, again},
+		{"another number of replicas", `{}`, `spec: {replicaSpecs: {Worker: {replicas: 5}}}`, again},
+		{"suspend", `{}`, suspendedJob, "the job has finished, so it cannot be suspended: delete it, or create another job with another name"},
+		{"resume", suspendedJob, `spec: {suspend: false}`, ""},
+		{"another time to live", `{}`, `spec: {runPolicy: {ttlSecondsAfterFinished: 60}}`, ""},
+		{"a label", `{}`, `metadata: {labels: {a: b}}`, ""},
+	} {
+		for _, phase := range []v1alpha1.Phase{v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed} {
+			t.Run(c.name+", "+string(phase), func(t *testing.T) {
+				existing := typed(t, job(t, ns, c.from))
+				create(t, existing)
+				existing.Status.Phase = phase
+				if err := admin.Status().Update(t.Context(), existing); err != nil {
+					t.Fatal(err)
+				}
+				patch, err := json.Marshal(parse(t, c.change))
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = admin.Patch(t.Context(), existing, client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
+				expectRefusal(t, err, c.refusal)
+				if err != nil && strings.Contains(err.Error(), "set suspend: true first") {
+					t.Errorf("it leads into a dead end: %v", err)
+				}
+			})
+		}
 	}
 }
 

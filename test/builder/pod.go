@@ -94,6 +94,10 @@ func Exit(code int32) PodOption {
 	}
 }
 
+// NoProgram is what containerd reports of a command that is not in the image.
+const NoProgram = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: " +
+	`unable to start container process: exec: "/no/such/program": stat /no/such/program: no such file or directory: unknown`
+
 // ExitSaying says that the pod's container ended with the code, and Kubernetes' and the program's words for it.
 func ExitSaying(code int32, reason, message string) PodOption {
 	return func(d *draft) {

@@ -44,6 +44,8 @@ const (
 	ReasonGangUnavailable = "GangUnavailable"
 	// ReasonAllReplicasRunning: all replicas (elastic: minReplicas) run.
 	ReasonAllReplicasRunning = "AllReplicasRunning"
+	// ReasonPartiallyAdmitted: all replicas run, but the queue has admitted fewer workers than the job asks for.
+	ReasonPartiallyAdmitted = "PartiallyAdmitted"
 	// ReasonSomeReplicasRunning: the job goes on while a replica is being replaced.
 	ReasonSomeReplicasRunning = "SomeReplicasRunning"
 	// ReasonReplicasStarting: a replica does not run yet.

@@ -30,6 +30,9 @@ const LabelQueue = "kueue.x-k8s.io/queue-name"
 // AnnotationQueueMessage is set on a TrainingJob by the Kueue adapter: why the queue keeps it waiting, in the queue's own words.
 const AnnotationQueueMessage = Group + "/queue-message"
 
+// AnnotationAdmittedWorkers is set on a TrainingJob by the Kueue adapter while the queue admits fewer workers than the job asks for: "2 of 6".
+const AnnotationAdmittedWorkers = Group + "/kueue-admitted-workers"
+
 // AnnotationRestart is set by users on a TrainingJob: each text that is not the one before asks for a restart of the whole job and is told
 // as its reason; its first 256 bytes count. A time at its beginning makes it another.
 const AnnotationRestart = Group + "/restart"

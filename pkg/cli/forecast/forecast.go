@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/budget"
@@ -177,10 +178,36 @@ func writeRecovery(b *strings.Builder, job *v1alpha1.TrainingJob) {
 		}
 		fmt.Fprintf(b, "  if %s breaks, it restarts %s\n", role, restarts)
 	}
+	writeMethod(b, job)
 	r := &job.Spec.Recovery
 	if r.WindowSeconds != nil {
-		fmt.Fprintf(b, "  fails after more than %d restarts that it causes itself in %s; lost nodes and deletions count nothing\n",
-			budget.Limit(&job.Spec, v1alpha1.BudgetRestarts), duration.HumanDuration(time.Duration(*r.WindowSeconds)*time.Second))
+		fmt.Fprintf(b, "  fails at its %s failure of its own in %s; lost nodes and deletions do not count\n",
+			ordinal(int(budget.Limit(&job.Spec, v1alpha1.BudgetRestarts))+1), duration.HumanDuration(time.Duration(*r.WindowSeconds)*time.Second))
+	}
+}
+
+// ordinal returns a number as a place: "11th", "22nd".
+func ordinal(n int) string {
+	suffix := map[int]string{1: "st", 2: "nd", 3: "rd"}[n%10]
+	if suffix == "" || n%100/10 == 1 {
+		suffix = "th"
+	}
+	return fmt.Sprint(n) + suffix
+}
+
+// writeMethod says whether restarts of the whole job keep pods, if the job leaves that to its grace periods.
+func writeMethod(b *strings.Builder, job *v1alpha1.TrainingJob) {
+	brief := job.DeepCopy()
+	grace := int64(ptr.Deref(job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
+	for role, replicas := range brief.Spec.ReplicaSpecs {
+		replicas.Template.Spec.TerminationGracePeriodSeconds = &grace
+		brief.Spec.ReplicaSpecs[role] = replicas
+	}
+	switch {
+	case state.MethodOf(&job.Spec) == v1alpha1.RestartInPlace:
+		b.WriteString("  a restart of the whole job keeps the pods of healthy replicas\n")
+	case state.MethodOf(&brief.Spec) == v1alpha1.RestartInPlace:
+		fmt.Fprintf(b, "  a restart of the whole job creates all pods anew; it keeps those of healthy replicas if each template has terminationGracePeriodSeconds: %d\n", grace)
 	}
 }
 

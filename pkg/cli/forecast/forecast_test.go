@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/forecast"
@@ -18,6 +19,7 @@ func TestOfANewJob(t *testing.T) {
 	gpus := builder.Of(v1alpha1.Worker, builder.Template(func(pod *corev1.PodTemplateSpec) {
 		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
 	}))
+	brief := builder.Of(v1alpha1.Worker, builder.Template(func(pod *corev1.PodTemplateSpec) { pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](5) }))
 	cases := []struct {
 		name string
 		job  *v1alpha1.TrainingJob
@@ -29,7 +31,15 @@ func TestOfANewJob(t *testing.T) {
   does    create mnist-worker-0
   does    create mnist-worker-1
   if Worker breaks, it restarts the whole job
-  fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions count nothing
+  a restart of the whole job creates all pods anew; it keeps those of healthy replicas if each template has terminationGracePeriodSeconds: 5
+  fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
+`},
+		{"a collective whose ranks end at once", builder.Job("quick", builder.Framework(v1alpha1.JAX), builder.Workers(1), brief), `team-a/quick, JAX: 1 Worker
+  does    create service quick
+  does    create quick-worker-0
+  if Worker breaks, it restarts the whole job
+  a restart of the whole job keeps the pods of healthy replicas
+  fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
 `},
 		{"workers that do not depend on each other", builder.Job("sweep", builder.Workers(10)), `team-a/sweep, Custom: 10 Worker
   does    create service sweep
@@ -42,7 +52,7 @@ func TestOfANewJob(t *testing.T) {
   does    create sweep-worker-6
   does    create 3 more
   if Worker breaks, it restarts that replica alone
-  fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions count nothing
+  fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
 `},
 	}
 	for _, c := range cases {

@@ -2,8 +2,10 @@ package logs
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,6 +73,31 @@ func statusOf(pod *corev1.Pod, name string) Container {
 		}
 	}
 	return Container{Gone: over}
+}
+
+// withContainer returns the sources whose pod has the container that is asked for. It returns an error if none has, as kubectl does.
+func (r *Request) withContainer(sources []Source) ([]Source, error) {
+	if r.Container == "" || len(sources) == 0 {
+		return sources, nil
+	}
+	with := slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return !slices.Contains(containersOf(s.Pod), r.Container) })
+	if len(with) == 0 {
+		pod := sources[0].Pod
+		return nil, fmt.Errorf("container %s is not valid for pod %s, which has: %s", r.Container, pod.Name, strings.Join(containersOf(pod), ", "))
+	}
+	return with, nil
+}
+
+// containersOf returns the names of the pod's containers.
+func containersOf(pod *corev1.Pod) []string {
+	var names []string
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		names = append(names, c.Name)
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // mayRestart reports whether the kubelet may start the container again in its pod.

@@ -83,9 +83,21 @@ func Run(ctx context.Context, cluster Cluster, request Request) error {
 		return fmt.Errorf("no such pod of %s is there, and a log goes with its pod: see kubectl tj status %s", scene.Job.Name, scene.Job.Name)
 	}
 	if !r.Follow {
-		return errors.Join(r.failed...)
+		return first(r.failed)
 	}
 	return ctx.Err()
+}
+
+// first returns the first of the errors, and how many more there are; nil if there are none.
+func first(failed []error) error {
+	switch len(failed) {
+	case 0:
+		return nil
+	case 1:
+		return failed[0]
+	default:
+		return fmt.Errorf("%w; and %d more could not be read", failed[0], len(failed)-1)
+	}
 }
 
 // loop starts readers, gathers their lines and prints them in order, until nothing more comes.
@@ -129,6 +141,9 @@ func (r *run) isDone(ctx context.Context, scene Scene) bool {
 func (r *run) start(ctx context.Context, scene Scene) error {
 	sources, err := r.chooser.sources(r.first, scene.Pods, r.Follow)
 	if err != nil {
+		return err
+	}
+	if sources, err = r.withContainer(sources); err != nil {
 		return err
 	}
 	sources = slices.DeleteFunc(sources, func(s Source) bool { return r.known[s.Pod.UID] })

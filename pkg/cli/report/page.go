@@ -114,7 +114,7 @@ func (r *Report) told() []told {
 	for n := range r.Incidents[:min(len(r.Incidents), mostIncidents)] {
 		i := &r.Incidents[n]
 		t := told{
-			Number: i.Number, Time: i.Time.Time, What: story.WhatBroke(&i.Failure), Said: story.Said(&i.Failure),
+			Number: i.Number, Time: i.Time.Time, What: story.WhatBroke(&i.Failure), Said: story.Message(&i.Failure),
 			Answer: story.Answer(&i.Incident), Charge: story.Charge(&i.Incident),
 			Detection: duration.HumanDuration(time.Duration(i.DetectionSeconds) * time.Second),
 		}
@@ -122,7 +122,7 @@ func (r *Report) told() []told {
 			t.Cost = fmt.Sprintf("%d s", *i.CostSeconds)
 		}
 		if i.Followers > 0 {
-			t.Answer += fmt.Sprintf(", %d more replicas with it", i.Followers)
+			t.Answer += ", " + story.Count(i.Followers, "more replica") + " with it"
 		}
 		list = append(list, t)
 	}

@@ -75,9 +75,12 @@ func Job(document []byte) (*v1alpha1.TrainingJob, error) {
 
 // check fills in the defaults and returns an error with all that is wrong.
 func (r *rules) check(object map[string]any) error {
+	if err := misspeltRole(object); err != nil {
+		return err
+	}
 	unknown := pruning.PruneWithOptions(object, r.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	if len(unknown) > 0 {
-		return fmt.Errorf("unknown fields: %s", strings.Join(unknown, ", "))
+		return r.unknownFields(unknown)
 	}
 	defaulting.Default(object, r.structural)
 	wrong := validation.ValidateCustomResource(nil, object, r.validator)

@@ -22,13 +22,13 @@ func failureFacts(v *View) []string {
 		return nil
 	}
 	facts := []string{fmt.Sprintf("Last failure: %s, in attempt %d, at %s (%s ago).", WhatBroke(f), f.Attempt, v.clock(f.Time.Time), v.ago(f.Time.Time))}
-	if said := Said(f); said != "" {
-		facts = append(facts, fmt.Sprintf("It said: %q", said))
+	if message := Message(f); message != "" {
+		title := map[bool]string{true: "It said", false: "Message"}[failure.LastWords(f) != ""]
+		facts = append(facts, fmt.Sprintf("%s: %q", title, message))
 	}
 	if f.Alike > 0 {
-		facts = append(facts, fmt.Sprintf("%d more replicas broke in the same second in the same way: which was first is not known.", f.Alike))
+		facts = append(facts, Count(f.Alike, "more replica")+" broke in the same second in the same way: which was first is not known.")
 	}
-	facts = append(facts, kubeletFacts(v)...)
 	if others := endedAlike(v, f); len(others) > 0 {
 		facts = append(facts, fmt.Sprintf("%s ended with the same code at about the same time, and their logs are kept: kubectl tj logs -n %s %s --attempt %d",
 			strings.Join(others, ", "), v.Job.Namespace, v.Job.Name, f.Attempt))
@@ -40,12 +40,12 @@ func failureFacts(v *View) []string {
 	return facts
 }
 
-// kubeletFacts quote what the kubelet said of the pod behind the last failure: that a probe or a hook failed, and that it ended the container.
+// kubeletFacts quote what was reported about the suspect pod: that a probe or a hook failed, or that a volume does not mount.
 func kubeletFacts(v *View) []string {
 	var facts []string
 	for i := range v.PodEvents {
 		if e := &v.PodEvents[i]; e.Type == corev1.EventTypeWarning || e.Reason == "Killing" {
-			facts = append(facts, fmt.Sprintf("The kubelet said of %s, %s ago: %s: %s", e.InvolvedObject.Name, v.ago(Seen(e)), e.Reason, e.Message))
+			facts = append(facts, fmt.Sprintf("Event of %s, %s ago: %s: %s", e.InvolvedObject.Name, v.ago(Seen(e)), e.Reason, e.Message))
 		}
 	}
 	slices.Sort(facts)
@@ -77,8 +77,8 @@ func endedAlike(v *View, f *v1alpha1.Failure) []string {
 // lastWords returns the end of what a program said.
 func lastWords(text string) string { return strings.ToValidUTF8(text[max(0, len(text)-120):], "") }
 
-// Said returns what the program said when it failed, or Kubernetes of it; empty for what is no failure.
-func Said(f *v1alpha1.Failure) string {
+// Message returns what the program said when it failed, or else the kubelet or controller that ended it; empty for what is no failure.
+func Message(f *v1alpha1.Failure) string {
 	if !failure.IsFailure(f.Cause) {
 		return ""
 	}
@@ -133,7 +133,7 @@ func replicaFacts(s *state.Snapshot) []string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[c], strings.ToLower(c.String())))
 		}
 	}
-	return append([]string{fmt.Sprintf("Of %d replicas: %s.", total, strings.Join(parts, ", "))}, waitingFacts(waits)...)
+	return append([]string{fmt.Sprintf("Of %s: %s.", Count(total, "replica"), strings.Join(parts, ", "))}, waitingFacts(waits)...)
 }
 
 // waitsFor returns why the pod of a replica does not run, if somebody must do something about it.
@@ -180,7 +180,7 @@ func waitFacts(v *View, s *state.Snapshot) []string {
 		}
 	}
 	if more := len(facts) - 3; more > 0 {
-		facts = append(facts[:3], fmt.Sprintf("Back-off: %d more replicas wait.", more))
+		facts = append(facts[:3], fmt.Sprintf("Back-off of %s more.", Count(more, "replica")))
 	}
 	return facts
 }
@@ -192,7 +192,7 @@ func budgetFacts(v *View) []string {
 		facts = append(facts, fmt.Sprintf("Budget %s: %d of %d used.", b.Name, b.Used, b.Limit))
 	}
 	if n := v.Job.Status.Restarts; n > 0 {
-		facts = append(facts, fmt.Sprintf("Restarts so far: %d, of which %d are charged.", n, v.Job.Status.ChargedRestarts))
+		facts = append(facts, fmt.Sprintf("Restarts so far: %d, charged: %d.", n, v.Job.Status.ChargedRestarts))
 	}
 	return facts
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
@@ -34,7 +37,7 @@ var stalls = []advice{
 
 // waits are for jobs whose pods do not run yet, by the reason of a condition or of a pod.
 var waits = []advice{
-	{[]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting}, "Wait for room, or ask for less: kubectl describe nodes shows what is free."},
+	{[]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting}, waitForRoom},
 	{[]string{v1alpha1.ReasonGangUnavailable}, "Have the gang's scheduler installed, or write scheduling.gang: None. kubectl tj doctor says which gang APIs the cluster serves."},
 	{[]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}, "Check the image's name, and imagePullSecrets: kubectl describe pod -n NS POD. " + changeTemplate},
 	{[]string{"CreateContainerConfigError"}, "Mend what the message names: create the ConfigMap or Secret that is missing, and the kubelet tries again by itself; or, if the image may not run as root, set securityContext.runAsUser. " + changeTemplate},
@@ -52,7 +55,8 @@ var failures = []advice{
 	{[]string{v1alpha1.ReasonNoProgress}, "See in the log what each attempt ends with at the same step; recovery.noProgressLimit bounds such restarts. " + readLog},
 	{[]string{v1alpha1.ReasonStartupDeadline}, "See what the slowest replica waited for: kubectl describe pod -n NS POD. runPolicy.startupDeadlineSeconds sets the limit."},
 	{[]string{v1alpha1.ReasonDomainFull}, "Nothing: the whole job was created anew, in any domain with room for it."},
-	{[]string{v1alpha1.ReasonDeleted}, "Nothing: somebody deleted the pod, and it was replaced."},
+	{[]string{v1alpha1.ReasonDeleted}, "Nothing: a user or controller deleted the pod, and it was replaced."},
+	{[]string{"StartError", "ContainerCannotRun", "CreateContainerError", "RunContainerError"}, "Check command, working directory and mounts. " + changeTemplate},
 	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Tell who runs the cluster: kubectl describe node NODE."},
 }
 
@@ -90,11 +94,15 @@ func next(v *View, s *state.Snapshot) []string {
 	case isTrue(job, v1alpha1.ConditionSucceeded):
 		return nil
 	case isTrue(job, v1alpha1.ConditionQueued):
-		list = []string{"Wait for the queue: kubectl get workloads -n NS, kubectl describe localqueue -n NS " + state.QueueOf(job)}
+		list = answering(job.Status.Message)
+		list = append(list, "Wait for the queue: kubectl get workloads.kueue.x-k8s.io -n NS, kubectl describe localqueues.kueue.x-k8s.io -n NS "+state.QueueOf(job))
 	case job.Spec.IsSuspended():
 		list = []string{"Start it again: kubectl tj resume -n NS NAME"}
 	case isTrue(job, v1alpha1.ConditionStalled):
-		list = matching(stalls, condition(job, v1alpha1.ConditionStalled).Reason)
+		stalled := condition(job, v1alpha1.ConditionStalled)
+		if list = answering(stalled.Message, job.Status.Message); len(list) == 0 {
+			list = matching(stalls, stalled.Reason)
+		}
 	default:
 		list = underWay(v, s)
 	}
@@ -103,13 +111,18 @@ func next(v *View, s *state.Snapshot) []string {
 
 // underWay returns what to do about a job that has not come to rest.
 func underWay(v *View, s *state.Snapshot) []string {
-	reasons := []string{v.Job.Status.Reason}
+	reasons, texts := []string{v.Job.Status.Reason}, []string{}
 	for r := range s.Replicas() {
 		if r.Pod != nil {
 			reasons = append(reasons, r.Pod.Waiting.Reason)
+			texts = append(texts, r.Pod.Waiting.Message)
 		}
 	}
-	list := matching(waits, reasons...)
+	list := answering(append(append(texts, v.Job.Status.Message), v.podWarnings()...)...)
+	if len(list) == 0 {
+		list = matching(waits, reasons...)
+	}
+	list = append(list, whatIsHeld(v, s)...)
 	if v.Job.Spec.Elastic != nil && v.Job.Status.Phase == v1alpha1.PhasePending {
 		list = append(list, fmt.Sprintf("Make do with fewer workers: kubectl tj scale -n NS NAME --replicas %d", v.Job.Spec.Elastic.MinReplicas))
 	}
@@ -125,6 +138,45 @@ func underWay(v *View, s *state.Snapshot) []string {
 	return nil
 }
 
+// whatIsHeld returns what to do if replicas run while others fit nowhere, and nothing ends that.
+func whatIsHeld(v *View, s *state.Snapshot) []string {
+	if scheduling := v.Job.Spec.Scheduling; v.Job.Spec.Elastic != nil || scheduling != nil && (scheduling.Gang != "" || scheduling.TimeoutSeconds != nil) {
+		return nil
+	}
+	running, unplaced := 0, 0
+	held := resource.Quantity{}
+	for r := range s.Replicas() {
+		switch {
+		case r.State == state.Running:
+			running++
+			held.Add(gpusOf(&v.Job.Spec, r.Slot.Role))
+		case r.Pod != nil && r.Pod.Waiting.Reason == corev1.PodReasonUnschedulable:
+			unplaced++
+		}
+	}
+	if running == 0 || unplaced == 0 || v.Job.Status.Phase != v1alpha1.PhasePending {
+		return nil
+	}
+	what := Count(running, "replica")
+	if !held.IsZero() {
+		what += " with " + held.String() + " GPUs"
+	}
+	return []string{what + " of the job wait for the rest, without limit. To start all or none write scheduling.gang; to end the wait write scheduling.timeoutSeconds."}
+}
+
+// gpusOf returns how many devices a replica of the role asks for.
+func gpusOf(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) resource.Quantity {
+	sum := resource.Quantity{}
+	for _, c := range spec.ReplicaSpecs[role].Template.Spec.Containers {
+		for name, amount := range c.Resources.Limits {
+			if strings.HasSuffix(string(name), "/gpu") {
+				sum.Add(amount)
+			}
+		}
+	}
+	return sum
+}
+
 // afterFailure returns what to do about the latest failure.
 func afterFailure(v *View) []string {
 	f := v.Job.Status.LastFailure
@@ -133,7 +185,12 @@ func afterFailure(v *View) []string {
 		return list
 	}
 	byReason := matching(failures, f.Reason)
+	if failure.LastWords(f) == "" && failure.IsOfProgram(f) { // the runtime speaks
+		byReason = append(answering(f.Message), byReason...)
+	}
 	switch {
+	case failure.LacksProgram(f):
+		return append(list, "Correct command and args of the template: the program is not in the image, or is not executable. A script needs its interpreter and the executable bit.")
 	case f.Reason == v1alpha1.ReasonDeadlineExceeded && f.Pod != "": // the kubelet's word for the pod's own
 		return []string{"Raise activeDeadlineSeconds of the template's spec, which ended the pod, or leave it out. " + changeTemplate}
 	case failure.MayBeKubelets(&v.Job.Spec, f):

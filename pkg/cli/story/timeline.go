@@ -91,7 +91,7 @@ func Timeline(v *View, width int, marks Marks) string {
 func head(b *strings.Builder, v *View, spans []Span) {
 	status := &v.Job.Status
 	total := spans[len(spans)-1].To.Sub(spans[0].From)
-	fmt.Fprintf(b, "%s: %s, %d attempts, %d restarts in %s", v.Job.Name, status.Phase, status.Attempt-spans[0].First+1, status.Restarts, duration.HumanDuration(total))
+	fmt.Fprintf(b, "%s: %s, %s, %s in %s", v.Job.Name, status.Phase, Count(status.Attempt-spans[0].First+1, "attempt"), Count(status.Restarts, "restart"), duration.HumanDuration(total))
 	if ratio, ok := state.RunningTimeRatio(status, v.Now); ok {
 		fmt.Fprintf(b, ", ran %.3f of the time", ratio)
 	}
@@ -154,7 +154,7 @@ func incidents(b *strings.Builder, v *View, width int) {
 		wrap(b, fmt.Sprintf("%s %s: %s, %s", i.Time.UTC().Format(time.TimeOnly), WhatBroke(&i.Failure), Answer(&i), Charge(&i)), width)
 	}
 	if more := int(v.Job.Status.Restarts) - len(v.Job.Status.Incidents); more > 0 {
-		fmt.Fprintf(b, "and %d earlier restarts, of which the status does not tell any more\n", more)
+		fmt.Fprintf(b, "and %s that the status does not keep\n", Count(more, "earlier restart"))
 	}
 }
 

@@ -19,8 +19,7 @@ type View struct {
 	Job *v1alpha1.TrainingJob
 	// Pods are those of the job, of every life, spares included.
 	Pods []corev1.Pod
-	// Events are those about the job, in any order. PodEvents are those about the pod behind the last failure, if the kubelet may have ended
-	// it: only there it says so.
+	// Events are those about the job, in any order. PodEvents are those about SuspectPod.
 	Events, PodEvents []corev1.Event
 	Now               time.Time
 }
@@ -111,14 +110,40 @@ func isTrue(job *v1alpha1.TrainingJob, kind string) bool {
 	return c != nil && c.Status == metav1.ConditionTrue
 }
 
-// SuspectPod returns the pod behind the last failure if it is still there and the kubelet may have ended it; else nil.
+// creatingFor is how long a pod may be without containers before its Events are worth a look.
+const creatingFor = 10 * time.Second
+
+// SuspectPod returns the pod whose Events may say more than the status: the one behind the last failure if it is still there and the kubelet may
+// have ended it, else one on a node that has had no containers for a while. It returns nil if there is none.
 func (v *View) SuspectPod() *corev1.Pod {
 	f := v.Job.Status.LastFailure
-	if f == nil || !failure.MayBeKubelets(&v.Job.Spec, f) {
-		return nil
+	if f != nil && failure.MayBeKubelets(&v.Job.Spec, f) {
+		if i := slices.IndexFunc(v.Pods, func(pod corev1.Pod) bool { return pod.Name == f.Pod }); i >= 0 {
+			return &v.Pods[i]
+		}
 	}
-	if i := slices.IndexFunc(v.Pods, func(pod corev1.Pod) bool { return pod.Name == f.Pod }); i >= 0 {
+	if i := slices.IndexFunc(v.Pods, v.lacksContainers); i >= 0 {
 		return &v.Pods[i]
 	}
 	return nil
+}
+
+// lacksContainers reports whether the pod has a node for a while and its volumes, network or image keep its containers from being created.
+func (v *View) lacksContainers(pod corev1.Pod) bool {
+	isWaiting := func(c corev1.ContainerStatus) bool {
+		return c.State.Waiting != nil && c.State.Waiting.Reason == "ContainerCreating"
+	}
+	return pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil &&
+		v.Now.Sub(pod.CreationTimestamp.Time) > creatingFor && slices.ContainsFunc(pod.Status.ContainerStatuses, isWaiting)
+}
+
+// podWarnings returns what was reported about the suspect pod, each message once.
+func (v *View) podWarnings() []string {
+	var texts []string
+	for i := range v.PodEvents {
+		if e := &v.PodEvents[i]; e.Type == corev1.EventTypeWarning && !slices.Contains(texts, e.Message) {
+			texts = append(texts, e.Reason+": "+e.Message)
+		}
+	}
+	return texts
 }

@@ -24,8 +24,9 @@ type fate struct {
 	lost bool
 	// touched is whether somebody else than the operator took it away, whatever it was doing.
 	touched bool
-	// rejected is whether its node turned it away before a container ran, and unstartable whether its container could not be started.
-	rejected, unstartable bool
+	// rejected is whether its node turned it away before a container ran, unstartable whether its container could not be started, and
+	// programless whether its image lacks the program.
+	rejected, unstartable, programless bool
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
 	lostFrom time.Time
@@ -137,7 +138,8 @@ func (f *fate) noteEnd(pod *corev1.Pod) {
 	case end.Reason == "Unknown" || end.Reason == "ContainerStatusUnknown": // rebooted, or not known how
 		f.lost, f.touched = f.lost || pod.DeletionTimestamp == nil, true
 	case pod.DeletionTimestamp == nil:
-		f.exit, f.unstartable = &end.ExitCode, end.Reason == "StartError"
+		f.exit, f.programless = &end.ExitCode, end.Message == world.NoProgram
+		f.unstartable = end.Reason == "StartError" && !f.programless
 	}
 }
 
@@ -218,7 +220,7 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 		// gone after it had ended: who saw only that could not know
 		one := causes{loss: f.lost || lostWithNode || f.touched && f.exit != nil}
 		if f.exit != nil && *f.exit != 0 {
-			one.fatal = isPermanent(*f.exit, role.RestartPolicy) && (!f.unstartable || role.RestartPolicy == v1alpha1.RestartNever)
+			one.fatal = f.programless || isPermanent(*f.exit, role.RestartPolicy) && (!f.unstartable || role.RestartPolicy == v1alpha1.RestartNever)
 			one.exit = !one.fatal
 		}
 		all = all.or(one)

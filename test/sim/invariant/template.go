@@ -141,12 +141,16 @@ func own(got, template, job string) string {
 	return got
 }
 
-// ownEnv returns the containers with the variables that the template sets, which stand at the end.
+// ownEnv returns the containers with the variables that the template sets, which stand at the end, and without the policy by which they
+// leave last words if the template names none.
 func ownEnv(got, template []corev1.Container) []corev1.Container {
 	stripped := slices.Clone(got)
 	for i := range stripped {
 		if n := len(stripped[i].Env); i < len(template) && n >= len(template[i].Env) {
 			stripped[i].Env = stripped[i].Env[n-len(template[i].Env):]
+		}
+		if i < len(template) && template[i].TerminationMessagePolicy == "" && stripped[i].TerminationMessagePolicy == "FallbackToLogsOnError" {
+			stripped[i].TerminationMessagePolicy = ""
 		}
 	}
 	return stripped

@@ -145,12 +145,23 @@ func (w *World) outOfMemory(pod *corev1.Pod) {
 	w.writePod(Kubelet, w.now(pod), func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].State.Terminated.Reason = "OOMKilled" })
 }
 
-// StartError says that the runtime could not start the container. The pod never leaves the phase Pending before it fails.
+// Words of a runtime that cannot start a container, as containerd has written them.
+const (
+	NoMount   = `failed to create shim task: OCI runtime create failed: runc create failed: error mounting "/data" to rootfs: input/output error`
+	NoProgram = `failed to create shim task: OCI runtime create failed: runc create failed: exec: "train": executable file not found in $PATH: unknown`
+)
+
+// StartError says that the runtime could not start the container, because of its node or because its image lacks the program. The pod never
+// leaves the phase Pending before it fails.
 func (w *World) StartError(pod *corev1.Pod) {
+	words := NoMount
+	if w.isByChance(w.Habits.Programless) {
+		words = NoProgram
+	}
 	w.say("kubelet: %s cannot be started", pod.Name)
 	w.endedAt[pod.UID] = w.Clock.Now()
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
-		end := w.terminated(pod, 128, "exec: no such file or directory")
+		end := w.terminated(pod, 128, words)
 		end.Terminated.Reason = "StartError"
 		pod.Status.ContainerStatuses = containers(pod, end)
 	})

@@ -75,7 +75,8 @@ type World struct {
 type Habits struct {
 	// Failing is in how many percent of the moments a pod fails, Strange in how many its kubelet ends or forgets it, and
 	// Unstartable in how many of its starts it cannot be started.
-	Failing, Strange, Unstartable int
+	// Programless in how many of these its image lacks the program.
+	Failing, Strange, Unstartable, Programless int
 	// Lazy is how slowly pods end that were told to: one in so many moments.
 	Lazy int
 	// Succeeding is one in how many moments a pod succeeds; 0 for never.

@@ -1,7 +1,8 @@
-package cli
+// Package nearest finds the name that a misspelt one means.
+package nearest
 
-// nearest returns the name that a misspelt one most likely means; empty if none is like it.
-func nearest(name string, names []string) string {
+// Name returns the name that a misspelt one most likely means; empty if none is like it.
+func Name(name string, names []string) string {
 	best, least := "", max(2, len(name)/3)+1
 	for _, other := range names {
 		if d := distance(name, other); d < least {

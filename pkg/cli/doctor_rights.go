@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/rights"
+)
+
+// need is what some verbs of kubectl tj need.
+type need struct {
+	verbs    string
+	rights   []rights.Right
+	isNeeded bool
+}
+
+// on returns the rights to act on a resource.
+func on(group, resource, field string, verbs ...string) []rights.Right {
+	var list []rights.Right
+	for _, verb := range verbs {
+		list = append(list, rights.Right{Verb: verb, Group: group, Resource: resource, Field: field})
+	}
+	return list
+}
+
+// needs are the rights of the verbs, those first without which nothing works.
+var needs = []need{
+	{"list, status, why, timeline, report, ui", on(v1alpha1.Group, "trainingjobs", "", "get", "list", "watch"), true},
+	{"status, why, report: pods", on("", "pods", "", "list", "watch"), true},
+	{"why, report: Events", on("", "events", "", "list"), false},
+	{"logs", on("", "pods", "log", "get"), false},
+	{"submit", on(v1alpha1.Group, "trainingjobs", "", "create"), false},
+	{"suspend, resume, scale", on(v1alpha1.Group, "trainingjobs", "", "patch"), false},
+	{"restart", on("", "pods", "", "delete"), false},
+	{"delete", on(v1alpha1.Group, "trainingjobs", "", "delete"), false},
+}
+
+// checkRights says which verbs of kubectl tj the caller may use in the namespace.
+func (t *tool) checkRights(ctx context.Context, c *connection) []finding {
+	var findings []finding
+	for _, need := range needs {
+		lacks, err := c.lacks(ctx, need.rights)
+		if err != nil {
+			return append(findings, note("Your rights are not known: %s", explain(err, t.flags)))
+		}
+		if len(lacks) == 0 {
+			findings = append(findings, ok("Rights in namespace %[2]s suffice for: %[1]s.", need.verbs, c.namespace))
+			continue
+		}
+		report := note
+		if need.isNeeded {
+			report = bad
+		}
+		var missing []string
+		for _, right := range lacks {
+			missing = append(missing, right.String())
+		}
+		findings = append(findings, report("Rights in namespace %[2]s do not suffice for: %[1]s. Missing: %[3]s. Ask for the ClusterRole %[4]s.",
+			need.verbs, c.namespace, strings.Join(missing, ", "), strings.Join(rights.Roles(lacks), " and ")))
+	}
+	return findings
+}
+
+// lacks returns which of the rights the caller does not have in the namespace.
+func (c *connection) lacks(ctx context.Context, all []rights.Right) ([]rights.Right, error) {
+	var lacks []rights.Right
+	for _, r := range all {
+		attributes := &authorizationv1.ResourceAttributes{Namespace: c.namespace, Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Field}
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
+		answer, err := c.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if !answer.Status.Allowed {
+			lacks = append(lacks, r)
+		}
+	}
+	return lacks, nil
+}
