@@ -26,7 +26,7 @@ func LacksProgram(f *v1alpha1.Failure) bool { return lacksProgram(f.Reason, f.Me
 
 // LastWords returns the end of what the program said; empty if the message comes from the kubelet, the runtime or a user.
 func LastWords(f *v1alpha1.Failure) string {
-	if !IsOfProgram(f) || !IsFailure(f.Cause) || slices.Contains(cannotStart, f.Reason) || f.Reason == evicted || f.Reason == deadlineExceeded {
+	if !IsOfProgram(f) || !IsFailure(f.Cause) || slices.Contains(cannotStart, f.Reason) || f.Reason == evicted || f.Reason == pastDeadline {
 		return ""
 	}
 	return f.Message
