@@ -80,7 +80,7 @@ func (a *awaited) remove(pod string) {
 
 // Hear takes note that a pod of a job has changed from was to is; was is nil for a new pod, is for one that is gone.
 func (c *Cluster) Hear(pod *corev1.Pod, was, is *state.Pod) News {
-	ref := controllerOf(pod)
+	ref := state.OwnerOf(pod)
 	if ref == nil {
 		return Unexpected
 	}

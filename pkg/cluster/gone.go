@@ -14,7 +14,7 @@ import (
 // SawGone takes the last version of a pod that is gone: if the job misses it, this says where it was and why it went. A pod on a node
 // that is tainted can be deleted and gone before the cache has shown either. Of a job that nothing is remembered of it keeps nothing.
 func (c *Cluster) SawGone(pod *corev1.Pod) {
-	ref := controllerOf(pod)
+	ref := state.OwnerOf(pod)
 	if ref == nil {
 		return
 	}
