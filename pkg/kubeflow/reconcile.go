@@ -27,6 +27,9 @@ const fieldOwner = client.FieldOwner("trainingjob-operator-kubeflow")
 // askAgain is how long to wait for what makes no event: another object that holds a name, pods of Kubeflow's operator.
 const askAgain = 15 * time.Second
 
+// retryConflict is how long to wait for the cache when another client wrote the job first.
+const retryConflict = 200 * time.Millisecond
+
 // reconciler serves the jobs of one kind.
 type reconciler struct {
 	kind   Kind
@@ -36,8 +39,16 @@ type reconciler struct {
 	clock  clock.PassiveClock
 }
 
-// Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status.
+// Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status. After a conflict it asks for another try in silence.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: retryConflict}, nil
+	}
+	return result, err
+}
+
+func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	source := &unstructured.Unstructured{}
 	source.SetGroupVersionKind(r.kind.GroupVersionKind())
 	if err := r.client.Get(ctx, req.NamespacedName, source); err != nil {
@@ -212,11 +223,11 @@ func (r *reconciler) convergeAutoscaler(ctx context.Context, job *Job) error {
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("reading the autoscaler: %w", err)
 	case err != nil && want != nil:
-		if err := r.client.Create(ctx, want, fieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := r.client.Create(ctx, want, fieldOwner, client.DisableReadYourWritesConsistency); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating the autoscaler: %w", err)
 		}
 	case err == nil && want == nil && metav1.IsControlledBy(is, job):
-		if err := r.client.Delete(ctx, is); client.IgnoreNotFound(err) != nil {
+		if err := r.client.Delete(ctx, is, client.DisableReadYourWritesConsistency); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting the autoscaler: %w", err)
 		}
 	}
@@ -253,7 +264,9 @@ func (r *reconciler) record(ctx context.Context, job *Job, next Status) error {
 	}
 	updated := job.source.DeepCopy()
 	updated.Object["status"] = object
-	if err := r.client.Status().Update(ctx, updated); err != nil {
+	if err := r.client.Status().Update(ctx, updated); apierrors.IsNotFound(err) { // the job was deleted meanwhile
+		return nil
+	} else if err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	for _, c := range next.Conditions {

@@ -3,6 +3,7 @@ package kubeflow
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -43,12 +45,14 @@ func trim(o any) (any, error) {
 
 // Setup adds a controller for each kind to the manager, which emits Events as source. It returns an error if the manager has started.
 func Setup(mgr manager.Manager, kinds []Kind, source string) error {
+	ofChild := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.TrainingJob{})
 	for _, kind := range kinds {
 		r := &reconciler{kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(source), clock: clock.RealClock{}}
 		err := ctrl.NewControllerManagedBy(mgr).
-			Named("kubeflow-" + kind.Name).
+			Named("kubeflow-"+kind.Name).
 			For(kind.empty()).
 			Owns(&v1alpha1.TrainingJob{}).
+			Watches(&corev1.Service{}, ofChild). // a TrainingJob has the name of the job that it serves
 			WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 			Complete(r)
 		if err != nil {
