@@ -29,6 +29,7 @@ import (
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/intake"
+	"github.com/trainingjob/operator/pkg/kubeflow"
 	"github.com/trainingjob/operator/pkg/outage"
 	"github.com/trainingjob/operator/pkg/trace/export"
 )
@@ -47,6 +48,11 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 	if err != nil {
 		return nil, err
 	}
+	served, err := kubeflow.ParseKinds(o.kubeflowKinds)
+	if err != nil {
+		return nil, err
+	}
+	kubeflow.AddToManager(&managerOptions, served)
 	guarded := intake.New(managerOptions.Scheme, ctrl.Log.WithName("intake"))
 	guarded.Guard(restConfig, &managerOptions.Cache)
 	mgr, err := ctrl.NewManager(restConfig, managerOptions)
@@ -59,6 +65,9 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 	}
 	if err := controller.Setup(ctx, mgr, controllerOptions); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
+	}
+	if err := kubeflow.Setup(mgr, served, controller.EventSource); err != nil {
+		return nil, err
 	}
 	checks := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), guarded.AddTo(mgr, controller.EventSource), mgr.AddReadyzCheck("cache", cacheSynced(mgr)))
 	if checks != nil {

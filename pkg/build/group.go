@@ -14,7 +14,7 @@ func Group(job *v1alpha1.TrainingJob, group state.Object) state.Object {
 	group.SetName(state.GroupNameOf(job))
 	group.SetNamespace(job.Namespace)
 	group.SetLabels(JobLabels(job))
-	group.SetOwnerReferences(controllerRef(job))
+	group.SetOwnerReferences(Owners(job))
 	return group
 }
 

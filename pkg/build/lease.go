@@ -11,6 +11,6 @@ import (
 // ProgressLease returns the Lease that the training renews; its own service account needs only patch on that one name.
 func ProgressLease(job *v1alpha1.TrainingJob) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Name: state.LeaseName(job.Name), Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: controllerRef(job),
+		Name: state.LeaseName(job.Name), Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: Owners(job),
 	}}
 }

@@ -12,8 +12,12 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Address returns the DNS name of a slot, the same in every life: "<job>-<role>-<index>.<job>.<namespace>.svc".
+// Address returns the DNS name of a slot, the same in every life: "<job>-<role>-<index>.<job>.<namespace>.svc", or only its first part if each
+// replica has a Service of its own.
 func Address(job *v1alpha1.TrainingJob, slot state.Slot) string {
+	if state.HasReplicaServices(job) {
+		return state.HostName(job.Name, slot)
+	}
 	return state.HostName(job.Name, slot) + "." + job.Name + "." + job.Namespace + ".svc"
 }
 
@@ -49,12 +53,21 @@ func podLabels(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) map[
 	if slot == state.Leader(&job.Spec) {
 		own[v1alpha1.KubeflowLabelJobRole] = "master"
 	}
+	if served := state.ServedJob(job); served != nil {
+		own[v1alpha1.KubeflowLabelOperatorName] = strings.ToLower(served.Kind) + "-controller"
+	}
 	if state.IsNamed(&job.Spec, slot) {
 		own[v1alpha1.LabelNamed] = "true"
 	}
 	return own
 }
 
-func controllerRef(job *v1alpha1.TrainingJob) []metav1.OwnerReference {
-	return []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+// Owners returns the owners of each child: the job, which controls it, or the Kubeflow job that the job serves and then the job itself.
+func Owners(job *v1alpha1.TrainingJob) []metav1.OwnerReference {
+	own := *metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+	if served := state.ServedJob(job); served != nil {
+		own.Controller, own.BlockOwnerDeletion = nil, nil
+		return []metav1.OwnerReference{*served, own}
+	}
+	return []metav1.OwnerReference{own}
 }

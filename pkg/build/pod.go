@@ -55,7 +55,7 @@ func podOf(job *v1alpha1.TrainingJob, name string, role v1alpha1.Role) *corev1.P
 	template := replicas.Template.DeepCopy()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: job.Namespace, Labels: template.Labels, Annotations: template.Annotations, OwnerReferences: controllerRef(job),
+			Name: name, Namespace: job.Namespace, Labels: template.Labels, Annotations: template.Annotations, OwnerReferences: Owners(job),
 		},
 		Spec: template.Spec,
 	}

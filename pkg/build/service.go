@@ -17,7 +17,7 @@ import (
 func Service(job *v1alpha1.TrainingJob, ports []int32) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: job.Name, Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: controllerRef(job),
+			Name: job.Name, Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: Owners(job),
 		},
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,

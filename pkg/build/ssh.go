@@ -71,7 +71,7 @@ LogLevel ERROR
 func SSHSecret(job *v1alpha1.TrainingJob, key SSHKey) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: state.SSHSecretName(job), Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: controllerRef(job),
+			Name: state.SSHSecretName(job), Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: Owners(job),
 		},
 		Type:      corev1.SecretTypeSSHAuth,
 		Immutable: ptr.To(true),

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Parallelism is how many writes to children an operator makes at once, for all jobs together. More would only queue in the API
@@ -216,7 +217,7 @@ func isAnother(err error) bool {
 
 // isGoing reports whether the object frees its name soon: it was deleted, or an earlier job of that name has left it behind.
 func isGoing(o client.Object, job *v1alpha1.TrainingJob) bool {
-	ref := controllerOf(o)
+	ref := state.OwnerOf(o)
 	return !o.GetDeletionTimestamp().IsZero() || ref != nil && ref.Name == job.Name && ref.UID != job.UID
 }
 
@@ -233,7 +234,7 @@ func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, 
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
 		return "", fmt.Errorf("reading %T %s, which exists already: %w", child, child.GetName(), err)
 	}
-	if !isControlledBy(existing, job) {
+	if !isOwnedBy(existing, job) {
 		if isGoing(existing, job) {
 			return "", &nameHeld{name: child.GetName()}
 		}

@@ -80,7 +80,7 @@ func (a *awaited) remove(pod string) {
 
 // PodChanged records that a pod of a job has changed from was to is. was is nil for a new pod, is for a deleted one.
 func (c *Cluster) PodChanged(pod *corev1.Pod, was, is *state.Pod) News {
-	ref := controllerOf(pod)
+	ref := state.OwnerOf(pod)
 	if ref == nil {
 		return Unexpected
 	}

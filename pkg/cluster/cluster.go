@@ -106,7 +106,7 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder, clo
 // Index adds the indexes for listing pods. It returns an error once the cache has started.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &corev1.Pod{}, podsOfJob, func(o client.Object) []string {
-		if ref := controllerOf(o); ref != nil {
+		if ref := state.OwnerOf(o); ref != nil {
 			return []string{ref.Name}
 		}
 		return nil
@@ -130,7 +130,7 @@ func (c *Cluster) JobsOnNode(ctx context.Context, node string) ([]client.ObjectK
 	}
 	var jobs []client.ObjectKey
 	for i := range pods.Items {
-		if ref := controllerOf(&pods.Items[i]); ref != nil {
+		if ref := state.OwnerOf(&pods.Items[i]); ref != nil {
 			jobs = append(jobs, client.ObjectKey{Namespace: pods.Items[i].Namespace, Name: ref.Name})
 		}
 	}
@@ -138,17 +138,9 @@ func (c *Cluster) JobsOnNode(ctx context.Context, node string) ([]client.ObjectK
 	return slices.Compact(jobs), nil
 }
 
-// controllerOf returns the reference to the TrainingJob that controls the object, or nil.
-func controllerOf(o metav1.Object) *metav1.OwnerReference {
-	ref := metav1.GetControllerOfNoCopy(o)
-	if ref == nil || ref.Kind != v1alpha1.Kind || ref.APIVersion != v1alpha1.GroupVersion.String() {
-		return nil
-	}
-	return ref
-}
-
-func isControlledBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
-	ref := controllerOf(o)
+// isOwnedBy reports whether the object is a child of the job.
+func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
+	ref := state.OwnerOf(o)
 	return ref != nil && ref.UID == job.UID
 }
 

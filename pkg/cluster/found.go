@@ -34,7 +34,7 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 		return nil, client.IgnoreNotFound(err)
 	}
 	p, _ := state.PodOf(job.Name, &pod)
-	if !isControlledBy(&pod, job) {
+	if !isOwnedBy(&pod, job) {
 		return nil, nil
 	}
 	c.memo(job, func(m *jobMemo) {

@@ -14,7 +14,7 @@ import (
 // SawGone records the last version of a deleted pod. If the job misses the pod, it shows where the pod was and why it went. A pod
 // on a tainted node can be deleted and gone before the cache has shown either. SawGone keeps nothing for jobs without a record.
 func (c *Cluster) SawGone(pod *corev1.Pod) {
-	ref := controllerOf(pod)
+	ref := state.OwnerOf(pod)
 	if ref == nil {
 		return
 	}

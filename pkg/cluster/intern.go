@@ -37,7 +37,7 @@ func (t *templates) trimJob(o any) (any, error) {
 		return o, nil
 	}
 	trimmed := v1alpha1.TrainingJob{
-		TypeMeta: job.TypeMeta, ObjectMeta: identity(job, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationAdmittedWorkers, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt),
+		TypeMeta: job.TypeMeta, ObjectMeta: identity(job, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationAdmittedWorkers, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt, v1alpha1.AnnotationReplicaServices),
 		Spec: job.Spec, Status: job.Status,
 	}
 	trimmed.Labels = only(job.Labels, v1alpha1.LabelQueue)

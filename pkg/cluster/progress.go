@@ -22,7 +22,7 @@ func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
 	if err := c.client.Get(ctx, key, &lease); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the progress Lease: %w", err)
 	}
-	if o.HasLease = isControlledBy(&lease, o.Job); o.HasLease && o.Heeds(&lease) {
+	if o.HasLease = isOwnedBy(&lease, o.Job); o.HasLease && o.Heeds(&lease) {
 		o.Progress = state.ProgressOf(&lease)
 		o.Progress.Renewed = c.renewedAt(o.Job, o.Progress.Renewed)
 	}

@@ -95,7 +95,7 @@ type nameConflict struct {
 func newNameConflict(child, existing client.Object, job *v1alpha1.TrainingJob) *nameConflict {
 	kind := fmt.Sprintf("%T", child)
 	e := &nameConflict{kind: kind[strings.LastIndex(kind, ".")+1:], object: existing}
-	if labels := existing.GetLabels(); controllerOf(existing) == nil && labels[v1alpha1.LabelJobName] == job.Name && labels[v1alpha1.LabelJobUID] != string(job.UID) {
+	if labels := existing.GetLabels(); state.OwnerOf(existing) == nil && labels[v1alpha1.LabelJobName] == job.Name && labels[v1alpha1.LabelJobUID] != string(job.UID) {
 		e.former = labels[v1alpha1.LabelJobUID]
 	}
 	return e

@@ -225,7 +225,7 @@ func TestWhoControlsAnObject(t *testing.T) {
 		pod := controlled(job)
 		pod.OwnerReferences[0].Controller = &yes
 		c.change(pod)
-		if got := isControlledBy(pod, job); got != c.want {
+		if got := isOwnedBy(pod, job); got != c.want {
 			t.Errorf("controlled by %s: %t, want %t", name, got, c.want)
 		}
 	}

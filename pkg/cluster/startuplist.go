@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // startupList is the API server's list of all jobs when this process first observed one, with the writes of the previous leader.
@@ -73,7 +74,7 @@ func (c *Cluster) listAll(ctx context.Context) (map[types.UID]*listedJob, error)
 		return nil, fmt.Errorf("listing all jobs from the API server: %w", err)
 	}
 	err = c.eachLive(ctx, podList, func(pod *metav1.PartialObjectMetadata) {
-		if ref := controllerOf(pod); ref != nil {
+		if ref := state.OwnerOf(pod); ref != nil {
 			if entry := names[client.ObjectKey{Namespace: pod.Namespace, Name: ref.Name}]; entry != nil {
 				entry.pods = append(entry.pods, pod.UID)
 			}

@@ -46,22 +46,26 @@ func identity(o metav1.Object, names ...string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Generation: o.GetGeneration(),
 		CreationTimestamp: o.GetCreationTimestamp(), DeletionTimestamp: o.GetDeletionTimestamp(),
-		DeletionGracePeriodSeconds: o.GetDeletionGracePeriodSeconds(), OwnerReferences: controllerAlone(o),
+		DeletionGracePeriodSeconds: o.GetDeletionGracePeriodSeconds(), OwnerReferences: ownerAlone(o),
 		Annotations: only(o.GetAnnotations(), names...),
 	}
 }
 
-// controllerAlone returns the reference to the object's controller. References to TrainingJobs share their strings, because each
-// object brings its own copy.
-func controllerAlone(o metav1.Object) []metav1.OwnerReference {
-	ref := metav1.GetControllerOf(o)
+// ownerAlone returns the reference to the TrainingJob that owns the object, else the one to its controller. References to TrainingJobs
+// share one copy of what they have in common: each object brings its own.
+func ownerAlone(o metav1.Object) []metav1.OwnerReference {
+	ref := state.OwnerOf(o)
+	if ref == nil {
+		ref = metav1.GetControllerOfNoCopy(o)
+	}
 	if ref == nil {
 		return nil
 	}
-	if ref.Kind == v1alpha1.Kind && ref.APIVersion == apiVersion {
-		ref.Kind, ref.APIVersion = v1alpha1.Kind, apiVersion
+	kept := *ref
+	if kept.Kind == v1alpha1.Kind && kept.APIVersion == apiVersion {
+		kept.Kind, kept.APIVersion = v1alpha1.Kind, apiVersion
 	}
-	return []metav1.OwnerReference{*ref}
+	return []metav1.OwnerReference{kept}
 }
 
 var apiVersion = v1alpha1.GroupVersion.String()

@@ -94,7 +94,7 @@ type facts struct {
 func factsOf(o client.Object) facts {
 	f := facts{
 		Key: client.ObjectKeyFromObject(o), UID: string(o.GetUID()), Version: o.GetResourceVersion(), Deleted: o.GetDeletionTimestamp() != nil,
-		Ours: isControlledBy(o, builder.Job("j")), Listed: o.GetLabels()[v1alpha1.LabelJobUID] == "1",
+		Ours: isOwnedBy(o, builder.Job("j")), Listed: o.GetLabels()[v1alpha1.LabelJobUID] == "1",
 	}
 	switch o := o.(type) {
 	case *corev1.Service:

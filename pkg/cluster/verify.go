@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // verify compares a job that this process sees for the first time, and its pods, with the API server: another leader may have
@@ -54,7 +55,7 @@ func (c *Cluster) compare(ctx context.Context, job *v1alpha1.TrainingJob, seen m
 	}
 	unseen := ""
 	err := c.eachLive(ctx, podList, func(pod *metav1.PartialObjectMetadata) {
-		if ref := controllerOf(pod); ref != nil && ref.Name == job.Name && !seen[pod.UID] {
+		if ref := state.OwnerOf(pod); ref != nil && ref.Name == job.Name && !seen[pod.UID] {
 			unseen = pod.Name
 		}
 	}, client.InNamespace(job.Namespace), client.HasLabels{v1alpha1.LabelJobUID}, client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name})

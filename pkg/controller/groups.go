@@ -53,7 +53,7 @@ func (w *groupWatcher) watchServed(ctx context.Context) error {
 			still = append(still, provider)
 			continue
 		}
-		owner := handler.EnqueueRequestForOwner(w.mgr.GetScheme(), w.mgr.GetRESTMapper(), &v1alpha1.TrainingJob{}, handler.OnlyControllerOwner())
+		owner := handler.EnqueueRequestForOwner(w.mgr.GetScheme(), w.mgr.GetRESTMapper(), &v1alpha1.TrainingJob{})
 		if err := w.controller.Watch(source.Kind(w.mgr.GetCache(), client.Object(group), owner)); err != nil {
 			return fmt.Errorf("watching the pod groups of %s: %w", provider.Name(), err)
 		}

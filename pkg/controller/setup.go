@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -80,7 +81,7 @@ func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options) e
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
-		Owns(&corev1.Service{}).
+		Owns(&corev1.Service{}, builder.MatchEveryOwner).
 		Watches(&coordinationv1.Lease{}, leaseEvents()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries(), NewQueue: fairQueues(o.Concurrent, &r.waiting)})
 	if o.Cluster.WatchNodes {

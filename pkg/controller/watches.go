@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,13 +55,13 @@ func podEvents(c *cluster.Cluster) handler.EventHandler {
 	}
 }
 
-// enqueue requests a reconcile of the job that controls a pod, which has changed from was to is.
+// enqueue requests a reconcile of the job that owns a pod, which has changed from was to is.
 func enqueue(c *cluster.Cluster, was, is client.Object, q queue) {
 	before, _ := was.(*corev1.Pod)
 	after, _ := is.(*corev1.Pod)
 	pod := cmp.Or(after, before)
 	wait, matters := PodDelay(c, before, after)
-	if ref := metav1.GetControllerOfNoCopy(pod); matters && ref != nil {
+	if ref := state.OwnerOf(pod); matters && ref != nil {
 		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}}, wait)
 	}
 }
@@ -92,13 +91,13 @@ func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, matt
 	}
 }
 
-// podOf returns the part of a pod that wakes its job; nothing for a pod that no job controls, nil for no pod. It leaves out the
+// podOf returns the part of a pod that wakes its job; nothing for a pod that no job owns, nil for no pod. It leaves out the
 // resourceVersion, which changes with every write, and the checkpoint request, which only the operator writes.
 func podOf(pod *corev1.Pod) *state.Pod {
 	if pod == nil {
 		return nil
 	}
-	ref := metav1.GetControllerOfNoCopy(pod)
+	ref := state.OwnerOf(pod)
 	if ref == nil {
 		return &state.Pod{}
 	}
@@ -113,7 +112,7 @@ func podOf(pod *corev1.Pod) *state.Pod {
 // leaseEvents requests a reconcile of a progress Lease's job, after the time that LeaseDelay returns.
 func leaseEvents() handler.EventHandler {
 	add := func(was, is, o client.Object, q queue) {
-		if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == v1alpha1.Kind {
+		if ref := state.OwnerOf(o); ref != nil {
 			job := types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}
 			q.AddAfter(reconcile.Request{NamespacedName: job}, LeaseDelay(was, is))
 		}

@@ -19,6 +19,8 @@ type conversion struct {
 	errs  []error
 	// sources are the names that the roles have in the source.
 	sources map[v1alpha1.Role]string
+	// served is whether the TrainingJob serves the source, so that its defaults must hold as they were.
+	served bool
 }
 
 // IsJob reports whether an object is of a kind that Job converts, in whatever version.
@@ -31,11 +33,22 @@ func IsJob(object map[string]any) bool {
 // Job converts one job of Kubeflow's, as decoded from YAML or read from a cluster: numbers are int64 or float64. The error says
 // why it cannot be converted: no such kind, or values that mean nothing.
 func Job(source map[string]any) (*v1alpha1.TrainingJob, Report, error) {
+	job, report, _, err := convert(source, false)
+	return job, report, err
+}
+
+// Served converts as Job does, for a TrainingJob that serves the Kubeflow job as it is: what no field says is as it was under Kubeflow's
+// operator, and not as TrainingJobs have it. roles are the names of the roles in the source.
+func Served(source map[string]any) (job *v1alpha1.TrainingJob, report Report, roles map[v1alpha1.Role]string, err error) {
+	return convert(source, true)
+}
+
+func convert(source map[string]any, served bool) (*v1alpha1.TrainingJob, Report, map[v1alpha1.Role]string, error) {
 	k, err := kindOf(source)
 	if err != nil {
-		return nil, Report{}, err
+		return nil, Report{}, nil, err
 	}
-	c := &conversion{kind: k, job: new(v1alpha1.TrainingJob), sources: map[v1alpha1.Role]string{}}
+	c := &conversion{kind: k, job: new(v1alpha1.TrainingJob), sources: map[v1alpha1.Role]string{}, served: served}
 	c.job.APIVersion, c.job.Kind = v1alpha1.GroupVersion.String(), v1alpha1.Kind
 	c.job.Spec.Framework = k.framework
 	root := &fields{unread: wholeNumbers(source), errs: &c.errs}
@@ -60,9 +73,9 @@ func Job(source map[string]any) (*v1alpha1.TrainingJob, Report, error) {
 		report.Notes[i].Object = object
 	}
 	if len(c.errs) > 0 {
-		return nil, report, fmt.Errorf("%s: %w", object, errors.Join(c.errs...))
+		return nil, report, nil, fmt.Errorf("%s: %w", object, errors.Join(c.errs...))
 	}
-	return c.job, report, nil
+	return c.job, report, c.sources, nil
 }
 
 // kindOf returns the kind of an object.

@@ -49,8 +49,12 @@ func (c *conversion) processes(spec, elastic *fields) {
 	c.note(Changed, path, number, "becomes the variable %s of each container; WORLD_SIZE and RANK count pods until torchrun sets them anew", processesPerNode)
 }
 
-// automaticProcesses notes the default, auto, where it is another one in a TrainingJob.
+// automaticProcesses keeps the default, auto, or notes it where it is another one in a TrainingJob.
 func (c *conversion) automaticProcesses(path string) {
+	if c.served {
+		c.setEnv(processesPerNode, "auto")
+		return
+	}
 	for _, role := range c.job.Spec.Roles() {
 		template := c.job.Spec.ReplicaSpecs[role].Template
 		if says(&template, "torchrun", "torch.distributed") && len(mainOf(&template).Resources.Limits) == 0 {

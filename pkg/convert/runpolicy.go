@@ -10,7 +10,9 @@ import (
 const (
 	longestSeconds  = 315360000
 	longestWindow   = 31536000
+	shortestWindow  = 60 // in which no job restarts as often as mostOOMRestarts: such a limit is none
 	mostRestarts    = 1000
+	mostOOMRestarts = 100
 	mostReplicas    = 10000
 	mostSlots       = 1024
 	jobBackoffLimit = 6 // of batch/v1 Jobs, which MPI Operator 0.8 makes of its launchers
@@ -63,6 +65,10 @@ func (c *conversion) backoffLimit(run *fields) {
 	case limit == nil && c.kind.version == "v2beta1":
 		limit = ptr.To(int64(jobBackoffLimit))
 		c.note(Added, path, nil, "is %d for a launcher: written as recovery.maxRestarts", jobBackoffLimit)
+	case limit == nil && c.served:
+		recovery.MaxRestarts, recovery.WindowSeconds = ptr.To[int32](mostRestarts), ptr.To[int32](shortestWindow)
+		recovery.MaxOOMRestarts = ptr.To[int32](mostOOMRestarts)
+		return
 	case limit == nil:
 		if c.restarts() {
 			c.note(Changed, path, nil, "is not set, and restarts had no end: a TrainingJob fails after 10 within a day that are its own fault; write recovery.maxRestarts")

@@ -85,12 +85,27 @@ const (
 	AnnotationSavedFor = Group + "/saved-for"
 )
 
+// Annotations that users set on a Kubeflow job which the operator serves.
+const (
+	// AnnotationOverrides is a JSON merge patch (RFC 7386) of the spec of the TrainingJob that serves the job:
+	// {"recovery":{"restartMethod":"InPlace"}}. A Kubeflow job has no fields for that.
+	AnnotationOverrides = Group + "/overrides"
+	// AnnotationReplicaServices says whether each replica has a Service of its own: Each, the default, or None for large jobs whose
+	// programs find each other by the variables of their framework.
+	AnnotationReplicaServices = Group + "/replica-services"
+	// ReplicaServicesNone is the value of AnnotationReplicaServices for no Services.
+	ReplicaServicesNone = "None"
+)
+
 // Labels that tools made for the Kubeflow training operator read.
 const (
 	KubeflowLabelJobName      = "training.kubeflow.org/job-name"
 	KubeflowLabelReplicaType  = "training.kubeflow.org/replica-type"
 	KubeflowLabelReplicaIndex = "training.kubeflow.org/replica-index"
 	KubeflowLabelJobRole      = "training.kubeflow.org/job-role"
+	// KubeflowLabelOperatorName is only on the pods of jobs that serve a Kubeflow job: "pytorchjob-controller". Kubeflow's operator adopts
+	// pods by it.
+	KubeflowLabelOperatorName = "training.kubeflow.org/operator-name"
 )
 
 // Environment variables that every container of every replica gets (attempt, life and rank), or every one of a Custom job.

@@ -1,0 +1,147 @@
+package kubeflow
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+func serve(t *testing.T, manifest string) *Served {
+	t.Helper()
+	served, err := read(t, manifest).Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served.Child.UID = "child"
+	return served
+}
+
+// podOf returns the pod of the slot's first life.
+func podOf(served *Served, slot state.Slot) *corev1.Pod {
+	create := plan.CreatePod{Name: state.PodName(served.Child.Name, slot, state.Life{}), Slot: slot, Placement: &plan.Placement{}}
+	return plan.Pods(served.Child)(create)
+}
+
+func TestTheKubeflowJobControlsTheChildren(t *testing.T) {
+	served := serve(t, pytorchJob)
+	job := metav1.OwnerReference{APIVersion: "kubeflow.org/v1", Kind: "PyTorchJob", Name: "j", UID: "u", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}
+	want := []metav1.OwnerReference{job, {APIVersion: "trainingjob.dev/v1alpha1", Kind: "TrainingJob", Name: "j", UID: "child"}}
+	pod := podOf(served, state.Slot{Role: v1alpha1.Master})
+	if diff := cmp.Diff(want, pod.OwnerReferences); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]metav1.OwnerReference{job}, served.Child.OwnerReferences); diff != "" {
+		t.Error(diff)
+	}
+	if got := pod.Labels["training.kubeflow.org/operator-name"]; got != "pytorchjob-controller" {
+		t.Errorf("operator-name %q", got)
+	}
+}
+
+// The values are those of Training Operator 1.9.4 (pkg/controller.v1/pytorch/envvar.go and its specs).
+func TestVariablesOfKubeflowsOperator(t *testing.T) {
+	env := map[string]string{}
+	for _, v := range podOf(serve(t, pytorchJob), state.Slot{Role: v1alpha1.Worker, Index: 1}).Spec.Containers[0].Env {
+		env[v.Name] = v.Value
+	}
+	for name, want := range map[string]string{
+		"MASTER_ADDR": "j-master-0", "MASTER_PORT": "23456", "PET_MASTER_ADDR": "j-master-0", "WORLD_SIZE": "3", "RANK": "2", "PET_NODE_RANK": "2",
+		"PET_NPROC_PER_NODE": "auto", "PET_NNODES": "3", "PYTHONUNBUFFERED": "1",
+	} {
+		if env[name] != want {
+			t.Errorf("%s is %q, want %q", name, env[name], want)
+		}
+	}
+}
+
+func TestServices(t *testing.T) {
+	ports := `ports: [{name: pytorchjob-port, containerPort: 8080, protocol: TCP}]`
+	for name, c := range map[string]struct {
+		manifest string
+		want     map[string]int32
+	}{
+		"one for each replica":            {pytorchJob, map[string]int32{"j-master-0": 23456, "j-worker-0": 23456, "j-worker-1": 23456}},
+		"the declared port":               {strings.ReplaceAll(pytorchJob, "image: i", "image: i, "+ports), map[string]int32{"j-master-0": 8080, "j-worker-0": 8080, "j-worker-1": 8080}},
+		"the kind's port without one":     {tfJob, map[string]int32{"j-ps-0": 2222, "j-worker-0": 2222, "j-worker-1": 2222}},
+		"none while the job is suspended": {pytorchJob + "  runPolicy: {suspend: true}\n", nil},
+		"none if the annotation says so":  {strings.Replace(pytorchJob, "uid: u", "uid: u, annotations: {trainingjob.dev/replica-services: None}", 1), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got map[string]int32
+			for _, service := range read(t, c.manifest).services(serve(t, c.manifest).Child) {
+				if got == nil {
+					got = map[string]int32{}
+				}
+				got[service.Name] = service.Spec.Ports[0].Port
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What no field of the job says holds as under Kubeflow's operator.
+func TestDefaults(t *testing.T) {
+	manifest := strings.Replace(pytorchJob, "uid: u", "uid: u, labels: {kueue.x-k8s.io/queue-name: q, team: a}", 1) +
+		"  runPolicy: {ttlSecondsAfterFinished: 10, managedBy: kubeflow.org/training-operator}\n"
+	child := serve(t, manifest).Child
+	if diff := cmp.Diff(map[string]string{"team": "a"}, child.Labels); diff != "" {
+		t.Errorf("labels: %s", diff)
+	}
+	if child.Spec.RunPolicy.TTLSecondsAfterFinished != nil || child.Spec.ManagedBy != "" {
+		t.Errorf("ttl %v, managedBy %q: the Kubeflow job's own controller honours both", child.Spec.RunPolicy.TTLSecondsAfterFinished, child.Spec.ManagedBy)
+	}
+	if r := child.Spec.Recovery; *r.MaxRestarts != 1000 || *r.WindowSeconds != 60 || r.RestartMethod != v1alpha1.RestartRecreate {
+		t.Errorf("recovery %+v: a job without backoffLimit has no limit", r)
+	}
+	if child.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone {
+		t.Errorf("cleanPodPolicy %q", child.Spec.RunPolicy.CleanPodPolicy)
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	with := func(patch string) *Job {
+		job := read(t, pytorchJob)
+		job.Annotations = map[string]string{v1alpha1.AnnotationOverrides: patch}
+		return job
+	}
+	served, err := with(`{"recovery":{"restartMethod":"InPlace","maxRestarts":7}}`).Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := served.Child.Spec.Recovery; r.RestartMethod != v1alpha1.RestartInPlace || *r.MaxRestarts != 7 || *r.WindowSeconds != 60 {
+		t.Errorf("recovery %+v", r)
+	}
+	for patch, want := range map[string]string{
+		`{"recovery":{"maxRestart":7}}`:               `unknown field "maxRestart"`,
+		`{"runPolicy":{"ttlSecondsAfterFinished":7}}`: "which the Kubeflow job sets",
+		`recovery: {}`: "write a JSON merge patch",
+	} {
+		if _, err := with(patch).Serve(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", patch, err, want)
+		}
+	}
+}
+
+func TestParseKinds(t *testing.T) {
+	for name, want := range map[string]string{"MPIJob": "mpi", "TfJob": "write PyTorchJob, TFJob", "": "write PyTorchJob"} {
+		if _, err := ParseKinds([]string{name}); err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
+			t.Errorf("%q: error %v, want %q", name, err, want)
+		}
+	}
+	if _, err := ParseKinds([]string{"TFJob", "TFJob"}); err == nil {
+		t.Error("a kind named twice is no error")
+	}
+	if parsed, err := ParseKinds(nil); err != nil || len(parsed) != 0 {
+		t.Errorf("no kinds: %v, %v", parsed, err)
+	}
+}

@@ -1,0 +1,70 @@
+package kubeflow
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// services returns a headless Service for each replica of the child, named like the replica's first pod. There are none while the job is
+// suspended.
+func (j *Job) services(child *v1alpha1.TrainingJob) []*corev1.Service {
+	if j.isSuspended() || !state.HasReplicaServices(child) {
+		return nil
+	}
+	var services []*corev1.Service
+	for _, role := range child.Spec.Roles() {
+		for index := range int(child.Spec.Replicas(role)) {
+			services = append(services, j.service(child, state.Slot{Role: role, Index: index}))
+		}
+	}
+	return services
+}
+
+func (j *Job) service(child *v1alpha1.TrainingJob, slot state.Slot) *corev1.Service {
+	selector := map[string]string{
+		v1alpha1.LabelJobUID:               string(child.UID),
+		v1alpha1.LabelJobName:              child.Name, // a pod on a lost node loses this label
+		v1alpha1.KubeflowLabelReplicaType:  strings.ToLower(string(slot.Role)),
+		v1alpha1.KubeflowLabelReplicaIndex: strconv.Itoa(slot.Index),
+	}
+	labels := build.JobLabels(child)
+	labels[v1alpha1.KubeflowLabelReplicaType] = selector[v1alpha1.KubeflowLabelReplicaType]
+	labels[v1alpha1.KubeflowLabelReplicaIndex] = selector[v1alpha1.KubeflowLabelReplicaIndex]
+	labels[v1alpha1.KubeflowLabelOperatorName] = j.kind.operator()
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: state.HostName(child.Name, slot), Namespace: child.Namespace, Labels: labels, OwnerReferences: build.Owners(child),
+		},
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true, Selector: selector, Ports: j.ports(child, slot.Role),
+		},
+	}
+}
+
+// ports returns the ports that the role's templates declare, or the kind's.
+func (j *Job) ports(child *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.ServicePort {
+	var ports []corev1.ServicePort
+	for _, c := range child.Spec.ReplicaSpecs[role].Template.Spec.Containers {
+		for _, p := range c.Ports {
+			ports = append(ports, corev1.ServicePort{Name: p.Name, Port: p.ContainerPort, Protocol: p.Protocol})
+		}
+	}
+	if len(ports) == 0 {
+		return []corev1.ServicePort{{Name: j.kind.portName, Port: j.kind.port}}
+	}
+	if len(ports) > 1 {
+		for i := range ports {
+			if ports[i].Name == "" { // a Service with several ports needs a name for each
+				ports[i].Name = "port-" + strconv.Itoa(int(ports[i].Port))
+			}
+		}
+	}
+	return ports
+}

@@ -1,0 +1,63 @@
+package kubeflow
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// concurrent is how many jobs of a kind are reconciled at the same time. Each needs a few requests at most.
+const concurrent = 8
+
+// AddToManager has the cache of the manager hold the jobs of the kinds, and its client read them there.
+func AddToManager(options *manager.Options, kinds []Kind) {
+	for _, kind := range kinds {
+		options.Cache.ByObject[kind.empty()] = cache.ByObject{Label: labels.Everything(), Transform: trim}
+		options.Client.Cache.Unstructured = true
+	}
+}
+
+// empty returns an object of the kind.
+func (k Kind) empty() *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(k.GroupVersionKind())
+	return o
+}
+
+// trim returns the job without its managed fields.
+func trim(o any) (any, error) {
+	if job, isObject := o.(client.Object); isObject {
+		job.SetManagedFields(nil)
+	}
+	return o, nil
+}
+
+// Setup adds a controller for each kind to the manager, which emits Events as source. It returns an error if the manager has started.
+func Setup(mgr manager.Manager, kinds []Kind, source string) error {
+	ofChild := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.TrainingJob{})
+	for _, kind := range kinds {
+		r := &reconciler{kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(source), clock: clock.RealClock{}}
+		err := ctrl.NewControllerManagedBy(mgr).
+			Named("kubeflow-"+kind.Name).
+			For(kind.empty()).
+			Owns(&v1alpha1.TrainingJob{}).
+			Watches(&corev1.Service{}, ofChild). // a TrainingJob has the name of the job that it serves
+			WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
+			Complete(r)
+		if err != nil {
+			return fmt.Errorf("setting up the controller of %s: %w", kind.Name, err)
+		}
+	}
+	return nil
+}
