@@ -171,7 +171,7 @@ func TestTheAdviceNamesWhatTheKubeletMeans(t *testing.T) {
 	ended := builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFailed, true, v1alpha1.ReasonMaxRestartsExceeded, 0),
 		phase(v1alpha1.PhaseFailed, v1alpha1.ReasonMaxRestartsExceeded, "It failed."), lastFailure(failure(v1alpha1.CauseRetryable, v1alpha1.ReasonDeadlineExceeded, 0, 0), "Pod was active on the node longer than the specified deadline"))
 	for want, v := range map[string]*story.View{
-		"securityContext.runAsUser":                                           view(waits, worker(waits, 0, corev1.PodPending, builder.Waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"))),
+		"securityContext.runAsUser": view(waits, worker(waits, 0, corev1.PodPending, builder.Waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"))),
 		"Raise activeDeadlineSeconds of the template's spec, which ended the pod": view(ended),
 	} {
 		e, err := story.Why(v)
