@@ -24,8 +24,8 @@ import (
 
 // A job of many pods gets several events for each. The events that can wait share one reconcile.
 const (
-	// gatherAwaited is how long an awaited pod's event can wait for those of the other awaited pods. Nothing can be done before
-	// the last one, and the status shows the progress no more often.
+	// gatherAwaited is how long an awaited pod's event can wait for the events of the other awaited pods. Nothing can be done
+	// before the last one, and the status shows the progress no more often.
 	gatherAwaited = 3 * time.Second
 	// gatherTrouble is how long the event of a failing pod can wait for others, if the job is already broken.
 	gatherTrouble = 100 * time.Millisecond
