@@ -43,8 +43,8 @@ var attachable = []client.Object{
 	&schedulingv1beta1.PodGroup{}, &volcanov1beta1.PodGroup{}, &coschedulingv1alpha1.PodGroup{},
 }
 
-// attachTo returns an object of the kind with the operator's labels and a megabyte of attachments: annotations of users and of
-// the operator, as long as the API server accepts, and owner references.
+// attachTo returns an object of the kind with the operator's labels and a megabyte of attachments. They are owner references, and
+// annotations of users and of the operator, as long as the API server accepts.
 func attachTo(kind client.Object) client.Object {
 	o := empty(kind)
 	o.SetName("j-worker-@@@@")
@@ -253,9 +253,8 @@ func TestServeAttachments(t *testing.T) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// BenchmarkAttachments reports the largest resident memory of a process that fills the operator's cache with so many objects of
-// each kind, each of 0.9 MB, and then takes over, under the memory limit of the manifests. It is the peak of the process, so run
-// one at a time.
+// BenchmarkAttachments reports the largest resident memory of a process that becomes the leader, under the memory limit of the
+// manifests. Its cache holds so many objects of each kind, each of 0.9 MB. It is the peak of the process, so run one at a time.
 func BenchmarkAttachments(b *testing.B) {
 	debug.SetMemoryLimit(920 << 20)
 	debug.SetGCPercent(50) // as the operator does

@@ -70,7 +70,7 @@ func (t *templates) share(key fingerprint, template corev1.PodTemplateSpec) core
 	return known.template
 }
 
-// release drops the templates of a job that has left the cache, except those that other jobs share.
+// release drops the templates of a job that has left the cache. It keeps templates that other jobs share.
 func (t *templates) release(used []fingerprint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -43,8 +43,8 @@ func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached 
 	return nil
 }
 
-// compare returns a conflict error if the API server has another version of the job, or an unseen pod of it or of an earlier job
-// of its name: the present job waits for that pod.
+// compare returns a conflict error if the API server has another version of the job, or an unseen pod. Pods of an earlier job of
+// its name count too, because the present job waits for them.
 func (c *Cluster) compare(ctx context.Context, job *v1alpha1.TrainingJob, seen map[types.UID]bool) error {
 	var live v1alpha1.TrainingJob
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(job), &live); err != nil {

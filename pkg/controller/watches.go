@@ -23,8 +23,8 @@ import (
 
 // A job of many pods gets several events for each. The events that can wait share one reconcile.
 const (
-	// gatherAwaited is how long an awaited pod's event can wait for those of the other awaited pods. Nothing can be done before
-	// the last one, and the status shows the progress no more often.
+	// gatherAwaited is how long an awaited pod's event can wait for the events of the other awaited pods. Nothing can be done
+	// before the last one, and the status shows the progress no more often.
 	gatherAwaited = 3 * time.Second
 	// gatherTrouble is how long the event of a failing pod can wait for others, if the job is already broken.
 	gatherTrouble = 100 * time.Millisecond
@@ -66,9 +66,9 @@ func enqueue(c *cluster.Cluster, was, is client.Object, q queue) {
 	}
 }
 
-// PodDelay returns how long the reconcile for a changed pod can wait: not at all if the pod fails, a moment if it only starts or
-// is gone, and longer if the job awaits others like it. matters is false if the change affects no decision. was is nil for a new
-// pod, is for a deleted one.
+// PodDelay returns how long the reconcile for a changed pod can wait. It cannot wait if the pod fails. It waits a moment if the
+// pod only starts or is gone, and longer if the job awaits others like it. matters is false if the change affects no decision.
+// was is nil for a new pod, is for a deleted one.
 func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, matters bool) {
 	before, after := podOf(was), podOf(is)
 	if reflect.DeepEqual(before, after) {

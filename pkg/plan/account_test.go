@@ -126,8 +126,8 @@ func TestANodeThatWasForgivenIsToldWhenItIsAvoidedAgain(t *testing.T) {
 	}
 }
 
-// A template that names a node can get a rejection from a healthy one: because of a forbidden sysctl, of GPUs that another pod
-// has, or of a short toleration of another team's taint. The node gets no Event that would warn its other users.
+// A template that names a node can get a rejection from a healthy one. The reason may be a forbidden sysctl, GPUs that another
+// pod has, or a short toleration of another team's taint. The node gets no Event that would warn its other users.
 func TestANodeIsToldOfWhatNoPodBringsAbout(t *testing.T) {
 	failed := func(options ...builder.PodOption) builder.SnapshotOption {
 		return builder.Failed("worker", 0, options...)

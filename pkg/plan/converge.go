@@ -41,7 +41,7 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 	return t
 }
 
-// goOn ends the pods of past lives and creates those of present lives.
+// goOn deletes the pods of past lives and creates the pods of present lives.
 func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	inPlace := restartInPlace(s)
 	t.add(deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife))

@@ -23,9 +23,9 @@ func explainedEvents(amendments []failure.Amendment) []Event {
 	return list
 }
 
-// avoidedEvents returns an Event on the job for each group of similar nodes that the job avoids from now on, or would leave if it
-// could: a rack is lost at once. It also returns an Event on each node that failed itself. The failures of the job's own pods
-// stay off the node.
+// avoidedEvents returns one Event on the job for each group of similar nodes that the job avoids from now on, or would leave if
+// it could. Whole racks are lost at once. It also returns an Event on each node that failed itself. Failures of the job's own
+// pods emit none there.
 func avoidedEvents(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
 	var anew []v1alpha1.AvoidedNode
 	was := nodes.Avoided(&s.Observed)

@@ -93,8 +93,8 @@ func keepsGroup(s *state.Snapshot) bool {
 	return !s.IsGang() && !state.RequiresDomain(&s.Job.Spec) || s.Job.Status.Memory.GroupAttempt != nil
 }
 
-// canRestart reports whether the pod can restart in place: its replica continues, the pod and its node are healthy, the job does
-// not avoid the node, and the API server has not refused the restart.
+// canRestart reports whether the pod can restart in place. Its replica must continue, and the pod and its node must be healthy.
+// The job must not avoid the node, and the API server must not have refused the restart.
 func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	r := s.Replica(p.Slot)
 	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) {

@@ -73,9 +73,9 @@ func members(s *state.Snapshot, replicas []*state.Replica) []*state.Replica {
 	return slices.DeleteFunc(slices.Clone(replicas), func(r *state.Replica) bool { return !isOfGang(s, r) })
 }
 
-// indispensableFirst returns the missing replicas without those that the gang can do without, while fewer pods than its minimum
-// have nodes. An evaluator would take a node that the gang needs. The scheduler would take any elastic workers for the minimum,
-// and no job runs without worker 0.
+// indispensableFirst returns the missing replicas that the gang needs, while fewer pods than its minimum have nodes; after that,
+// all. An evaluator would take a node that the gang needs. The scheduler would take any elastic workers for the minimum, and no
+// job runs without worker 0.
 func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Replica {
 	if !s.IsGang() {
 		return missing

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -101,7 +102,7 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 		p.Status, ofStatus = s.Job.Status, nil // the plan that writes this status emits its Events
 		p.Wake = state.Earliest(p.Wake, due)
 	}
-	p.Events = append(ofStatus, stepEvents(s, &v, p.Steps)...)
+	p.Events = slices.Concat(ofStatus, stepEvents(s, &v, p.Steps))
 	return p
 }
 

@@ -29,8 +29,7 @@ type Step interface {
 	String() string
 }
 
-// Stage is when a step is taken. The steps of a stage wait for those of the stages before it: Prerequisites, Replicas, Displaced,
-// Spares.
+// Stage is when a step is taken. The stages follow each other: Prerequisites, Replicas, Displaced, Spares.
 type Stage int
 
 // The stages.

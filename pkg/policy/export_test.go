@@ -1,4 +1,4 @@
 package policy
 
-// Functions whose tests are clearer than those of a whole verdict.
+// Functions whose own tests are clearer than tests of a whole verdict.
 var Fit = fit

@@ -46,7 +46,7 @@ func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	}
 }
 
-// toRestart returns the failures that need a restart: those that are not given up.
+// toRestart returns the failures that need a restart. It leaves out failures that are given up.
 func toRestart(s *state.Snapshot, failures []failure.Incident) []failure.Incident {
 	return slices.DeleteFunc(failures, func(incident failure.Incident) bool { return isGivenUp(s, &incident) })
 }

@@ -38,7 +38,7 @@ func Statuses(was, is *v1alpha1.TrainingJobStatus, job *v1alpha1.TrainingJob) []
 	s.must(is.Attempt-begin <= is.Restarts-was.Restarts, "8 exactly once: %s came from attempt %d to %d with %d more restarts", name, begin, is.Attempt, is.Restarts-was.Restarts)
 	s.final(was, is, name)
 	s.phase(was, is, name)
-	s.must(is.CheckpointRequest == nil || is.Phase == v1alpha1.PhaseRunning, "21 asked: %s is %s, and its ranks are asked to save a checkpoint", name, is.Phase)
+	s.must(is.CheckpointRequest == nil || is.Phase == v1alpha1.PhaseRunning, "21 asked: %s is %s, and its ranks have a checkpoint request", name, is.Phase)
 	return s.Broken
 }
 

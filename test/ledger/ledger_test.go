@@ -36,7 +36,7 @@ func TestLedger(t *testing.T) {
 		"a charge that is dropped":                 {tale(version(charged), version(restarted)), "9 monotone"},
 		"a spare that its job's replicas can meet": {tale(version(), pod("p-worker-spare-0")), "2 uniqueness"},
 		"a pod of a slot beyond the replicas":      {tale(version(), pod("p-worker-9")), "5 bounds"},
-		"a name that nobody gives":                 {tale(version(), pod("p-worker-x")), "1 identity"},
+		"a name that no job gives":                 {tale(version(), pod("p-worker-x")), "1 identity"},
 		"a pod before its attempt is counted":      {tale(version(), pod("p-worker-0-a1r0")), "8 exactly once"},
 		"a count that falls":                       {tale(version(restarted), version()), "9 monotone"},
 		"a pod after the end":                      {tale(version(), version(finished), pod("p-worker-0")), "4 no work without cause"},

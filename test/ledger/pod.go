@@ -34,7 +34,7 @@ func (l *Ledger) pod(pod *corev1.Pod, created bool) {
 				l.number(a, pod, is.Slot(), created)
 			}
 			lives, restarting, _ := Present(ref.Name, pod)
-			l.must(lives.Attempt <= int(a.now.Status.Attempt), "8 exactly once: %s was told attempt %d in attempt %d", pod.Name, lives.Attempt, a.now.Status.Attempt)
+			l.must(lives.Attempt <= int(a.now.Status.Attempt), "8 exactly once: %s got attempt %d in attempt %d", pod.Name, lives.Attempt, a.now.Status.Attempt)
 			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil && !restarting {
 				a.succeeded[is.Slot()] = lives.Attempt
 			}
@@ -162,7 +162,7 @@ var agreed = []string{"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PET_NNODES", 
 func (l *Ledger) agreement(a *account, pod *corev1.Pod, is Life) {
 	key := fmt.Sprintf("attempt %d rank %s", is.Attempt, pod.Labels[v1alpha1.LabelRank])
 	if whose, taken := a.ranks[key]; taken {
-		l.must(whose == is.Slot(), "15 rendezvous: %s is that of %s and of %s", key, whose, is.Slot())
+		l.must(whose == is.Slot(), "15 rendezvous: %s belongs to %s and to %s", key, whose, is.Slot())
 	}
 	a.ranks[key] = is.Slot()
 	if a.suspended {

@@ -13,7 +13,7 @@ func TestScenarios(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			r := s.check(t, nothing{})
 			if n := r.check.Untold(); n > 0 && r.starts == 0 {
-				t.Errorf("the log does not tell of %d restarts", n)
+				t.Errorf("the log does not have %d restarts", n)
 			}
 		})
 	}

@@ -143,7 +143,7 @@ var gangs = []scenario{
 		play: func(r *run) {
 			r.stalled(v1alpha1.ReasonNameConflict)
 			if len(r.Pods()) > 0 {
-				r.check.Violate("17 gang: the pods join a group that is somebody else's")
+				r.check.Violate("17 gang: the pods join a group of another owner")
 			}
 			r.DeleteGroup("j-0")
 			r.succeed("worker-0")

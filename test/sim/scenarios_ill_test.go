@@ -67,7 +67,7 @@ var ills = []scenario{
 			r.SayIll(free, operator.MovesFrom)
 			r.wait(10 * time.Second) // else who does not know yet moves there
 			r.SayIll(node, operator.MovesFrom)
-			r.until("the job is told that it stays", func() bool {
+			r.until("an Event shows that the job stays", func() bool {
 				avoided := r.Job().Status.AvoidedNodes
 				return len(avoided) == 1 && avoided[0].Name == node && avoided[0].Reason == v1alpha1.ReasonNodeIll
 			})

@@ -85,7 +85,7 @@ var worlds = []scenario{
 			r.isAsked()
 			r.wait(5 * time.Second)
 			r.phase(v1alpha1.PhaseRunning)
-			r.within(14*time.Second, "what was asked is done", func() { r.AnswerCheckpointRequest(); r.phase(v1alpha1.PhaseSuspended) })
+			r.within(14*time.Second, "the request is done", func() { r.AnswerCheckpointRequest(); r.phase(v1alpha1.PhaseSuspended) })
 			r.Suspend(false)
 			r.succeed("worker-0")
 		}},
@@ -104,7 +104,7 @@ var worlds = []scenario{
 			r.Suspend(true)
 			r.isAsked()
 			r.Suspend(false)
-			r.until("nothing is asked any more", func() bool {
+			r.until("the request is gone", func() bool {
 				return r.Job().Status.CheckpointRequest == nil && r.pod("worker-0").Annotations[v1alpha1.AnnotationCheckpointRequest] == ""
 			})
 			r.succeed("worker-0")
@@ -129,7 +129,7 @@ var worlds = []scenario{
 			r.running()
 			r.exit(1, "worker-1")
 			r.restarted(1)
-			r.within(2*time.Minute, "the job says who does not end", func() { r.stalled(v1alpha1.ReasonPodNotEnding) })
+			r.within(2*time.Minute, "the job names the pod that does not end", func() { r.stalled(v1alpha1.ReasonPodNotEnding) })
 			r.Deaf["j-worker-0"] = false
 			r.succeed("worker-0")
 		}},

@@ -231,7 +231,7 @@ func (r *run) phase(phase v1alpha1.Phase) {
 
 // isAsked waits until every pod shows what its rank is asked.
 func (r *run) isAsked() {
-	r.until("the ranks are asked", func() bool {
+	r.until("the ranks have a checkpoint request", func() bool {
 		return r.Job().Status.CheckpointRequest != nil && !slices.ContainsFunc(r.Pods(), func(pod *corev1.Pod) bool {
 			return pod.Annotations[v1alpha1.AnnotationCheckpointRequest] == ""
 		})

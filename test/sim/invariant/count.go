@@ -76,10 +76,10 @@ func (c *Checker) checkCompleted(h *history, before *v1alpha1.TrainingJob, where
 	isDone := slices.ContainsFunc(h.fates[where], func(f *fate) bool { return f.exit != nil && *f.exit == 0 })
 	isRank := isCollective(&before.Spec) && (i.Role.IsLeader() || i.Role == v1alpha1.Worker)
 	if !isDone || isRank || before.Spec.ReplicaSpecs[i.Role].RestartPolicy != v1alpha1.RestartAlways {
-		c.violate("8 exactly once: %v is said to be done and to run again", where)
+		c.violate("8 exactly once: %v counts as done and runs again", where)
 	}
 	if i.Charged || i.Scope != v1alpha1.ScopeReplica {
-		c.violate("8 exactly once: %v was done, and its restart is told as %+v", where, i)
+		c.violate("8 exactly once: %v was done, and its restart is recorded as %+v", where, i)
 	}
 }
 
@@ -89,7 +89,7 @@ func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1
 	case i.Message == "" || i.Message != before.Annotations[v1alpha1.AnnotationRestart] || h.answered[i.Message]:
 		c.violate("8 exactly once: a restart is answered, %q, and %q is asked for (answered: %v)", i.Message, before.Annotations[v1alpha1.AnnotationRestart], h.answered)
 	case i.Charged || i.Scope != v1alpha1.ScopeJob || i.Pod != "" || i.Node != "":
-		c.violate("8 exactly once: a restart that was asked for is told as %+v", i)
+		c.violate("8 exactly once: a requested restart is recorded as %+v", i)
 	}
 	h.answered[i.Message] = true
 }
@@ -138,7 +138,7 @@ func (c *Checker) checkKnowsLease(job *v1alpha1.TrainingJob) {
 		pod := o.(*corev1.Pod)
 		slot, life, _, named := livesIn(job.Name, pod)
 		if isPresent := named && slot == leader(&job.Spec) && life == lifeIn(job, memoryOf(job), slot); isPresent && !wasGiven(pod, v1alpha1.EnvProgressLease) {
-			c.violate("12 verdicts are earned: %s is said to hang, and knows no Lease", pod.Name)
+			c.violate("12 verdicts are earned: %s counts as hung, and has no Lease", pod.Name)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 	case m.GivenUp.Has(slot.Index) || m.Parked.Has(slot.Index):
 		c.violate("4 no work without cause: %s is created, the replica was given up or parked", name)
 	case m.Started.Has(slot.Index):
-		c.violate("8 exactly once: %s is created although this life has started once and nobody counted its end", name)
+		c.violate("8 exactly once: %s is created although this life has started once and no status counts its end", name)
 	default:
 		c.checkDue(name, job, time.Unix(int64(m.NextStarts[slot.Index]), 0))
 	}

@@ -42,9 +42,9 @@ func (c *Checker) checkStranded(before *v1alpha1.TrainingJob, i *v1alpha1.Incide
 	})
 	switch {
 	case !requiresDomain(&before.Spec) || !isInDomain(&before.Spec, i.Role) || is(before, v1alpha1.ConditionRunning):
-		c.violate("17 gang: %v is said to lack room in its domain; the job runs or needs none", slot)
+		c.violate("17 gang: %v counts as lacking room in its domain; the job runs or needs none", slot)
 	case !waits || i.Charged || i.Scope != v1alpha1.ScopeJob:
-		c.violate("8 exactly once: %v lacks room in its domain, is told as %+v, and waits: %t", slot, i, waits)
+		c.violate("8 exactly once: %v lacks room in its domain, is recorded as %+v, and waits: %t", slot, i, waits)
 	}
 }
 

@@ -27,11 +27,11 @@ func (c *Checker) checkMove(before *v1alpha1.TrainingJob, i *v1alpha1.Incident) 
 	}
 	switch {
 	case !isIll:
-		c.violate("22 ill nodes: %s leaves %q (%s), which does not say that it is ill", i.Pod, i.Node, i.Message)
+		c.violate("22 ill nodes: %s leaves %q (%s), which does not show that it is unhealthy", i.Pod, i.Node, i.Message)
 	case !strings.HasPrefix(i.Message, operator.MovesFrom) || !strings.Contains(i.Message, words):
-		c.violate("22 ill nodes: %s leaves %s as %q, the node says %q", i.Pod, i.Node, i.Message, words)
+		c.violate("22 ill nodes: %s leaves %s because of %q, the node shows %q", i.Pod, i.Node, i.Message, words)
 	case i.Cause != v1alpha1.CauseInfrastructure || i.Charged || i.ExitCode != nil:
-		c.violate("22 ill nodes: that %s leaves %s is charged, or told as a failure: %+v", i.Pod, i.Node, i)
+		c.violate("22 ill nodes: the move of %s from %s is charged, or recorded as a failure: %+v", i.Pod, i.Node, i)
 	case pod == nil || pod.Spec.NodeName != i.Node:
 		c.violate("22 ill nodes: %s leaves %s and is not on it", i.Pod, i.Node)
 	case slices.ContainsFunc(before.Status.AvoidedNodes, isKnown):
@@ -108,7 +108,7 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 		isIll := isSaidIll(node) && heedsIll(d.From)
 		switch shuns := world.Shuns(pod, node.Name); {
 		case isIll && !shuns:
-			c.violate("22 ill nodes: %s is created and does not prefer others to %s, which says that it is ill", pod.Name, node.Name)
+			c.violate("22 ill nodes: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)
 		case shuns && !isIll && !isAvoided(d.From, node.Name):
 			c.violate("22 ill nodes: %s is created and prefers others to %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}

@@ -49,13 +49,13 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 	}
 	switch {
 	case !named || !c.of(d.UID()).inPlace[life.Attempt]:
-		c.violate("7 foreign objects: %s is restarted in place, which nobody has asked for", is.Name)
+		c.violate("7 foreign objects: %s is restarted in place without a request", is.Name)
 	case restarting || !left.Before(life) || lifeNamed(t.From) != left:
-		c.violate("19 in place: %s, in life %v, is told %v from %s (the one before is under way: %t)", is.Name, left, life, t.From, restarting)
+		c.violate("19 in place: %s, in life %v, is assigned %v from %s (the previous restart is under way: %t)", is.Name, left, life, t.From, restarting)
 	case was.Status.Phase != corev1.PodRunning || world.End(was) != nil || was.DeletionTimestamp != nil || t.Process != ledger.Process(was):
-		c.violate("19 in place: %s is %s, deleted %v, process %q, and is told to leave %q", is.Name, was.Status.Phase, was.DeletionTimestamp, ledger.Process(was), t.Process)
+		c.violate("19 in place: %s is %s, deleted %v, process %q, and is restarted from %q", is.Name, was.Status.Phase, was.DeletionTimestamp, ledger.Process(was), t.Process)
 	case is.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(life.Attempt) || is.Labels[v1alpha1.LabelLife] != t.Life:
-		c.violate("1 identity: %s is told %s and has the labels %v", is.Name, t.Life, is.Labels)
+		c.violate("1 identity: %s is assigned %s and has the labels %v", is.Name, t.Life, is.Labels)
 	}
 	c.checkMeeting(c.of(d.From.UID), is, d.From, life)
 	if now, before := ledger.LifeNumber(is), ledger.LifeNumber(was); now <= before {

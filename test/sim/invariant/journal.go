@@ -32,13 +32,13 @@ func (c *Checker) Line(d *operator.Decision, line *journal.Line) {
 	r := &c.of(d.UID()).restarts
 	isSame := func(said v1alpha1.Incident) bool { return inWords(&said) == inWords(line.Incident) }
 	if !slices.ContainsFunc(r.said[line.Number], isSame) {
-		c.violate("8 exactly once: the log tells of restart %d %+v, no status does", line.Number, *line.Incident)
+		c.violate("8 exactly once: the log has restart %d %+v, no status does", line.Number, *line.Incident)
 	}
 	if line.Message != journal.MessageIncident {
 		return
 	}
 	if r.told[line.Number]++; r.told[line.Number] > 1 {
-		c.violate("8 exactly once: the log tells of restart %d for the %dth time", line.Number, r.told[line.Number])
+		c.violate("8 exactly once: the log has restart %d for the %dth time", line.Number, r.told[line.Number])
 	}
 }
 

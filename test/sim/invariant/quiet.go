@@ -38,7 +38,7 @@ func (c *Checker) Quiet() {
 	}
 	for role := range job.Spec.ReplicaSpecs {
 		if said := job.Status.ReplicaStatuses[role].Active; job.Spec.ManagedBy == "" && said != active[role] {
-			c.violate("11 one phase: status says %d pods of %s are active, %d are", said, role, active[role])
+			c.violate("11 one phase: the status has %d active pods of %s, %d are active", said, role, active[role])
 		}
 	}
 	c.checkGroupsAtRest(job)
@@ -64,7 +64,7 @@ func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
 			continue
 		}
 		if broke := f.exit != nil && *f.exit != 0; broke && !memory[slot.Role].GivenUp.Has(slot.Index) {
-			c.violate("8 exactly once: %s exited with %d and nobody has counted it", pod.Name, *f.exit)
+			c.violate("8 exactly once: %s exited with %d and no status counts it", pod.Name, *f.exit)
 		}
 	}
 }

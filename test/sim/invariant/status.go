@@ -187,6 +187,6 @@ func (c *Checker) Event(d *operator.Decision, reason, note string) {
 	}
 	h := c.of(d.UID())
 	if h.told[reason]++; h.told[reason] > h.happened[reason] {
-		c.violate("20 bounded: Event %s (%s) is told for the %dth time, it has happened %d times", reason, note, h.told[reason], h.happened[reason])
+		c.violate("20 bounded: Event %s (%s) is emitted for the %dth time, it has happened %d times", reason, note, h.told[reason], h.happened[reason])
 	}
 }

@@ -34,10 +34,10 @@ func (c *Checker) checkStop(before, after *v1alpha1.TrainingJob, d *operator.Dec
 	}
 	switch lease, _ := d.Process.Cache.Get(server.Leases, client.ObjectKey{Namespace: after.Namespace, Name: after.Name + "-progress"}).(*coordinationv1.Lease); {
 	case was == nil:
-		c.violate("21 asked: ranks that are well are stopped (%s) and were not asked", after.Status.Reason)
+		c.violate("21 asked: healthy ranks are stopped (%s) without a request", after.Status.Reason)
 	case lease != nil && lease.Annotations["trainingjob.dev/saved-for"] == was.ID:
 	case c.world.Clock.Now().Before(was.DeadlineTime.Time):
-		c.violate("21 asked: ranks that are well are stopped (%s) before %v, and have not answered %s", after.Status.Reason, was.DeadlineTime, was.ID)
+		c.violate("21 asked: healthy ranks are stopped (%s) before %v, and have not answered %s", after.Status.Reason, was.DeadlineTime, was.ID)
 	}
 }
 
@@ -133,6 +133,6 @@ func (c *Checker) checkAsk(was, is *corev1.Pod, d *operator.Decision) {
 	case !maps.Equal(want, had) || !equality.Semantic.DeepEqual(was.Spec, is.Spec):
 		c.violate("7 foreign objects: more of %s is changed than what it is asked", is.Name)
 	case id != "" && (request == nil || request.ID != id), id == "" && request != nil:
-		c.violate("21 asked: %s is asked %q, and the status says %+v", is.Name, text, request)
+		c.violate("21 asked: %s has the request %q, and the status has %+v", is.Name, text, request)
 	}
 }

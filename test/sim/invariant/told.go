@@ -33,7 +33,7 @@ func (c *Checker) Told(d *operator.Decision, job *v1alpha1.TrainingJob, p *plan.
 	for _, o := range metrics.Observe(happened) {
 		switch {
 		case o.Value < 0 || o.Family.Unit == "seconds" && o.Value > age:
-			c.violate("8 exactly once: %s is told as %v %v of a job that is %v s old", o.Family.Name, o.Labels, o.Value, age)
+			c.violate("8 exactly once: %s is reported as %v %v for a job that is %v s old", o.Family.Name, o.Labels, o.Value, age)
 		case o.Family == metrics.Restarts:
 			t.restarts++
 		case o.Family == metrics.Lost:
@@ -43,7 +43,7 @@ func (c *Checker) Told(d *operator.Decision, job *v1alpha1.TrainingJob, p *plan.
 	lost := p.Status.LostSeconds
 	t.most.restarts, t.most.nodes, t.most.restart = max(t.most.restarts, p.Status.Restarts), max(t.most.nodes, lost.Nodes), max(t.most.restart, lost.Restart)
 	if t.restarts > t.most.restarts || t.lost["nodes"] > float64(t.most.nodes) || t.lost["restart"] > float64(t.most.restart) {
-		c.violate("8 exactly once: %d restarts and lost time %v are counted, statuses say at most %+v", t.restarts, t.lost, t.most)
+		c.violate("8 exactly once: %d restarts and lost time %v are counted, the statuses have at most %+v", t.restarts, t.lost, t.most)
 	}
 	for _, s := range trace.Spans(happened) {
 		c.span(t, &s, age)
@@ -53,7 +53,7 @@ func (c *Checker) Told(d *operator.Decision, job *v1alpha1.TrainingJob, p *plan.
 // span checks a span of a job of that age, in seconds.
 func (c *Checker) span(t *heard, s *trace.Span, age float64) {
 	if was, is := t.spans[s.ID]; is {
-		c.violate("8 exactly once: the span %s is told twice: %v to %v, %v to %v", s.Name, was.Start, was.End, s.Start, s.End)
+		c.violate("8 exactly once: the span %s is exported twice: %v to %v, %v to %v", s.Name, was.Start, was.End, s.Start, s.End)
 	}
 	if s.End.Before(s.Start) || s.Start.IsZero() || s.End.Sub(s.Start).Seconds() > age {
 		c.violate("8 exactly once: the span %s lasts from %v to %v", s.Name, s.Start, s.End)

@@ -22,7 +22,7 @@ func (c *Checker) checkSuccesses(h *history, before, after *v1alpha1.TrainingJob
 				c.violate("13 success is not lost: %s", slot)
 			}
 			if !had && has && !h.succeeded(place{slot, lifeIn(before, old, slot)}) {
-				c.violate("12 verdicts are earned: %s is said to have succeeded", slot)
+				c.violate("12 verdicts are earned: %s counts as succeeded", slot)
 			}
 		}
 	}

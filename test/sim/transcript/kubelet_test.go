@@ -89,7 +89,7 @@ func TestKubelet(t *testing.T) {
 				t.Errorf("(-recorded +simulated):\n%s", diff)
 			}
 			if took, real := simulated.closing, recorded.closing; (took == 0) != (real == 0) || took > 2*time.Second || real > 2*time.Second {
-				t.Errorf("the pod is said to have ended %v after its container, of a real one it was said after %v", took, real)
+				t.Errorf("the pod is reported as ended %v after its container, a real one after %v", took, real)
 			}
 		})
 	}
