@@ -116,7 +116,7 @@ func clip(message string) string {
 // own message.
 func Describe(f *v1alpha1.Failure) string {
 	if f.Cause == v1alpha1.CauseRequested {
-		return fmt.Sprintf("A restart was asked for (%s)", state.Quote(f.Message))
+		return fmt.Sprintf("A user requested a restart (%s)", state.Quote(f.Message))
 	}
 	text := SlotOf(f).String()
 	if f.Node != "" {
@@ -143,7 +143,7 @@ func WithMessage(f *v1alpha1.Failure, sentence string) string {
 	if f.Message == "" || !IsOfProgram(f) {
 		return sentence
 	}
-	return sentence + " It said: " + state.Quote(f.Message)
+	return sentence + " Last words: " + state.Quote(f.Message)
 }
 
 // whatHappened returns how the replica failed, as the predicate of a sentence.

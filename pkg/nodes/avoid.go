@@ -147,8 +147,8 @@ func isToAvoid(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident, inci
 }
 
 // countsAgainstNode reports whether the node may have caused the incident. Drains, preemptions and deletions are decisions of users and
-// controllers. The consequence of a loss elsewhere and the program's own fault do not count either, nor does the
-// end by the kubelet that the template asks for.
+// controllers. The consequence of a loss elsewhere and the program's own fault do not count either. Neither does an end by the kubelet
+// because of the template.
 func countsAgainstNode(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident) bool {
 	return failure.ReasonOf(incident.Reason).IsNodeFault || isExit(incident) && !failure.MayBeKubelets(spec, &incident.Failure)
 }

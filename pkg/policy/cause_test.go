@@ -126,7 +126,7 @@ func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
 	}
-	if want := "worker-1 on gpu-3 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3. It said: killed"; message != want {
+	if want := "worker-1 on gpu-3 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3. Last words: killed"; message != want {
 		t.Errorf("message %q, want %q", message, want)
 	}
 	got, message = fails(t, builder.Gone("worker", 0))

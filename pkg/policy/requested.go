@@ -19,7 +19,7 @@ func requested(s *state.Snapshot) (*Ruling, time.Time) {
 	if words == "" {
 		return nil, time.Time{}
 	}
-	if held, until := askFirst(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a restart was asked for"}); held != nil {
+	if held, until := askFirst(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a user requested a restart"}); held != nil {
 		return held, until
 	}
 	leader := state.Leader(&s.Job.Spec)

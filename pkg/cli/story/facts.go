@@ -23,7 +23,7 @@ func failureFacts(v *View) []string {
 	}
 	facts := []string{fmt.Sprintf("Last failure: %s, in attempt %d, at %s (%s ago).", WhatBroke(f), f.Attempt, v.clock(f.Time.Time), v.ago(f.Time.Time))}
 	if said := Said(f); said != "" {
-		facts = append(facts, fmt.Sprintf("It said: %q", said))
+		facts = append(facts, fmt.Sprintf("Last words: %q", said))
 	}
 	if f.Alike > 0 {
 		facts = append(facts, fmt.Sprintf("%d more replicas broke in the same second in the same way: which was first is not known.", f.Alike))
