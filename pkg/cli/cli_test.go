@@ -401,7 +401,7 @@ func TestWhyQuotesWhatTheKubeletSaidOfThePodThatItEnded(t *testing.T) {
 	if status := s.run(t.Context(), []string{"why", "mnist"}); status != 0 {
 		t.Fatalf("status %d: %s", status, s.err)
 	}
-	for _, want := range []string{"The kubelet said of mnist-worker-1", "Unhealthy: Liveness probe failed: cat"} {
+	for _, want := range []string{"The kubelet reported on mnist-worker-1", "Unhealthy: Liveness probe failed: cat"} {
 		if !strings.Contains(s.out.String(), want) {
 			t.Errorf("why does not say %q:\n%s", want, s.out)
 		}

@@ -260,7 +260,7 @@ func (t *tool) checkAdmission(ctx context.Context, c *connection) []finding {
 		if apierrors.IsNotFound(err) {
 			return []finding{bad("There is no namespace %s: create it, or give another one with -n.", c.namespace)}
 		}
-		return []finding{note("What admission asks for in namespace %s is not known: %s", c.namespace, t.briefly(err))}
+		return []finding{note("The requirements of admission in namespace %s are unknown: %s", c.namespace, t.briefly(err))}
 	}
 	findings := []finding{ok("Namespace %s enforces no level of pod security.", c.namespace)}
 	if level := ns.Labels[labelEnforce]; level != "" && level != "privileged" {

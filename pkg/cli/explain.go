@@ -20,7 +20,7 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	var dns *net.DNSError
 	switch text := err.Error(); {
 	case clientcmd.IsEmptyConfig(err), strings.Contains(text, "no configuration has been provided"):
-		return "there is no cluster: no kubeconfig says where one is. Set KUBECONFIG, or give --kubeconfig FILE."
+		return "there is no cluster: no kubeconfig names one. Set KUBECONFIG, or give --kubeconfig FILE."
 	case strings.Contains(text, "context") && (clientcmd.IsContextNotFound(err) || strings.Contains(text, "does not exist")):
 		return sentence(text) + contexts(flags)
 	case meta.IsNoMatchError(err), strings.Contains(text, "the server could not find the requested resource"):
@@ -28,7 +28,7 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	case apierrors.IsUnauthorized(err):
 		return "the cluster does not know who you are: log in again, or give another context with --context. (" + text + ")"
 	case apierrors.IsForbidden(err):
-		return sentence(text) + " Ask who runs the cluster for the ClusterRole trainingjob-edit or trainingjob-view in this namespace; kubectl tj doctor says what you may do."
+		return sentence(text) + " Ask an administrator for the ClusterRole trainingjob-edit or trainingjob-view in this namespace; kubectl tj doctor shows your rights."
 	case apierrors.IsTooManyRequests(err):
 		return "the API server is too busy (429) and went on refusing: wait a while and try again. (" + text + ")"
 	case errors.As(err, &dns):

@@ -43,7 +43,7 @@ and ends with the job. Its exit status is then the job's: 0 for success, else wh
 	f := cmd.Flags()
 	f.StringVar(&o.Ranks, "rank", "", "read these ranks only: 0,3-7,last")
 	f.StringSliceVar(&o.Roles, "role", nil, "read replicas of these roles only")
-	f.StringVar(&o.Attempt, "attempt", "", "read the pods of this attempt that are still there, or of all. Default: those of now, and with --follow those to come")
+	f.StringVar(&o.Attempt, "attempt", "", "read the existing pods of this attempt, or of all. Default: the present pods, and with --follow also new ones")
 	f.BoolVar(&o.Previous, "previous", false, "read the lives before the present ones, as far as they are still there")
 	f.DurationVar(&o.since, "since", 0, "leave out what is older: 10m")
 	f.Int64Var(&o.Tail, "tail", -1, "print only so many lines of each replica, the latest")

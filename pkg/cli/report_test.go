@@ -65,8 +65,8 @@ func TestReport(t *testing.T) {
 		{"JSON", []string{"report", "mnist", "-o", "json"}, 0, `"job": "mnist"`, ""},
 		{"another form", []string{"report", "mnist", "-o", "pdf"}, 1, "", `--output "pdf": write html or json`},
 		{"an unknown job", []string{"report", "mnits"}, 1, "", "did you mean mnist?"},
-		{"a deleted job", []string{"report", "llama-7b", "--log", log}, 0, "worker-2 on gpu-12 was lost", "told from the log alone"},
-		{"a job that neither knows", []string{"report", "mnits", "--log", log}, 1, "", "The log does not tell of team-a/mnits either"},
+		{"a deleted job", []string{"report", "llama-7b", "--log", log}, 0, "worker-2 on gpu-12 was lost", "comes from the log alone"},
+		{"a job that neither knows", []string{"report", "mnits", "--log", log}, 1, "", "The log has no line about team-a/mnits either"},
 		{"no such log", []string{"report", "mnist", "--log", "none.log"}, 1, "", "--log none.log: there is no such file"},
 		{"no log of an operator", []string{"report", "mnist", "--log", empty}, 1, "", "give the operator's log"},
 		{"two jobs", []string{"report", "a", "b"}, 1, "", "accepts 1 arg(s), received 2"},
@@ -146,7 +146,7 @@ func TestUIRefusesBadInput(t *testing.T) {
 	}{
 		{"a port that is none", interceptor.Funcs{}, []string{"--port", "70000"}, "--port 70000: write one between 1 and 65535"},
 		{"a selector that is none", interceptor.Funcs{}, []string{"-l", "a==="}, "write key=value"},
-		{"no rights", forbidden, []string{"-A"}, "Ask who runs the cluster"},
+		{"no rights", forbidden, []string{"-A"}, "Ask an administrator"},
 	}
 	for _, c := range cases {
 		s := newStage(c.on)

@@ -27,13 +27,12 @@ func (t *tool) restartCommand() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
 		Use: "restart NAME [REPLICA]", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: t.completeJobs(1),
-		Short: "Restart a job, or one replica of it; nobody is charged",
+		Short: "Restart a job, or one replica of it; no budget is charged",
 		Long: `Restart a job, or one replica of it, such as worker-3.
 
-For the whole job the operator is asked, by the annotation trainingjob.dev/restart: it counts a restart of cause Requested, and does it as
-recovery.restartMethod says, in place or with new pods. Of one replica the pod is deleted: a restart of cause Infrastructure and reason
-Deleted, and an Event on the job says before that it was asked for. Where the ranks depend on each other, that is a restart of the whole
-job too; kubectl tj says so.`,
+For the whole job the command sets the annotation trainingjob.dev/restart. The operator counts a restart of cause Requested, and follows
+recovery.restartMethod: in place or with new pods. For one replica the command emits an Event and deletes the pod: a restart of cause
+Infrastructure and reason Deleted. If the ranks depend on each other, the whole job restarts, and the output shows it.`,
 		Example: "  kubectl tj restart mnist\n  kubectl tj restart mnist worker-3 --reason 'its loader hangs'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := t.connect()
@@ -116,9 +115,9 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 func whatRestarts(job *v1alpha1.TrainingJob, slot state.Slot) string {
 	switch job.Status.ReplicaStatuses[slot.Role].RestartScope {
 	case v1alpha1.ScopeJob:
-		return fmt.Sprintf("the whole job, as the other ranks cannot go on without %s", slot)
+		return fmt.Sprintf("the whole job, because the other ranks cannot continue without %s", slot)
 	case v1alpha1.ScopeRole:
-		return fmt.Sprintf("all replicas of role %s, as its restartScope says", slot.Role)
+		return fmt.Sprintf("all replicas of role %s, by its restartScope", slot.Role)
 	default:
 		return slot.String() + " alone"
 	}
@@ -138,7 +137,7 @@ func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 		return t.askForRestart(ctx, c, r)
 	}
 	if err := c.kube.Create(ctx, t.request(r)); err != nil {
-		fmt.Fprintln(t.ErrOut, "No Event tells of it:", explain(err, t.flags))
+		fmt.Fprintln(t.ErrOut, "No Event records it:", explain(err, t.flags))
 	}
 	deleted := 0
 	for _, p := range r.pods {
@@ -154,7 +153,7 @@ func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 	if deleted == 0 {
 		return errors.New("its pods were replaced at this moment: see kubectl tj status " + r.job.Name)
 	}
-	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nobody is charged\n", r.job.Name, r.what)
+	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; no budget is charged\n", r.job.Name, r.what)
 	return nil
 }
 
@@ -170,7 +169,7 @@ func (t *tool) askForRestart(ctx context.Context, c *connection, r *restart) err
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nobody is charged\n", r.job.Name, r.what)
+	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; no budget is charged\n", r.job.Name, r.what)
 	return nil
 }
 

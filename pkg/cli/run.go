@@ -71,7 +71,7 @@ func (t *tool) command() *cobra.Command {
 		Short: "See and steer TrainingJobs",
 		Long: `See and steer TrainingJobs: what they do, why they wait, what broke, and every rank's log.
 
-It uses the kubeconfig and context of kubectl, and asks for no more rights than the verb needs.`,
+It uses the kubeconfig and context of kubectl, and needs only the rights of the verb.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tj"},

@@ -46,7 +46,7 @@ func TestAPodOfALifeThatTheJobNeverHadIsToldOnce(t *testing.T) {
 				t.Fatalf("%d Events, want %d", len(told.Events), c.want)
 			}
 			if c.want > 0 {
-				if event := <-told.Events; !strings.Contains(event, "Warning NameConflict Pod j-worker-0-a9r0 is of a life that this job never had") {
+				if event := <-told.Events; !strings.Contains(event, "Warning NameConflict Pod j-worker-0-a9r0 has a life that this job never had") {
 					t.Errorf("told: %s", event)
 				}
 			}

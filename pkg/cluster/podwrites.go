@@ -109,7 +109,7 @@ func (c *Cluster) askPod(ctx context.Context, job *v1alpha1.TrainingJob, step pl
 		err = c.changePod(ctx, job, step.Name, patch)
 	}
 	if err != nil {
-		return fmt.Errorf("asking pod %s for a checkpoint: %w", step.Name, err)
+		return fmt.Errorf("requesting a checkpoint from pod %s: %w", step.Name, err)
 	}
 	return nil
 }

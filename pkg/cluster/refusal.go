@@ -103,7 +103,7 @@ func newNameConflict(child, existing client.Object, job *v1alpha1.TrainingJob) *
 
 func (e *nameConflict) Error() string {
 	if e.former == "" {
-		return fmt.Sprintf("%s %s exists and belongs to somebody else: delete it, or give the job another name", e.kind, e.object.GetName())
+		return fmt.Sprintf("%s %s exists and belongs to another owner: delete it, or give the job another name", e.kind, e.object.GetName())
 	}
 	kinds := "pods,services,leases"
 	if own := strings.ToLower(e.kind) + "s"; !strings.Contains(kinds, own) {
@@ -127,7 +127,7 @@ const (
 )
 
 func (e *missingRight) Error() string {
-	return e.advice + "; the API server says: " + apiMessage(e.refusal)
+	return e.advice + "; the API server's message: " + apiMessage(e.refusal)
 }
 
 func (e *missingRight) Unwrap() error { return e.refusal }
@@ -140,10 +140,10 @@ func orMissingRight(advice string, err error) error {
 	return err
 }
 
-// nameHeld says that the name of a child is not free yet: the object that has it is being deleted, or its owner is gone.
+// nameHeld reports that the name of a child is not free yet: the object that has it is being deleted, or its owner is gone.
 type nameHeld struct{ name string }
 
-func (e *nameHeld) Error() string { return e.name + " of a former owner is not gone yet" }
+func (e *nameHeld) Error() string { return "waiting for the deletion of the old object " + e.name }
 
 // retryName is how long a job waits for a name that is held. It waits in silence, as garbage is collected within seconds.
 const retryName = time.Second

@@ -67,7 +67,7 @@ func TestTheRefusalIsToldInTheServersOwnWords(t *testing.T) {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
 	conflict := &nameConflict{kind: "Service", object: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "j"}}}
-	if diff := cmp.Diff("Service j exists and belongs to somebody else: delete it, or give the job another name", refusalMessage(conflict)); diff != "" {
+	if diff := cmp.Diff("Service j exists and belongs to another owner: delete it, or give the job another name", refusalMessage(conflict)); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
 }
@@ -85,7 +85,7 @@ func TestAConflictWithWhatAnEarlierJobLeftNamesAllOfIt(t *testing.T) {
 		t.Errorf("reason %s, message (-want +got):\n%s", refusalReason(left), diff)
 	}
 	for name, other := range map[string]client.Object{"of another job": labels("k", "before"), "of nobody": labels("", ""), "with this job's UID": labels("j", string(job.UID))} {
-		if got := newNameConflict(&corev1.Service{}, other, job).Error(); got != "Service j exists and belongs to somebody else: delete it, or give the job another name" {
+		if got := newNameConflict(&corev1.Service{}, other, job).Error(); got != "Service j exists and belongs to another owner: delete it, or give the job another name" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -16,12 +16,13 @@ import (
 // collectWithin is how long a collector may take; a scrape takes 10 s by default.
 const collectWithin = 5 * time.Second
 
-// collector tells what jobs are like when it is asked, from the cache: one walk over the jobs, none over their pods.
+// collector returns the metrics of jobs from the cache at each scrape: one walk over the jobs, none over their pods.
 type collector struct {
 	jobs client.Reader
 	// broken returns the nodes that are broken by their own status, with the reason.
 	broken func(context.Context) (map[string]string, error)
-	// leads is closed once this process acts. Before, it tells nothing: with two replicas each job would be there twice.
+	// leads is closed once this process acts. Before that the collector returns nothing: otherwise two replicas would report each job
+	// twice.
 	leads   <-chan struct{}
 	clock   clock.PassiveClock
 	version string

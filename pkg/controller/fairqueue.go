@@ -22,8 +22,8 @@ type fairQueue struct {
 	mu   sync.Mutex
 	free int
 	busy map[string]int
-	// aside are the jobs that wait for a worker in their order, isAside tells which they are, and admitted are those that left with a
-	// worker of their own and are on their way to it.
+	// aside are the jobs that wait for a worker in their order, isAside is the set of them, and admitted are the jobs that left with a
+	// worker and are on their way to it.
 	aside    []waiting
 	isAside  map[reconcile.Request]bool
 	admitted map[reconcile.Request]bool
@@ -51,7 +51,7 @@ func (q *fairQueue) Get() (job reconcile.Request, shutdown bool) {
 	return job, shutdown
 }
 
-// GetWithPriority is Get, and tells the job's priority too.
+// GetWithPriority is Get, and also returns the job's priority.
 func (q *fairQueue) GetWithPriority() (job reconcile.Request, priority int, shutdown bool) {
 	for {
 		job, priority, shutdown = q.PriorityQueue.GetWithPriority()

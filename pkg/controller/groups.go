@@ -18,7 +18,7 @@ import (
 	"github.com/trainingjob/operator/pkg/gang"
 )
 
-// groupPollPeriod is how often the cluster is asked whether it serves pod groups that it did not serve before.
+// groupPollPeriod is how often the operator checks whether the cluster now serves further pod groups.
 const groupPollPeriod = 15 * time.Second
 
 // groupWatcher watches the pod groups of every gang scheduler that the cluster has, from when it has them.

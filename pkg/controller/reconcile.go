@@ -20,16 +20,16 @@ import (
 	"github.com/trainingjob/operator/pkg/trace"
 )
 
-// retryConflict is how long to wait for the cache when somebody else wrote the job first and no watch event may come.
+// retryConflict is how long to wait for the cache after another client wrote the job first, because no watch event may come.
 const retryConflict = 200 * time.Millisecond
 
 // Reconciler brings jobs and their pods together.
 type Reconciler struct {
 	cluster *cluster.Cluster
 	metrics *counted
-	// log is told the story of each job, without what controller-runtime adds for a pass.
+	// log receives the history of each job, without the fields that controller-runtime adds.
 	log logr.Logger
-	// traces are told the spans of each job that are over; nil if nobody wants them.
+	// traces receive the complete spans of each job; nil without an endpoint.
 	traces Traces
 	// waiting is how many jobs wait for their namespace's share of the workers.
 	waiting atomic.Int64
@@ -40,7 +40,7 @@ func (r *Reconciler) waitingReconciles() int { return int(r.waiting.Load()) }
 // Traces takes spans. It must not wait, and cannot fail.
 type Traces interface{ Tell(spans []trace.Span) }
 
-// Reconcile passes the job once and says when to look at it again.
+// Reconcile handles the job once and returns the time of the next reconcile.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	again, err := Pass(ctx, r.cluster, req.NamespacedName, r.recorded)
 	return ctrl.Result{RequeueAfter: again}, err
@@ -94,7 +94,7 @@ func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v
 	return max(wake.Sub(s.Now), time.Millisecond), nil
 }
 
-// retry asks for another try: in silence after a conflict, with the error otherwise.
+// retry returns a result for another try: silent after a conflict, with the error otherwise.
 func retry(doing string, err error) (again time.Duration, _ error) {
 	switch {
 	case err == nil:

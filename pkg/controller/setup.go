@@ -42,9 +42,9 @@ type Options struct {
 	Concurrent int
 	// JobMetrics is whether each job has metrics of its own.
 	JobMetrics bool
-	// Version is that of the program, for its metrics.
+	// Version is the version of the program, for its metrics.
 	Version string
-	// Traces takes the spans of jobs; nil if nobody wants them.
+	// Traces takes the spans of jobs; nil without an endpoint.
 	Traces  Traces
 	Cluster cluster.Options
 }

@@ -24,8 +24,8 @@ import (
 
 // A job of many pods gets several events of each of them. Those that can wait are gathered into one reconcile.
 const (
-	// gatherAwaited is how long the event of a pod can wait for those of the others that the job awaits with it: nothing can be done before
-	// the last, and how far the job has come is not written more often.
+	// gatherAwaited is how long the event of a pod can wait for the events of the other pods that the job awaits. The operator can do
+	// nothing before the last one, and it does not write the progress of the start more often.
 	gatherAwaited = 3 * time.Second
 	// gatherTrouble is how long the event of a pod that fails can wait for others, if the job is broken as it is.
 	gatherTrouble = 100 * time.Millisecond
@@ -40,7 +40,7 @@ const (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podEvents asks for a reconcile of the job of a pod, after the time that PodDelay returns.
+// podEvents requests a reconcile of the job of a pod, after the time that PodDelay returns.
 func podEvents(c *cluster.Cluster) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(c, nil, e.Object, q) },
@@ -56,7 +56,7 @@ func podEvents(c *cluster.Cluster) handler.EventHandler {
 	}
 }
 
-// enqueue asks for a reconcile of the job that controls a pod, which has changed from was to is.
+// enqueue requests a reconcile of the job that controls a pod, which has changed from was to is.
 func enqueue(c *cluster.Cluster, was, is client.Object, q queue) {
 	before, _ := was.(*corev1.Pod)
 	after, _ := is.(*corev1.Pod)
@@ -92,8 +92,8 @@ func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, aske
 	}
 }
 
-// podOf returns what a decision waits for of a pod; of one that no job controls, nothing; nil for none. The resourceVersion changes with every write
-// and only makes sure that a deletion is of the pod as it was read, and what its ranks are asked nobody but the operator writes.
+// podOf returns the part of a pod that decisions wait for; an empty pod if no job controls it; nil for none. The resourceVersion changes
+// with every write and only guards a deletion. Requests to the ranks come only from the operator.
 func podOf(pod *corev1.Pod) *state.Pod {
 	if pod == nil {
 		return nil
@@ -110,7 +110,7 @@ func podOf(pod *corev1.Pod) *state.Pod {
 	return &p
 }
 
-// leaseEvents asks for a reconcile of the job of a progress Lease, after the time that LeaseDelay returns.
+// leaseEvents requests a reconcile of the job of a progress Lease, after the time that LeaseDelay returns.
 func leaseEvents() handler.EventHandler {
 	ask := func(was, is, o client.Object, q queue) {
 		if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == v1alpha1.Kind {
@@ -134,7 +134,7 @@ func LeaseDelay(was, is client.Object) time.Duration {
 	return gatherRenewals
 }
 
-// nodeEvents asks for a reconcile of every job that has a pod on a node that comes into trouble, or out of it.
+// nodeEvents requests a reconcile of every job with a pod on a node whose problems begin or end.
 func nodeEvents(c *cluster.Cluster) handler.EventHandler {
 	ask := func(ctx context.Context, node client.Object, q queue) {
 		jobs, err := c.JobsOnNode(ctx, node.GetName())
@@ -157,8 +157,9 @@ func nodeEvents(c *cluster.Cluster) handler.EventHandler {
 	}
 }
 
-// NodeMatters reports whether the jobs that have pods on a changed node must be reconciled: its pods may count as lost now or are to leave it, or not
-// any more. is is nil for a node that is gone. Heartbeats do not matter, nor what a condition says that is as it was: the cache holds only those that do.
+// NodeMatters reports whether jobs with pods on a changed node need a reconcile: its pods may count as lost now, or should leave it, or
+// no longer. is is nil for a deleted node. Heartbeats and changes of a condition's message are ignored: the cache holds only conditions
+// that matter.
 func NodeMatters(was, is *corev1.Node) bool {
 	switch {
 	case was == nil: // no pod is on it yet

@@ -130,7 +130,7 @@ func Describe(f *v1alpha1.Failure) string {
 		text += fmt.Sprintf(" (%s)", f.Reason)
 	}
 	if f.Alike > 0 {
-		text += fmt.Sprintf(", and %d more did in the same second (which was first is not known)", f.Alike)
+		text += fmt.Sprintf(", and %d more did in the same second", f.Alike)
 	}
 	return text
 }
@@ -162,7 +162,7 @@ func whatHappened(f *v1alpha1.Failure) string {
 			what += " before its startup probe passed"
 		}
 		if f.Container != "" {
-			what = "broke as its container " + f.Container + " " + what
+			what = "failed because its container " + f.Container + " " + what
 		}
 		return what
 	case f.Cause == v1alpha1.CauseStartup:

@@ -85,8 +85,8 @@ func LeaderPort(job *v1alpha1.TrainingJob, attempt int) int32 {
 // maxPorts is how many ports an EndpointSlice can have.
 const maxPorts = 100
 
-// Ports returns the TCP ports at which the job's replicas find each other, sorted: those of the framework, and those that the templates declare, as far
-// as there is room for them.
+// Ports returns the TCP ports at which the job's replicas find each other, sorted: the framework's ports, and the ports that the
+// templates declare, as far as there is room for them.
 func Ports(job *v1alpha1.TrainingJob) []int32 {
 	var ports []int32
 	switch framework := For(job.Spec.Framework).(type) {

@@ -10,7 +10,7 @@ var (
 	}
 	NodeFaults = &Family{
 		Name: "trainingjob_node_faults_total", Kind: Counter, Group: GroupEvents, Unit: "faults",
-		Help: "Times that a job began to avoid a node since the process began, because the node itself failed or is unhealthy, by reason.",
+		Help:   "Times that a job began to avoid a node since the process began, because the node itself failed or is unhealthy, by reason.",
 		Labels: []string{"reason"},
 	}
 	Finished = &Family{
@@ -59,7 +59,7 @@ var (
 	}
 	Decision = &Family{
 		Name: "trainingjob_decision_seconds", Kind: Histogram, Group: GroupEvents, Unit: "seconds",
-		Help: "Time from a failure to the decision about it, by node_lost: true if the failure is a lost node, which Kubernetes reports late.",
+		Help:   "Time from a failure to the decision about it, by node_lost: true if the failure is a lost node, which Kubernetes reports late.",
 		Labels: []string{"node_lost"}, Buckets: seconds,
 	}
 	RatioAtEnd = &Family{

@@ -44,7 +44,7 @@ func (c conditions) isTrue(kind string) bool {
 // setConditions says what is true of the job after the verdict.
 func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	c := conditions{s, next}
-	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has taken the job on.")
+	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator reconciles the job.")
 	c.setStalled(v)
 	switch v.Kind {
 	case policy.Suspend:
@@ -84,7 +84,7 @@ func (c conditions) setStalled(v *policy.Verdict) {
 	case (v.GoesOn() || v.Kind == policy.Suspend) && whoIsStuck(c.s) != "":
 		c.set(v1alpha1.ConditionStalled, true, v1alpha1.ReasonPodNotEnding, whoIsStuck(c.s))
 	default:
-		c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "What stalled the job is gone.")
+		c.deny(v1alpha1.ConditionStalled, v1alpha1.ReasonProceeding, "The job is no longer stalled.")
 	}
 }
 
@@ -181,13 +181,13 @@ func (c conditions) setProgressing(v *policy.Verdict) {
 	}
 }
 
-// enough says who runs: all, or as many as an elastic job needs.
+// enough returns the message for a job that runs: all replicas, or as many as an elastic job needs.
 func enough(absent *state.Replica) string {
 	switch {
 	case absent == nil:
 		return "All replicas run."
 	case !state.IsNeeded(absent.Slot.Role):
-		return "All replicas run but " + absent.Slot.String() + ", for which nobody waits."
+		return "All required replicas run; " + absent.Slot.String() + " does not."
 	default:
 		return "At least minReplicas workers run."
 	}

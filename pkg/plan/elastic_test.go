@@ -33,7 +33,7 @@ func TestAnElasticJobShrinksAndGrows(t *testing.T) {
 	}
 	waits := builder.Pending("worker", 2, builder.UnschedulableSince(10*second, "no room"))
 	past := builder.Pending("worker", 2, builder.Life(0, 0), builder.Unschedulable("no room"))
-	shrunk := []plan.Event{{Type: warning, Reason: "WorkersParked", Action: "Unschedulable", Message: "No room for worker-2: the job goes on without."}}
+	shrunk := []plan.Event{{Type: warning, Reason: "WorkersParked", Action: "Unschedulable", Message: "No room for worker-2: the job continues without it."}}
 	grown := []plan.Event{{Type: normal, Reason: "WorkersUnparked", Action: "WorkersUnparked", Message: "Trying worker-2 again."}}
 	unschedulable := []plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Scheduled", Message: "worker-2: no room"}}
 	tell("it fits nowhere", 20*second, nil, unschedulable, "", waits)

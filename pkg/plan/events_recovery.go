@@ -75,9 +75,9 @@ func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool)
 	until := untilWhen(n)
 	switch {
 	case stays && len(nodes) == 1:
-		return fmt.Sprintf("The job stays on %s, which is ill (%s): there are too few others. New pods prefer others until %s.", n.Name, wordsOf(s, n.Name), until)
+		return fmt.Sprintf("The job stays on %s, which is unhealthy (%s): there are too few others. New pods prefer others until %s.", n.Name, wordsOf(s, n.Name), until)
 	case stays:
-		return fmt.Sprintf("The job stays on %s, which are ill: there are too few others. New pods prefer others until %s.", firstOf(nodes), until)
+		return fmt.Sprintf("The job stays on %s, which are unhealthy: there are too few others. New pods prefer others until %s.", firstOf(nodes), until)
 	case len(nodes) == 1:
 		return fmt.Sprintf("New pods avoid %s until %s: %s, failure %d.", n.Name, until, n.Reason, n.Failures)
 	default:
@@ -88,7 +88,7 @@ func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool)
 // messageOnNode tells whoever looks at the node.
 func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode, stays bool) string {
 	if stays {
-		return fmt.Sprintf("TrainingJob %s/%s stays on this node, which is ill: there are too few others.", s.Job.Namespace, s.Job.Name)
+		return fmt.Sprintf("TrainingJob %s/%s stays on this node, which is unhealthy: there are too few others.", s.Job.Namespace, s.Job.Name)
 	}
 	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, untilWhen(n), n.Reason)
 }
@@ -110,7 +110,7 @@ func wordsOf(s *state.Snapshot, node string) string {
 func parked(v *policy.Verdict) []Event {
 	switch {
 	case len(v.Park) > 0:
-		return []Event{warn(v1alpha1.EventWorkersParked, v1alpha1.ReasonUnschedulable, "No room for "+names(v.Park)+": the job goes on without.")}
+		return []Event{warn(v1alpha1.EventWorkersParked, v1alpha1.ReasonUnschedulable, "No room for "+names(v.Park)+": the job continues without it.")}
 	case len(v.Unpark) > 0:
 		return []Event{normal(v1alpha1.EventWorkersUnparked, v1alpha1.EventWorkersUnparked, "Trying "+names(v.Unpark)+" again.")}
 	default:

@@ -24,15 +24,15 @@ func standStill(s *state.Snapshot, reason, message string) v1alpha1.TrainingJobS
 func ForeignMessage(s *state.Snapshot) string {
 	job := s.Job
 	if job.Status.StartTime != nil {
-		return fmt.Sprintf("Pod %s is of a life that this job never had: somebody else made it in the job's name. Nothing is done for the job until it is deleted: "+
+		return fmt.Sprintf("Pod %s has a life that this job never had: another client created it in the job's name. The job waits until it is deleted: "+
 			"kubectl delete pod %s --namespace %s", s.Foreign, s.Foreign, job.Namespace)
 	}
 	latest := 0
 	for i := range s.Pods {
 		latest = max(latest, s.Pods[i].Life.Attempt)
 	}
-	return fmt.Sprintf("The job has no status, and pods of it exist, such as %s: it was restored without its status, or another client made the pods. Nothing is done "+
-		"for the job until they are deleted: kubectl delete pods --namespace %s --selector %s=%s. To begin behind their checkpoints, first run: "+
+	return fmt.Sprintf("The job has no status, and pods of it exist, such as %s: it was restored without its status, or another client created the pods. The job "+
+		"waits until they are deleted: kubectl delete pods --namespace %s --selector %s=%s. To begin behind their checkpoints, first run: "+
 		"kubectl annotate trainingjob %s --namespace %s %s=%d",
 		s.Foreign, job.Namespace, v1alpha1.LabelJobUID, job.UID, job.Name, job.Namespace, v1alpha1.AnnotationFirstAttempt, latest+1)
 }

@@ -29,7 +29,7 @@ func TestAJobMovesFromAnIllNode(t *testing.T) {
 	job := underWay(t, takenOn(t, builder.Framework(v1alpha1.PyTorch), builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1))
 	before := builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), ill, builder.Others(2))
 	p := plan.Make(before)
-	said := "worker-1 on node-worker-1 leaves its node, which is ill (NodeIll: GpuMemWatch: [79] - RecommendedAction: RESTART_VM): the whole job restarts as attempt 1, 1 more follow, not charged."
+	said := "worker-1 on node-worker-1 leaves its unhealthy node (NodeIll: GpuMemWatch: [79] - RecommendedAction: RESTART_VM): the whole job restarts as attempt 1, 1 more follow, not charged."
 	if diff := cmp.Diff([]string{"|" + said}, notes(p, v1alpha1.EventRestarting)); diff != "" || len(p.Steps) > 0 || p.Status.Reason != v1alpha1.ReasonReplicaLost {
 		t.Errorf("%s, %d steps, Events (-want +got):\n%s", p.Status.Reason, len(p.Steps), diff)
 	}
@@ -66,8 +66,8 @@ func TestAJobThatStaysOnAnIllNodeSaysSo(t *testing.T) {
 	job := underWay(t, takenOn(t, builder.Framework(v1alpha1.PyTorch), builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1))
 	before := builder.Snapshot(job, run...)
 	p := plan.Make(before)
-	want := []string{"|The job stays on node-worker-1, which is ill (GpuMemWatch: [79]): there are too few others. New pods prefer others until 2026-01-06 12:01 UTC.",
-		"node-worker-1|TrainingJob team-a/j stays on this node, which is ill: there are too few others."}
+	want := []string{"|The job stays on node-worker-1, which is unhealthy (GpuMemWatch: [79]): there are too few others. New pods prefer others until 2026-01-06 12:01 UTC.",
+		"node-worker-1|TrainingJob team-a/j stays on this node, which is unhealthy: there are too few others."}
 	if diff := cmp.Diff(want, notes(p, v1alpha1.EventNodeAvoided)); diff != "" || p.Status.Attempt > 0 {
 		t.Errorf("attempt %d, Events (-want +got):\n%s", p.Status.Attempt, diff)
 	}

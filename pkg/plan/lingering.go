@@ -122,7 +122,7 @@ func whoLingers(s *state.Snapshot) string {
 	if l == nil || s.Now.Before(l.told.Add(nameAfter)) {
 		return ""
 	}
-	return fmt.Sprintf("%s was told to end at %s UTC.", l.what, l.told.UTC().Format("15:04:05"))
+	return fmt.Sprintf("%s was deleted at %s UTC and has not ended yet.", l.what, l.told.UTC().Format("15:04:05"))
 }
 
 // whoIsStuck names what does not end although its grace period is over, and what to do about it; empty if there is nothing.
@@ -131,7 +131,7 @@ func whoIsStuck(s *state.Snapshot) string {
 	if l == nil || s.Now.Before(l.endsBy.Add(stuckAfter)) {
 		return ""
 	}
-	return fmt.Sprintf("%s was told to end at %s UTC and does not, and the job waits for it. %s", l.what, l.told.UTC().Format("15:04:05"), l.remedy)
+	return fmt.Sprintf("%s was deleted at %s UTC and does not end. The job waits for it. %s", l.what, l.told.UTC().Format("15:04:05"), l.remedy)
 }
 
 // nextWord returns when there will be more to say of what lingers; zero for never.

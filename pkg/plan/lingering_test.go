@@ -44,7 +44,7 @@ func TestAPodThatNeverRanAndDoesNotEndIsNamed(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), created, builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = ptr.To[int32](20) }))
 	ending := builder.Pending("worker", 1, builder.Life(0, 0), builder.Waiting("ContainerCreating", ""), builder.On("n1"), builder.DeletedAt(30*second))
 	next := after(t, builder.Snapshot(job, builder.Running("worker", 0), ending))
-	for at, want := range map[time.Duration]string{50 * second: "j-worker-1 on n1 was told to end", 79 * second: "j-worker-1 on n1"} {
+	for at, want := range map[time.Duration]string{50 * second: "j-worker-1 on n1 was deleted at", 79 * second: "j-worker-1 on n1"} {
 		p := plan.Make(builder.Snapshot(next, builder.Running("worker", 0), ending, builder.Now(at)))
 		if p.Status.Reason != v1alpha1.ReasonFormerPodsEnding || !strings.Contains(p.Status.Message, want) {
 			t.Errorf("at %v the job is %s (%s): %s", at, p.Status.Phase, p.Status.Reason, p.Status.Message)
@@ -124,7 +124,7 @@ func TestAFormerJobsPodOnALostNodeGivesItsNameFree(t *testing.T) {
 		{"one that holds a volume is waited for", job, seen(builder.FormerJobPod(append(onLost, builder.Claiming())...), lost), nil, 80 * second},
 	})
 	p := plan.Make(builder.Snapshot(job, builder.FormerJobPod(onLost...)))
-	if !strings.Contains(p.Status.Message, "j-worker-1 on n was told to end") {
+	if !strings.Contains(p.Status.Message, "j-worker-1 on n was deleted at") {
 		t.Errorf("the message is %q", p.Status.Message)
 	}
 }

@@ -33,7 +33,7 @@ func TestTheStatusOfANewJob(t *testing.T) {
 		},
 		Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionCreated, Status: "True", ObservedGeneration: 1, LastTransitionTime: builder.Time(time.Minute),
-				Reason: v1alpha1.ReasonJobCreated, Message: "The operator has taken the job on."},
+				Reason: v1alpha1.ReasonJobCreated, Message: "The operator reconciles the job."},
 			{Type: v1alpha1.ConditionRunning, Status: "False", ObservedGeneration: 1, LastTransitionTime: builder.Time(time.Minute),
 				Reason: v1alpha1.ReasonReplicasStarting, Message: "Waiting for all replicas to run."},
 		},
@@ -384,7 +384,7 @@ func TestARestartDoesNotMoveTheTimeOfAConditionThatStaysAsItWas(t *testing.T) {
 }
 
 func TestANameThatIsNotFreeYetStallsNoJob(t *testing.T) {
-	s := builder.Snapshot(takenOn(t, builder.Workers(1)), builder.NoService(), builder.Refused("", "j of a former owner is not gone yet", 61*second))
+	s := builder.Snapshot(takenOn(t, builder.Workers(1)), builder.NoService(), builder.Refused("", "waiting for the deletion of the old object j", 61*second))
 	p := plan.Make(s)
 	if meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled) != nil || len(p.Events) > 0 {
 		t.Errorf("conditions %v, Events %v: want nothing said", p.Status.Conditions, p.Events)

@@ -49,7 +49,7 @@ func stopEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event 
 	switch {
 	case was == nil && is != nil:
 		return []Event{normal(v1alpha1.EventStopAsked, is.Reason, fmt.Sprintf(
-			"The ranks are asked to save a checkpoint before they are stopped (%s), by %s UTC.", is.Reason, is.DeadlineTime.UTC().Format(time.TimeOnly)))}
+			"The ranks save a checkpoint before they are stopped (%s), by %s UTC.", is.Reason, is.DeadlineTime.UTC().Format(time.TimeOnly)))}
 	case was == nil || is != nil:
 		return nil
 	case s.HasAnswered(was):
@@ -57,7 +57,7 @@ func stopEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event 
 			"The ranks have saved step %d%s and are stopped.", s.Progress.Step, in(s.Progress.Checkpoint)))}
 	case !s.Now.Before(was.DeadlineTime.Time):
 		return []Event{warn(v1alpha1.EventCheckpointMissed, was.Reason, fmt.Sprintf(
-			"No rank has answered that it has saved a checkpoint: they are stopped %v after they were asked.", s.Now.Sub(was.Time.Time).Round(time.Second)))}
+			"No rank has reported a saved checkpoint: they are stopped %v after the request.", s.Now.Sub(was.Time.Time).Round(time.Second)))}
 	default:
 		return nil
 	}

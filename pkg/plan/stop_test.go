@@ -68,12 +68,12 @@ func TestWhatIsToldOfRequestsToStop(t *testing.T) {
 		want []string
 	}{
 		"that they are asked": {training(builder.Suspended()), both(""), []string{
-			"Normal StopAsked SuspendedBySpec: The ranks are asked to save a checkpoint before they are stopped (SuspendedBySpec), by 12:00:26 UTC."}},
+			"Normal StopAsked SuspendedBySpec: The ranks save a checkpoint before they are stopped (SuspendedBySpec), by 12:00:26 UTC."}},
 		"that they still are, not again": {training(builder.Suspended(), builder.StopAsked(15*second)), both(""), nil},
 		"that they have saved": {training(builder.Suspended(), builder.StopAsked(15*second)), both("", builder.SavedFor("0-1")), []string{
 			"Normal CheckpointSaved SuspendedBySpec: The ranks have saved step 7 in step-7 and are stopped."}},
 		"that they have not": {training(builder.Suspended(), builder.StopAsked(15*second)), both("", builder.Now(25*second)), []string{
-			"Warning CheckpointMissed SuspendedBySpec: No rank has answered that it has saved a checkpoint: they are stopped 10s after they were asked."}},
+			"Warning CheckpointMissed SuspendedBySpec: No rank has reported a saved checkpoint: they are stopped 10s after the request."}},
 		"that it came to nothing, not": {training(builder.StopAsked(15 * second)), both(""), nil},
 	} {
 		var got []string
@@ -111,7 +111,7 @@ func TestAJobThatIsChangedWhileItsRanksAreAskedIsNotResumedUnseen(t *testing.T) 
 // While the ranks are asked the job runs, and says what it waits for.
 func TestAJobWhoseRanksAreAskedRuns(t *testing.T) {
 	status := plan.Make(builder.Snapshot(training(builder.Suspended(), builder.StopAsked(15*second)), both("")...)).Status
-	const want = "The ranks are asked to save a checkpoint, as the job is to be suspended; they are stopped when they have, and at 12:00:25 UTC at the latest."
+	const want = "The ranks save a checkpoint first, because the job is to be suspended; they are stopped after it, and at 12:00:25 UTC at the latest."
 	if status.Phase != v1alpha1.PhaseRunning || status.Reason != v1alpha1.ReasonStopAsked || status.Message != want {
 		t.Errorf("%s %s: %s", status.Phase, status.Reason, status.Message)
 	}

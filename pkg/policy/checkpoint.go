@@ -34,7 +34,7 @@ func askFirst(s *state.Snapshot, stop stop) (*Ruling, time.Time) {
 		return nil, time.Time{}
 	}
 	return &Ruling{Kind: Hold, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
-		"The ranks are asked to save a checkpoint, as %s; they are stopped when they have, and at %s UTC at the latest.%s",
+		"The ranks save a checkpoint first, because %s; they are stopped after it, and at %s UTC at the latest.%s",
 		stop.why, due.UTC().Format(time.TimeOnly), bounded(s))}, due
 }
 

@@ -75,7 +75,7 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		return nil, time.Time{}
 	}
 	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f, fmt.Sprintf(
-		"%s; before anything is done about it the other ranks have a moment to say how they ended.", failure.Describe(f)))}, until
+		"%s; the restart waits for the exits of the other ranks.", failure.Describe(f)))}, until
 }
 
 // hasRank reports whether a rank is in the state.

@@ -56,7 +56,7 @@ func failFatally(s *state.Snapshot, incident *failure.Incident) Ruling {
 	case policy == v1alpha1.RestartNever:
 		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, failure.Describe(&incident.Failure)+", which restartPolicy Never does not restart.")
 	default:
-		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which restartPolicy %s takes for permanent.", failure.Describe(&incident.Failure), policy))
+		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which is permanent under restartPolicy %s.", failure.Describe(&incident.Failure), policy))
 	}
 }
 

@@ -26,10 +26,10 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted, what was counted is kept."}, time.Time{}
 	case s.ChangedUnseen() && !isResting(s):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
-			Message: "The job was suspended and changed: it resumes when the pods of before are gone."}, time.Time{}
+			Message: "The job was suspended and changed: it resumes when the old pods are gone."}, time.Time{}
 	case isResting(s) && (slices.ContainsFunc(s.Pods, keepsSuspended(s)) || len(s.Spares)+len(s.Gang.Groups) > 0):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
-			Message: "The job resumes when the pods of before its suspension are gone."}, time.Time{}
+			Message: "The job resumes when the pods from before its suspension are gone."}, time.Time{}
 	default:
 		return nil, time.Time{}
 	}

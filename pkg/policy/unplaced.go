@@ -30,7 +30,7 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	case s.Now.Before(deadline):
 		return nil, deadline
 	}
-	words := "the scheduler has not said why"
+	words := "the scheduler has not reported why"
 	if refused := whyRefused(s, waits); refused != "" {
 		words = refused
 	} else if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {

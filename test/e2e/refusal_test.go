@@ -85,7 +85,7 @@ var _ = Describe("A refusal", func() {
 		foreign.Spec.Containers = []corev1.Container{{Name: "mine", Image: "example.test/mine:1"}}
 		Expect(kube.Create(here.ctx, foreign)).To(Succeed())
 		j := submit(pytorch("p", workers(3)))
-		j.stalls(v1alpha1.ReasonNameConflict, "p-worker-1", "somebody else")
+		j.stalls(v1alpha1.ReasonNameConflict, "p-worker-1", "another owner")
 		now := &corev1.Pod{}
 		Expect(kube.Get(here.ctx, client.ObjectKeyFromObject(foreign), now)).To(Succeed())
 		Expect(now.UID).To(Equal(foreign.UID))

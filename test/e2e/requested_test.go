@@ -19,7 +19,7 @@ func (j *submitted) asksForRestart(words string) {
 }
 
 var _ = Describe("A restart that is asked for", func() {
-	It("begins the whole job anew, is told and charged to nobody, and is answered once", func() {
+	It("begins the whole job anew, is told and not charged, and is answered once", func() {
 		j := submit(pytorch("p", master(), workers(2)))
 		before := j.runs(0, 0)
 		j.asksForRestart("its loader hangs")

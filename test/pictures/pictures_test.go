@@ -88,7 +88,7 @@ func list(t *testing.T) string {
 	}))
 	failed := builder.Job("resnet", builder.Workers(4), builder.StartedAt(30*time.Minute), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 		s.Phase, s.Ready, s.RunningTime, s.CompletionTime = v1alpha1.PhaseFailed, "-", builder.TimePtr(31*time.Minute), builder.TimePtr(70*time.Minute)
-		s.Message = "worker-2 on gpu-3 exited with code 127 (Error), which restartPolicy OnFailure takes for permanent."
+		s.Message = "worker-2 on gpu-3 exited with code 127 (Error), which is permanent under restartPolicy OnFailure."
 	}))
 	var jobs []v1alpha1.TrainingJob
 	for _, job := range []*v1alpha1.TrainingJob{waits, many.Job, one.Job, failed} {

@@ -45,7 +45,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 		}
 		p := plan.Make(s)
 		for _, e := range p.Events {
-			fmt.Fprintf(b, "  tells   %s: %s\n", e.Reason, e.Message)
+			fmt.Fprintf(b, "  emits   %s: %s\n", e.Reason, e.Message)
 		}
 		writeSteps(b, p.Steps)
 		job.Status = p.Status
@@ -77,14 +77,14 @@ func Next(o *state.Observed) (string, error) {
 	case o.Job.DeletionTimestamp != nil:
 		b.WriteString("  nothing: it is being deleted\n")
 	case s.IsStale():
-		b.WriteString("  nothing: its pods are newer than the job as it was read; ask again\n")
+		b.WriteString("  nothing: its pods are newer than the job in the cache; try again\n")
 	}
 	for i := range p.Restarts {
 		fmt.Fprintf(b, "  counts  %s\n", p.Restarts[i].Message)
 	}
 	for _, e := range p.Events {
 		if !slices.ContainsFunc(p.Restarts, func(i failure.Incident) bool { return i.Message == e.Message }) {
-			fmt.Fprintf(b, "  tells   %s: %s\n", e.Reason, e.Message)
+			fmt.Fprintf(b, "  emits   %s: %s\n", e.Reason, e.Message)
 		}
 	}
 	writeSteps(b, p.Steps)
@@ -160,7 +160,7 @@ func size(job *v1alpha1.TrainingJob) string {
 	}
 	text := strings.Join(roles, ", ")
 	if len(asks) > 0 {
-		text += "; asks for " + strings.Join(asks, ", ")
+		text += "; requests " + strings.Join(asks, ", ")
 	}
 	return text
 }
@@ -179,7 +179,7 @@ func writeRecovery(b *strings.Builder, job *v1alpha1.TrainingJob) {
 	}
 	r := &job.Spec.Recovery
 	if r.WindowSeconds != nil {
-		fmt.Fprintf(b, "  fails after more than %d restarts that it causes itself in %s; lost nodes and deletions count nothing\n",
+		fmt.Fprintf(b, "  fails after more than %d restarts that it causes itself in %s; lost nodes and deletions do not count\n",
 			budget.Limit(&job.Spec, v1alpha1.BudgetRestarts), duration.HumanDuration(time.Duration(*r.WindowSeconds)*time.Second))
 	}
 }

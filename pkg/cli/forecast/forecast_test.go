@@ -23,13 +23,13 @@ func TestOfANewJob(t *testing.T) {
 		job  *v1alpha1.TrainingJob
 		want string
 	}{
-		{"a collective with a gang", builder.Job("mnist", builder.Framework(v1alpha1.PyTorch), builder.Workers(2), gpus, builder.Gang(v1alpha1.GangNative)), `team-a/mnist, PyTorch: 2 Worker; asks for 16 nvidia.com/gpu
+		{"a collective with a gang", builder.Job("mnist", builder.Framework(v1alpha1.PyTorch), builder.Workers(2), gpus, builder.Gang(v1alpha1.GangNative)), `team-a/mnist, PyTorch: 2 Worker; requests 16 nvidia.com/gpu
   does    create service mnist
   does    create group mnist-0
   does    create mnist-worker-0
   does    create mnist-worker-1
   if Worker breaks, it restarts the whole job
-  fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions count nothing
+  fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions do not count
 `},
 		{"workers that do not depend on each other", builder.Job("sweep", builder.Workers(10)), `team-a/sweep, Custom: 10 Worker
   does    create service sweep
@@ -42,7 +42,7 @@ func TestOfANewJob(t *testing.T) {
   does    create sweep-worker-6
   does    create 3 more
   if Worker breaks, it restarts that replica alone
-  fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions count nothing
+  fails after more than 10 restarts that it causes itself in 24h; lost nodes and deletions do not count
 `},
 	}
 	for _, c := range cases {

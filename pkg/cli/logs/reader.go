@@ -42,7 +42,7 @@ type reader struct {
 
 var (
 	errGone     = errors.New("its log is gone")
-	errUnwanted = errors.New("nobody reads on")
+	errUnwanted = errors.New("the reader has stopped")
 	// errRestarted says that the container was started again while its log was opened.
 	errRestarted = errors.New("its container is being started again")
 )

@@ -26,7 +26,7 @@ func failureFacts(v *View) []string {
 		facts = append(facts, fmt.Sprintf("Last words: %q", said))
 	}
 	if f.Alike > 0 {
-		facts = append(facts, fmt.Sprintf("%d more replicas broke in the same second in the same way: which was first is not known.", f.Alike))
+		facts = append(facts, fmt.Sprintf("%d more replicas failed in the same second in the same way; the first is unknown.", f.Alike))
 	}
 	facts = append(facts, kubeletFacts(v)...)
 	if others := endedAlike(v, f); len(others) > 0 {
@@ -45,7 +45,7 @@ func kubeletFacts(v *View) []string {
 	var facts []string
 	for i := range v.PodEvents {
 		if e := &v.PodEvents[i]; e.Type == corev1.EventTypeWarning || e.Reason == "Killing" {
-			facts = append(facts, fmt.Sprintf("The kubelet said of %s, %s ago: %s: %s", e.InvolvedObject.Name, v.ago(Seen(e)), e.Reason, e.Message))
+			facts = append(facts, fmt.Sprintf("The kubelet reported on %s, %s ago: %s: %s", e.InvolvedObject.Name, v.ago(Seen(e)), e.Reason, e.Message))
 		}
 	}
 	slices.Sort(facts)
@@ -99,7 +99,7 @@ func Answer(i *v1alpha1.Incident) string {
 
 // Charge says whether and how an incident is charged.
 func Charge(i *v1alpha1.Incident) string {
-	text := "charged to nobody"
+	text := "not charged"
 	if i.Charged {
 		text = "charged to a budget"
 	}
@@ -192,7 +192,7 @@ func budgetFacts(v *View) []string {
 		facts = append(facts, fmt.Sprintf("Budget %s: %d of %d used.", b.Name, b.Used, b.Limit))
 	}
 	if n := v.Job.Status.Restarts; n > 0 {
-		facts = append(facts, fmt.Sprintf("Restarts so far: %d, of which %d are charged.", n, v.Job.Status.ChargedRestarts))
+		facts = append(facts, fmt.Sprintf("Restarts so far: %d, %d of them charged.", n, v.Job.Status.ChargedRestarts))
 	}
 	return facts
 }

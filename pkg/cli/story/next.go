@@ -19,14 +19,14 @@ type advice struct {
 const (
 	changeTemplate = "Templates change while the job is suspended: kubectl tj suspend -n NS NAME, kubectl edit tj -n NS NAME, kubectl tj resume -n NS NAME."
 	readLog        = "Read its log: kubectl tj logs -n NS NAME --rank RANK --attempt ATTEMPT --tail 100"
-	submitAgain    = "A job that has finished does not start again: mend the cause and submit it as another job."
+	submitAgain    = "A job that has finished does not start again: correct the cause and submit it as another job."
 )
 
 // stalls are for jobs that cannot go on until somebody acts.
 var stalls = []advice{
 	{[]string{v1alpha1.ReasonQuotaExceeded}, "See what the quota leaves: kubectl describe quota -n NS. Ask for less, or have it raised; the operator tries again by itself."},
-	{[]string{v1alpha1.ReasonForbidden}, "Change the template as the message says, or ask who runs the cluster for an exemption. " + changeTemplate},
-	{[]string{v1alpha1.ReasonAdmissionUnavailable}, "Tell who runs the cluster: an admission webhook that must be asked does not answer. The operator tries again by itself."},
+	{[]string{v1alpha1.ReasonForbidden}, "Change the template as the message shows, or ask an administrator for an exemption. " + changeTemplate},
+	{[]string{v1alpha1.ReasonAdmissionUnavailable}, "Report it to an administrator: a required admission webhook does not answer. The operator tries again by itself."},
 	{[]string{v1alpha1.ReasonInvalid}, "Correct what the message names. " + changeTemplate},
 	{[]string{v1alpha1.ReasonNameConflict}, "Do what the message names, or rename the job; what holds the name: kubectl get pods,services -n NS. The operator tries again by itself."},
 	{[]string{v1alpha1.ReasonPodNotEnding}, "See why the pod does not end: kubectl describe pod -n NS POD. recovery.forceAfterSeconds bounds the wait, for jobs whose checkpoints take no harm."},
@@ -35,7 +35,7 @@ var stalls = []advice{
 // waits are for jobs whose pods do not run yet, by the reason of a condition or of a pod.
 var waits = []advice{
 	{[]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting}, "Wait for room, or ask for less: kubectl describe nodes shows what is free."},
-	{[]string{v1alpha1.ReasonGangUnavailable}, "Have the gang's scheduler installed, or write scheduling.gang: None. kubectl tj doctor says which gang APIs the cluster serves."},
+	{[]string{v1alpha1.ReasonGangUnavailable}, "Let an administrator install the gang's scheduler, or write scheduling.gang: None. kubectl tj doctor shows the gang APIs of the cluster."},
 	{[]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}, "Check the image's name, and imagePullSecrets: kubectl describe pod -n NS POD. " + changeTemplate},
 	{[]string{"CreateContainerConfigError"}, "Mend what the message names: create the ConfigMap or Secret that is missing, and the kubelet tries again by itself; or, if the image may not run as root, set securityContext.runAsUser. " + changeTemplate},
 	{[]string{"CreateContainerError", "RunContainerError", "StartError"}, "Check command, working directory and mounts. " + changeTemplate},
@@ -51,9 +51,9 @@ var failures = []advice{
 	{[]string{v1alpha1.ReasonSchedulingTimeout}, "Ask for less, or raise scheduling.timeoutSeconds."},
 	{[]string{v1alpha1.ReasonNoProgress}, "See in the log what each attempt ends with at the same step; recovery.noProgressLimit bounds such restarts. " + readLog},
 	{[]string{v1alpha1.ReasonStartupDeadline}, "See what the slowest replica waited for: kubectl describe pod -n NS POD. runPolicy.startupDeadlineSeconds sets the limit."},
-	{[]string{v1alpha1.ReasonDomainFull}, "Nothing: the whole job was created anew, in any domain with room for it."},
-	{[]string{v1alpha1.ReasonDeleted}, "Nothing: somebody deleted the pod, and it was replaced."},
-	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Tell who runs the cluster: kubectl describe node NODE."},
+	{[]string{v1alpha1.ReasonDomainFull}, "Nothing: the whole job got new pods, in any domain with room for it."},
+	{[]string{v1alpha1.ReasonDeleted}, "Nothing: a user deleted the pod, and the operator replaced it."},
+	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Report it to an administrator: kubectl describe node NODE."},
 }
 
 // causes are the advice where no reason says more.
@@ -61,7 +61,7 @@ var causes = map[v1alpha1.Cause]string{
 	v1alpha1.CauseOOM:            "Raise resources.limits.memory, or make batches or the number of loader processes smaller. " + changeTemplate,
 	v1alpha1.CausePreempted:      "Nothing: the job made way for one of higher priority. A priority class of its own would keep its place: scheduling.priorityClassName.",
 	v1alpha1.CauseInfrastructure: "Nothing: the pod was lost and not at fault.",
-	v1alpha1.CauseRequested:      "Nothing: somebody asked for it.",
+	v1alpha1.CauseRequested:      "Nothing: a user requested it.",
 	v1alpha1.CauseCompleted:      "Nothing: the program was done, and restartPolicy Always runs it again.",
 	v1alpha1.CauseHang:           "See what the ranks wait for: kubectl exec -n NS POD -- py-spy dump --pid 1, or the last lines of all: kubectl tj logs -n NS NAME --tail 5",
 	v1alpha1.CauseStartup:        "See why the container did not start: kubectl describe pod -n NS POD. " + changeTemplate,
@@ -73,7 +73,7 @@ var codes = map[int32]string{
 	127: "Exit code 127: the command was not found in the image. Check command and args of the template.",
 	134: "Exit code 134: the program aborted itself (SIGABRT), as NCCL and failed assertions do.",
 	137: "Exit code 137: something killed it (SIGKILL) that was not its memory limit: kubectl describe pod -n NS POD.",
-	139: "Exit code 139: it wrote where it must not (SIGSEGV). A core dump or faulthandler says where.",
+	139: "Exit code 139: it accessed invalid memory (SIGSEGV). A core dump or faulthandler shows where.",
 }
 
 // next returns what to do now, best first.

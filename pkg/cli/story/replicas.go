@@ -69,7 +69,7 @@ func why(s *state.Snapshot, r *state.Replica) string {
 	case p == nil:
 		return ""
 	case !p.Deleted.IsZero():
-		return "told to end"
+		return "ending"
 	case p.Exit != nil:
 		return strings.TrimSpace(fmt.Sprintf("exit code %d %s", p.Exit.Code, cmp.Or(p.Exit.Message, p.Exit.Reason)))
 	case p.Rejected.Reason != "":

@@ -124,7 +124,7 @@ func TestWhy(t *testing.T) {
 		}()},
 		{"its command was not found", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFailed, true, v1alpha1.ReasonFatalExit, 555*second),
 			builder.Condition(v1alpha1.ConditionFinished, true, v1alpha1.ReasonFatalExit, 555*second), builder.Condition(v1alpha1.ConditionStalled, true, v1alpha1.ReasonFatalExit, 555*second),
-			phase(v1alpha1.PhaseFailed, v1alpha1.ReasonFatalExit, "worker-1 on gpu-7 exited with code 127 (Error), which restartPolicy OnFailure takes for permanent."), lastFailure(missing, "trian.py: not found")))},
+			phase(v1alpha1.PhaseFailed, v1alpha1.ReasonFatalExit, "worker-1 on gpu-7 exited with code 127 (Error), which is permanent under restartPolicy OnFailure."), lastFailure(missing, "trian.py: not found")))},
 		{"it hangs", view(builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."),
 			builder.Condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, 0),
 			builder.Status(func(s *v1alpha1.TrainingJobStatus) {

@@ -154,7 +154,7 @@ func incidents(b *strings.Builder, v *View, width int) {
 		wrap(b, fmt.Sprintf("%s %s: %s, %s", i.Time.UTC().Format(time.TimeOnly), WhatBroke(&i.Failure), Answer(&i), Charge(&i)), width)
 	}
 	if more := int(v.Job.Status.Restarts) - len(v.Job.Status.Incidents); more > 0 {
-		fmt.Fprintf(b, "and %d earlier restarts, of which the status does not tell any more\n", more)
+		fmt.Fprintf(b, "and %d earlier restarts, which the status no longer has\n", more)
 	}
 }
 

@@ -97,7 +97,7 @@ def _sentence(job: TrainingJob) -> str:
 
 
 def _answer(incident: Incident) -> str:
-    charged = "charged to a budget" if incident.get("charged") else "charged to nobody"
+    charged = "charged to a budget" if incident.get("charged") else "not charged"
     scope = incident.get("scope")
     if scope == "Job":
         return f"the whole job restarted, {charged}"
