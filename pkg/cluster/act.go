@@ -72,9 +72,9 @@ func (a *acting) settle(err error, handle func(*v1alpha1.TrainingJob, error) err
 	return handle(a.job, err)
 }
 
-// takeInParallel takes the steps and returns the first error. After it, or when the job has changed, no further step is taken; what is under way
-// goes on, as a write whose answer nobody waits for may be done all the same. A conflict concerns its own step only: it is returned last. That a
-// pod is refused concerns that pod only: it is no error here.
+// takeInParallel takes the steps and returns the first error. After an error, or a change of the job, it takes no further step. Steps
+// under way continue, because their writes may take effect anyway. A conflict concerns only its own step: it is returned last. The
+// refusal of a pod concerns only that pod, and is no error here.
 func (a *acting) takeInParallel(ctx context.Context, steps []plan.Step) error {
 	group, goesOn := errgroup.WithContext(ctx)
 	group.SetLimit(int(a.writes.share))
@@ -121,7 +121,8 @@ func (a *acting) takeOne(ctx context.Context, step plan.Step) error {
 	return err
 }
 
-// lookEvery is after how many writes to pods a pass looks whether somebody has suspended, changed or deleted the job meanwhile.
+// lookEvery is the number of writes to pods after which a reconcile checks whether a user has suspended, changed or deleted the job
+// meanwhile.
 const lookEvery = 100
 
 // hasChanged reports whether the cache shows that the job is not any more what was decided about.
@@ -192,8 +193,8 @@ func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step pl
 	}
 }
 
-// createGroup creates the pod group. That the job's own exists already is a conflict: it may need another number of pods than the
-// new one would, or be on its way out, and no pod may join it before somebody has looked.
+// createGroup creates the pod group. If the job's own group exists already, that is a conflict: it may need another number of pods than
+// the new one, or be in deletion, and no pod may join it before the next reconcile.
 func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, group client.Object) error {
 	existing, isObject := group.DeepCopyObject().(client.Object)
 	if !isObject {
@@ -206,8 +207,8 @@ func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, gr
 	return err
 }
 
-// isAnother reports whether the API server refused a patch because the object of that name has another UID: it calls that
-// invalid, as nobody can change a UID, and not a conflict.
+// isAnother reports whether the API server refused a patch because the object of that name has another UID. The API server returns
+// Invalid and not Conflict, because a UID cannot change.
 func isAnother(err error) bool {
 	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return apierrors.IsInvalid(err) && found && cause.Field == "metadata.uid"

@@ -41,9 +41,9 @@ type News int
 
 // What the change of a pod means.
 const (
-	// Unexpected: nobody waits for it.
+	// Unexpected: the job does not wait for it.
 	Unexpected News = iota
-	// MoreTrouble: it is unexpected, of a job of which a replica was broken when it was last looked at.
+	// MoreTrouble: it is unexpected, and a replica of the job was broken in the last reconcile.
 	MoreTrouble
 	// Expected: the job waits for it and, before there is more to do, for others that are to come as far.
 	Expected
@@ -51,14 +51,14 @@ const (
 	Last
 )
 
-// awaited are the pods for which a job waits, by name, with the stage that each is to reach: what the last look at the job found, less
-// what was heard since. That it is wrong costs a look that comes early or late, never a decision.
+// awaited are the pods that a job waits for, by name, with the stage that each must reach. It is the result of the last reconcile minus
+// the watch events since. If it is wrong, a reconcile comes early or late; no decision depends on it.
 type awaited struct {
 	pods map[string]stage
 	left [gone + 1]int
-	// broken says that the last look found a replica broken.
+	// broken is whether the last reconcile found a broken replica.
 	broken bool
-	// heard are the pods of which something was heard since the look that is under way began, which may not show it.
+	// heard are the pods with an event since the present reconcile began, which may not include it.
 	heard map[string]bool
 }
 
@@ -78,7 +78,7 @@ func (a *awaited) remove(pod string) {
 	}
 }
 
-// Hear takes note that a pod of a job has changed from was to is; was is nil for a new pod, is for one that is gone.
+// Hear records that a pod of a job has changed from was to is; was is nil for a new pod, is for a deleted one.
 func (c *Cluster) Hear(pod *corev1.Pod, was, is *state.Pod) News {
 	ref := controllerOf(pod)
 	if ref == nil {
@@ -147,7 +147,7 @@ func isMoreProgress(was, is *state.Pod) bool {
 	return is.CanRun() && reflect.DeepEqual(&before, is)
 }
 
-// beginLook begins to note of which pods something is heard while the job is looked at.
+// beginLook starts to record the pods with events during a reconcile.
 func (m *jobMemo) beginLook() { m.awaited.heard = nil }
 
 // endLook notes for which pods the job waits.

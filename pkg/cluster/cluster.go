@@ -48,9 +48,9 @@ type jobMemo struct {
 	uid types.UID
 	// recorded is when the job's status was last written.
 	recorded time.Time
-	// excluded says that an Event about the job's namespace was written.
+	// excluded is whether an Event about the job's namespace was written.
 	excluded bool
-	// verified says that the job was once compared with the API server.
+	// verified is whether the job was once compared with the API server.
 	verified bool
 	// replicas and spares are what the API server refuses of the job; everything but spares counts with the replicas.
 	replicas, spares refused
@@ -81,13 +81,13 @@ type Options struct {
 	Namespaces []string
 	// Excluded are the namespaces in which it runs no job.
 	Excluded []string
-	// WatchNodes says that the operator may read nodes; without, no pod counts as lost with its node.
+	// WatchNodes is whether the operator may read nodes; without them no pod counts as lost with its node.
 	WatchNodes bool
 	// LostAfter is how long a node may be not ready before its pods count as lost.
 	LostAfter time.Duration
 	// MaxCheckpointWait is how long ranks may save a checkpoint before they are stopped, whatever progress.checkpointGraceSeconds is.
 	MaxCheckpointWait time.Duration
-	// Signals say what is done about nodes that say, or of which somebody says, that they are ill.
+	// Signals are the actions for unhealthy nodes.
 	Signals nodes.Signals
 	// Gang schedules the pods of jobs that do not say who does; empty is GangNone.
 	Gang v1alpha1.Gang

@@ -13,9 +13,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// confirmForeign returns the snapshot, or another that names the pod of a life that the job never had, of which it tells in an Event,
-// once. While the cache is old such a pod is one of the job's next life, and that passes by itself. But a life is recorded before its
-// pods are made, so when the API server has no newer job either, somebody else made the pod, with an owner reference that whoever may
+// confirmForeign returns the snapshot, or another one that names the pod of a life that the job never had, with one Event. While the
+// cache is old such a pod belongs to the job's next life, and the cache catches up. But a life is recorded before its pods are created.
+// If the API server has no newer job either, another client created the pod, with an owner reference that every user with the right to
 // patch pods can write.
 func (c *Cluster) confirmForeign(ctx context.Context, s *state.Snapshot) (*state.Snapshot, error) {
 	if !s.IsStale() {

@@ -60,8 +60,8 @@ func (c *Cluster) foundBefore(job *v1alpha1.TrainingJob, name string) (state.Pod
 	return known.pod, isKnown && c.clock.Now().Before(known.until)
 }
 
-// fairReader reads from the API server. The reads of one namespace share slots as its writes do, so that one whose pods must be asked
-// for by name does not hold up the others.
+// fairReader reads from the API server. The reads of one namespace share slots like its writes, so that a namespace whose pods must be
+// read by name does not delay the others.
 type fairReader struct {
 	client.Reader
 	slots *slots

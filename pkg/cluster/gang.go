@@ -17,8 +17,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// addGang puts the job's pod groups into what is observed: those of the scheduler that it asks for, and those that another has
-// left behind. A cluster that does not serve such groups is no error: it may serve them the next time.
+// addGang adds the job's pod groups to the observation: the groups of its scheduler, and groups that another scheduler has left. A
+// cluster that does not serve such groups is no error: it may serve them the next time.
 func (c *Cluster) addGang(ctx context.Context, o *state.Observed) error {
 	o.Gang.Scheduler = c.options.Gang
 	if scheduling := o.Job.Spec.Scheduling; scheduling != nil {
@@ -46,8 +46,8 @@ func (c *Cluster) addGang(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// addGroups puts the job's pod groups of one scheduler into what is observed. It does not wait for own writes: the client would wait
-// for those of all jobs, and one may hang. So pods join a group only after the API server has confirmed it.
+// addGroups adds the job's pod groups of one scheduler to the observation. It does not wait for own writes: the client would wait for the
+// writes of all jobs, and one may hang. So pods join a group only after the API server has confirmed it.
 func (c *Cluster) addGroups(ctx context.Context, o *state.Observed, provider gang.Provider) error {
 	_, list := provider.Empty()
 	err := c.client.List(ctx, list, client.InNamespace(o.Job.Namespace), client.MatchingLabels{v1alpha1.LabelJobUID: string(o.Job.UID)},
@@ -69,8 +69,8 @@ func (c *Cluster) addGroups(ctx context.Context, o *state.Observed, provider gan
 	})
 }
 
-// Serve says that the cluster has that scheduler's pod groups: from now on every job is asked for its own among them. To find
-// it out for each job would be a request each time where there are none.
+// Serve records that the cluster has that scheduler's pod groups. From now on every job reads its own groups. Before, each read would be
+// a useless request.
 func (c *Cluster) Serve(scheduler v1alpha1.Gang) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,8 +83,8 @@ func (c *Cluster) serves(scheduler v1alpha1.Gang) bool {
 	return slices.Contains(c.served, scheduler)
 }
 
-// MayList asks the API server for a pod group in each namespace. It returns an error for which IsUnavailable is true if the cluster does
-// not serve such groups or the operator has no right to them.
+// MayList reads a pod group in each namespace from the API server. It returns an error for which IsUnavailable is true if the cluster
+// does not serve such groups or the operator has no right to them.
 func (c *Cluster) MayList(ctx context.Context, provider gang.Provider) error {
 	for _, namespace := range c.namespaces() {
 		_, list := provider.Empty()
@@ -105,7 +105,7 @@ var components = map[v1alpha1.Gang]string{
 	v1alpha1.GangNative: "native-gang", v1alpha1.GangVolcano: "volcano", v1alpha1.GangCoscheduling: "coscheduling",
 }
 
-// unavailable says what the cluster or the operator lacks.
+// unavailable returns what the cluster or the operator lacks.
 func (c *Cluster) unavailable(provider gang.Provider, reason error) string {
 	empty, _ := provider.Empty()
 	kind, err := apiutil.GVKForObject(empty, c.client.Scheme())

@@ -11,8 +11,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// SawGone takes the last version of a pod that is gone: if the job misses it, this says where it was and why it went. A pod on a node
-// that is tainted can be deleted and gone before the cache has shown either. Of a job that nothing is remembered of it keeps nothing.
+// SawGone stores the last version of a deleted pod: if the job misses the pod, this shows where it was and why it ended. A pod on a
+// tainted node can be deleted and gone before the cache has shown either. It stores nothing for an unknown job.
 func (c *Cluster) SawGone(pod *corev1.Pod) {
 	ref := controllerOf(pod)
 	if ref == nil {

@@ -134,8 +134,8 @@ func (c *Cluster) addOthers(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// addIll puts the unhealthy nodes into the snapshot of a job of which pods are to be placed. It comes last, as only the rows of the snapshot say
-// whether there are any: in a job that runs nothing is looked at.
+// addIll adds the unhealthy nodes to the snapshot of a job with pods to place. It comes last, because only the rows of the snapshot show
+// whether there are such pods. For a running job it reads nothing.
 func (c *Cluster) addIll(ctx context.Context, s *state.Snapshot) error {
 	if !c.options.WatchNodes || !s.HeedsIllNodes() || !nodes.Matter(s) {
 		return nil

@@ -70,7 +70,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	return s, nil
 }
 
-// markRefusedRestarts says of each pod whether the API server has refused to have it restarted in place.
+// markRefusedRestarts records for each pod whether the API server has refused its restart in place.
 func (c *Cluster) markRefusedRestarts(o *state.Observed) {
 	c.memo(o.Job, func(m *jobMemo) {
 		for i := range o.Pods {
@@ -116,8 +116,8 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 	}
 }
 
-// confirmVanished asks the API server for every pod that ran and is not in the cache. It returns the snapshot, or another with those
-// that exist after all, and with the last versions of those that do not.
+// confirmVanished reads every pod that ran and is not in the cache from the API server. It returns the snapshot, or another one with the
+// pods that still exist, and with the last versions of the others.
 func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*state.Snapshot, error) {
 	var mu sync.Mutex
 	var there []state.Pod
@@ -156,8 +156,8 @@ func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*stat
 	return state.New(o)
 }
 
-// restartsSeen returns a conflict error if the cache shows a pod of the replica in the life before, and the API server that it has
-// restarted in place since: whoever has just taken over may know the status of now and the pods of before, even of when they had no process yet.
+// restartsSeen returns a conflict error if the cache shows a pod of the replica in the life before, and the API server shows that it has
+// restarted in place since. A new leader may know the present status and old pods, even from before they had a process.
 func (c *Cluster) restartsSeen(ctx context.Context, s *state.Snapshot, r *state.Replica) error {
 	pods := s.PodsOf(r.Slot)
 	for i := range pods {

@@ -19,8 +19,8 @@ type pendingWrite struct {
 	until   time.Time
 }
 
-// expectWrite remembers an own write to a pod. A job waits for its own writes only. The manager's client would wait for those of
-// all jobs, so that a hundred jobs would wait for each other.
+// expectWrite remembers an own write to a pod. A job waits only for its own writes. The manager's client would wait for the writes of all
+// jobs, so that a hundred jobs would wait for each other.
 func (c *Cluster) expectWrite(job *v1alpha1.TrainingJob, pod types.UID, deleted bool) {
 	until := c.clock.Now().Add(pendingAtMost)
 	c.memo(job, func(m *jobMemo) {

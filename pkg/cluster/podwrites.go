@@ -17,8 +17,8 @@ import (
 	"github.com/trainingjob/operator/pkg/plan"
 )
 
-// deletePod deletes the pod if it still has the step's UID and version. That nobody has written to it since it was read keeps a pod
-// whose node has just told how it ended from going unread, and one that waits from going when the scheduler has just found its node.
+// deletePod deletes the pod if it still has the step's UID and version. The version protects the last status of a pod whose node has just
+// reported its end, and a pending pod for which the scheduler has just found a node.
 func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.DeletePod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
 	as := client.Preconditions{UID: &step.UID}
@@ -44,8 +44,8 @@ func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step
 	}
 }
 
-// restartPod patches the pod if nobody has written to it since it was read. That somebody will not have it changed so is remembered:
-// the pod is then created anew.
+// restartPod patches the pod if no client has written to it since it was read. It remembers a refusal of the change: then the replica
+// gets a new pod.
 func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.RestartPod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
 	life, annotations := step.Told.Life, map[string]any{
@@ -90,14 +90,13 @@ func (c *Cluster) refuseRestart(job *v1alpha1.TrainingJob, pod types.UID) {
 
 var deniedVerb = regexp.MustCompile(`cannot [a-z]+ resource`)
 
-// isDenied reports whether the operator lacks the right, which says nothing of the object: an API server that has just started denies
-// everything until it has read the roles.
-// Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
+// isDenied reports whether the operator lacks the right, which is no fact about the object: an API server that has just started denies
+// everything until it has read the roles. Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
 func isDenied(err error) bool {
 	return apierrors.IsForbidden(err) && deniedVerb.MatchString(err.Error())
 }
 
-// askPod writes what the ranks are asked to the pod; one that is gone or another is nothing to do.
+// askPod writes the request to the ranks into the pod; for a deleted pod or another one there is nothing to do.
 func (c *Cluster) askPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.AskPod) error {
 	var text any
 	if step.Text != "" {
@@ -123,8 +122,8 @@ func (c *Cluster) fence(ctx context.Context, job *v1alpha1.TrainingJob, step pla
 	return nil
 }
 
-// changePod patches the pod of that name; one that is gone, or another than the patch names, is nothing to do. That it is another the
-// API server calls invalid, as nobody can change a UID, and not a conflict.
+// changePod patches the pod of that name; for a deleted pod, or another one than in the patch, there is nothing to do. The API server
+// returns Invalid for another pod, because a UID cannot change, and not Conflict.
 func (c *Cluster) changePod(ctx context.Context, job *v1alpha1.TrainingJob, name string, patch []byte) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: name}}
 	err := c.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.DisableReadYourWritesConsistency)

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// addProgress puts what the job's progress Lease says of the present life into what is observed.
+// addProgress adds the report of the job's progress Lease about the present life to the observation.
 func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
 	if o.Job.Spec.Progress == nil {
 		return nil
@@ -32,8 +32,8 @@ func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
 // ahead is a renewal from a clock that is ahead of ours.
 type ahead struct{ says, seen time.Time }
 
-// believable returns when the Lease was renewed: one that says it will be was renewed when we first saw it. Else a wrong
-// clock would keep a hang from showing.
+// believable returns when the Lease was renewed. A time in the future counts as the time when the operator first saw it. Otherwise a
+// wrong clock would hide a hang.
 func (c *Cluster) believable(job *v1alpha1.TrainingJob, renewed time.Time) time.Time {
 	known := c.memo(job, func(m *jobMemo) {
 		if now := c.clock.Now(); renewed.After(now) && !m.ahead.says.Equal(renewed) {

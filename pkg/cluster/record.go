@@ -15,8 +15,8 @@ import (
 	"github.com/trainingjob/operator/pkg/plan"
 )
 
-// Record writes the plan's status, with the resourceVersion that the plan was made from, and then tells its Events.
-// It writes nothing if the status is as it was. It returns a conflict error if somebody else wrote first.
+// Record writes the plan's status, with the resourceVersion of the plan's job, and then its Events. It writes nothing if the status is
+// unchanged. It returns a conflict error if another client wrote first.
 func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.Plan) error {
 	if !equality.Semantic.DeepEqual(job.Status, p.Status) {
 		updated := job.DeepCopy()
@@ -43,7 +43,8 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 	return nil
 }
 
-// tell writes an Event. One about a node goes to the namespace default, where an operator that may not read nodes may not write.
+// tell writes an Event. An Event about a node goes to the namespace default, where an operator without the right to read nodes may not
+// write.
 func (c *Cluster) tell(job *v1alpha1.TrainingJob, p *plan.Plan, e *plan.Event) {
 	switch {
 	case e.Node == "":
@@ -54,7 +55,7 @@ func (c *Cluster) tell(job *v1alpha1.TrainingJob, p *plan.Plan, e *plan.Event) {
 	}
 }
 
-// related returns the pod that the plan's restarts began with, or nil. Events of one reason on one job are told apart by it.
+// related returns the pod that the plan's restarts began with, or nil. It distinguishes Events of one reason on one job.
 func related(job *v1alpha1.TrainingJob, p *plan.Plan) runtime.Object {
 	if len(p.Restarts) == 0 {
 		return nil

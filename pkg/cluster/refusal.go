@@ -84,7 +84,7 @@ type refused struct {
 	times   int
 }
 
-// nameConflict says that the name of a child is taken by an object that is not the job's.
+// nameConflict is the error for a child whose name a foreign object has.
 type nameConflict struct {
 	kind   string
 	object client.Object
@@ -113,7 +113,7 @@ func (e *nameConflict) Error() string {
 		e.kind, e.object.GetName(), kinds, e.object.GetNamespace(), v1alpha1.LabelJobUID, e.former)
 }
 
-// missingRight says what the administrator can do about a right that the operator lacks.
+// missingRight has the advice for an administrator about a right that the operator lacks.
 type missingRight struct {
 	advice  string
 	refusal error
@@ -132,7 +132,7 @@ func (e *missingRight) Error() string {
 
 func (e *missingRight) Unwrap() error { return e.refusal }
 
-// orMissingRight returns the error with the advice if the API server refuses the request for want of a right.
+// orMissingRight returns the error with the advice if the API server refuses the request because of a missing right.
 func orMissingRight(advice string, err error) error {
 	if isDenied(err) {
 		return &missingRight{advice, err}
@@ -158,7 +158,7 @@ func (c *Cluster) handleSpareRefusal(job *v1alpha1.TrainingJob, err error) error
 	return c.updateRefusal(job, err, retrySpareAtMost, func(m *jobMemo) *refused { return &m.spares })
 }
 
-// updateRefusal changes the refusal that of selects; the wait before the next try doubles up to atMost.
+// updateRefusal changes the selected refusal; the wait before the next try doubles up to atMost.
 func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost time.Duration, of func(*jobMemo) *refused) error {
 	reason := refusalReason(err)
 	now := c.clock.Now()
@@ -197,7 +197,7 @@ func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost tim
 	return nil
 }
 
-// joins reports whether other pods of the job wait for a next try, and adds these to them. What was refused of them is not told anew.
+// joins reports whether other pods of the job wait for a next try, and adds these to them. Their refusal is not reported again.
 func (c *Cluster) joins(job *v1alpha1.TrainingJob, names map[string]bool, of func(*jobMemo) *refused) (joined bool) {
 	now := c.clock.Now()
 	c.memo(job, func(m *jobMemo) {
@@ -212,7 +212,7 @@ func (c *Cluster) joins(job *v1alpha1.TrainingJob, names map[string]bool, of fun
 	return joined
 }
 
-// refusalTold remembers that an Event was written about the refusal that of selects.
+// refusalTold remembers that an Event was written about the selected refusal.
 func (c *Cluster) refusalTold(job *v1alpha1.TrainingJob, of func(*jobMemo) *refused) {
 	c.memo(job, func(m *jobMemo) {
 		if r := of(m); r.refusal != nil {
@@ -236,7 +236,7 @@ func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
 	return retry
 }
 
-// refusalReason returns the reason of the condition Stalled for an error that only somebody else can mend; "" for any other.
+// refusalReason returns the reason of the condition Stalled for an error that only a person can correct; "" for any other.
 func refusalReason(err error) string {
 	var conflict *nameConflict
 	switch {
@@ -259,7 +259,7 @@ func refusalReason(err error) string {
 	}
 }
 
-// refusalMessage says what was refused and why, where it can in the API server's own sentence.
+// refusalMessage describes the refusal, if possible in the sentence of the API server.
 func refusalMessage(err error) string {
 	var missing *missingRight
 	if errors.As(err, &missing) {

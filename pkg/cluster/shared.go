@@ -53,7 +53,7 @@ func (c *copies[V]) of(name string, value V) V {
 		return kept
 	}
 	if c.known == nil || len(c.known) >= maxCopies {
-		c.known = map[string]V{} // whoever has an old one keeps it
+		c.known = map[string]V{} // holders of an old one keep it
 	}
 	c.known[name] = value
 	return value

@@ -24,7 +24,7 @@ type startupList struct {
 	jobs   map[types.UID]*listedJob
 }
 
-// listedJob is one job of the list: its resourceVersion, and its pods with those of former jobs of its name.
+// listedJob is one job of the list: its resourceVersion, and its pods, with pods of old jobs of its name.
 type listedJob struct {
 	version string
 	pods    []types.UID
@@ -62,7 +62,7 @@ var podList = corev1.SchemeGroupVersion.WithKind("PodList")
 // of 500 took 900 MB.
 const page = 20
 
-// listAll asks the API server for the versions of all jobs and for their pods.
+// listAll reads the versions of all jobs and their pods from the API server.
 func (c *Cluster) listAll(ctx context.Context) (map[types.UID]*listedJob, error) {
 	all, names := map[types.UID]*listedJob{}, map[client.ObjectKey]*listedJob{}
 	err := c.eachLive(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind+"List"), func(job *metav1.PartialObjectMetadata) {
@@ -121,7 +121,7 @@ func (c *Cluster) eachLiveIn(ctx context.Context, kind schema.GroupVersionKind, 
 	}
 }
 
-// remove takes the job off the list, which says nothing of what was written later.
+// remove removes the job from the list, which has no later writes.
 func (l *startupList) remove(job types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -75,7 +75,7 @@ func isTelling(c *corev1.PodCondition) bool {
 	}
 }
 
-// isTold reports whether the pod can be restarted in place: then it matters which process of which image runs.
+// isTold reports whether the pod can restart in place: then the process and the image matter.
 func isTold(pod *corev1.Pod) bool { return pod.Annotations[v1alpha1.AnnotationTold] != "" }
 
 // telling returns the first container, the main one, those that the kubelet starts again in their pod, and all if
@@ -140,7 +140,7 @@ func ephemeral(v *corev1.Volume) *corev1.EphemeralVolumeSource {
 	return &corev1.EphemeralVolumeSource{}
 }
 
-// states returns how the containers are, the named one among them, and which processes of which images they are if that matters.
+// states returns the states of the containers, with the named one, and their processes and images if those matter.
 func states(full []corev1.ContainerStatus, named string, processes bool) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
 	for i := range full {
@@ -161,7 +161,7 @@ func states(full []corev1.ContainerStatus, named string, processes bool) []corev
 	return trimmed
 }
 
-// ranBefore says that a container ran before: all that counts of its former end.
+// ranBefore marks a container that ran before: its former end has no other meaning.
 var ranBefore = &corev1.ContainerStateTerminated{}
 
 // stateOf returns the state with as much of its messages as counts.

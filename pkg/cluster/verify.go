@@ -68,7 +68,7 @@ func (c *Cluster) compare(ctx context.Context, job *v1alpha1.TrainingJob, seen m
 	}
 }
 
-// staleCache returns the conflict error that asks for another look.
+// staleCache returns the conflict error that requests another reconcile.
 func staleCache(job *v1alpha1.TrainingJob, why string) error {
 	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), job.Name, errors.New("the cache is old: "+why))
 }

@@ -12,7 +12,7 @@ import (
 
 // A stop is one of ranks that are well, which may have a moment to save a checkpoint.
 type stop struct {
-	// reason is that of the request, why a clause: "the job is to be suspended".
+	// reason is the reason of the request, why a clause: "the job is to be suspended".
 	reason, why string
 }
 
@@ -57,7 +57,7 @@ func bounded(s *state.Snapshot) string {
 	return fmt.Sprintf(" The operator bounds progress.checkpointGraceSeconds to %v.", s.MaxCheckpointWait)
 }
 
-// firstEnd returns when the first of the ranks whose pods were told to end is killed, and with it the checkpoint; zero if none was told to.
+// firstEnd returns when the first deleted pod of a rank is killed, and with it the checkpoint; zero without a deleted pod.
 func firstEnd(s *state.Snapshot) time.Time {
 	var by time.Time
 	for r := range s.Replicas() {
@@ -74,8 +74,8 @@ func stopBy(s *state.Snapshot, by time.Time) time.Time {
 	return state.Earliest(own, by).Truncate(time.Second)
 }
 
-// canSave reports whether the job runs, by its status, and no replica of it is broken but those whose pods were told to end and have yet to.
-// That a pod runs is not asked: who has just read the pods may be behind who has written the status.
+// canSave reports whether the job runs, by its status, and no replica is broken except deleted pods that have not ended. It does not read
+// whether the pods run, because the pods may be older than the status.
 func canSave(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
 		if r.IsBroken() && !isTrainingOn(r) {
@@ -97,7 +97,7 @@ func canHear(s *state.Snapshot) bool {
 	return true
 }
 
-// isTrainingOn reports whether the replica's pod was told to end, and runs for the rest of its grace period.
+// isTrainingOn reports whether the replica's pod is deleted and runs for the rest of its grace period.
 func isTrainingOn(r *state.Replica) bool {
 	p := r.Pod
 	return r.State == state.Failed && p.Phase == corev1.PodRunning && p.Exit == nil && !p.MainSucceeded && !p.Fenced

@@ -9,7 +9,7 @@ import (
 
 // failed rules because replicas have broken: either a restart mends it, or the job has failed.
 func failed(s *state.Snapshot) (*Ruling, time.Time) {
-	if isResting(s) { // what is left of before the suspension, on a lost node, gives way to the next lives
+	if isResting(s) { // old pods from before the suspension, on a lost node, do not delay the next lives
 		return nil, time.Time{}
 	}
 	if fatal := failure.FatalEvidence(s); fatal != nil {

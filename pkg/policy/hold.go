@@ -12,12 +12,11 @@ import (
 // A hold delays the ruling on a failure. It returns nil if it does not delay it, and until when it does.
 type hold func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time)
 
-// holds are asked in their order; the first that delays the ruling wins.
+// holds are called in their order; the first that delays the ruling wins.
 var holds = []hold{waitForStart, waitForPeers, waitForCheckpoint}
 
-// waitForStart holds a restart of peers of a member that is still starting. An attempt that never ran must not be broken off because its
-// ranks were not patient enough: a slow image would restart the job for ever. It waits no longer than startupDeadlineSeconds, nor once a
-// user asks for a restart.
+// waitForStart holds a restart of peers of a member that is still starting. Impatient ranks must not end an attempt that never ran: a
+// slow image would restart the job for ever. It waits no longer than startupDeadlineSeconds, and not after a user requests a restart.
 func waitForStart(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	if ruling.Kind != Restart || s.Is(v1alpha1.ConditionRunning) || s.RestartRequest() != "" {
 		return nil, time.Time{}
@@ -50,9 +49,9 @@ func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica
 }
 
 const (
-	// gatherFor is how long after the second in which a rank of a collective exited its peers may still be heard: all of them end
-	// when one does, and kubelets look at their containers once a second. Of 57 recorded incidents on real kubelets the guilty rank
-	// was heard after 1.15 s in the median, and after 2.08 s at most.
+	// gatherFor is how long after the second of a rank's exit its peers in a collective may still report: all of them end when one does,
+	// and kubelets check their containers once a second. In 57 recorded incidents on real kubelets the first rank reported after 1.15 s
+	// in the median, and after 2.08 s at most.
 	gatherFor = 2500 * time.Millisecond
 	// clocksDiffer is by how much a node's clock may be ahead.
 	clocksDiffer = time.Second
@@ -88,7 +87,7 @@ func hasRank(s *state.Snapshot, is state.State) bool {
 	return false
 }
 
-// waitForCheckpoint holds a restart of the whole job while all ranks can save a checkpoint, as after pods were told to end.
+// waitForCheckpoint holds a restart of the whole job while all ranks can save a checkpoint, for example after pods were deleted.
 func waitForCheckpoint(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	if ruling.Kind != Restart || ruling.Restarts[0].Scope != v1alpha1.ScopeJob {
 		return nil, time.Time{}

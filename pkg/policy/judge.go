@@ -44,7 +44,7 @@ func Judge(s *state.Snapshot) Verdict {
 // breakers are the rules that end a hold: the job's success, and the deadlines that its user sets for the whole of it.
 var breakers = []rule{succeeded, expired, unplaced}
 
-// firstRuling asks the rules in their order until one rules. It also returns when to ask again although nothing else happens.
+// firstRuling calls the rules in their order until one rules. It also returns when to call them again without another change.
 func firstRuling(s *state.Snapshot) (Ruling, time.Time) {
 	first, wake := firstOf(s, rules)
 	if first.Kind == Hold {

@@ -58,8 +58,9 @@ func startupDeadline(s *state.Snapshot, slot state.Slot) time.Time {
 	return sinceBegin(s, slot, *limit)
 }
 
-// sinceBegin returns the time so many seconds after the slot could begin in the present attempt; zero if it has not: pods of before, which
-// may take their time, are still ending, or the API server admits no pod, as under a quota that is used up. A restart would mend neither.
+// sinceBegin returns the time so many seconds after the slot could begin in the present attempt; zero if it has not begun: old pods are
+// still ending, which may take time, or the API server admits no pod, for example because of a quota. A restart would help in neither
+// case.
 func sinceBegin(s *state.Snapshot, slot state.Slot, seconds int32) time.Time {
 	if s.Job.Status.StartTime == nil {
 		return time.Time{}

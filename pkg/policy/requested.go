@@ -10,10 +10,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// requested rules because somebody asks for a restart of the whole job. What is broken comes first: the restart that it brings may be
-// what was asked for, and nobody's failure is hidden behind a request. It costs no budget, says nothing of the training, and
-// no rule of recovery.rules is asked about it. Its back-off begins with a second, so that a user cannot restart a job as fast as the API
-// server allows.
+// requested rules because a user requests a restart of the whole job. A failure comes first: its restart may be the requested one, and a
+// request must not hide a failure. It costs no budget, shows nothing about the training, and recovery.rules do not apply. Its back-off
+// begins with a second, so that a user cannot restart a job as fast as the API server allows.
 func requested(s *state.Snapshot) (*Ruling, time.Time) {
 	words := s.RestartRequest()
 	if words == "" {

@@ -60,7 +60,7 @@ func failFatally(s *state.Snapshot, incident *failure.Incident) Ruling {
 	}
 }
 
-// restartMessage tells the incident: what broke, who follows, what it costs.
+// restartMessage describes the incident: the failure, the followers, the cost.
 func restartMessage(s *state.Snapshot, incident *failure.Incident, count, limit int32) string {
 	charge, follow := "not charged", ""
 	if incident.Charged {

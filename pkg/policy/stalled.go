@@ -26,7 +26,7 @@ func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	return restartForTime(s, failure), time.Time{}
 }
 
-// whyStalled says for how long the job has made no progress, if that is too long; else it is empty.
+// whyStalled returns for how long the job has made no progress, if that is too long; otherwise it is empty.
 func whyStalled(s *state.Snapshot) string {
 	if deadline := stallDeadline(s); deadline.IsZero() || s.Now.Before(deadline) {
 		return ""
@@ -46,7 +46,7 @@ func stallDeadline(s *state.Snapshot) time.Time {
 	return since.Add(stallAfter(s))
 }
 
-// stallMessage says for how long the job has made no progress.
+// stallMessage returns for how long the job has made no progress.
 func stallMessage(s *state.Snapshot) string {
 	step := "no step was reported"
 	if highest := s.HighestStep(); highest > 0 {
@@ -71,9 +71,9 @@ func restartsWithoutProgress(s *state.Snapshot) int32 {
 	return s.Job.Status.Memory.RestartsWithoutProgress
 }
 
-// countsAsStuck reports whether the restart is one more without progress, unless a newer step comes: the whole job restarts, and the
-// training itself is to blame. A loss or a request says nothing about the training, and a replica that is replaced alone does not set
-// the others back.
+// countsAsStuck reports whether the restart is one more without progress, unless a newer step comes: the whole job restarts because of
+// the training itself. A loss or a request is no evidence about the training, and a replica that is replaced alone does not set the
+// others back.
 func countsAsStuck(s *state.Snapshot, incident *v1alpha1.Incident) bool {
 	return s.Job.Spec.Progress != nil && s.HighestStep() > 0 && incident.Charged && incident.Scope == v1alpha1.ScopeJob
 }
@@ -106,8 +106,8 @@ func undisturbedSince(s *state.Snapshot) time.Time {
 	return since
 }
 
-// isNeededToReport reports whether the replica that reports makes no steps while the slot has no process: its own, a parameter server's, and those of a
-// collective's ranks. The workers of an asynchronous job come and go, and so do evaluators and roles of a job's own.
+// isNeededToReport reports whether the reporting replica makes no steps while the slot has no process: its own slot, a parameter server,
+// and a rank of a collective. Workers of an asynchronous job come and go, and so do evaluators and a job's own roles.
 func isNeededToReport(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
 	return slot == state.Leader(spec) || slot.Role == v1alpha1.PS || state.IsCollective(spec) && state.IsRank(slot.Role)
 }

@@ -32,8 +32,8 @@ func stranded(s *state.Snapshot) (*Ruling, time.Time) {
 	return nil, time.Time{}
 }
 
-// isBoundByOthers reports whether another replica of the domain has its node since before the pod of this one: it went on in its pod when the
-// attempt began, or was not replaced since, or ran already when this pod was created anew in its life.
+// isBoundByOthers reports whether another replica of the domain has its node since before the pod of this one: it stayed in its pod when
+// the attempt began, or was not replaced since, or ran already when this pod was created again in its life.
 func isBoundByOthers(s *state.Snapshot, r *state.Replica) bool {
 	for other := range s.Replicas() {
 		if !other.HasNode() || !other.NeedsPod() || !state.InDomain(&s.Job.Spec, other.Slot.Role) {

@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// succeeded rules because the job's success is that of its leader, or of its leader and all workers.
+// succeeded rules because the leader has succeeded, or the leader and all workers.
 func succeeded(s *state.Snapshot) (*Ruling, time.Time) {
 	decided := false
 	for r := range s.Replicas() {

@@ -10,8 +10,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// suspended rules because a suspended job has no pods: it ends only when those of before the suspension are gone or can no
-// longer act, and gives every replica its next life, so that none of them is ever taken for a failure.
+// suspended rules because a suspended job has no pods. It ends only when the old pods are gone or can no longer act, and gives every
+// replica its next life, so that no old pod counts as a failure.
 func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	if s.Job.Spec.IsSuspended() && !isResting(s) {
 		if held, until := askFirst(s, stop{reason: whySuspended(s.Job), why: "the job is to be suspended"}); held != nil {
@@ -43,13 +43,13 @@ func whySuspended(job *v1alpha1.TrainingJob) string {
 	return v1alpha1.ReasonSuspended
 }
 
-// whyQueued says where the job waits, and for what if the queue has said so.
+// whyQueued returns where the job waits, with the message of the queue.
 func whyQueued(job *v1alpha1.TrainingJob) string {
 	words := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "spec.suspend is true until then.")
 	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], state.Quote(words))
 }
 
-// isQueued reports whether a queue says when the job runs.
+// isQueued reports whether a queue decides when the job runs.
 func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }
 
 // isResting reports whether the job is suspended, or about to be resumed.

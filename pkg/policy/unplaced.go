@@ -12,8 +12,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// unplaced rules because the user would rather have the job fail than wait any longer for room. A job that runs waits for
-// nobody: a replica that is replaced has all the time it takes.
+// unplaced rules because the user prefers a failed job to a longer wait for room. It never fails a running job: a replaced replica has
+// all the time it needs.
 func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	timeout := schedulingTimeout(s.Job)
 	if timeout == nil || s.Is(v1alpha1.ConditionRunning) {

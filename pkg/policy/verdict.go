@@ -13,7 +13,7 @@ type Kind int
 
 // The kinds of rulings.
 const (
-	// Continue: nothing changes the job's life; its pods converge to what its status says.
+	// Continue: nothing changes the job's life; its pods converge to its status.
 	Continue Kind = iota
 	// Hold: a rule waits for something, such as a checkpoint. The job goes on until then, and no later rule judges it but those that break
 	// a hold.
@@ -40,7 +40,7 @@ type Ruling struct {
 	Failure *v1alpha1.Failure
 	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
 	Restarts []failure.Incident
-	// Asked is what the ranks are asked before they are stopped; nil if nothing, or not any more.
+	// Asked is the request to the ranks before they are stopped; nil without one.
 	Asked *v1alpha1.CheckpointRequest
 	// Finishing is whether ranks of a job that has succeeded still have time to end by themselves.
 	Finishing bool
@@ -65,7 +65,7 @@ type Facts struct {
 	// NotRunning is the lowest-ranked replica that is not running; nil if all run. BlocksRunning is the first one that the job cannot run
 	// without.
 	BlocksRunning, NotRunning *state.Replica
-	// Stalled says for how long the job has made no progress; empty while it has time.
+	// Stalled is for how long the job has made no progress; empty while it has time.
 	Stalled string
 	// Scopes say by role what is restarted when a replica of it breaks. For elastic workers it is the scope of replica 1, as replica
 	// 0 can host their rendezvous.
@@ -80,5 +80,5 @@ type Verdict struct {
 	Wake time.Time
 }
 
-// GoesOn reports whether the pods of the job converge to what its status says: nothing changes its life, at least for now.
+// GoesOn reports whether the pods of the job converge to its status: nothing changes its life, at least for now.
 func (v *Verdict) GoesOn() bool { return v.Kind == Continue || v.Kind == Hold }
