@@ -41,7 +41,7 @@ func (c conditions) isTrue(kind string) bool {
 	return meta.IsStatusConditionTrue(c.next.Conditions, kind)
 }
 
-// setConditions says what is true of the job after the verdict.
+// setConditions sets the conditions of the job after the verdict.
 func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	c := conditions{s, next}
 	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator reconciles the job.")
@@ -73,7 +73,7 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *polic
 	slices.SortFunc(next.Conditions, byOrder)
 }
 
-// setStalled tells that the job has failed, or the API server's refusal of a child, or that it is over.
+// setStalled sets the failure of the job, or the refusal of a child by the API server, or the end of a refusal.
 func (c conditions) setStalled(v *policy.Verdict) {
 	refusal := c.s.Refusal
 	switch {
@@ -106,8 +106,8 @@ func (c conditions) rest(v *policy.Verdict) {
 	}
 }
 
-// setScheduled says whether every replica's pod has a node. Only the scheduler's word that a pod fits nowhere makes a
-// scheduled attempt unscheduled again; a pod that is just being replaced does not.
+// setScheduled sets whether every replica's pod has a node. Only the scheduler's report that a pod fits nowhere makes a scheduled attempt
+// unscheduled again; the replacement of a pod does not.
 func (c conditions) setScheduled() {
 	if reason, message, waits := whyGangWaits(c.s); waits {
 		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message))
@@ -132,7 +132,7 @@ func (c conditions) setScheduled() {
 	}
 }
 
-// setRestarting says that a whole-job restart has ended the attempt. What its pods are like says nothing of the next one.
+// setRestarting sets that a whole-job restart has ended the attempt. The state of its pods is no fact about the next one.
 func (c conditions) setRestarting(v *policy.Verdict) {
 	c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
 	c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
@@ -140,7 +140,7 @@ func (c conditions) setRestarting(v *policy.Verdict) {
 	meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
 }
 
-// setRunning says whether the attempt runs. Replacing a replica does not end it.
+// setRunning sets whether the attempt runs. The replacement of a replica does not end it.
 func (c conditions) setRunning(v *policy.Verdict) {
 	missing := v.BlocksRunning
 	switch {
@@ -159,7 +159,7 @@ func (c conditions) setRunning(v *policy.Verdict) {
 		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case c.isTrue(v1alpha1.ConditionRunning):
 		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, withWhoLingers(c.s, "The job goes on; "+missing.Slot.String()+" does not run at present."))
-	case v.Message != "": // the judge says what it waits for
+	case v.Message != "": // the verdict has the reason of the wait
 		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 	default:
 		reason, message := whyNotRunning(c.s, missing)
@@ -167,7 +167,7 @@ func (c conditions) setRunning(v *policy.Verdict) {
 	}
 }
 
-// setProgressing says whether a job that runs renews its progress Lease in time.
+// setProgressing sets whether a running job renews its progress Lease in time.
 func (c conditions) setProgressing(v *policy.Verdict) {
 	reporter := c.s.Reporter()
 	hasFinished := reporter != nil && reporter.State == state.Succeeded
@@ -193,7 +193,7 @@ func enough(absent *state.Replica) string {
 	}
 }
 
-// butNotReady tells which of the replicas that run are not ready: a probe says so, or their nodes are not heard of.
+// butNotReady returns the running replicas that are not ready: a probe fails, or their nodes are silent.
 func butNotReady(s *state.Snapshot) string {
 	var first *state.Replica
 	more := 0

@@ -46,7 +46,7 @@ func stepsOf(s *state.Snapshot, v *policy.Verdict) ([]Step, time.Time) {
 		steps = append(steps, deleteFormer(s)...)
 		steps = append(steps, deleteGroups(s, isPastGroup(s))...)
 		steps = append(steps, deleteOfGoingGroup(s)...)
-		if s.Job.Spec.IsSuspended() { // its ranks are asked for a checkpoint: nobody joins them any more
+		if s.Job.Spec.IsSuspended() { // its ranks save a checkpoint: no replica joins them any more
 			return steps, state.Earliest(forced, again, inPlace.wake)
 		}
 		creates, wake := createMissing(s, v)
@@ -129,8 +129,8 @@ func hasEnded(s *state.Snapshot, p *state.Pod) bool {
 	return !p.CanRun() || p.Ended && !s.IsLost(p)
 }
 
-// isDone reports whether the pod's work is done and written down, and its side-cars run on: they hold its node for nothing. Once the pod is told to
-// end, nothing but the status shows its success.
+// isDone reports whether the pod's work is done and recorded, and only its side-cars run: they hold its node for nothing. After the
+// deletion of the pod only the status shows its success.
 func isDone(s *state.Snapshot, p *state.Pod) bool {
 	isWritten := s.IsFinished() || s.Memory[p.Slot.Role] != nil && s.Memory[p.Slot.Role].Succeeded.Has(p.Slot.Index)
 	return p.MainSucceeded && isWritten && p.Life == s.Life(p.Slot) && !hasEnded(s, p)

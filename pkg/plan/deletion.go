@@ -10,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// forceAfter is how long a pod that nobody is left to end may take to go before its object is deleted by force.
+// forceAfter is how long a pod on a lost node may take to go before its object is deleted by force.
 const forceAfter = 30 * time.Second
 
 // leastGrace is the shortest time, in seconds, that a pod has to end unless it is deleted by force.
@@ -41,8 +41,8 @@ func deletePods(s *state.Snapshot, doomed func(state.Pod) bool, why string) (ste
 	return steps, wake
 }
 
-// versionOf returns the resourceVersion at which a pod is to be ended; empty for any. In a restart, the last word of a pod that runs
-// may tell what began it; and one that could go on in place may have been told to, by whoever saw it run sooner.
+// versionOf returns the resourceVersion of the pod for its deletion; empty for any. In a restart, the last status of a running pod may
+// show the cause; and a pod that could restart in place may have begun to, by an operator that saw it run sooner.
 func versionOf(s *state.Snapshot, p *state.Pod, why string) string {
 	if why == WhyPastLife && p.CanRun() && (p.HasStarted() || state.KeepsPods(s.Job)) {
 		return p.Version
@@ -50,8 +50,8 @@ func versionOf(s *state.Snapshot, p *state.Pod, why string) string {
 	return ""
 }
 
-// graceOf returns how many seconds the pod has to end; nil for what the pod says. In a restart the others have broken off what it works at.
-// It is never 0: the API server removes such a pod before its node has ended it, and a pod that is gone can no longer act.
+// graceOf returns how many seconds the pod has to end; nil for the pod's own time. In a restart the other ranks are gone. It is never 0:
+// the API server removes such a pod before its node has ended it, and a pod that is gone can no longer act.
 func graceOf(s *state.Snapshot, p *state.Pod, why string) *int64 {
 	template := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec
 	own := ptr.Deref(template.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
@@ -65,8 +65,8 @@ func graceOf(s *state.Snapshot, p *state.Pod, why string) *int64 {
 	return &grace
 }
 
-// deleteFormer returns the steps that end what an earlier job of the same name has left on lost nodes: it is gone, and nobody
-// else would.
+// deleteFormer returns the steps that end pods of an earlier job of the same name on lost nodes: that job is gone, and no other
+// controller ends them.
 func deleteFormer(s *state.Snapshot) []Step {
 	var steps []Step
 	for i := range s.Former {
@@ -77,8 +77,8 @@ func deleteFormer(s *state.Snapshot) []Step {
 	return steps
 }
 
-// forceTime returns when a pod that was told to end may be deleted by force; zero for never. None of its processes runs, or
-// its node is lost and it is out of the Service, or the user says that a node that is well gets no longer than that.
+// forceTime returns when a deleted pod may be deleted by force; zero for never. None of its processes runs, or its node is lost and it is
+// out of the Service, or the user gives pods on healthy nodes no longer than that.
 func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
 	patience := s.Job.Spec.Recovery.ForceAfterSeconds
 	node, _ := s.NodeTrouble(p)

@@ -3,7 +3,7 @@
 //
 //  1. Judge: pkg/policy decides whether the job rests, ends, restarts or continues.
 //  2. Status: what was seen and decided. A restart is only a number in it.
-//  3. Steps, from the status as it was read: pods of past lives go, missing pods of the present life come.
+//  3. Steps, from the status that Observe read: pods of past lives go, missing pods of the present life come.
 //
 // An operator may crash anywhere, because a plan that changes a life, a suspension or a verdict has no steps. Its status is written with
 // the resourceVersion that was read, and the next plan takes the steps that follow from it.

@@ -20,7 +20,7 @@ import (
 // namedInEvent is how many further replicas an Event names that reports several restarts.
 const namedInEvent = 4
 
-// Event is what the job's history is told, once its status is written.
+// Event is an entry in the job's history, emitted once its status is written.
 type Event struct {
 	// Type is Normal or Warning.
 	Type   string
@@ -32,7 +32,7 @@ type Event struct {
 	Node string
 }
 
-// told lists the conditions whose becoming true is an Event. What is told of restarts is in restartEvent.
+// told lists the conditions that emit an Event when they become true. restartEvent handles restarts.
 var told = []struct{ condition, kind string }{
 	{v1alpha1.ConditionRunning, corev1.EventTypeNormal},
 	{v1alpha1.ConditionSuspended, corev1.EventTypeNormal},
@@ -64,7 +64,7 @@ func events(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	return list
 }
 
-// becameTrue tells of the conditions that are True now and were not.
+// becameTrue returns Events for the conditions that are True now and were not.
 func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	for _, t := range told {
@@ -76,7 +76,7 @@ func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {
 	return list
 }
 
-// ceasedToBe tells of what is not as it should be, or no longer suspended, since now.
+// ceasedToBe returns Events for problems that begin now, and for the end of a suspension.
 func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	if changed(was, next, v1alpha1.ConditionSuspended) && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) {
@@ -103,7 +103,7 @@ func warn(reason, action, message string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Message: message}
 }
 
-// restartEvent tells of the restarts that begin now.
+// restartEvent returns the Event for the restarts that begin now.
 func restartEvent(incidents []failure.Incident) Event {
 	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Message
 	if incidents[0].Scope == v1alpha1.ScopeJob {
@@ -123,7 +123,7 @@ func restartEvent(incidents []failure.Incident) Event {
 	return warn(reason, string(incidents[0].Scope), message)
 }
 
-// givenUp tells of evaluators that failed for good while the job goes on. A new attempt would run them again.
+// givenUp returns Events for evaluators that failed permanently while the job continues. A new attempt would run them again.
 func givenUp(v *policy.Verdict) []Event {
 	if len(v.GivenUp) == 0 || startsAttempt(v) {
 		return nil
@@ -136,7 +136,7 @@ func startsAttempt(v *policy.Verdict) bool {
 	return len(v.Restarts) > 0 && v.Restarts[0].Scope == v1alpha1.ScopeJob
 }
 
-// envConflicts tells which variables of the templates stand in for the operator's.
+// envConflicts returns Events for variables of the templates that replace the operator's.
 func envConflicts(s *state.Snapshot) []Event {
 	var list []Event
 	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
@@ -153,7 +153,7 @@ func envConflicts(s *state.Snapshot) []Event {
 	return slices.Clip(list)
 }
 
-// waiting returns the condition Scheduled if it says what somebody has to do with; else nil.
+// waiting returns the condition Scheduled if its reason needs a person; otherwise nil.
 func waiting(status *v1alpha1.TrainingJobStatus) *metav1.Condition {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
 	if c == nil || !isWaiting(c.Reason) {

@@ -14,7 +14,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// explained tells of incidents whose true cause shows only now, and what was given back.
+// explained returns Events for incidents whose true cause shows only now, and for their refunds.
 func explained(amendments []failure.Amendment) []Event {
 	var list []Event
 	for i := range amendments {
@@ -23,8 +23,8 @@ func explained(amendments []failure.Amendment) []Event {
 	return list
 }
 
-// avoidedAnew tells which nodes the job avoids from now on, or would leave if it could: the job, of all that are alike at once, as a rack is
-// lost at once; and those nodes that broke themselves. What the job's pods did on a node says nothing about it to others.
+// avoidedAnew returns one Event on the job for each group of newly avoided nodes with the same reason, and one Event on each node that
+// failed itself. A failure of the job's pods on a node is not reported on the node.
 func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
 	var anew []v1alpha1.AvoidedNode
 	was := nodes.Avoided(&s.Observed)
@@ -53,7 +53,7 @@ func avoidedAnew(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJo
 	return list
 }
 
-// areAlike reports whether one sentence tells of both nodes.
+// areAlike reports whether one sentence fits both nodes.
 func areAlike(a, b *v1alpha1.AvoidedNode) bool {
 	return a.Reason == b.Reason && a.ExpirationTime.Equal(&b.ExpirationTime)
 }
@@ -65,7 +65,7 @@ func staysOn(s *state.Snapshot, v *policy.Verdict, n *v1alpha1.AvoidedNode) bool
 	})
 }
 
-// avoidedMessage tells the job of nodes that are alike.
+// avoidedMessage returns the message on the job for nodes that are alike.
 func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool) string {
 	var nodes []string
 	for i := range alike {
@@ -85,7 +85,7 @@ func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool)
 	}
 }
 
-// messageOnNode tells whoever looks at the node.
+// messageOnNode returns the message on the node.
 func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode, stays bool) string {
 	if stays {
 		return fmt.Sprintf("TrainingJob %s/%s stays on this node, which is unhealthy: there are too few others.", s.Job.Namespace, s.Job.Name)
@@ -97,7 +97,7 @@ func untilWhen(n *v1alpha1.AvoidedNode) string {
 	return n.ExpirationTime.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// wordsOf returns what says that the node is ill.
+// wordsOf returns the report that marks the node as unhealthy.
 func wordsOf(s *state.Snapshot, node string) string {
 	i := slices.IndexFunc(s.Nodes, func(n state.Node) bool { return n.Name == node })
 	if i < 0 {
@@ -106,7 +106,7 @@ func wordsOf(s *state.Snapshot, node string) string {
 	return s.Nodes[i].Ill.Message
 }
 
-// parked tells which workers of an elastic job are parked, or are tried again.
+// parked returns Events for workers of an elastic job that are parked, or tried again.
 func parked(v *policy.Verdict) []Event {
 	switch {
 	case len(v.Park) > 0:
@@ -127,7 +127,7 @@ func names(slots []state.Slot) string {
 	return firstOf(list)
 }
 
-// firstOf lists the first of the names, and says how many more there are.
+// firstOf lists the first of the names, and the number of the others.
 func firstOf(names []string) string {
 	list := slices.Clone(names[:min(len(names), namedInEvent)])
 	if more := len(names) - namedInEvent; more > 0 {
@@ -136,8 +136,8 @@ func firstOf(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// sparesRefused tells why there are too few spares: the job goes on without, so that its conditions do not. It is told
-// once for each reason.
+// sparesRefused returns the Event about missing spares: the job continues without them, so its conditions do not show it. There is one
+// Event for each reason.
 func sparesRefused(s *state.Snapshot) []Event {
 	if s.SpareRefusal == nil || s.SpareRefusal.Reason == "" || s.SpareRefusal.Told || isIncomplete(s) || !lacksSpare(s) {
 		return nil
@@ -145,7 +145,8 @@ func sparesRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
 }
 
-// deletionRefused tells once why a job whose time to live is over is still there. A verdict is final, so no condition of the job says it.
+// deletionRefused returns one Event about a job that remains after its time to live. A verdict is final, so no condition of the job shows
+// it.
 func deletionRefused(s *state.Snapshot) []Event {
 	refusal := s.Refusal
 	if refusal == nil || refusal.Reason == "" || refusal.Told || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
@@ -154,7 +155,7 @@ func deletionRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, clip(refusal.Message))}
 }
 
-// sparesUsed tells which spares make way.
+// sparesUsed returns Events for spares that end for a replica.
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	var list []Event
 	for _, step := range steps {

@@ -19,8 +19,8 @@ func standStill(s *state.Snapshot, reason, message string) v1alpha1.TrainingJobS
 	return next
 }
 
-// ForeignMessage says of a snapshot with a pod of a life that the job never had what that pod is and how to go on. Which of the pods are the
-// job's cannot be decided here. A job without a status was most likely restored from a backup beside its pods.
+// ForeignMessage describes the pod of a life that the job never had, and the way to continue. The operator cannot decide which pods are
+// the job's. A job without a status was most likely restored from a backup beside its pods.
 func ForeignMessage(s *state.Snapshot) string {
 	job := s.Job
 	if job.Status.StartTime != nil {

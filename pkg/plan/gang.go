@@ -9,7 +9,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// askAgain is how often a job asks whether the cluster serves its gang scheduler's API by now.
+// askAgain is how often a job checks whether the cluster now serves its gang scheduler's API.
 const askAgain = 15 * time.Second
 
 // groupUp returns the steps that bring the present attempt's group up before its pods, as without it the first pods would be
@@ -17,10 +17,10 @@ const askAgain = 15 * time.Second
 //
 //   - While pods wait for nodes the group is kept right: they would wait for ever in one that is gone, or whose minimum
 //     counts a replica that has finished since.
-//   - Pods that join a group set its minimum even to what it is. That asks the API server whether it is still there: the
+//   - Pods that join a group set its minimum even to its present value. This write verifies that the group still exists: the
 //     cache may be older than a suspension, after which another group has the same name.
-//   - A group that somebody has deleted stays as long as a pod of it runs, and pods can join it until then: a replica that is
-//     replaced alone does. One that no pod holds is waited for, and made anew.
+//   - A deleted group stays as long as a pod of it runs, and pods can join it until then: a replica that is replaced alone does.
+//     The job waits for the end of a group without pods, and then creates it again.
 func groupUp(s *state.Snapshot, missing []*state.Replica) (steps []Step, ready bool) {
 	joins := slices.ContainsFunc(missing, func(r *state.Replica) bool { return isOfGang(s, r) })
 	if !s.IsGang() || !joins && !awaitsNodes(s) {

@@ -23,12 +23,11 @@ type inPlace struct {
 	wake time.Time
 }
 
-// restartInPlace has the pods that are well begin the present attempt, and gives up those that were told to and do not.
+// restartInPlace starts the present attempt in the healthy pods, and gives up pods that do not restart in time.
 //
-// Where each attempt has a port of its own all are told at once: the others would break as the leader ends, and get new pods for it. Else a
-// leader that lives is told first, and the others when its new process is there: none of them finds the store of the attempt before.
-// If the leader is to be created anew, that comes last, as do all new pods: the fence of the attempt lets none begin while an old
-// process can act.
+// Where each attempt has its own port, all restart at once: otherwise the others would fail at the leader's end, and get new pods. In other
+// jobs a living leader restarts first, and the others when its new process is there: none of them finds the store of the old attempt. A
+// leader that needs a new pod comes last, like all new pods: the fence of the attempt lets none begin while an old process can act.
 func restartInPlace(s *state.Snapshot) inPlace {
 	plan := inPlace{kept: map[types.UID]bool{}}
 	present := state.Life{Attempt: int(s.Job.Status.Attempt)}
@@ -61,7 +60,7 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	return plan
 }
 
-// toldNow returns which of the pods are told now.
+// toldNow returns the pods that restart now.
 func toldNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
 	if state.MovesPort(&s.Job.Spec) {
 		return able
@@ -76,7 +75,7 @@ func toldNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
 	return able
 }
 
-// giveUp deletes the pod, which was told to restart, if it has not for too long.
+// giveUp deletes the pod if it has not restarted for too long.
 func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 	switch {
 	case !p.Deleted.IsZero():
@@ -93,8 +92,8 @@ func keepsGroup(s *state.Snapshot) bool {
 	return !s.IsGang() && !state.RequiresDomain(&s.Job.Spec) || s.Job.Status.Memory.GroupAttempt != nil
 }
 
-// canRestart reports whether the pod can be restarted in place: the job wants it, its replica is to go on, it is well on a node that is
-// well and that the job does not avoid, and nobody has refused it.
+// canRestart reports whether the pod can restart in place: the job wants it, its replica continues, the pod is healthy on a healthy node
+// that the job does not avoid, and the API server has not refused it.
 func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	r := s.Replica(p.Slot)
 	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) {
@@ -117,7 +116,7 @@ func isAlone(s *state.Snapshot, slot state.Slot) bool {
 	return able == 1
 }
 
-// isWell reports whether the pod runs whole, and nobody is about to take it away.
+// isWell reports whether the pod runs whole and is not being deleted.
 func isWell(p *state.Pod) bool {
 	runsWhole := p.Phase == corev1.PodRunning && p.Exit == nil && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
 	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Unhealthy.Reason == ""

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// nameAfter is how long what was told to end may take before it is named.
+	// nameAfter is how long a deleted object may take before the message names it.
 	nameAfter = 15 * time.Second
 	// stuckAfter is how long after its grace period it counts as one that does not end by itself.
 	stuckAfter = 30 * time.Second
 )
 
-// linger is what the job waits for that was told to end: a pod of its own, of a former job, a spare, or a pod group.
+// linger is a deleted object that the job waits for: a pod of its own or of an old job, a spare, or a pod group.
 type linger struct {
 	// what is its name, and where it is.
 	what string
-	// told is when it was told to end, endsBy when it should have at the latest.
+	// told is the time of the deletion, endsBy the latest time for its end.
 	told, endsBy time.Time
 	// remedy is what a person can do.
 	remedy string
 }
 
-// lingering returns all that the job waits for that was told to end.
+// lingering returns all deleted objects that the job waits for.
 func lingering(s *state.Snapshot) []linger {
 	var all []linger
 	add := func(pods []state.Pod, isAwaited func(*state.Snapshot, *state.Pod) bool) {
@@ -68,7 +68,7 @@ func isResting(s *state.Snapshot) bool {
 	return s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended)
 }
 
-// lingerOf returns what a pod that was told to end is to the job.
+// lingerOf returns the description of a deleted pod.
 func lingerOf(s *state.Snapshot, p *state.Pod) linger {
 	return linger{
 		what: p.Name + " on " + p.Node, told: p.Deleted, endsBy: p.EndsBy,
@@ -107,13 +107,13 @@ func longest(s *state.Snapshot) *linger {
 	return first
 }
 
-// isAwaitedToEnd reports whether the job waits for the end of a pod of its own, which was told to. It does not wait for those on lost
-// nodes; for a pod of a former job it always does.
+// isAwaitedToEnd reports whether the job waits for the end of its own deleted pod. It does not wait for pods on lost nodes; for a pod of
+// an old job it always does.
 func isAwaitedToEnd(s *state.Snapshot, p *state.Pod) bool {
 	return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
 }
 
-// isEnding reports whether the pod was told to end and can still act.
+// isEnding reports whether the pod is deleted and can still act.
 func isEnding(s *state.Snapshot, p *state.Pod) bool { return !p.Deleted.IsZero() && s.MayAct(p) }
 
 // whoLingers names what the job waits for, if that takes long; empty if it does not.

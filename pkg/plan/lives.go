@@ -12,9 +12,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// remember takes into memory which replicas have started, succeeded or been given up, and forgets the back-off of those that are calm. It
-// gives the next life to those that scaling took away, and to those that were told to end before they ran: what is left of a pod on its node is
-// then one of a past life, which is waited for, named and fenced as all others are.
+// remember records which replicas have started, succeeded or been given up, and removes the back-off of calm ones. It gives the next life
+// to replicas that scaling removed, and to replicas whose pods were deleted before they ran: the rest of such a pod on its node then
+// belongs to a past life, which is awaited, named and fenced like all others.
 func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	for r := range s.Replicas() {
 		m := memory[r.Slot.Role]
@@ -42,8 +42,8 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	}
 }
 
-// isOverUnseen reports whether the replica's life is over although nobody has seen it run: its pod was told to end before it ran, or had a node and is
-// gone. A process of it may have begun.
+// isOverUnseen reports whether the replica's life is over although it was never seen running: its pod was deleted before it ran, or had a
+// node and is gone. A process of it may have begun.
 func isOverUnseen(r *state.Replica) bool {
 	return r.State == state.Ending || r.State == state.Missing && r.Last != nil
 }
@@ -116,9 +116,8 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 	}
 }
 
-// resume gives each replica its next life: whoever still sees a pod that the suspension ended, or still reads a suspended
-// job, then cannot take the pods of before for those of after it. A job that never started has no pods of before. No back-off is left,
-// neither the job's nor that of a replica: a job that was suspended may have been mended.
+// resume gives each replica its next life. A stale cache therefore cannot mistake a pod from before the suspension for a new one. A job
+// that never started has no old pods. Every back-off is removed, because the user may have corrected the job during the suspension.
 func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 	if s.Job.Status.StartTime == nil {
 		return

@@ -14,9 +14,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// whyGangWaits returns why the gang has no nodes: in its scheduler's words, with the numbers of what it needs. ok is false if
-// nothing says that it waits as a whole: a replica that waits beside others that run, or beside enough of them, waits by itself.
-// With fewer the scheduler is about to bind them all, and what the rest of the pods say is from before.
+// whyGangWaits returns why the gang has no nodes: its scheduler's message, with the numbers that it needs. ok is false if there is no
+// sign that it waits as a whole: a replica beside enough running ones waits alone. Below the minimum, the scheduler is binding the gang
+// and the other pods' messages are stale.
 func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if !s.IsGang() {
 		return "", "", false
@@ -44,7 +44,7 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), where(s), words)), true
 }
 
-// where names the queue that the gang waits in: Volcano's own words do not tell a full queue from a full cluster.
+// where names the gang's queue: Volcano's message does not distinguish a full queue from a full cluster.
 func where(s *state.Snapshot) string {
 	if s.Gang.Scheduler != v1alpha1.GangVolcano || s.Job.Spec.Scheduling == nil || s.Job.Spec.Scheduling.Queue == "" {
 		return ""
@@ -52,8 +52,8 @@ func where(s *state.Snapshot) string {
 	return " in queue " + s.Job.Spec.Scheduling.Queue
 }
 
-// needs says what the gang asks for: "2 x 4 cpu, 17 x 8 nvidia.com/gpu", or "2 of 3 x 8 nvidia.com/gpu" if minAvailable is less than all; of
-// an elastic job's workers, minReplicas.
+// needs returns the request of the gang: "2 x 4 cpu, 17 x 8 nvidia.com/gpu", or "2 of 3 x 8 nvidia.com/gpu" if minAvailable is less than
+// all; for an elastic job's workers, minReplicas.
 func needs(s *state.Snapshot) string {
 	var list []string
 	var total int32

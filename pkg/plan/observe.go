@@ -9,7 +9,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// observe returns the replica statuses with the numbers of pods as they are now, and the counters as they were.
+// observe returns the replica statuses with the present numbers of pods, and unchanged counters.
 func observe(s *state.Snapshot, v *policy.Verdict) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
 	counted, spares := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}, heldNodes(s)
 	for role := range s.Memory {

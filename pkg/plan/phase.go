@@ -62,7 +62,7 @@ func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 	return explanation.Reason, clip(explanation.Message)
 }
 
-// isWaiting reports whether the reason of Scheduled is one that somebody has to do with.
+// isWaiting reports whether the pod waits for something that a person can fix.
 func isWaiting(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting, v1alpha1.ReasonGangUnavailable}, reason)
 }
@@ -88,7 +88,7 @@ func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string)
 	}
 }
 
-// createdAgain says until when the slot's next life is held back, and for which restart in a row.
+// createdAgain returns when the slot's next life may begin, and the number of the restart in a row.
 func createdAgain(s *state.Snapshot, slot state.Slot) string {
 	return fmt.Sprintf("%s is created again at %s UTC (restart %d in a row).",
 		slot, s.NextStart(slot).UTC().Format("15:04:05"), s.Memory[slot.Role].RestartsInRow[slot.Index])

@@ -28,7 +28,7 @@ const maxPodWrites = 2000
 // goOnAfter is when a plan that was cut goes on: the cache needs a moment to show the pods just written.
 const goOnAfter = 50 * time.Millisecond
 
-// Plan is what to do about a job, in this order: write Status, tell Events, take Steps, look again at Wake.
+// Plan is the plan for a job, in this order: write Status, emit Events, take Steps, reconcile again at Wake.
 type Plan struct {
 	Status v1alpha1.TrainingJobStatus
 	Events []Event
@@ -42,7 +42,7 @@ type Plan struct {
 // stepsInString is how many steps a plan names in its text.
 const stepsInString = 8
 
-// String tells the plan in one line: "Running AllReplicasRunning, attempt 0, 1 restarts; 2 steps: create j-worker-0, create j-worker-1;
+// String returns the plan in one line: "Running AllReplicasRunning, attempt 0, 1 restarts; 2 steps: create j-worker-0, create j-worker-1;
 // 1 Events; again at 12:01:00".
 func (p Plan) String() string {
 	text := fmt.Sprintf("%s %s, attempt %d, %d restarts", p.Status.Phase, p.Status.Reason, p.Status.Attempt, p.Status.Restarts)
@@ -65,8 +65,8 @@ func (p Plan) String() string {
 	return text
 }
 
-// Make returns the plan for a snapshot. For a job that is somebody else's, is being deleted, or was read too long ago
-// to decide anything, it plans nothing; for one that has a pod of a life that it never had, or names no first attempt, only to say so.
+// Make returns the plan for a snapshot. It plans nothing for a job of another controller, a job in deletion, or a job that was read too
+// long ago. It plans only a message for a job with a pod of a life that it never had, or without a valid first attempt.
 func Make(s *state.Snapshot) Plan {
 	switch {
 	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
@@ -137,7 +137,7 @@ func isPodWrite(step Step) bool {
 	}
 }
 
-// goOn returns when a plan that was cut goes on: with the next try if the API server refuses what the job asks for.
+// goOn returns when a shortened plan continues: with the next try if the API server refuses the job's pods.
 func goOn(s *state.Snapshot) time.Time {
 	if s.Refusal.Pends(s.Now) {
 		return s.Refusal.Retry
@@ -156,7 +156,7 @@ func beginsLives(was, next *v1alpha1.TrainingJobStatus) bool {
 	return was.Attempt != next.Attempt || !maps.Equal(livesOf(was), livesOf(next))
 }
 
-// livesOf returns what says, within an attempt, in which life each role's replicas are.
+// livesOf returns, within an attempt, the lives of each role's replicas.
 func livesOf(status *v1alpha1.TrainingJobStatus) map[v1alpha1.Role]string {
 	lives := map[v1alpha1.Role]string{}
 	for role, m := range status.Memory.Roles {

@@ -64,8 +64,8 @@ func home(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
 	return node
 }
 
-// Pods returns the function that builds the pods of the job's steps, each when it is asked for. It may be called by several
-// goroutines at once. What all pods share is worked out once, with the first of them.
+// Pods returns the function that builds the pods of the job's steps, one at a call. Several goroutines may call it at once. The first
+// call computes what all pods share.
 func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	environment := sync.OnceValue(func() func(state.Slot) []corev1.EnvVar {
 		return framework.For(job.Spec.Framework).Environment(job)

@@ -80,7 +80,7 @@ func lacksSpare(s *state.Snapshot) bool {
 	return len(s.Spares) < want && isPlaced(s)
 }
 
-// isPlaced reports whether every replica has a node: only then spares may take what is left.
+// isPlaced reports whether every replica has a node: only then spares may take the remaining room.
 func isPlaced(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
 		if r.LacksNode() {
@@ -90,7 +90,7 @@ func isPlaced(s *state.Snapshot) bool {
 	return true
 }
 
-// aClaim matches what a scheduler says of a pod whose volume or device claim is missing or not bound.
+// aClaim matches a scheduler's message about a pod whose volume or device claim is missing or not bound.
 var aClaim = regexp.MustCompile(`(?i)persistentvolumeclaim|resourceclaim`)
 
 // waitsForClaim reports whether a claim keeps the replica's pod from its node. Room would not help it.
@@ -113,7 +113,7 @@ func sparesOf(s *state.Snapshot, role v1alpha1.Role) []state.Pod {
 	return slices.DeleteFunc(slices.Clone(s.Spares), func(p state.Pod) bool { return p.Slot.Role != role })
 }
 
-// deleteSpares ends spares. One on a lost node has nobody who could end it, nor has one that has had the time that the user gives to pods.
+// deleteSpares ends spares. It forces a spare on a lost node, and a spare that has used up the time that the user gives to pods.
 func deleteSpares(s *state.Snapshot, spares []state.Pod) []Step {
 	var steps []Step
 	for i := range spares {
@@ -127,7 +127,7 @@ func deleteSpares(s *state.Snapshot, spares []state.Pod) []Step {
 	return steps
 }
 
-// nextForcedSpare returns when the next spare that was told to end may be deleted by force; zero for never.
+// nextForcedSpare returns when the next deleted spare may be deleted by force; zero for never.
 func nextForcedSpare(s *state.Snapshot) time.Time {
 	var next time.Time
 	for i := range s.Spares {
@@ -138,7 +138,7 @@ func nextForcedSpare(s *state.Snapshot) time.Time {
 	return next
 }
 
-// heldNodes returns by role how many spares hold a node: one that was told to end does until it has.
+// heldNodes returns by role how many spares hold a node: a deleted spare holds it until its end.
 func heldNodes(s *state.Snapshot) map[v1alpha1.Role]int32 {
 	held := map[v1alpha1.Role]int32{}
 	for i := range s.Spares {

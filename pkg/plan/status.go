@@ -51,8 +51,8 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	return next
 }
 
-// keepShape takes over what only a suspended job may change, once no pods of before are left that have another: not while ranks are
-// asked for a checkpoint, who go on if the job is resumed as it was.
+// keepShape records the fields that only a suspended job may change, once no pods with another shape remain. It waits while ranks save a
+// checkpoint, because they continue if the user resumes the unchanged job.
 func keepShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	mayHaveChanged := next.ObservedGeneration != s.Job.Generation || s.Job.Status.CheckpointRequest != nil
 	if next.Memory.Shape == "" || mayHaveChanged && v.Asked == nil {
@@ -60,16 +60,15 @@ func keepShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ve
 	}
 }
 
-// keepMethod takes over how the next whole-job restart is done when pods are made anew that are of one attempt: with the first of them, after
-// a suspension, and with each attempt. The pods of an attempt stay alike, whatever the spec says since.
+// keepMethod records the method of the next whole-job restart when all pods of an attempt are new: with the first pods, after a
+// suspension, and with each attempt. The pods of an attempt stay alike, even if the spec changes later.
 func keepMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	if next.Memory.RestartMethod == "" || v.Kind == policy.Suspend || s.Is(v1alpha1.ConditionSuspended) || next.Attempt != s.Job.Status.Attempt {
 		next.Memory.RestartMethod = state.MethodOf(&s.Job.Spec)
 	}
 }
 
-// answerRequest takes over what a restart is asked for with once nothing is left to do about it: the whole job begins anew, or rests, or
-// was only just submitted.
+// answerRequest records the text of a requested restart once it is done: the whole job restarts, or rests, or was only just submitted.
 func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	if isFirstRecord(s) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
 		next.Memory.RestartRequest = state.RequestOf(s.Job)
@@ -98,7 +97,7 @@ func readyOf(next *v1alpha1.TrainingJobStatus) string {
 // renewalEvery is how old the renewal in a status may get that nothing else makes it worth to write: a job has many of them.
 const renewalEvery = 5 * time.Minute
 
-// keepProgress takes over what the Lease says, if it says more than when it was last renewed.
+// keepProgress records the report in the Lease, if it is newer than the last one.
 func keepProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	if s.Progress.Renewed.IsZero() {
 		return

@@ -25,11 +25,11 @@ const (
 // Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,
 // AskPod, FencePod, DeletePod or DeleteJob.
 type Step interface {
-	// String tells the step: "create j-worker-0".
+	// String describes the step: "create j-worker-0".
 	String() string
 }
 
-// Stage says when a step is taken. The steps of a stage wait for those of the stages before it.
+// Stage is when a step is taken. The steps of a stage wait for the stages before it.
 type Stage int
 
 // The stages.
@@ -76,7 +76,8 @@ type CreateSSHKey struct{ Name string }
 // CreateGroup creates the pod group of an attempt.
 type CreateGroup struct{ Group state.Object }
 
-// ResizeGroup patches the spec of the pod group of that kind and name if it still has that UID, and nobody has deleted it unless Going is true.
+// ResizeGroup patches the spec of the pod group of that kind and name if it still has that UID, and is not in deletion unless Going is
+// true.
 type ResizeGroup struct {
 	Empty state.Object
 	Name  string
@@ -113,17 +114,17 @@ type CreatePod struct {
 	Slot  state.Slot
 	Life  state.Life
 	Spare bool
-	// First says that the pod is created before the others are: the scheduler then gives it a node first.
+	// First is whether the pod is created before the others: the scheduler then gives it a node first.
 	First bool
-	// Last says that it is created after the others.
+	// Last is whether it is created after the others.
 	Last bool
 	// Home is the node of the slot's life before, which the pod takes if it can; empty for none.
 	Home      string
 	Placement *Placement
 }
 
-// RestartPod has the kubelet start the main container of the pod again, in the pod, if it still has that UID and resourceVersion: it
-// gives the container another name of its image, and tells the pod the life that it is to begin.
+// RestartPod lets the kubelet start the main container again in the pod, if the pod still has that UID and resourceVersion. It gives the
+// container another name of its image, and writes the new life into the pod.
 type RestartPod struct {
 	Name, Version string
 	UID           types.UID
@@ -143,9 +144,9 @@ type DeletePod struct {
 	Why  string
 	// Version is the resourceVersion that the pod must still have; empty if any will do.
 	Version string
-	// Grace is how many seconds the pod has to end; nil for what its template says.
+	// Grace is how many seconds the pod has to end; nil for its template's time.
 	Grace *int64
-	// Force says that nobody is left who could end the pod, so that its object is to go at once.
+	// Force is whether the object must go at once, because no kubelet can end the pod.
 	Force bool
 }
 

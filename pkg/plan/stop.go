@@ -8,11 +8,11 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// askAgainAfter is how long after a request that nobody has answered the pods are told once more. Of a hundred pods whose annotation
-// changes a kubelet overlooks about one, and renews its files only with the next change, or a minute later.
+// askAgainAfter is how long after an unanswered request the pods get it once more. A kubelet misses about one changed annotation in a
+// hundred, and renews its files only with the next change, or a minute later.
 const askAgainAfter = 2 * time.Second
 
-// askPods returns the steps that show the pods what the status asks their ranks, or nothing any more, and when they are told once more.
+// askPods returns the steps that write the request of the status, or its end, into the pods, and the time of the repetition.
 func askPods(s *state.Snapshot) (steps []Step, again time.Time) {
 	request := s.Job.Status.CheckpointRequest
 	text := state.StopText(request)
@@ -35,7 +35,7 @@ func askPods(s *state.Snapshot) (steps []Step, again time.Time) {
 	return steps, again
 }
 
-// stopID returns the id of what the status asks the ranks; empty if nothing.
+// stopID returns the id of the request in the status; empty without one.
 func stopID(status *v1alpha1.TrainingJobStatus) string {
 	if status.CheckpointRequest == nil {
 		return ""
@@ -43,8 +43,8 @@ func stopID(status *v1alpha1.TrainingJobStatus) string {
 	return status.CheckpointRequest.ID
 }
 
-// stopEvents tells that the ranks are asked to save a checkpoint, and whether they have. Of a request that came to nothing, as they broke
-// first or are no longer to be stopped, other Events tell.
+// stopEvents returns Events for a request to save a checkpoint, and for its result. Other Events report why a request ended early: the
+// ranks failed first, or the stop was cancelled.
 func stopEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event {
 	switch {
 	case was == nil && is != nil:

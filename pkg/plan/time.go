@@ -33,7 +33,7 @@ func presentRun(s *state.Snapshot, until time.Time) time.Duration {
 	return max(0, until.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
 }
 
-// keepLostTime adds up what the job waited for since the time was last added up. What it waited for then says the status of then.
+// keepLostTime adds up the time since the last count by what the job waited for. The old status shows what that was.
 func keepLostTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	was, now := &s.Job.Status, s.Now.Truncate(time.Second)
 	since := s.Job.CreationTimestamp.Time
@@ -64,7 +64,7 @@ func keepLostTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy
 	}
 }
 
-// isStopping reports whether pods of before a restart are still ending, or the next ones may not be created yet.
+// isStopping reports whether old pods are still ending, or the next pods may not be created yet.
 func isStopping(status *v1alpha1.TrainingJobStatus) bool {
 	restarting := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRestarting)
 	running := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRunning)
