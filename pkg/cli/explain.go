@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// explain returns an error as a sentence that says what to do about it.
+// explain returns an error as a sentence with the next step.
 func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	var dial *net.OpError
 	var dns *net.DNSError

@@ -95,7 +95,7 @@ func (t *tool) logs(ctx context.Context, name string, o *logFlags) error {
 // palette are the colours by which ranks differ.
 var palette = []string{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
-// linePrinter returns what prints a line with who said it.
+// linePrinter returns the function that prints a line with its source.
 func (t *tool) linePrinter(job *v1alpha1.TrainingJob, o *logFlags) func(*logs.Source, logs.Line) error {
 	return func(s *logs.Source, line logs.Line) error {
 		text := line.Text + "\n"
@@ -110,7 +110,7 @@ func (t *tool) linePrinter(job *v1alpha1.TrainingJob, o *logFlags) func(*logs.So
 	}
 }
 
-// prefix says who said a line: "3 a1", and in a job with several roles "3 worker-2 a1".
+// prefix returns the source of a line: "3 a1", and in a job with several roles "3 worker-2 a1".
 func prefix(job *v1alpha1.TrainingJob, s *logs.Source, life state.Life) string {
 	word := fmt.Sprintf("a%d", life.Attempt)
 	if life.Replacement > 0 {

@@ -61,7 +61,7 @@ func (t *tool) planFiles(files []string) error {
 	return nil
 }
 
-// planDocument says what the operator would do with a document of a file. What is no TrainingJob is left to others.
+// planDocument prints what the operator would do with a document of a file. It skips documents that are not a TrainingJob.
 func (t *tool) planDocument(name string, document []byte) error {
 	job, err := schema.Job(document)
 	switch {

@@ -26,7 +26,7 @@ type tool struct {
 	connect func() (*connection, error)
 }
 
-// exitError ends the program with a status of its own: what it has to say was said.
+// exitError ends the program with its own status, after its messages are printed.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

@@ -62,7 +62,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 	return b.String(), nil
 }
 
-// Next returns what the operator would do next with a job as it was observed.
+// Next returns what the operator would do next with an observed job.
 func Next(o *state.Observed) (string, error) {
 	s, err := state.New(*o)
 	if err != nil {
@@ -97,7 +97,7 @@ func Next(o *state.Observed) (string, error) {
 	return b.String(), nil
 }
 
-// AssumeGang says which gang scheduler the job asks for, and that the cluster has it.
+// AssumeGang sets the gang scheduler of the job, as if the cluster had it.
 func AssumeGang(o *state.Observed) {
 	o.Gang.Scheduler = v1alpha1.GangNone
 	if s := o.Job.Spec.Scheduling; s != nil {
@@ -134,7 +134,7 @@ func writeSteps(b *strings.Builder, steps []plan.Step) {
 	}
 }
 
-// size says how many pods the job has and what they ask for together.
+// size returns the number of the job's pods and the sum of their requests.
 func size(job *v1alpha1.TrainingJob) string {
 	var roles []string
 	total := corev1.ResourceList{}
@@ -165,7 +165,7 @@ func size(job *v1alpha1.TrainingJob) string {
 	return text
 }
 
-// writeRecovery says what breaks with what.
+// writeRecovery writes what restarts after each failure.
 func writeRecovery(b *strings.Builder, job *v1alpha1.TrainingJob) {
 	for _, role := range job.Spec.Roles() {
 		restarts := "that replica alone"

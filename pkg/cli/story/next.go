@@ -22,7 +22,7 @@ const (
 	submitAgain    = "A job that has finished does not start again: correct the cause and submit it as another job."
 )
 
-// stalls are for jobs that cannot go on until somebody acts.
+// stalls are for jobs that need a person to continue.
 var stalls = []advice{
 	{[]string{v1alpha1.ReasonQuotaExceeded}, "See what the quota leaves: kubectl describe quota -n NS. Ask for less, or have it raised; the operator tries again by itself."},
 	{[]string{v1alpha1.ReasonForbidden}, "Change the template as the message shows, or ask an administrator for an exemption. " + changeTemplate},
@@ -56,7 +56,7 @@ var failures = []advice{
 	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Report it to an administrator: kubectl describe node NODE."},
 }
 
-// causes are the advice where no reason says more.
+// causes are the advice by cause, if no reason has a better one.
 var causes = map[v1alpha1.Cause]string{
 	v1alpha1.CauseOOM:            "Raise resources.limits.memory, or make batches or the number of loader processes smaller. " + changeTemplate,
 	v1alpha1.CausePreempted:      "Nothing: the job made way for one of higher priority. A priority class of its own would keep its place: scheduling.priorityClassName.",

@@ -14,13 +14,13 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// View is what a story is told from.
+// View is the input of a story.
 type View struct {
 	Job *v1alpha1.TrainingJob
-	// Pods are those of the job, of every life, spares included.
+	// Pods are the job's pods, of every life, with spares.
 	Pods []corev1.Pod
-	// Events are those about the job, in any order. PodEvents are those about the pod behind the last failure, if the kubelet may have ended
-	// it: only there it says so.
+	// Events are about the job, in any order. PodEvents are about the pod behind the last failure, if the kubelet may have ended it: only
+	// they show it.
 	Events, PodEvents []corev1.Event
 	Now               time.Time
 }
@@ -41,8 +41,8 @@ func (v *View) Observed() *state.Observed {
 	return o
 }
 
-// Snapshot returns the job as the operator sees it, but for nodes. It returns an error if the status was written by an operator whose
-// memory has another form.
+// Snapshot returns the job as the operator sees it, without nodes. It returns an error if the status was written by an operator with
+// another form of the memory.
 func (v *View) Snapshot() (*state.Snapshot, error) {
 	s, err := state.New(*v.Observed())
 	if err != nil {

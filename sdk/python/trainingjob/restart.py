@@ -65,4 +65,4 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a pod's user may have no name
-        return "somebody"
+        return "an unknown user"
