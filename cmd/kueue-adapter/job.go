@@ -14,10 +14,10 @@ import (
 
 var gvk = v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)
 
-// trainingJob answers what Kueue wants to know of a TrainingJob, and changes its spec as Kueue says.
+// trainingJob implements Kueue's view of a TrainingJob, and changes its spec for Kueue.
 //
-// It does not tell Kueue which replicas have ended for good (JobWithReclaimablePods): a whole-job restart runs all of them
-// again, with quota that would have been given away by then.
+// It does not report replicas that have ended for good (JobWithReclaimablePods): a whole-job restart runs all of them again, with quota that
+// another job would have by then.
 type trainingJob v1alpha1.TrainingJob
 
 var (
@@ -34,7 +34,7 @@ func (j *trainingJob) Object() client.Object { return (*v1alpha1.TrainingJob)(j)
 // GVK returns the kind of TrainingJobs.
 func (j *trainingJob) GVK() schema.GroupVersionKind { return gvk }
 
-// Skip reports whether another controller runs the job: then the adapter asks for no quota.
+// Skip reports whether another controller runs the job: then the adapter requests no quota.
 func (j *trainingJob) Skip(context.Context) bool { return j.Spec.IsManagedElsewhere() }
 
 // IsSuspended returns spec.suspend.
@@ -43,10 +43,9 @@ func (j *trainingJob) IsSuspended() bool { return j.Spec.IsSuspended() }
 // Suspend sets spec.suspend.
 func (j *trainingJob) Suspend() { j.Spec.Suspend = ptr.To(true) }
 
-// IsActive reports whether the job may have pods; while it may, Kueue gives its quota to nobody else.
+// IsActive reports whether the job may have pods. While it may, Kueue gives its quota to no other job.
 //
-// A status that does not know the present spec was written before the operator saw that the job is suspended: pods may
-// have come since. Where there is no status there are no pods, as the operator writes it first.
+// A status for an older spec was written before the operator saw the suspension: pods may have come since. Where there is no status there are no pods, as the operator writes it first.
 func (j *trainingJob) IsActive() bool {
 	if seen := j.Status.ObservedGeneration; seen != 0 && seen != j.Generation {
 		return true
@@ -73,8 +72,8 @@ func (j *trainingJob) Finished(context.Context) (message string, success, finish
 	return end.Message, meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionSucceeded), true
 }
 
-// PriorityClass returns the job's own, or else that of the first role whose template names one. The label
-// kueue.x-k8s.io/priority-class goes before both.
+// PriorityClass returns the job's priority class, or the class of the first role whose template names one. The label
+// kueue.x-k8s.io/priority-class wins over both.
 func (j *trainingJob) PriorityClass() string {
 	if s := j.Spec.Scheduling; s != nil && s.PriorityClassName != "" {
 		return s.PriorityClassName

@@ -31,7 +31,7 @@ import (
 	"github.com/trainingjob/operator/pkg/outage"
 )
 
-// name is that of the leader's Lease, and who the Events come from.
+// name of the leader's Lease, and of the source of Events.
 const name = "trainingjob-kueue-adapter"
 
 // concurrentJobs is how many jobs are worked on at the same time. Each costs a few requests when it changes its state.
@@ -81,7 +81,7 @@ func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) erro
 	}
 	var how []jobframework.Option
 	if waitForPodsReady {
-		// The controller asks Kueue's cache which queues have metrics: none in this process.
+		// The controller reads from Kueue's cache which queues have metrics: none in this process.
 		empty := schdcache.New(mgr.GetClient(), schdcache.WithLocalQueueMetrics(&kueuemetrics.LocalQueueMetricsConfig{}))
 		how = append(how, jobframework.WithWaitForPodsReady(&configapi.WaitForPodsReady{}), jobframework.WithCache(empty))
 	}
@@ -132,7 +132,7 @@ func (o *options) managerOptions() (manager.Options, error) {
 	}, nil
 }
 
-// metricsOptions returns how /metrics is served. HTTP/2 is off: a caller could open streams before anybody asks for its token.
+// metricsOptions returns how /metrics is served. HTTP/2 is off: a caller could open streams before the check of its token.
 func (o *options) metricsOptions() metricsserver.Options {
 	metrics := metricsserver.Options{
 		BindAddress: o.metricsAddress, SecureServing: o.metricsSecure, CertDir: o.metricsCertDir,

@@ -36,16 +36,16 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "take turns with other replicas of the adapter: only the leader acts")
 	f.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", o.leaderElectionNamespace, "namespace of the leader's Lease; empty means the pod's own, needed outside a cluster")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
-	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
-	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty makes a certificate that nobody has signed")
+	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to all callers")
+	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty creates a self-signed certificate")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
-	f.BoolVar(&o.waitForPodsReady, "wait-for-pods-ready", o.waitForPodsReady, "tell Kueue when all replicas run; set it if Kueue's configuration has waitForPodsReady, which else evicts every job")
+	f.BoolVar(&o.waitForPodsReady, "wait-for-pods-ready", o.waitForPodsReady, "report to Kueue when all replicas run; set it if Kueue's configuration has waitForPodsReady, which else evicts every job")
 	f.StringVar(&o.featureGates, "feature-gates", o.featureGates, "Kueue's feature gates, as Kueue itself has them: PriorityBoost=true lets a job that has not saved for long be preempted last. Empty means Kueue's defaults")
 	f.StringVar(&o.logLevel, "log-level", o.logLevel, "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "json or text")
 }
 
-// validate sets the feature gates, and returns an error that says what to write instead.
+// validate sets the feature gates, and returns an error with a correction.
 func (o *options) validate() error {
 	var level slog.Level
 	switch {
@@ -62,8 +62,8 @@ func (o *options) validate() error {
 	return o.validateCertificate()
 }
 
-// validateCertificate returns an error if the folder of the certificate lacks a file: the metrics server would make do with one
-// that nobody has signed.
+// validateCertificate returns an error if the folder of the certificate lacks a file: the metrics server would fall back to a self-signed
+// one.
 func (o *options) validateCertificate() error {
 	if o.metricsCertDir == "" {
 		return nil

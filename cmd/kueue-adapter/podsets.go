@@ -15,8 +15,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// annotationPartial is how the workers that were not admitted come back with the next admission, and how a job that a user has scaled since
-// differs from one that no user has.
+// annotationPartial is on a job that runs with fewer workers than requested: "2 of 6". It restores the 6 for the next admission, and
+// shows whether a user has scaled the job since.
 const annotationPartial = v1alpha1.AnnotationAdmittedWorkers
 
 // roles returns the roles that have pods, by rank: the order of the pod sets.
@@ -91,7 +91,7 @@ func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, a
 	return nil
 }
 
-// RestorePodSetsInfo takes back what RunWithPodSetsInfo has changed, but not what somebody has scaled since.
+// RestorePodSetsInfo reverts the changes of RunWithPodSetsInfo, but not the scaling by a user since then.
 func (j *trainingJob) RestorePodSetsInfo(ctx context.Context, wanted []podset.PodSetInfo) bool {
 	roles := j.roles()
 	if len(wanted) != len(roles) {

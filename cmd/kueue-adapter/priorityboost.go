@@ -25,8 +25,8 @@ import (
 // mostBoost is the highest boost, of a job that would lose four hours or more.
 const mostBoost = 8
 
-// priorityBoosts tells Kueue what it would cost to preempt a job: the longer ago its newest checkpoint, the higher the boost of its
-// Workload's priority. Among jobs of one priority Kueue then takes the one that has just saved.
+// priorityBoosts reports the cost of a preemption to Kueue: the longer ago the newest checkpoint, the higher the boost of the Workload's
+// priority. Among jobs of one priority Kueue then preempts the job that has just saved.
 type priorityBoosts struct {
 	client client.Client
 	clock  clock.PassiveClock

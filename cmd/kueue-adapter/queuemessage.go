@@ -15,8 +15,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// queueMessages copies Kueue's message on why a job waits from its Workload to an annotation of the job, which the operator shows
-// in the job's status. Nobody has to know that there are Workloads to learn what a job waits for.
+// queueMessages copies Kueue's message about a wait from the Workload to an annotation of the job, which the operator shows in the job's
+// status. Users then need no Workloads to find out what a job waits for.
 type queueMessages struct{ client client.Client }
 
 // setUpQueueMessages adds the controller to the manager.

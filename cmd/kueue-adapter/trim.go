@@ -23,9 +23,9 @@ func cacheOptions() cache.Options {
 	}
 }
 
-// trimJob drops what users attach to a job: labels and annotations that are neither Kueue's nor the operator's, and owner references but the
-// controller's. Kueue and the adapter only patch jobs with the difference to what they read, so nothing is lost by that. The spec stays
-// whole: Kueue compares its templates with those of the Workload.
+// trimJob drops what users attach to a job: foreign labels and annotations, and all owner references except the controller's. Kueue and
+// the adapter patch jobs only with the difference to what they read, so nothing is lost. The spec stays whole, because Kueue compares its
+// templates with the Workload's.
 func trimJob(o any) (any, error) {
 	job, isJob := o.(*v1alpha1.TrainingJob)
 	if !isJob {

@@ -10,14 +10,14 @@ import (
 	"github.com/trainingjob/operator/pkg/support"
 )
 
-// tellKubernetes logs the cluster's version, as a warning if the operator is not tested on it. It runs all the same: what fails then
-// says so itself.
+// tellKubernetes logs the version of the cluster, as a warning if the operator is not tested with it. The operator runs anyway; failures
+// report themselves.
 func tellKubernetes(server discovery.ServerVersionInterface, log logr.Logger) {
 	warn := slog.New(logr.ToSlogHandler(log)).Warn
 	found, err := server.ServerVersion()
 	switch {
 	case err != nil:
-		warn(fmt.Sprintf("asking for the version of Kubernetes: %v", err))
+		warn(fmt.Sprintf("reading the version of Kubernetes: %v", err))
 	case support.Warning(found.GitVersion) != "":
 		warn(support.Warning(found.GitVersion), "kubernetes", found.GitVersion)
 	default:

@@ -29,7 +29,7 @@ func TestTheLogTellsWhichKubernetesThisIs(t *testing.T) {
 		{"v1.36.3", []string{"level=INFO", "kubernetes=v1.36.3", "is tested"}},
 		{"v1.33.1", []string{"level=WARN", "Kubernetes v1.33.1 is older than 1.34", "upgrade the cluster"}},
 		{"v1.99.0", []string{"level=WARN", "is newer than", "look for a newer operator"}},
-		{"", []string{"level=WARN", "asking for the version of Kubernetes: it is not there"}},
+		{"", []string{"level=WARN", "reading the version of Kubernetes: it is not there"}},
 	} {
 		var out bytes.Buffer
 		tellKubernetes(c.is, logr.FromSlogHandler(slog.NewTextHandler(&out, nil)))

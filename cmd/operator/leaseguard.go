@@ -43,8 +43,8 @@ func (m leaseGuard) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the transport behind, through which client-go cancels requests.
 func (m leaseGuard) WrappedRoundTripper() http.RoundTripper { return m.RoundTripper }
 
-// isElection reports whether the request is the leader election's. The election creates its lease before
-// it has ever held it; a Lease that is created later is that of a job's progress.
+// isElection reports whether the request belongs to the leader election. The election creates its lease before it has ever held it. A
+// Lease that is created later is a job's progress Lease.
 func (m leaseGuard) isElection(request *http.Request) bool {
 	isFirst := request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/leases") && !m.held.everHeld()
 	return isFirst || strings.HasSuffix(request.URL.Path, "/leases/"+electionLease)
@@ -60,7 +60,7 @@ func (m leaseGuard) elect(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// changesSomething reports whether the request is a write; a review, by which every replica asks who reads its metrics, is none.
+// changesSomething reports whether the request is a write. A review, which every replica sends about the readers of its metrics, is none.
 func changesSomething(request *http.Request) bool {
 	isReview := strings.HasSuffix(request.URL.Path, "reviews")
 	return request.Method != http.MethodGet && !isReview

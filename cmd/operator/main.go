@@ -28,8 +28,8 @@ func command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "operator",
 		Short: "Runs TrainingJobs: distributed training on Kubernetes",
-		Long: `Runs TrainingJobs (trainingjob.dev/v1alpha1): makes their replicas pods that find each other and, when something
-breaks, replaces one replica or restarts the whole job.
+		Long: `Runs TrainingJobs (trainingjob.dev/v1alpha1): creates pods that find each other, and when one fails,
+replaces that replica or restarts the whole job.
 
 It needs the CRD in manifests/crd and the permissions in manifests/base. Without --kubeconfig it uses the
 KUBECONFIG environment variable, or the pod's own service account.`,

@@ -149,7 +149,7 @@ func (o *options) managerOptions() (manager.Options, error) {
 	}, nil
 }
 
-// metricsOptions returns how /metrics is served. HTTP/2 is off: a caller could open streams before anybody asks for its token.
+// metricsOptions returns how /metrics is served. HTTP/2 is off: a caller could open streams before the check of its token.
 func (o *options) metricsOptions() metricsserver.Options {
 	metrics := metricsserver.Options{
 		BindAddress: o.metricsAddress, SecureServing: o.metricsSecure, CertDir: o.metricsCertDir,

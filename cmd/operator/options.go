@@ -67,17 +67,17 @@ func defaults() *options {
 func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "path of a kubeconfig file; empty uses KUBECONFIG or the pod's service account")
 	f.StringSliceVar(&o.namespaces, "namespaces", o.namespaces, "run the jobs of these namespaces only, comma-separated; a RoleBinding in each then suffices. Empty means all namespaces")
-	f.StringSliceVar(&o.excludedNamespaces, "exclude-namespaces", o.excludedNamespaces, "run no jobs in these namespaces, comma-separated, nor in the operator's own; a job there gets an Event")
+	f.StringSliceVar(&o.excludedNamespaces, "exclude-namespaces", o.excludedNamespaces, "run no jobs in these namespaces, comma-separated, and in the operator's own; a job there gets an Event")
 	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "take turns with other replicas of the operator: only the leader acts")
 	f.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", o.leaderElectionNamespace, "namespace of the leader's Lease; empty means the pod's own, needed outside a cluster")
 	f.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", o.leaseDuration, "how long the others wait for a leader that does not renew its lease before one of them takes over")
 	f.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", o.renewDeadline, "how long the leader tries to renew its lease before it stops acting; shorter than the lease")
 	f.DurationVar(&o.retryPeriod, "leader-elect-retry-period", o.retryPeriod, "how long to wait between two tries to get or renew the lease; at most two thirds of the renew deadline")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "address of /metrics; 0 turns it off")
-	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to everybody")
-	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty makes a certificate that nobody has signed")
-	f.BoolVar(&o.jobMetrics, "job-metrics", o.jobMetrics, "serve metrics of each job beside those of all: about 20 series a job, with its namespace and name as labels")
-	f.StringVar(&o.otlpEndpoint, "otlp-endpoint", o.otlpEndpoint, "collector that the story of each job is sent to as a trace, by OTLP over gRPC: http://HOST:4317, or https:// for one with TLS. Empty sends nothing")
+	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to all callers")
+	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty creates a self-signed certificate")
+	f.BoolVar(&o.jobMetrics, "job-metrics", o.jobMetrics, "serve metrics of each job in addition: about 20 series a job, with its namespace and name as labels")
+	f.StringVar(&o.otlpEndpoint, "otlp-endpoint", o.otlpEndpoint, "collector that receives the history of each job as a trace, by OTLP over gRPC: http://HOST:4317, or https:// for one with TLS. Empty sends nothing")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256; one namespace holds at most half of them")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
@@ -85,16 +85,16 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.maxCheckpointWait, "max-checkpoint-wait", o.maxCheckpointWait,
 		"how long a job may save a checkpoint before it is suspended, restarted or drained, 0s to 1h: the bound of progress.checkpointGraceSeconds; 0s waits for no checkpoint")
 	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)
-	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "what jobs do about nodes that are said to be ill, beside and instead of the defaults, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Move (jobs leave for other nodes), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log tells")
-	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means that of the replicas")
-	f.StringVar(&o.gang, "gang", o.gang, "who schedules the pods of jobs that do not say: None, Native, Volcano or Coscheduling")
+	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "actions for unhealthy nodes, in addition to the defaults or instead of them, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Move (jobs leave for other nodes), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log shows")
+	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means the replicas' class")
+	f.StringVar(&o.gang, "gang", o.gang, "default scheduler of gangs, for jobs without scheduling.gang: None, Native, Volcano or Coscheduling")
 	f.StringSliceVar(&o.kubeflowKinds, "kubeflow-kinds", o.kubeflowKinds, "preview: serve these kinds of Kubeflow's training operator v1, comma-separated: PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob. Install their CRDs first, and remove Kubeflow's operator. docs/migrating.md lists the limits")
 	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "requests to the API server per second at most; 0 leaves the limit to the server's priority and fairness")
 	f.StringVar(&o.logLevel, "log-level", o.logLevel, "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "json or text")
 }
 
-// validate returns an error that says what to write instead.
+// validate returns an error with a correction.
 func (o *options) validate() error {
 	var level slog.Level
 	switch {
@@ -131,7 +131,7 @@ func (o *options) validateElection() error {
 	}
 }
 
-// signals returns what is done about which signals of nodes: the defaults, what --node-signals says, and the taints of --lost-node-taints.
+// signals returns the actions for signals of nodes: the defaults, --node-signals, and the taints of --lost-node-taints.
 func (o *options) signals() (nodes.Signals, error) {
 	signals, err := nodes.DefaultSignals().With(o.nodeSignals)
 	if err != nil {
@@ -141,7 +141,7 @@ func (o *options) signals() (nodes.Signals, error) {
 		taint := nodes.Signal{Kind: nodes.TaintSignal, Name: key}
 		saysBoth := func(entry string) bool { return strings.HasPrefix(entry, taint.String()+"=") }
 		if slices.ContainsFunc(o.nodeSignals, saysBoth) {
-			return nil, fmt.Errorf("--lost-node-taints %q: --node-signals says what to do about this taint: name it once", key)
+			return nil, fmt.Errorf("--lost-node-taints %q: --node-signals also sets an action for this taint: name it once", key)
 		}
 		if signals, err = signals.With([]string{taint.String() + "=" + state.LoseNode.String()}); err != nil {
 			return nil, fmt.Errorf("--lost-node-taints %q: write the key of a taint, as example.com/broken", key)
@@ -160,8 +160,8 @@ func (o *options) validateTraces() error {
 	return nil
 }
 
-// validateCertificate returns an error if the folder of the certificate lacks a file: the metrics server would make do with one
-// that nobody has signed.
+// validateCertificate returns an error if the folder of the certificate lacks a file: the metrics server would fall back to a self-signed
+// one.
 func (o *options) validateCertificate() error {
 	if o.metricsCertDir == "" {
 		return nil

@@ -94,7 +94,7 @@ def main():
     mesh = Mesh(np.array(jax.devices()), ["all"])
     whole, parts = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("all"))
     step, weights = load()
-    multihost_utils.sync_global_devices("loaded")  # nobody removes a checkpoint that another still reads
+    multihost_utils.sync_global_devices("loaded")  # no process removes a checkpoint that another still reads
     weights = jax.make_array_from_process_local_data(whole, weights)
     signal.signal(signal.SIGTERM, on_sigterm)
     while step < STEPS and not told_to_end:

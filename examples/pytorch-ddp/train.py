@@ -83,7 +83,7 @@ def main():
     model = torch.nn.Linear(FEATURES, 1).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     step = load(model, optimizer)
-    dist.barrier()  # nobody saves, and so removes old checkpoints, while another rank still reads one
+    dist.barrier()  # no rank saves, and so removes old checkpoints, while another rank still reads one
     parallel = torch.nn.parallel.DistributedDataParallel(model)
     signal.signal(signal.SIGTERM, on_sigterm)
     while step < STEPS and not told_to_end:

@@ -117,7 +117,7 @@ def main():
     )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     step = load(model, optimizer)
-    dist.barrier()  # nobody saves, and so removes old checkpoints, while another rank still reads one
+    dist.barrier()  # no rank saves, and so removes old checkpoints, while another rank still reads one
     signal.signal(signal.SIGTERM, on_sigterm)
     while step < STEPS and not anybody_told_to_end():
         x, y = batch(step * world + rank, 64)

@@ -114,7 +114,7 @@ def main():
     ):
         say("met the other ranks")
         model, step = load()
-        xgboost.collective.broadcast("loaded", 0)  # nobody removes a checkpoint that another rank still reads
+        xgboost.collective.broadcast("loaded", 0)  # no rank removes a checkpoint that another rank still reads
         signal.signal(signal.SIGTERM, on_sigterm)
         mine = rows(rank, 20000)
         model = xgboost.train(

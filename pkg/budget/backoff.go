@@ -13,9 +13,9 @@ import (
 const (
 	// calmAfter is how long after its start a life must end for its restart to be the first in a row.
 	calmAfter = 10 * time.Minute
-	// leastWait is the shortest wait before the second restart in a row: without it a job could restart as fast as the API
-	// server allows. The wait after no failure begins to double from it, whatever backoffSeconds is: a user waits for what was asked for,
-	// and a program that is done has harmed nothing.
+	// leastWait is the shortest wait before the second restart in a row: without it a job could restart as fast as the API server allows.
+	// After no failure the wait doubles from leastWait, whatever backoffSeconds is: a user waits for the requested restart, and a
+	// completed program has done no harm.
 	leastWait = time.Second
 )
 

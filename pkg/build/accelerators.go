@@ -7,8 +7,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// counted are resources without gpu in their names, or of GPUs that not every framework counts, each unit of which is a process's
-// own; a prefix ends with "*".
+// counted are resources for which each unit belongs to one process: resources without gpu in their names, or GPUs that not every
+// framework counts. A prefix ends with "*".
 var counted = []string{"habana.ai/gaudi", "huawei.com/Ascend*", "aws.amazon.com/neuroncore", "gpu.intel.com/i915", "gpu.intel.com/xe"}
 
 // Accelerators returns how many GPUs a container of the role has at most, by the limits of resources with gpu in their names, and

@@ -18,8 +18,8 @@ func Group(job *v1alpha1.TrainingJob, group state.Object) state.Object {
 	return group
 }
 
-// Requests returns what one replica of the role asks for: the requests of its containers together, limits where there are
-// none, or what an init container asks for if that is more.
+// Requests returns the requests of one replica of the role: the sum over its containers, limits where there are no requests, or the
+// request of an init container if that is more.
 func Requests(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) corev1.ResourceList {
 	template := spec.ReplicaSpecs[role].Template.Spec
 	all := corev1.ResourceList{}
@@ -42,7 +42,7 @@ func Requests(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) corev1.Resourc
 	return all
 }
 
-// requests returns what the container asks for: a limit without a request is one.
+// requests returns the requests of the container. A limit without a request counts as a request.
 func requests(c *corev1.Container) corev1.ResourceList {
 	own := maps.Clone(c.Resources.Limits)
 	if own == nil {

@@ -12,7 +12,8 @@ import (
 // meetings is how many attempts in a row each meet at a port of their own.
 const meetings = 16
 
-// MeetingPort returns the port at which the job's replicas meet in the first attempt: that of their leader's template, else the framework's.
+// MeetingPort returns the port at which the job's replicas meet in the first attempt: the port in the leader's template, or the
+// framework's.
 func MeetingPort(job *v1alpha1.TrainingJob) int32 {
 	port, _ := state.MeetingPortOf(job.Spec.Framework)
 	return Port(job, state.Leader(&job.Spec).Role, port.Name, port.Default)
@@ -45,14 +46,14 @@ func Meeting(job *v1alpha1.TrainingJob, first int32) (port string, variables []c
 	return "$(" + v1alpha1.EnvLeaderPort + ")", []corev1.EnvVar{fromMetadata(v1alpha1.EnvLeaderPort, "annotations", v1alpha1.AnnotationLeaderPort)}
 }
 
-// TellPort tells a pod that can be restarted in place the port of its attempt; 0 for none.
+// TellPort writes the port of the attempt into a pod that can restart in place; 0 for none.
 func TellPort(pod *corev1.Pod, port int32) {
 	if _, canRestart := pod.Annotations[v1alpha1.AnnotationTold]; canRestart && port != 0 {
 		pod.Annotations[v1alpha1.AnnotationLeaderPort] = strconv.Itoa(int(port))
 	}
 }
 
-// fromMetadata returns a variable that each start of a container reads anew from a label or an annotation of its pod.
+// fromMetadata returns a variable that each start of a container reads again from a label or an annotation of its pod.
 func fromMetadata(name, kind, key string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: metadata(kind, key)}}
 }

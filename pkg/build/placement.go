@@ -11,7 +11,7 @@ import (
 // tolerationSeconds is how long a pod stays bound to a node that is not ready, instead of Kubernetes' 300.
 const tolerationSeconds = 30
 
-// tolerateBriefly makes Kubernetes evict the pod from a broken node soon, unless the template says for how long.
+// tolerateBriefly makes Kubernetes evict the pod from a failed node soon, unless the template sets a time.
 func tolerateBriefly(spec *corev1.PodSpec) {
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		taint := corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute}
@@ -33,8 +33,8 @@ func avoid(pod *corev1.Pod, nodes []string) {
 	}
 }
 
-// Prefer has the pod take the node if it can, whatever else it prefers: what its replica left there, such as a checkpoint on a local disk
-// or a warm cache, is found again. An empty name asks for nothing.
+// Prefer lets the pod prefer the node above all others. There it finds what its replica left, such as a checkpoint on a local disk or a
+// warm cache. An empty name sets no preference.
 func Prefer(pod *corev1.Pod, node string) {
 	if node != "" {
 		prefer(pod, []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}})

@@ -84,8 +84,7 @@ func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []cor
 	return env
 }
 
-// Attempt returns the present attempt as the values of further variables have it: a container that is started again in its pod reads
-// it anew.
+// Attempt returns the present attempt as a value for further variables. A container that restarts in its pod reads it again.
 func Attempt(job *v1alpha1.TrainingJob) string {
 	if state.KeepsPods(job) {
 		return "$(" + v1alpha1.EnvAttempt + ")"
@@ -93,7 +92,7 @@ func Attempt(job *v1alpha1.TrainingJob) string {
 	return strconv.Itoa(int(job.Status.Attempt))
 }
 
-// attempt returns the variable that says which attempt it is, of a pod that can be restarted in place by its label.
+// attempt returns the variable with the attempt. In a pod that can restart in place it refers to the label.
 func attempt(job *v1alpha1.TrainingJob, life state.Life) corev1.EnvVar {
 	if !state.KeepsPods(job) {
 		return corev1.EnvVar{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)}
@@ -114,7 +113,7 @@ func LifeNumber(job *v1alpha1.TrainingJob) string {
 	return strconv.FormatInt(state.LifeNumber(&job.Status), 10)
 }
 
-// tellLife tells the pod the number of its life, and makes it one that can be restarted in place, if the job is.
+// tellLife writes the number of its life into the pod, and prepares it for a restart in place if the job restarts so.
 func tellLife(job *v1alpha1.TrainingJob, pod *corev1.Pod, life state.Life) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha1.AnnotationLifeNumber, LifeNumber(job))
 	if state.KeepsPods(job) {

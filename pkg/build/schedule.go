@@ -11,7 +11,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Schedule sets the pod's scheduler and priority class as the job says, where its template does not.
+// Schedule sets the pod's scheduler and priority class by the job, where its template has none.
 func Schedule(pod *corev1.Pod, scheduling *v1alpha1.Scheduling) {
 	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduling.SchedulerName)
 	pod.Spec.PriorityClassName = cmp.Or(pod.Spec.PriorityClassName, scheduling.PriorityClassName)

@@ -11,9 +11,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Service returns the headless Service that gives the pods of the job which have a name in DNS their name. It selects by a label of theirs
-// and not by what they are, so that it can stay as it is when the job changes while it is suspended. Names need no ports, but a service mesh encrypts
-// what goes to a port that a Service has, and nothing else.
+// Service returns the headless Service that gives named pods of the job their names in DNS. It selects by a label of its own, so that it
+// can stay unchanged when the job changes during a suspension. Names need no ports, but a service mesh encrypts only traffic to the ports
+// of a Service.
 func Service(job *v1alpha1.TrainingJob, ports []int32) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -30,7 +30,7 @@ func Service(job *v1alpha1.TrainingJob, ports []int32) *corev1.Service {
 	}
 }
 
-// servicePorts returns the ports as a Service has them: as TCP, of which a mesh need guess no protocol.
+// servicePorts returns the ports of a Service, with TCP as protocol, so that a mesh does not guess one.
 func servicePorts(numbers []int32) []corev1.ServicePort {
 	var ports []corev1.ServicePort
 	for _, number := range numbers {

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Spare returns a role's i-th placeholder pod: the shape and images of a replica, none of its work, gone within a second when told.
+// Spare returns a role's i-th placeholder pod: the shape and images of a replica, without its work. It ends within a second.
 func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []string, priorityClass string) *corev1.Pod {
 	pod, spares := podOf(job, state.SpareName(job.Name, role, i), role), job.Spec.ReplicaSpecs[role].Spares
 	maps.Copy(pod.Labels, map[string]string{

@@ -49,8 +49,8 @@ Host *
   LogLevel ERROR
 `
 
-// serverConfig is what sshd needs to know. StrictModes no: it would refuse the volume's folder, which anybody in the pod may write
-// to by its mode, though it is mounted to be read only.
+// serverConfig is the configuration of sshd. StrictModes no: otherwise sshd refuses the folder of the volume, because its mode lets every
+// process of the pod write, although the mount is read-only.
 const serverConfig = `Port 2222
 HostKey /etc/mpi/ssh/id
 AuthorizedKeysFile /etc/mpi/ssh/authorized_keys

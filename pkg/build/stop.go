@@ -12,7 +12,7 @@ import (
 // stopVolume is the volume of the file of requests to stop.
 const stopVolume = "trainingjob-stop"
 
-// asks reports whether the job's ranks are asked for a checkpoint before they are stopped although they are well.
+// asks reports whether the operator requests a checkpoint from the job's healthy ranks before it stops them.
 func asks(job *v1alpha1.TrainingJob) bool {
 	return job.Spec.Progress != nil && job.Spec.Progress.CheckpointGraceSeconds > 0
 }

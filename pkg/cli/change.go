@@ -121,7 +121,7 @@ func (t *tool) scaleCommand() *cobra.Command {
 	return cmd
 }
 
-// mayScale returns an error that says what to do instead if the job cannot have that many workers now.
+// mayScale returns an error with an alternative if the job cannot have that many workers now.
 func mayScale(job *v1alpha1.TrainingJob, replicas int32) error {
 	elastic := job.Spec.Elastic
 	_, hasWorkers := job.Spec.ReplicaSpecs[v1alpha1.Worker]

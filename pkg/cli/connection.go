@@ -34,10 +34,10 @@ type connection struct {
 	skipped func() []sieve.Skipped
 }
 
-// defaultHost is what client-go takes for the cluster if nothing says which.
+// defaultHost is the cluster of client-go without a configuration.
 const defaultHost = "localhost:8080"
 
-// dial connects as the flags and the kubeconfig say. Nothing is asked of the cluster yet.
+// dial connects by the flags and the kubeconfig. It sends no request yet.
 func (t *tool) dial() (*connection, error) {
 	loader := t.flags.ToRawKubeConfigLoader()
 	namespace, _, err := loader.Namespace()
@@ -141,7 +141,7 @@ func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJo
 	if v.Events, err = c.eventsAbout(ctx, job); err != nil {
 		fmt.Fprintln(t.ErrOut, "Events are left out:", explain(err, t.flags))
 	} else if pod := v.SuspectPod(); pod != nil {
-		v.PodEvents, _ = c.eventsAbout(ctx, pod) // those of the job could be read just now
+		v.PodEvents, _ = c.eventsAbout(ctx, pod) // the job's Events were readable just now
 	}
 	return v, nil
 }

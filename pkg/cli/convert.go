@@ -31,9 +31,9 @@ func (t *tool) convertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "convert (-f FILE... | --from-cluster KIND/NAME...)", Args: noNames,
 		Short: "Make TrainingJobs of Kubeflow's TFJobs, PyTorchJobs, MPIJobs and others",
-		Long: `Make TrainingJobs of the jobs of Kubeflow's training operator v1 (TFJob, PyTorchJob, JAXJob, XGBoostJob, PaddleJob,
-MPIJob) and of the MPI operator (MPIJob v2beta1). The YAML goes to the output, the report of what is not as it was to
-the terminal. Nothing is created: kubectl apply does that.`,
+		Long: `Convert jobs of Kubeflow's training operator v1 (TFJob, PyTorchJob, JAXJob, XGBoostJob, PaddleJob, MPIJob) and of the
+MPI operator (MPIJob v2beta1) to TrainingJobs. The YAML goes to the output, and the report of changes to the
+terminal. The command creates nothing: use kubectl apply.`,
 		Example: `  kubectl tj convert -f pytorchjob.yaml > trainingjob.yaml
   kubectl get tfjobs -o yaml | kubectl tj convert -f -
   kubectl tj convert --from-cluster mpijob/horovod`,

@@ -128,7 +128,7 @@ func (t *tool) checkOperator(ctx context.Context, c *connection) []finding {
 // operatorNamespace is where manifests/base puts the operator.
 const operatorNamespace = "trainingjob-system"
 
-// leaders says which operators lead.
+// leaders returns which operators lead.
 func (t *tool) leaders(leases []coordinationv1.Lease) []finding {
 	var findings []finding
 	for i := range leases {
@@ -157,7 +157,7 @@ const unseenAfter = 10 * time.Second
 func (t *tool) checkUnseen(ctx context.Context, c *connection) []finding {
 	jobs, err := c.jobs(ctx, c.namespace, "")
 	if err != nil {
-		return nil // checkRights says why
+		return nil // checkRights reports why
 	}
 	seen := int64(0)
 	for i := range jobs {
@@ -180,7 +180,7 @@ func (t *tool) checkUnseen(ctx context.Context, c *connection) []finding {
 // checkDecodable lists the jobs that the API server stores and no client can decode. The operator ignores them.
 func (t *tool) checkDecodable(ctx context.Context, c *connection) []finding {
 	if _, err := c.jobs(ctx, c.namespace, ""); err != nil || c.skipped == nil {
-		return nil // checkRights says why
+		return nil // checkRights reports why
 	}
 	var findings []finding
 	for _, s := range c.skipped() {
@@ -189,7 +189,7 @@ func (t *tool) checkDecodable(ctx context.Context, c *connection) []finding {
 	return findings
 }
 
-// checkGangs says which values of scheduling.gang the cluster has the API for.
+// checkGangs returns the values of scheduling.gang whose API the cluster has.
 func (t *tool) checkGangs(_ context.Context, c *connection) []finding {
 	var has, lacks []string
 	for _, api := range []struct{ gang, version, resource string }{
@@ -224,10 +224,10 @@ func (t *tool) briefly(err error) string {
 	return explain(err, t.flags)
 }
 
-// allowsNoPod are the resources of which a quota of 0 allows no pod at all, whatever ends.
+// allowsNoPod are the resources for which a quota of 0 allows no pod at all, even after others end.
 var allowsNoPod = []corev1.ResourceName{corev1.ResourcePods, "count/pods"}
 
-// checkQuotas says which resources a quota of the namespace has used up, and whether one allows no pod.
+// checkQuotas returns the resources that a quota of the namespace has used up, and whether a quota allows no pod.
 func (t *tool) checkQuotas(ctx context.Context, c *connection) []finding {
 	var quotas corev1.ResourceQuotaList
 	if err := c.kube.List(ctx, &quotas, client.InNamespace(c.namespace)); err != nil {
@@ -260,14 +260,14 @@ const (
 	labelLinkerd = "linkerd.io/inject"
 )
 
-// checkAdmission says what admission does to the pods of the namespace.
+// checkAdmission returns the effects of admission on the pods of the namespace.
 func (t *tool) checkAdmission(ctx context.Context, c *connection) []finding {
 	var ns corev1.Namespace
 	if err := c.kube.Get(ctx, client.ObjectKey{Name: c.namespace}, &ns); err != nil {
 		if apierrors.IsNotFound(err) {
 			return []finding{bad("There is no namespace %s: create it, or give another one with -n.", c.namespace)}
 		}
-		return []finding{note("What admission asks for in namespace %s is not known: %s", c.namespace, t.briefly(err))}
+		return []finding{note("The requirements of admission in namespace %s are unknown: %s", c.namespace, t.briefly(err))}
 	}
 	findings := []finding{ok("Namespace %s enforces no level of pod security.", c.namespace)}
 	if level := ns.Labels[labelEnforce]; level != "" && level != "privileged" {

@@ -17,13 +17,13 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/rights"
 )
 
-// explain returns an error as a sentence that says what to do about it.
+// explain returns an error as a sentence with the next step.
 func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	var dial *net.OpError
 	var dns *net.DNSError
 	switch text := err.Error(); {
 	case clientcmd.IsEmptyConfig(err), strings.Contains(text, "no configuration has been provided"):
-		return "there is no cluster: no kubeconfig says where one is. Set KUBECONFIG, or give --kubeconfig FILE."
+		return "there is no cluster: no kubeconfig names one. Set KUBECONFIG, or give --kubeconfig FILE."
 	case strings.Contains(text, "context") && (clientcmd.IsContextNotFound(err) || strings.Contains(text, "does not exist")):
 		return sentence(text) + contexts(flags)
 	case meta.IsNoMatchError(err), strings.Contains(text, "the server could not find the requested resource"):

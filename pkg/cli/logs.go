@@ -43,7 +43,7 @@ and ends with the job. Its exit status is then the job's: 0 for success, else wh
 	f := cmd.Flags()
 	f.StringVar(&o.Ranks, "rank", "", "read these ranks only: 0,3-7,last")
 	f.StringSliceVar(&o.Roles, "role", nil, "read replicas of these roles only")
-	f.StringVar(&o.Attempt, "attempt", "", "read the pods of this attempt that are still there, or of all. Default: those of now, and with --follow those to come")
+	f.StringVar(&o.Attempt, "attempt", "", "read the existing pods of this attempt, or of all. Default: the present pods, and with --follow also new ones")
 	f.BoolVar(&o.Previous, "previous", false, "read the lives before the present ones, as far as they are still there")
 	f.DurationVar(&o.since, "since", 0, "leave out what is older: 10m")
 	f.Int64Var(&o.Tail, "tail", -1, "print only so many lines of each replica, the latest")
@@ -95,7 +95,7 @@ func (t *tool) logs(ctx context.Context, name string, o *logFlags) error {
 // palette are the colours by which ranks differ.
 var palette = []string{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
-// linePrinter returns what prints a line with who said it.
+// linePrinter returns the function that prints a line with its source.
 func (t *tool) linePrinter(job *v1alpha1.TrainingJob, o *logFlags) func(*logs.Source, logs.Line) error {
 	return func(s *logs.Source, line logs.Line) error {
 		text := line.Text + "\n"
@@ -110,7 +110,7 @@ func (t *tool) linePrinter(job *v1alpha1.TrainingJob, o *logFlags) func(*logs.So
 	}
 }
 
-// prefix says who said a line: "3 a1", and in a job with several roles "3 worker-2 a1".
+// prefix returns the source of a line: "3 a1", and in a job with several roles "3 worker-2 a1".
 func prefix(job *v1alpha1.TrainingJob, s *logs.Source, life state.Life) string {
 	word := fmt.Sprintf("a%d", life.Attempt)
 	if life.Replacement > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// addOutput adds --output with the forms of kubectl and more. Another form is an error before anything is asked of the cluster.
+// addOutput adds --output with the forms of kubectl and more. Another form is an error before any request to the cluster.
 func addOutput(cmd *cobra.Command, to *string, more ...string) {
 	forms := append([]string{"json", "yaml", "name"}, more...)
 	cmd.Flags().StringVarP(to, "output", "o", "", "print "+strings.Join(forms, ", ")+" instead of text")

@@ -26,9 +26,8 @@ func (t *tool) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan {NAME | -f FILE}", Args: jobNames(0, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short: "Show what the operator would do with a file, or with a job now",
-		Long: `Show what the operator would do with the jobs of a file, or next with a job of the cluster. It asks the function that the operator
-itself decides by, and changes nothing. For a file no cluster is needed: defaults and checks are those of the CRD that this program
-was built with.`,
+		Long: `Show what the operator would do with the jobs of a file, or next with a job of the cluster. It calls the operator's own function, and
+changes nothing. A file needs no cluster: defaults and checks come from the CRD in this program.`,
 		Example: "  kubectl tj plan -f mnist.yaml\n  kubectl tj plan mnist",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -62,7 +61,7 @@ func (t *tool) planFiles(files []string) error {
 	return nil
 }
 
-// planDocument says what the operator would do with a document of a file. What is no TrainingJob is left to others.
+// planDocument prints what the operator would do with a document of a file. It skips documents that are not a TrainingJob.
 func (t *tool) planDocument(name string, document []byte) error {
 	job, err := schema.Job(document)
 	switch {

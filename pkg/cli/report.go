@@ -27,11 +27,11 @@ func (t *tool) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short: "Write the story of a job as one HTML page, or as JSON",
-		Long: `Write the story of a job as one HTML page, which needs no script and nothing from elsewhere: attempts, how each replica was over
-time, each incident with what it cost, where time was lost, and the status and Events behind it.
+		Long: `Write the history of a job as one HTML page, without scripts or other files: attempts, the state of each replica over time, the cost
+of each incident, lost time, and the status and Events.
 
-A status keeps ten incidents and goes with its job. The operator's log has them all: with --log the page tells of every one, and of
-a job that has been deleted since.`,
+A status keeps ten incidents and is deleted with its job. The operator's log has all incidents: with --log the page shows every one,
+also for a deleted job.`,
 		Example: `  kubectl tj report mnist > mnist.html
   kubectl -n trainingjob-system logs deployment/trainingjob-operator | kubectl tj report mnist --log - > mnist.html
   kubectl tj report mnist -o json | jq '.incidents[] | [.number, .cause, .costSeconds]'`,
@@ -77,7 +77,7 @@ func (t *tool) readLogs(names []string) ([]journal.Line, error) {
 		case err != nil:
 			return nil, fmt.Errorf("--log %s: %w", name, err)
 		case len(found) == 0:
-			return nil, fmt.Errorf("--log %s: no line of it tells of a job: give the operator's log, as it writes it with --log-format=json and --log-level=info", name)
+			return nil, fmt.Errorf("--log %s: it has no line about a job: give the operator's log, written with --log-format=json and --log-level=info", name)
 		}
 		lines = append(lines, found...)
 	}
@@ -121,11 +121,11 @@ func (t *tool) storyOf(ctx context.Context, name string, lines []journal.Line, h
 	namespace := t.namespaceOf(c)
 	about, others := report.Of(lines, namespace, name, "")
 	if len(about) == 0 {
-		return nil, nil, nil, fmt.Errorf("%w The log does not tell of %s/%s either", errors.New(sentence(explain(err, t.flags))), namespace, name)
+		return nil, nil, nil, fmt.Errorf("%w The log has no line about %s/%s either", errors.New(sentence(explain(err, t.flags))), namespace, name)
 	}
-	t.say(fmt.Sprintf("%s is told from the log alone: %s", name, explain(err, t.flags)))
+	t.say(fmt.Sprintf("%s comes from the log alone: %s", name, explain(err, t.flags)))
 	if others > 0 {
-		t.say(fmt.Sprintf("The log tells of %d earlier jobs of that name; this is the latest.", others))
+		t.say(fmt.Sprintf("The log has %d earlier jobs of that name; this is the latest.", others))
 	}
 	gone, now := report.JobOf(about)
 	return &story.View{Job: gone, Now: now}, about, []string{fmt.Sprintf("%d lines of the operator's log alone", len(about))}, nil

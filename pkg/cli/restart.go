@@ -21,7 +21,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// eventRequested is the reason of the Event that tells of a restart which a person asked for.
+// eventRequested is the reason of the Event about a restart that a user requested.
 const eventRequested = "RestartRequested"
 
 func (t *tool) restartCommand() *cobra.Command {
@@ -31,10 +31,9 @@ func (t *tool) restartCommand() *cobra.Command {
 		Short: "Restart a job, or one replica of it; nobody is charged",
 		Long: `Restart a job, or one replica of it, such as worker-3.
 
-For the whole job the operator is asked, by the annotation trainingjob.dev/restart: it counts a restart of cause Requested, and does it as
-recovery.restartMethod says, in place or with new pods. Of one replica the pod is deleted: a restart of cause Infrastructure and reason
-Deleted, and an Event on the job says before that it was asked for. Where the ranks depend on each other, that is a restart of the whole
-job too; kubectl tj says so.`,
+For the whole job the command sets the annotation trainingjob.dev/restart. The operator counts a restart of cause Requested, and follows
+recovery.restartMethod: in place or with new pods. For one replica the command emits an Event and deletes the pod: a restart of cause
+Infrastructure and reason Deleted. If the ranks depend on each other, the whole job restarts, and the output shows it.`,
 		Example: "  kubectl tj restart mnist\n  kubectl tj restart mnist worker-3 --reason 'its loader hangs'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := t.connect()
@@ -61,19 +60,19 @@ job too; kubectl tj says so.`,
 	return cmd
 }
 
-// restart is a restart that a person asks for.
+// restart is a restart that a user requests.
 type restart struct {
 	job *v1alpha1.TrainingJob
 	// pods are those to delete.
 	pods []*state.Pod
-	// whole is whether the whole job is asked for; what says what is restarted: "the whole job".
+	// whole is whether the request is for the whole job; what is what restarts: "the whole job".
 	whole  bool
 	what   string
 	reason string
 }
 
-// restartOf returns what to delete for a restart of the whole job, or of the replica that is named. It returns an error that says
-// what to do instead if nothing runs that could be restarted.
+// restartOf returns what to delete for a restart of the whole job, or of the named replica. It returns an error with an alternative if
+// nothing runs that could restart.
 func restartOf(v *story.View, replica []string) (*restart, error) {
 	job := v.Job
 	switch {
@@ -113,13 +112,13 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 	return r, nil
 }
 
-// whatRestarts says what the operator restarts when the pod of a slot is deleted.
+// whatRestarts returns what the operator restarts when the pod of a slot is deleted.
 func whatRestarts(job *v1alpha1.TrainingJob, slot state.Slot) string {
 	switch job.Status.ReplicaStatuses[slot.Role].RestartScope {
 	case v1alpha1.ScopeJob:
-		return fmt.Sprintf("the whole job, as the other ranks cannot go on without %s", slot)
+		return fmt.Sprintf("the whole job, because the other ranks cannot continue without %s", slot)
 	case v1alpha1.ScopeRole:
-		return fmt.Sprintf("all replicas of role %s, as its restartScope says", slot.Role)
+		return fmt.Sprintf("all replicas of role %s, by its restartScope", slot.Role)
 	default:
 		return slot.String() + " alone"
 	}
@@ -132,8 +131,8 @@ func unknownReplica(job, name string, names []string) error {
 	return fmt.Errorf("%s has no replica %s: its replicas are %s to %s", job, name, names[0], names[len(names)-1])
 }
 
-// restart asks the operator for the restart of a whole job. Of a replica it tells that it was asked for, then deletes the pods: one that
-// was replaced meanwhile is left alone.
+// restart requests the restart of a whole job. For a replica it emits an Event with the user, then deletes the pods. It ignores a pod
+// that was replaced meanwhile.
 func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 	if r.whole {
 		return t.askForRestart(ctx, c, r)
@@ -160,7 +159,7 @@ func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 	return nil
 }
 
-// askForRestart writes the annotation by which the operator is asked for a restart of the whole job.
+// askForRestart writes the annotation that requests a restart of the whole job.
 func (t *tool) askForRestart(ctx context.Context, c *connection, r *restart) error {
 	words := fmt.Sprintf("%s, %s with kubectl tj", t.now().UTC().Format(time.RFC3339Nano), who())
 	if r.reason != "" {
@@ -181,7 +180,7 @@ func who() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
-	return "somebody"
+	return "an unknown user"
 }
 
 // grace returns how many seconds a pod has to end in a restart: what the operator would give it.
@@ -190,7 +189,7 @@ func grace(job *v1alpha1.TrainingJob, role v1alpha1.Role) int64 {
 	return min(own, int64(ptr.Deref(job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds)))
 }
 
-// request returns the Event that says who asked for the restart, and why.
+// request returns the Event with the user and the reason of the restart.
 func (t *tool) request(r *restart) *corev1.Event {
 	message := fmt.Sprintf("%s asked with kubectl tj for a restart of %s.", who(), r.what)
 	if r.reason != "" {

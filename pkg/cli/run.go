@@ -26,7 +26,7 @@ type tool struct {
 	connect func() (*connection, error)
 }
 
-// exitError ends the program with a status of its own: what it has to say was said.
+// exitError ends the program with its own status, after its messages are printed.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -71,7 +71,7 @@ func (t *tool) command() *cobra.Command {
 		Short: "See and steer TrainingJobs",
 		Long: `See and steer TrainingJobs: what they do, why they wait, what broke, and every rank's log.
 
-It uses the kubeconfig and context of kubectl, and asks for no more rights than the verb needs.`,
+It uses the kubeconfig and context of kubectl, and needs only the rights of the verb.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tj"},

@@ -7,7 +7,7 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/logs"
 )
 
-// still is a cluster as it was at one moment.
+// still is a cluster at one moment.
 type still struct {
 	*podLogs
 	scene logs.Scene
@@ -16,7 +16,7 @@ type still struct {
 // See returns the moment; it never changes.
 func (s *still) See() (logs.Scene, <-chan struct{}) { return s.scene, nil }
 
-// Pod returns the pod as it was.
+// Pod returns the pod at that moment.
 func (s *still) Pod(name string, uid types.UID) *corev1.Pod {
 	for i := range s.scene.Pods {
 		if pod := &s.scene.Pods[i]; pod.Name == name && pod.UID == uid {

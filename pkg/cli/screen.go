@@ -25,7 +25,7 @@ type screen struct {
 	height func() int
 }
 
-// plainWidth is how many columns a picture has that nobody looks at in a terminal.
+// plainWidth is the number of columns of a picture outside a terminal.
 const plainWidth = 80
 
 // screenOf returns what w is.
@@ -61,7 +61,7 @@ func screenOf(w io.Writer) screen {
 	return s
 }
 
-// cut returns as much of a text as fits on the screen while its last line stays free, and says how many lines are left out.
+// cut returns as much of a text as fits on the screen while its last line stays free, with the number of omitted lines.
 func (s *screen) cut(text string) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	most := s.height() - 1

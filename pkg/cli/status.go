@@ -20,7 +20,7 @@ const (
 	mostRows = 32
 	// repaint is how often the ages in a live table grow.
 	repaint = time.Second
-	// gather is how long changes are gathered before a live table is painted anew.
+	// gather is how long changes are gathered before a live table is painted again.
 	gather = 200 * time.Millisecond
 )
 
@@ -160,7 +160,7 @@ func verdictOf(job *v1alpha1.TrainingJob) error {
 	}
 }
 
-// say tells the user something that is no output.
+// say shows a message to the user that is not output.
 func (t *tool) say(text string) { fmt.Fprintln(t.ErrOut, text) }
 
 // livePicture returns what paints the picture in the place of the one before.
@@ -171,7 +171,7 @@ func (t *tool) livePicture(o *statusFlags) func(*story.View) error {
 		if err != nil {
 			return err
 		}
-		text = t.screen.cut(text) // lines that have left the screen cannot be painted anew
+		text = t.screen.cut(text) // lines that have left the screen cannot be painted again
 		if painted > 0 {
 			fmt.Fprintf(t.Out, "\x1b[%dA\x1b[J", painted)
 		}

@@ -31,7 +31,7 @@ func (t *tool) timelineCommand() *cobra.Command {
 	}
 }
 
-// tell returns what runs a verb that tells something of one job.
+// tell returns the function of a verb that describes one job.
 func (t *tool) tell(tale func(*story.View) (string, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := t.connect()

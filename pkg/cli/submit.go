@@ -23,7 +23,7 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/schema"
 )
 
-// frameworks are those of the API.
+// frameworks are the frameworks of the API.
 var frameworks = []string{
 	string(v1alpha1.TensorFlow), string(v1alpha1.PyTorch), string(v1alpha1.JAX), string(v1alpha1.MPI), string(v1alpha1.XGBoost),
 	string(v1alpha1.LightGBM), string(v1alpha1.Paddle), string(v1alpha1.Custom),

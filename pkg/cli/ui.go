@@ -91,7 +91,7 @@ type watchedJobs struct {
 // watchJobs follows the jobs until the context ends. It returns an error if the caller may not.
 func (t *tool) watchJobs(ctx context.Context, c *connection, namespace string, selected labels.Selector) (*watchedJobs, error) {
 	quiet := *t
-	quiet.ErrOut = io.Discard // what a page leaves out is said once, and not with each request
+	quiet.ErrOut = io.Discard // a page reports omissions once, and not with each request
 	w := &watchedJobs{tool: &quiet, c: c, changed: make(chan struct{})}
 	if _, err := c.jobs(ctx, namespace, selected.String()); err != nil { // it knows more about what is wrong than a watch
 		return nil, err
@@ -116,7 +116,7 @@ func (t *tool) watchJobs(ctx context.Context, c *connection, namespace string, s
 	return w, nil
 }
 
-// heed tells once of a connection that broke, until it stands again.
+// heed reports a broken connection once, until it works again.
 func (w *watchedJobs) heed(err error, say func(string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -47,6 +47,6 @@ func (t *tool) versionCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&own, "client", false, "print that of kubectl tj only")
+	cmd.Flags().BoolVar(&own, "client", false, "print the version of kubectl tj only")
 	return cmd
 }

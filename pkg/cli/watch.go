@@ -32,7 +32,7 @@ type watched struct {
 	changed chan struct{}
 	// failed is why it is no use to watch on.
 	failed error
-	// say tells the user of a connection that broke, once until it stands again.
+	// say reports a broken connection to the user once, until it works again.
 	say    func(string)
 	broken bool
 }
@@ -40,7 +40,7 @@ type watched struct {
 // errGone ends a watch whose job was deleted.
 var errGone = errors.New("the job was deleted while it was watched")
 
-// watch follows a job and its pods until the context ends. Broken connections are taken up again; say is told of them. It returns an
+// watch follows a job and its pods until the context ends. It resumes broken connections and reports them through say. It returns an
 // error if the caller may not watch.
 func (c *connection) watch(ctx context.Context, job *v1alpha1.TrainingJob, say func(string)) (*watched, error) {
 	w := &watched{job: job, changed: make(chan struct{}), say: say}
@@ -63,7 +63,7 @@ func (c *connection) watch(ctx context.Context, job *v1alpha1.TrainingJob, say f
 	return w, nil
 }
 
-// syncPoll is how often a watch is asked whether it has begun.
+// syncPoll is how often to check whether a watch has begun.
 const syncPoll = 20 * time.Millisecond
 
 // heed takes into account how a request of the watch went.
@@ -172,7 +172,7 @@ func (w *watched) Pod(name string, uid types.UID) *corev1.Pod {
 	return pod
 }
 
-// lister lists and watches objects through the connection; heed is told how each request went.
+// lister lists and watches objects through the connection; heed receives the result of each request.
 func (c *connection) lister(list client.ObjectList, namespace string, options *client.ListOptions, heed func(error)) cache.ListerWatcher {
 	options.Namespace = namespace
 	with := func(raw metav1.ListOptions) *client.ListOptions {
@@ -201,10 +201,10 @@ func (c *connection) lister(list client.ObjectList, namespace string, options *c
 // plainLister lists before it watches: not every server sends the objects that there are as the beginning of a watch.
 type plainLister struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported is what client-go asks.
+// IsWatchListSemanticsUnSupported implements an interface of client-go.
 func (plainLister) IsWatchListSemanticsUnSupported() bool { return true }
 
-// each calls see at once, then whenever something has changed, and every pause, until it says that it is done or the context ends.
+// each calls see at once, then after every change, and every pause, until see returns done or the context ends.
 func (w *watched) each(ctx context.Context, pause time.Duration, see func(logs.Scene) (done bool, err error)) error {
 	for {
 		scene, changed := w.See()

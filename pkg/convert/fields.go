@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// fields are those of one object of the source that nobody has read yet.
+// fields are the fields of one object of the source that the converter has not read yet.
 type fields struct {
 	path   string
 	unread map[string]any

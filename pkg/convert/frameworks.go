@@ -47,7 +47,7 @@ func (c *conversion) dynamicWorkers(spec *fields) {
 	c.note(Changed, path, true, "becomes elastic with 1 to %d workers: write the bounds that you want; a worker that fails for good now fails the job", c.job.Spec.Elastic.MaxReplicas)
 }
 
-// jax converts what only a JAXJob has: its success is that of all workers.
+// jax converts the particulars of a JAXJob: it succeeds when all workers succeed.
 func (c *conversion) jax(*fields) {
 	c.needsAll()
 	c.namePort(worker)
@@ -90,13 +90,13 @@ func (c *conversion) has(role v1alpha1.Role) bool {
 	return found
 }
 
-// needsAll makes the success of all workers the job's, as it was in a job without a master.
+// needsAll makes the job succeed when all workers succeed, as a job without a master did.
 func (c *conversion) needsAll() {
 	if c.job.Spec.Replicas(worker) == 1 {
 		return
 	}
 	c.job.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers
-	c.note(Added, "spec.successPolicy", nil, "%s without a leader succeeds when all workers have, TrainingJob when worker 0 has, unless it says AllWorkers", c.kind.name)
+	c.note(Added, "spec.successPolicy", nil, "%s without a leader succeeds when all workers succeed; TrainingJob when worker 0 succeeds, unless it sets AllWorkers", c.kind.name)
 }
 
 // namePort writes the default port of the kind into the template of the leader's role, where it was not a TrainingJob's.
@@ -112,7 +112,7 @@ func (c *conversion) namePort(role v1alpha1.Role) {
 	own := mainOf(template)
 	own.Ports = append(own.Ports, corev1.ContainerPort{Name: c.kind.port.name, ContainerPort: c.kind.port.number})
 	c.note(Added, "spec."+c.kind.replicaSpecs+"."+c.sources[role]+".template.spec.containers["+own.Name+"].ports", nil,
-		"the default of %s is port %d, that of TrainingJob another: leave %s out for that", c.kind.name, c.kind.port.number, c.kind.port.name)
+		"the default of %s is port %d, TrainingJob has another default: remove %s to use it", c.kind.name, c.kind.port.number, c.kind.port.name)
 }
 
 // setEnv sets a variable in all containers of all roles, in place of what they say of it, as the operator did.

@@ -36,12 +36,12 @@ func (c *conversion) hints() {
 	}
 }
 
-// hint notes what one container says.
+// hint notes hints from one container.
 func (c *conversion) hint(path string, own *corev1.Container) {
 	for i, v := range own.Env {
 		if slices.Contains(c.kind.variables, v.Name) || c.has(master) && slices.Contains(c.kind.masterVariables, v.Name) {
 			c.note(Changed, fmt.Sprintf("%s.env[%d]", path, i), v.Name+"="+v.Value,
-				"was overwritten by the operator: a TrainingJob's container has what its template says, so leave it out")
+				"the old operator overwrote it: in a TrainingJob the template wins, so remove it")
 		}
 	}
 	text := slices.Concat(own.Command, own.Args)
@@ -59,7 +59,7 @@ func (c *conversion) hint(path string, own *corev1.Container) {
 	}
 }
 
-// hostNames returns the names of replicas that the text has without those of the job's Service behind them.
+// hostNames returns the host names of replicas in the text that lack the name of the job's Service.
 func (c *conversion) hostNames(text string) []string {
 	name := regexp.QuoteMeta(c.job.Name)
 	var found []string

@@ -30,8 +30,8 @@ func IsJob(object map[string]any) bool {
 	return strings.HasPrefix(version, group+"/") && slices.ContainsFunc(kinds, func(k kind) bool { return k.name == name })
 }
 
-// Job converts one job of Kubeflow's, as decoded from YAML or read from a cluster: numbers are int64 or float64. The error says
-// why it cannot be converted: no such kind, or values that mean nothing.
+// Job converts one of Kubeflow's jobs, decoded from YAML or read from a cluster: numbers are int64 or float64. It returns an error for an
+// unknown kind or for invalid values.
 func Job(source map[string]any) (*v1alpha1.TrainingJob, Report, error) {
 	job, report, _, err := convert(source, false)
 	return job, report, err
@@ -154,7 +154,7 @@ func (c *conversion) drop(f *fields, name, advice string, args ...any) {
 	}
 }
 
-// leftOver notes all fields that nobody has read.
+// leftOver notes all fields that the converter has not read.
 func (c *conversion) leftOver(f *fields) {
 	for _, name := range f.names() {
 		c.drop(f, name, "is no field of %s %s/%s, so its operator ignored it: look for a misspelling", c.kind.name, group, c.kind.version)
@@ -189,12 +189,12 @@ func (c *conversion) metadata(f *fields) {
 	if annotations := read[map[string]string](f, "annotations"); annotations != nil {
 		m.Annotations = *annotations
 		if applied, found := m.Annotations[lastApplied]; found {
-			c.note(Dropped, f.at("annotations")+"["+lastApplied+"]", applied, "kubectl apply writes it anew")
+			c.note(Dropped, f.at("annotations")+"["+lastApplied+"]", applied, "kubectl apply writes it again")
 			delete(m.Annotations, lastApplied)
 		}
 	}
-	c.drop(f, "ownerReferences", "its owner would delete the TrainingJob with itself: let whoever makes the job set it anew")
-	c.drop(f, "finalizers", "whoever set it waits for the end of the former job: set it anew if it is to wait for this one")
+	c.drop(f, "ownerReferences", "the owner's deletion would delete the TrainingJob: let the creator of the job set it again")
+	c.drop(f, "finalizers", "its owner waits for the end of the old job: set it again to wait for this job")
 	for _, name := range serverFields {
 		c.drop(f, name, "the API server writes it, and will write the TrainingJob's own")
 	}
@@ -202,7 +202,7 @@ func (c *conversion) metadata(f *fields) {
 	c.job.ObjectMeta = m
 }
 
-// serverFields are those of metadata that only the API server writes.
+// serverFields are the fields of metadata that only the API server writes.
 var serverFields = []string{"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
 	"resourceVersion", "selfLink", "uid"}
 
@@ -210,6 +210,6 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // status notes what the job has behind it.
 func (c *conversion) status(root *fields) {
-	c.drop(root, "status", "the TrainingJob begins anew: delete or suspend the former job first, as both would write the same checkpoints, "+
+	c.drop(root, "status", "the TrainingJob starts again: delete or suspend the old job first, because both would write the same checkpoints, "+
 		"and let the program load its last one")
 }

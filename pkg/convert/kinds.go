@@ -21,7 +21,7 @@ type kind struct {
 	replicas map[v1alpha1.Role]int32
 	// port is the default of the leader's port if a TrainingJob has another one.
 	port *port
-	// variables are those that the operator set even where the template did. Those of a TrainingJob's template stay.
+	// variables are the variables that the old operator set even where the template set them. In a TrainingJob the template wins.
 	variables []string
 	// masterVariables are more of them, if the job has a master.
 	masterVariables []string

@@ -24,7 +24,7 @@ func (c *conversion) mpiByKubectl(spec *fields) {
 	if workers, found := c.job.Spec.ReplicaSpecs[worker]; found {
 		own := &workers.Template.Spec.Containers[0]
 		base := "spec.mpiReplicaSpecs." + c.sources[worker] + ".template.spec.containers[0]"
-		c.note(Changed, base+".image", own.Image, "is reached by ssh, not by kubectl: the image needs /usr/sbin/sshd, that of the launcher ssh, and both the same paths")
+		c.note(Changed, base+".image", own.Image, "mpirun uses ssh instead of kubectl: this image needs /usr/sbin/sshd, the launcher's image ssh, and both the same paths")
 		if len(own.Command) > 0 {
 			c.workerCommand(base, &workers)
 		}
@@ -74,7 +74,7 @@ func (c *conversion) slots(spec *fields) {
 	if given := read[int64](spec, "slotsPerWorker"); given != nil {
 		slots = *given
 	} else {
-		c.note(Added, spec.at("slotsPerWorker"), nil, "the default of MPIJob is 1, that of TrainingJob the number of a worker's GPUs: leave mpi.slotsPerWorker out for that")
+		c.note(Added, spec.at("slotsPerWorker"), nil, "the default of MPIJob is 1, the default of TrainingJob the number of a worker's GPUs: remove mpi.slotsPerWorker to use it")
 	}
 	c.job.Spec.MPI.SlotsPerWorker = c.within(spec.at("slotsPerWorker"), slots, 1, mostSlots)
 }
@@ -91,7 +91,7 @@ func (c *conversion) workerCommand(base string, workers *v1alpha1.ReplicaSpec) {
 	c.note(Changed, base+".command", command, "must end in: exec /usr/sbin/sshd -De -f /etc/mpi/ssh/sshd_config")
 }
 
-// launcherRanks notes a launcher that was one of the hosts because it asks for GPUs.
+// launcherRanks notes a launcher that was one of the hosts because it requests GPUs.
 func (c *conversion) launcherRanks() {
 	template := c.job.Spec.ReplicaSpecs[launcher].Template
 	for i, container := range template.Spec.Containers {

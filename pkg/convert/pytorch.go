@@ -46,7 +46,7 @@ func (c *conversion) processes(spec, elastic *fields) {
 		return
 	}
 	c.setEnv(processesPerNode, number)
-	c.note(Changed, path, number, "becomes the variable %s of each container; WORLD_SIZE and RANK count pods until torchrun sets them anew", processesPerNode)
+	c.note(Changed, path, number, "becomes the variable %s of each container; WORLD_SIZE and RANK count pods until torchrun sets them again", processesPerNode)
 }
 
 // automaticProcesses keeps the default, auto, or notes it where it is another one in a TrainingJob.
@@ -80,7 +80,7 @@ func (c *conversion) elastic(f *fields) {
 	workers.Replicas = c.within("spec.pytorchReplicaSpecs."+c.sources[worker]+".replicas", int64(*workers.Replicas), int64(*low), int64(*high))
 	c.job.Spec.ReplicaSpecs[worker] = workers
 	c.job.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: *low, MaxReplicas: *high, Rendezvous: c.rendezvous(f)}
-	c.note(Changed, f.path, nil, "the success of worker 0, not of whoever ends first, is the job's; workers that fit nowhere are parked down to minReplicas")
+	c.note(Changed, f.path, nil, "the job succeeds with worker 0, not with the first worker that ends; workers that fit nowhere are parked, down to minReplicas")
 	if c.has(master) {
 		c.note(Changed, f.path, nil, "torchrun waits for minReplicas to maxReplicas workers and the master; the master was not counted")
 	}
@@ -90,7 +90,7 @@ func (c *conversion) elastic(f *fields) {
 	}
 	c.drop(f, "metrics", "write a HorizontalPodAutoscaler with these metrics and scaleTargetRef: {apiVersion: %s, kind: %s, name: %s}",
 		v1alpha1.GroupVersion, v1alpha1.Kind, c.job.Name)
-	c.drop(f, "rdzvId", "each attempt has an id of its own, so that nobody of a past one joins")
+	c.drop(f, "rdzvId", "each attempt has its own id, so that no worker of a past attempt joins")
 	c.drop(f, "standalone", "write torchrun --standalone in a job of one worker that is not elastic")
 	c.leftOver(f)
 }

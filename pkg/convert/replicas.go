@@ -68,7 +68,7 @@ func (c *conversion) restartPolicy(f *fields, role v1alpha1.Role) v1alpha1.Resta
 	if given == nil || *given == "" {
 		fallback := c.kind.restarts[role]
 		if fallback != v1alpha1.RestartOnFailure {
-			c.note(Added, f.at("restartPolicy"), nil, "the default of %s is %s, that of TrainingJob OnFailure: write OnFailure for restarts", c.kind.name, fallback)
+			c.note(Added, f.at("restartPolicy"), nil, "the default of %s is %s, the default of TrainingJob OnFailure: write OnFailure for restarts", c.kind.name, fallback)
 		}
 		return fallback
 	}

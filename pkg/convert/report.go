@@ -21,7 +21,7 @@ const (
 	Kept Effect = "Kept"
 )
 
-// Note says what became of one value of the source.
+// Note describes the change of one value of the source.
 type Note struct {
 	// Object is whose value it is: "PyTorchJob default/mnist".
 	Object string `json:"object"`
@@ -35,7 +35,7 @@ type Note struct {
 	Advice string `json:"advice"`
 }
 
-// Report is what is not as it was, object by object.
+// Report is the list of changes, object by object.
 type Report struct {
 	// Jobs is the number of jobs converted.
 	Jobs int `json:"jobs"`

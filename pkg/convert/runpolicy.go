@@ -31,7 +31,7 @@ func (c *conversion) runPolicy(run *fields) {
 	if deadline := read[int64](run, "activeDeadlineSeconds"); deadline != nil {
 		policy.ActiveDeadlineSeconds = c.within(run.at("activeDeadlineSeconds"), *deadline, 1, longestSeconds)
 		c.note(Changed, run.at("activeDeadlineSeconds"), *deadline,
-			"counts from the first start, without suspended time; it used to begin anew with each resumption")
+			"counts from the first start, without suspended time; before, it started again with each resumption")
 	}
 	c.backoffLimit(run)
 	if suspend := read[bool](run, "suspend"); suspend != nil {
@@ -45,7 +45,7 @@ func (c *conversion) runPolicy(run *fields) {
 func (c *conversion) cleanPodPolicy(path string, given *v1alpha1.CleanPodPolicy) {
 	if given == nil || *given == "" {
 		given = ptr.To(v1alpha1.CleanNone)
-		c.note(Added, path, nil, "the default of %s is None, that of TrainingJob Running: write Running unless pods that still run, such as parameter servers, are to go on", c.kind.name)
+		c.note(Added, path, nil, "the default of %s is None, the default of TrainingJob Running: write Running unless running pods, such as parameter servers, must continue", c.kind.name)
 	}
 	switch *given {
 	case v1alpha1.CleanNone, v1alpha1.CleanRunning, v1alpha1.CleanAll:
@@ -101,7 +101,7 @@ func (c *conversion) managedBy(run *fields) {
 	for _, own := range kubeflowControllers {
 		if given == own {
 			if given != "" {
-				c.note(Dropped, run.at("managedBy"), given, "named the operator of the source: the operator of TrainingJobs runs what names nobody")
+				c.note(Dropped, run.at("managedBy"), given, "named the old operator: the operator of TrainingJobs runs jobs without this field")
 			}
 			return
 		}
@@ -115,7 +115,7 @@ var schedulerGangs = map[string]v1alpha1.Gang{
 	"volcano": v1alpha1.GangVolcano, "scheduler-plugins-scheduler": v1alpha1.GangCoscheduling,
 }
 
-// scheduling converts the gang. Who schedules it was a flag of the former operator, which only its traces tell.
+// scheduling converts the gang. A flag of the old operator selected its scheduler, and only its traces show which.
 func (c *conversion) scheduling(f *fields) {
 	given := v1alpha1.Scheduling{Queue: ptr.Deref(read[string](f, "queue"), ""), PriorityClassName: ptr.Deref(read[string](f, "priorityClass"), "")}
 	if available := read[int64](f, "minAvailable"); available != nil {
@@ -136,7 +136,7 @@ func (c *conversion) scheduling(f *fields) {
 		c.note(Changed, f.at("queue"), given.Queue, "is one of Volcano's, so scheduling.gang is Volcano: leave both out if the cluster has none")
 	}
 	if given.PriorityClassName != "" {
-		c.note(Changed, f.at("priorityClass"), given.PriorityClassName, "is also that of pods whose template names none")
+		c.note(Changed, f.at("priorityClass"), given.PriorityClassName, "also applies to pods whose template names none")
 	}
 	if given != (v1alpha1.Scheduling{}) {
 		c.job.Spec.Scheduling = &given

@@ -146,7 +146,7 @@ func YAML(job *v1alpha1.TrainingJob) ([]byte, error) {
 	return syaml.Marshal(object)
 }
 
-// withoutEmpty deletes those of the fields that are empty objects.
+// withoutEmpty deletes the named fields that are empty objects.
 func withoutEmpty(object map[string]any, names ...string) {
 	for _, name := range names {
 		if inner, isObject := object[name].(map[string]any); isObject && len(inner) == 0 {

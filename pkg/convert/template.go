@@ -120,7 +120,7 @@ func mainOf(template *corev1.PodTemplateSpec) *corev1.Container {
 	return &template.Spec.Containers[max(0, named)]
 }
 
-// says reports whether the main container's image, command or arguments have one of the words.
+// says reports whether the main container's image, command or arguments contain one of the words.
 func says(template *corev1.PodTemplateSpec, words ...string) bool {
 	own := mainOf(template)
 	text := strings.Join(slices.Concat([]string{own.Image}, own.Command, own.Args), " ")

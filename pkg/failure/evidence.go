@@ -222,8 +222,9 @@ func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, ca
 	}
 }
 
-// isOneOfAKind reports whether no other pod ended in the same second with the same exit code, and the code is neither a follower's nor that
-// of a program after a request to end: of the pods with such a request another one ended otherwise.
+// isOneOfAKind reports whether the pod ended with a code that only it had in that second, which is evidence of the first failure.
+// Followers end with code 1, or by a signal. A deleted pod counts only if another deleted pod of the attempt ended in the same second
+// with another code: then the code is not the answer to the deletion.
 func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
 	if p.Exit.Code == 1 || state.IsSignal(p.Exit.Code) {
 		return false

@@ -117,7 +117,7 @@ func clip(message string) string {
 // own message.
 func Describe(f *v1alpha1.Failure) string {
 	if f.Cause == v1alpha1.CauseRequested {
-		return fmt.Sprintf("A restart was asked for (%s)", state.Quote(f.Message))
+		return fmt.Sprintf("A user requested a restart (%s)", state.Quote(f.Message))
 	}
 	text := SlotOf(f).String()
 	if f.Node != "" {
@@ -131,7 +131,7 @@ func Describe(f *v1alpha1.Failure) string {
 		text += fmt.Sprintf(" (%s)", f.Reason)
 	}
 	if f.Alike > 0 {
-		text += fmt.Sprintf(", and %d more did in the same second (which was first is not known)", f.Alike)
+		text += fmt.Sprintf(", and %d more did in the same second", f.Alike)
 	}
 	return text
 }
@@ -166,7 +166,7 @@ func whatHappened(f *v1alpha1.Failure) string {
 			what = "could not be started"
 		}
 		if f.Container != "" {
-			what = "broke as its container " + f.Container + " " + what
+			what = "failed because its container " + f.Container + " " + what
 		}
 		return what
 	case f.Cause == v1alpha1.CauseStartup:

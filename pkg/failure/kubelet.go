@@ -9,11 +9,11 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// The kubelet ends a container by SIGTERM, and SIGKILL after its grace period, when a liveness or startup probe or a postStart hook fails. It
-// says so in the pod's Events alone, which the operator does not read: the exit code looks like the program's own.
+// The kubelet ends a container by SIGTERM, and SIGKILL after its grace period, when a liveness or startup probe or a postStart hook
+// fails. It reports this only in the pod's Events, which the operator does not read. The exit code looks like the program's own.
 
-// MayBeKubelets reports whether the kubelet may have ended the container: by SIGTERM, which no deletion explains, or by SIGKILL if its
-// template has a probe or a hook that may fail. Such an end says nothing of the node.
+// MayBeKubelets reports whether the kubelet may have ended the container: by SIGTERM without a deletion, or by SIGKILL if its template
+// has a probe or a hook that may fail. Such an end is no evidence about the node.
 func MayBeKubelets(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) bool {
 	if !IsOfProgram(f) || f.Reason != "Error" || f.Container != "" {
 		return false
@@ -39,7 +39,7 @@ func failedToStart(s *state.Snapshot, p *state.Pod) bool {
 	return wasTold && p.Exit.NeverReady && hasMain(&s.Job.Spec, p.Slot.Role, func(c *corev1.Container) bool { return c.StartupProbe != nil })
 }
 
-// Hint returns a sentence that says where to look if the kubelet may have ended the container; else it is empty.
+// Hint returns a sentence about where to look if the kubelet may have ended the container; otherwise it is empty.
 func Hint(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) string {
 	if !MayBeKubelets(spec, f) {
 		return ""

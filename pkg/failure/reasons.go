@@ -35,7 +35,7 @@ var reasons = map[string]Reason{
 	v1alpha1.ReasonNodeLost:        {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
 	v1alpha1.ReasonNodeTainted:     {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
 	v1alpha1.ReasonNodeDeleted:     {clause: "lost its node", showsLate: true},
-	v1alpha1.ReasonNodeIll:         {clause: "leaves its node, which is ill", IsNodeFault: true, IsOnNode: true},
+	v1alpha1.ReasonNodeIll:         {clause: "leaves its unhealthy node", IsNodeFault: true, IsOnNode: true},
 	v1alpha1.ReasonDeviceUnhealthy: {clause: "lost a device", IsNodeFault: true, IsOnNode: true},
 	v1alpha1.ReasonDomainFull:      {clause: "found no room in its domain"},
 	v1alpha1.ReasonDeleted:         {clause: "was deleted"},
@@ -50,7 +50,7 @@ var reasons = map[string]Reason{
 	"ContainerStatusUnknown":       {clause: "was lost by its node", isForgotten: true},
 	"Unknown":                      {clause: "was lost by its node", isForgotten: true},
 
-	"UnexpectedAdmissionError":           {clause: "was turned away by its node", IsNodeFault: true},
+	"UnexpectedAdmissionError":           {clause: "was rejected by its node", IsNodeFault: true},
 	"TopologyAffinityError":              {IsNodeFault: true},
 	"SMTAlignmentError":                  {IsNodeFault: true},
 	"NodeAffinity":                       {IsNodeFault: true},

@@ -35,7 +35,7 @@ func RuleText(job *v1alpha1.TrainingJob, n int) string {
 	return text
 }
 
-// applyRule sets the incident's cause and scope to those of the first rule that matches.
+// applyRule sets the incident's cause and scope by the first rule that matches.
 func applyRule(job *v1alpha1.TrainingJob, incident *Incident, p *state.Pod) {
 	n := firstRule(job, &incident.Failure, p)
 	if n < 0 {

@@ -35,8 +35,8 @@ func beganAt(f *v1alpha1.Failure) int64 {
 	return f.Time.Unix()
 }
 
-// EndedAlike reports whether the pod is of a rank whose program ended as the failure's did, at about the same time. Either may have been first,
-// whatever the failure says: its log may tell.
+// EndedAlike reports whether the rank's program ended like the failed one, at about the same time. Either may have been first, and the
+// log of the other may show it.
 func EndedAlike(f *v1alpha1.Failure, p *state.Pod) bool {
 	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Slot != SlotOf(f) && p.Slot.Role != v1alpha1.Evaluator && p.Life.Attempt == int(f.Attempt) &&
 		p.Exit.Code == *f.ExitCode && p.Exit.Time.Sub(f.Time.Time).Abs() <= followsWithin

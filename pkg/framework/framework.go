@@ -28,7 +28,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Framework says who a replica is and where its peers are.
+// Framework returns the variables by which a replica finds its rank and its peers.
 type Framework interface {
 	// Name returns the framework as spec.framework has it.
 	Name() v1alpha1.Framework
@@ -54,7 +54,8 @@ type Meeting interface {
 // Listener is a framework whose replicas listen at ports of their own.
 type Listener interface {
 	Framework
-	// Ports returns these ports.
+	// Ports returns the TCP ports at which the job's replicas find each other, sorted: the ports of the framework, and the ports that the
+	// templates declare, as far as there is room for them.
 	Ports(job *v1alpha1.TrainingJob) []int32
 }
 
@@ -84,8 +85,8 @@ func LeaderPort(job *v1alpha1.TrainingJob, attempt int) int32 {
 // maxPorts is how many ports an EndpointSlice can have.
 const maxPorts = 100
 
-// Ports returns the TCP ports at which the job's replicas find each other, sorted: those of the framework, and those that the templates declare, as far
-// as there is room for them.
+// Ports returns the TCP ports at which the job's replicas find each other, sorted: the framework's ports, and the ports that the
+// templates declare, as far as there is room for them.
 func Ports(job *v1alpha1.TrainingJob) []int32 {
 	var ports []int32
 	switch framework := For(job.Spec.Framework).(type) {

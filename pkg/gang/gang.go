@@ -30,7 +30,7 @@ type Provider interface {
 	Resize(minimum int32) map[string]any
 	// Join makes the pod one of the group's.
 	Join(pod *corev1.Pod, group string)
-	// Follow has the pod scheduled as those of the group are, on the account of the same queue, without making it one of them.
+	// Follow lets the scheduler of the group place the pod, in the same queue, without making it a member.
 	Follow(pod *corev1.Pod, scheduling *v1alpha1.Scheduling)
 	// Read returns the minimum of a group, and why it waits; the zero values for an object that is none of the provider's.
 	Read(group state.Object) (minimum int32, waiting state.Trouble)

@@ -74,7 +74,7 @@ func (r reporter) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case s := <-r.found:
-			r.events.Eventf(s.Object(), nil, corev1.EventTypeWarning, "Undecodable", "Decode", "The object is stored but cannot be decoded, so it is ignored until it is mended: %s", s.Why)
+			r.events.Eventf(s.Object(), nil, corev1.EventTypeWarning, "Undecodable", "Decode", "The object is stored but cannot be decoded, so it is ignored until it is corrected: %s", s.Why)
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package journal is the story of jobs in the operator's log: which lines there are, what is in them, and how to read them. A status keeps
+// Package journal is the history of jobs in the operator's log: the lines, their contents, and how to read them. A status keeps
 // ten incidents and goes with its job; the log keeps what its store keeps.
 //
-// There are four lines, told apart by their message. Messages and names of fields are as stable as the API: an incident in a line is an
+// There are four lines, distinguished by their message. Messages and names of fields are as stable as the API: an incident in a line is an
 // incident of the status, word for word.
 //
 //	incident             a restart was decided: exactly one line for each

@@ -18,11 +18,11 @@ const (
 	MessageFinished  = "job finished"
 )
 
-// Line is one line of the log that tells of a job.
+// Line is one line of the log about a job.
 type Line struct {
 	// Time is when the line was written; the log's writer sets it.
 	Time time.Time `json:"time"`
-	// Message says which line it is.
+	// Message identifies the kind of line.
 	Message string `json:"msg"`
 
 	// Job, Namespace and UID name the job; Framework, Replicas by role and StartTime say what it is. All lines have them.
@@ -35,7 +35,7 @@ type Line struct {
 	// Attempt is the attempt that broke, runs now, or was the last.
 	Attempt int32 `json:"attempt"`
 
-	// Number of the incident among all of the job, from 1; of MessageRuns, that of the whole-job restart that this attempt came from.
+	// Number of the incident among all of the job, from 1; for MessageRuns the number of the whole-job restart that began this attempt.
 	Number int32 `json:"number,omitempty"`
 	// Incident is the restart.
 	Incident *v1alpha1.Incident `json:"incident,omitempty"`
@@ -51,7 +51,7 @@ type Line struct {
 	Status *v1alpha1.TrainingJobStatus `json:"status,omitempty"`
 }
 
-// Fields returns the line's fields, names and values in turn, but for the time and the message.
+// Fields returns the line's fields, names and values in turn, except the time and the message.
 func (l *Line) Fields() []any {
 	fields := []any{
 		"job", l.Job, "namespace", l.Namespace, "uid", string(l.UID), "framework", string(l.Framework),
@@ -78,8 +78,8 @@ func (l *Line) Fields() []any {
 // value is logged as JSON, in a log of text too.
 type value struct{ of any }
 
-// MarshalJSON is what a log of JSON asks for.
+// MarshalJSON implements the interface for a log of JSON.
 func (v value) MarshalJSON() ([]byte, error) { return json.Marshal(v.of) }
 
-// MarshalText is what a log of text asks for.
+// MarshalText implements the interface for a log of text.
 func (v value) MarshalText() ([]byte, error) { return json.Marshal(v.of) }

@@ -15,8 +15,8 @@ const longest = 1 << 20
 
 var messages = []string{MessageIncident, MessageExplained, MessageRuns, MessageFinished}
 
-// Read returns the lines of a log that tell of jobs, in their order. What else is in the log is passed over, and so is what stands
-// before the JSON of a line, as kubectl logs --prefix and --timestamps write it.
+// Read returns the lines of a log about jobs, in their order. It skips all other lines, and the text before the JSON of a line, as
+// kubectl logs --prefix and --timestamps write it.
 func Read(log io.Reader) ([]Line, error) {
 	var lines []Line
 	in := bufio.NewScanner(log)
@@ -34,7 +34,7 @@ func Read(log io.Reader) ([]Line, error) {
 	return lines, nil
 }
 
-// parse returns the line that the text holds; ok is false if it tells of no job.
+// parse returns the line in the text; ok is false if it is not about a job.
 func parse(text []byte) (l Line, ok bool) {
 	begin := bytes.IndexByte(text, '{')
 	if begin < 0 || !bytes.Contains(text, []byte(`"msg"`)) {

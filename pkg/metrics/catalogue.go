@@ -5,13 +5,12 @@ var (
 	Restarts = &Family{
 		Name: "trainingjob_restarts_total", Kind: Counter, Group: GroupEvents, Unit: "restarts",
 		Help: "Restarts decided since the process began, by framework, role and cause of the failure, scope of the restart, and rung: " +
-			"in_place (ranks that are well go on in their pods), elsewhere (the node is avoided from now on) or recreate.",
+			"in_place (healthy ranks restart in their pods), elsewhere (the job avoids the node from now on) or recreate.",
 		Labels: []string{"framework", "role", "cause", "scope", "rung"},
 	}
 	NodeFaults = &Family{
 		Name: "trainingjob_node_faults_total", Kind: Counter, Group: GroupEvents, Unit: "faults",
-		Help: "Nodes that a job began to avoid since the process began, once more or for the first time, because the node itself broke or " +
-			"is ill, by reason.",
+		Help:   "Times that a job began to avoid a node since the process began, because the node itself failed or is unhealthy, by reason.",
 		Labels: []string{"reason"},
 	}
 	Finished = &Family{
@@ -21,9 +20,9 @@ var (
 	}
 	Lost = &Family{
 		Name: "trainingjob_lost_seconds_total", Kind: Counter, Group: GroupEvents, Unit: "seconds",
-		Help: "Seconds in which jobs did not train, as their statuses have added them up since the process began, by framework, by what " +
-			"the job waited for (cause: queue, nodes, starting, detection, restart, redone, as in status.lostSeconds), and whether that was " +
-			"during its start or during a restart. A job's wait is added when its status is next written.",
+		Help: "Seconds in which jobs did not train since the process began, by framework, cause (queue, nodes, starting, detection, restart, " +
+			"redone, as in status.lostSeconds), and phase: during the start or during a restart. The operator adds a wait when it next writes " +
+			"the status.",
 		Labels: []string{"framework", "cause", "during"},
 	}
 	Startup = &Family{
@@ -33,18 +32,18 @@ var (
 	}
 	QueueWait = &Family{
 		Name: "trainingjob_queue_wait_seconds", Kind: Histogram, Group: GroupEvents, Unit: "seconds",
-		Help:   "Time that a job waited in its queue before it was admitted, once for each admission.",
+		Help:   "Time that a job waited in its queue until its admission, once for each admission.",
 		Labels: []string{"framework"}, Buckets: seconds,
 	}
 	GangWait = &Family{
 		Name: "trainingjob_gang_wait_seconds", Kind: Histogram, Group: GroupEvents, Unit: "seconds",
-		Help: "Time from a job's start, or from its resumption, until every replica's pod had a node, in the attempt that it began with, by " +
-			"gang as spec.scheduling.gang says (Default: as the operator's --gang says).",
+		Help: "Time from the start or resumption of a job until every replica's pod had a node, in its first attempt after that, by " +
+			"spec.scheduling.gang (Default: the operator's --gang).",
 		Labels: []string{"gang"}, Buckets: seconds,
 	}
 	RecoveryTime = &Family{
 		Name: "trainingjob_recovery_seconds", Kind: Histogram, Group: GroupEvents, Unit: "seconds",
-		Help:   "Time from a failure until what it restarted runs again, by cause and scope: all replicas of the job, of the role, or the one.",
+		Help:   "Time from a failure until the restarted replicas run again, by cause and scope: all replicas of the job, of the role, or one.",
 		Labels: []string{"cause", "scope"}, Buckets: seconds,
 	}
 	RecoveryPart = &Family{
@@ -60,64 +59,63 @@ var (
 	}
 	Decision = &Family{
 		Name: "trainingjob_decision_seconds", Kind: Histogram, Group: GroupEvents, Unit: "seconds",
-		Help: "Time from a failure to the decision what to restart, by node_lost: true if the failure is a lost node, which Kubernetes " +
-			"itself notices late.",
+		Help:   "Time from a failure to the decision about it, by node_lost: true if the failure is a lost node, which Kubernetes reports late.",
 		Labels: []string{"node_lost"}, Buckets: seconds,
 	}
 	RatioAtEnd = &Family{
 		Name: "trainingjob_running_time_ratio", Kind: Histogram, Group: GroupEvents, Unit: "ratio",
-		Help:   "The part of its time since the first start in which a job ran, once it has finished, by framework and result.",
+		Help:   "The share of the time since its first start in which a finished job ran, by framework and result.",
 		Labels: []string{"framework", "result"}, Buckets: []float64{0.1, 0.25, 0.5, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.999, 1},
 	}
 )
 
-// What the cache says when it is asked. Only the replica of the operator that leads tells it.
+// The present state, read from the cache at each scrape. Only the leader exports it.
 var (
 	Leads = &Family{
 		Name: "trainingjob_operator_info", Kind: Gauge, Group: GroupFleet, Unit: "1",
-		Help:   "1 of the replica of the operator that leads, with its version. The others tell nothing of the families read from the cache.",
+		Help:   "1 for the leading replica of the operator, with its version. Other replicas export no family from the cache.",
 		Labels: []string{"version"},
 	}
 	Jobs = &Family{
 		Name: "trainingjob_jobs", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
-		Help:   "Jobs there are, by framework and phase; the phase is empty until the operator has come to the job.",
+		Help:   "Jobs by framework and phase. The phase is empty until the operator reconciles the job.",
 		Labels: []string{"framework", "phase"},
 	}
 	Replicas = &Family{
 		Name: "trainingjob_replicas", Kind: Gauge, Group: GroupFleet, Unit: "replicas",
-		Help:   "Replicas of the jobs that are under way (Created, Pending, Running or Restarting), by framework.",
+		Help:   "Replicas of active jobs (Created, Pending, Running or Restarting), by framework.",
 		Labels: []string{"framework"},
 	}
 	ReadyReplicas = &Family{
 		Name: "trainingjob_ready_replicas", Kind: Gauge, Group: GroupFleet, Unit: "replicas",
-		Help:   "Those of trainingjob_replicas whose pod is ready, by framework.",
+		Help:   "Replicas of active jobs whose pod is ready, by framework.",
 		Labels: []string{"framework"},
 	}
 	Waiting = &Family{
 		Name: "trainingjob_waiting_jobs", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
-		Help: "Jobs under way that do not run, by framework and reason: one of the API's, a few of the kubelet's (ImagePullBackOff, " +
+		Help: "Active jobs that do not run, by framework and reason: a reason of the API, a few of the kubelet (ImagePullBackOff, " +
 			"ErrImagePull, CrashLoopBackOff, CreateContainerConfigError), or Other.",
 		Labels: []string{"framework", "reason"},
 	}
 	Stalled = &Family{
 		Name: "trainingjob_stalled_jobs", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
-		Help:   "Jobs that have not finished and for which somebody has to act (condition Stalled), by reason.",
+		Help:   "Unfinished jobs that need a person to continue (condition Stalled), by reason.",
 		Labels: []string{"reason"},
 	}
 	NotProgressing = &Family{
 		Name: "trainingjob_hanging_jobs", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
-		Help:   "Jobs that run and have not renewed their progress Lease in time (condition Progressing is False), by framework.",
+		Help:   "Running jobs that have not renewed their progress Lease in time (condition Progressing is False), by framework.",
 		Labels: []string{"framework"},
 	}
 	OldestProgress = &Family{
 		Name: "trainingjob_oldest_progress_seconds", Kind: Gauge, Group: GroupFleet, Unit: "seconds",
-		Help: "How long ago the progress Lease was last renewed, of the running job for which that is longest, as its status knows: a renewal " +
-			"without a newer step shows there within 5 minutes.",
+		Help: "The longest time since a running job renewed its progress Lease, by its status: a renewal without a newer step shows there " +
+			"within 5 minutes.",
 		Labels: []string{"framework"},
 	}
 	WaitingReconciles = &Family{
 		Name: "trainingjob_waiting_reconciles", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
-		Help: "Jobs that wait for a reconcile because their namespace holds its share of the workers.",
+		Help: "Jobs that wait for a reconcile because their namespace uses its share of the workers.",
 	}
 	WaitingWrites = &Family{
 		Name: "trainingjob_waiting_writes", Kind: Gauge, Group: GroupFleet, Unit: "writes",
@@ -125,18 +123,18 @@ var (
 	}
 	WithoutBudget = &Family{
 		Name: "trainingjob_jobs_without_budget", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
-		Help:   "Jobs that have not finished and have used up a budget that was charged: one more such failure fails the job (of an evaluator: gives it up), by budget.",
+		Help:   "Unfinished jobs that have used up a budget: one more such failure fails the job (or gives an evaluator up), by budget.",
 		Labels: []string{"budget"},
 	}
 	AvoidedNodes = &Family{
 		Name: "trainingjob_avoided_nodes", Kind: Gauge, Group: GroupFleet, Unit: "namespaces",
-		Help:   "Namespaces whose jobs avoid a node, by node and kind: fault if the node itself broke, crash if the job's own pods failed on it.",
+		Help:   "Namespaces whose jobs avoid a node, by node and kind: fault if the node itself failed, crash if the job's own pods failed on it.",
 		Labels: []string{"kind", "node"},
 	}
 	BrokenNodes = &Family{
 		Name: "trainingjob_broken_nodes", Kind: Gauge, Group: GroupFleet, Unit: "nodes",
-		Help: "1 for each node that a job avoids and that its own status shows to be broken, by reason: NodeLost, NodeTainted (out of service), NodeIll " +
-			"(a condition of --node-signals), DeviceUnhealthy (it offers fewer devices than it has). Pods cannot bring it about.",
+		Help: "1 for each avoided node whose own status shows a fault, by reason: NodeLost, NodeTainted (out of service), NodeIll " +
+			"(a condition of --node-signals), DeviceUnhealthy (it offers fewer devices than it has). Pods cannot cause it.",
 		Labels: []string{"node", "reason"},
 	}
 )
@@ -160,25 +158,25 @@ var (
 	}
 )
 
-// What the cache says of each job: only with --job-metrics.
+// The present state of each job, from the cache: only with --job-metrics.
 var (
 	JobInfo            = ofJob("info", Gauge, "1", "1 for each job, with its framework, queue and UID.", "framework", "queue", "uid")
-	JobPhase           = ofJob("phase", Gauge, "1", "1 for the phase that the job is in.", "phase")
+	JobPhase           = ofJob("phase", Gauge, "1", "1 for the present phase of the job.", "phase")
 	JobReplicas        = ofJob("replicas", Gauge, "replicas", "Replicas that the job should have.")
 	JobReadyReplicas   = ofJob("ready_replicas", Gauge, "replicas", "Replicas whose pod is ready.")
 	JobAttempt         = ofJob("attempt", Gauge, "1", "The number of the job's attempt, from 0.")
-	JobRestarts        = ofJob("restarts_total", Counter, "restarts", "Restarts of the job in all its life, as its status counts them.")
-	JobChargedRestarts = ofJob("charged_restarts", Gauge, "restarts", "How many of the restarts are charged to a budget; what is given back is taken off.")
-	JobRunning         = ofJob("running_seconds_total", Counter, "seconds", "Time that all replicas of the job ran, the present run included.")
-	JobLost            = ofJob("lost_seconds_total", Counter, "seconds", "Seconds in which the job did not train, by cause, as status.lostSeconds says.", "cause")
-	JobRatio           = ofJob("running_time_ratio", Gauge, "ratio", "The part of its time since the first start in which the job ran.")
+	JobRestarts        = ofJob("restarts_total", Counter, "restarts", "Restarts of the job in its whole life, from its status.")
+	JobChargedRestarts = ofJob("charged_restarts", Gauge, "restarts", "Restarts charged to a budget, less refunds.")
+	JobRunning         = ofJob("running_seconds_total", Counter, "seconds", "Time that all replicas of the job ran, with the present run.")
+	JobLost            = ofJob("lost_seconds_total", Counter, "seconds", "Seconds in which the job did not train, by cause, from status.lostSeconds.", "cause")
+	JobRatio           = ofJob("running_time_ratio", Gauge, "ratio", "The share of the time since its first start in which the job ran.")
 	JobStep            = ofJob("progress_step", Gauge, "steps", "The highest step that the training has reported.")
-	JobProgressAge     = ofJob("progress_age_seconds", Gauge, "seconds", "How long ago the running job renewed its progress Lease, as its status knows: up to 5 minutes too old.")
-	JobCheckpointAge   = ofJob("checkpoint_age_seconds", Gauge, "seconds", "How long ago the running job reported a new checkpoint: what would be lost now.")
-	JobBudgetLeft      = ofJob("budget_left", Gauge, "restarts", "How many more restarts each budget that was charged allows within its window.", "budget")
+	JobProgressAge     = ofJob("progress_age_seconds", Gauge, "seconds", "Time since the running job renewed its progress Lease, from its status: up to 5 minutes too old.")
+	JobCheckpointAge   = ofJob("checkpoint_age_seconds", Gauge, "seconds", "Time since the running job reported a new checkpoint: a stop now would lose this time.")
+	JobBudgetLeft      = ofJob("budget_left", Gauge, "restarts", "Remaining restarts of each charged budget within its window.", "budget")
 )
 
-// ofJob returns a family that has the job's namespace and name as labels, and those given: "job" is the label by which Prometheus names what it scrapes.
+// ofJob returns a family with the job's namespace and name and the given labels. Prometheus uses the label "job" for the scraped target.
 func ofJob(name string, kind Kind, unit, help string, labels ...string) *Family {
 	return &Family{Name: "trainingjob_job_" + name, Kind: kind, Group: GroupJobs, Unit: unit, Help: help, Labels: append([]string{"namespace", "trainingjob"}, labels...)}
 }

@@ -10,14 +10,14 @@ const (
 	Histogram Kind = "histogram"
 )
 
-// Group says where the values of a family come from.
+// Group is the source of the values of a family.
 type Group string
 
 // The groups.
 const (
 	// GroupEvents are counted since the process began, as statuses are written.
 	GroupEvents Group = "events"
-	// GroupFleet are read from the cache when they are asked for.
+	// GroupFleet are read from the cache at each scrape.
 	GroupFleet Group = "fleet"
 	// GroupJobs are read from the cache, too, one series or more for each job: only with --job-metrics.
 	GroupJobs Group = "jobs"

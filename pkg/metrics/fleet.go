@@ -79,7 +79,7 @@ func Fleet(jobs []v1alpha1.TrainingJob, broken map[string]string, now time.Time)
 	return c.observations()
 }
 
-// kindOf says whose fault it is that a node is avoided.
+// kindOf returns whether the node itself or a program caused the avoidance.
 func kindOf(reason string) string {
 	if failure.ReasonOf(reason).IsOnNode {
 		return "fault"
@@ -119,7 +119,7 @@ func (c *counts) troubles(job *v1alpha1.TrainingJob, now time.Time) {
 	}
 }
 
-// known are the reasons that a label may have: why jobs wait and why somebody has to act. Whatever else a kubelet says is Other.
+// known are the values of a label for reasons: why jobs wait, and why they need a person. Other reasons of kubelets become Other.
 var known = []string{
 	v1alpha1.ReasonJobCreated, v1alpha1.ReasonAllScheduled, v1alpha1.ReasonAwaitingScheduler, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting,
 	v1alpha1.ReasonGangUnavailable, v1alpha1.ReasonReplicasStarting, v1alpha1.ReasonBackOff, v1alpha1.ReasonRestartHeld, v1alpha1.ReasonFormerPodsEnding,

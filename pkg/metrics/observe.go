@@ -88,7 +88,7 @@ func (t transition) takenUp() []Observation {
 	return []Observation{TakenUp.with(between(&t.Job.CreationTimestamp, &created.LastTransitionTime))}
 }
 
-// rung says how the incident goes on: the mildest of what it does.
+// rung returns how the incident continues: the mildest reaction to it.
 func (t transition) rung(i *v1alpha1.Incident) string {
 	isAvoided := func(n v1alpha1.AvoidedNode) bool {
 		return n.Name == i.Node && n.ExpirationTime.After(i.RestartTime.Time)
@@ -111,7 +111,7 @@ func roleLabel(role v1alpha1.Role) string {
 	return "Other"
 }
 
-// faults tells of nodes that the job avoids from now on, or for longer, because they broke themselves.
+// faults counts the nodes that the job avoids from now on, or for longer, because they failed themselves.
 func (t transition) faults() []Observation {
 	var list []Observation
 	for _, n := range t.is.AvoidedNodes {
@@ -154,7 +154,7 @@ func gangLabel(job *v1alpha1.TrainingJob) string {
 	return string(job.Spec.Scheduling.Gang)
 }
 
-// lost tells how much the status has added to the time that the job did not train.
+// lost returns the growth of the time that the job did not train.
 func (t transition) lost() []Observation {
 	during := "start"
 	if isTrue(condition(t.was, v1alpha1.ConditionRestarting)) || t.is.Attempt > t.was.Attempt {

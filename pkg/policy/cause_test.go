@@ -126,7 +126,7 @@ func TestFailureSaysWhichReplicaWhereAndHow(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
 	}
-	if want := "worker-1 on gpu-3 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3. It said: killed"; message != want {
+	if want := "worker-1 on gpu-3 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3. Last words: killed"; message != want {
 		t.Errorf("message %q, want %q", message, want)
 	}
 	got, message = fails(t, builder.Gone("worker", 0))
@@ -194,7 +194,7 @@ func TestAFailureSaysWhenItMayNotHaveBeenTheFirst(t *testing.T) {
 		}
 	}
 	_, message := fails(t, exit(0, 1, 30*second), exit(1, 1, 30*second))
-	if want := "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second (which was first is not known): " +
+	if want := "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: " +
 		"the whole job restarts as attempt 1, 1 more follow, restart 1 of 10. Likewise ended worker-1: the logs of all are kept."; message != want {
 		t.Errorf("%q, want %q", message, want)
 	}

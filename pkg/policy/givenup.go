@@ -15,7 +15,7 @@ func givenUp(s *state.Snapshot) []failure.Incident {
 	for r := range s.Replicas() {
 		if isBeingGivenUp(s, r) {
 			incident := failure.IncidentOf(s, r)
-			incident.Message = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job goes on.")
+			incident.Message = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job continues.")
 			left = append(left, incident)
 		}
 	}

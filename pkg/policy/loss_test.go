@@ -40,7 +40,7 @@ var losses = []struct {
 	{"the kubelet evicts it", seen(builder.Failed("worker", 1, builder.Rejected("Evicted", "low on memory"))),
 		"Evicted", "was evicted by its node (Evicted: low on memory)"},
 	{"the kubelet turns it away", seen(builder.Failed("worker", 1, builder.Rejected("UnexpectedAdmissionError", "no healthy devices"))),
-		"UnexpectedAdmissionError", "was turned away by its node (UnexpectedAdmissionError: no healthy devices)"},
+		"UnexpectedAdmissionError", "was rejected by its node (UnexpectedAdmissionError: no healthy devices)"},
 	{"the kubelet turns it away in words of its own", seen(builder.Failed("worker", 1, builder.Rejected("OutOfcpu", "no cpu"))),
 		"OutOfcpu", "was lost (OutOfcpu: no cpu)"},
 	{"Kueue ends it before it has a node", seen(builder.Failed("worker", 1, builder.On(""), builder.ByKueue(20*second))),

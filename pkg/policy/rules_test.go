@@ -163,7 +163,7 @@ func TestRulesForSideCars(t *testing.T) {
 			restart(0, "worker-1 Retryable Replica charged")},
 	})
 	v := policy.Judge(builder.Snapshot(job(rule{Name: "bad-logs", ContainerName: "logs", Cause: v1alpha1.CauseFatal}), runs...))
-	if want := "worker-1 on node-worker-1 broke as its container logs exited with code 7 (Error), and recovery.rules[0] (bad-logs) fails the job."; v.Message != want || v.Failure.Container != "logs" {
+	if want := "worker-1 on node-worker-1 failed because its container logs exited with code 7 (Error), and recovery.rules[0] (bad-logs) fails the job."; v.Message != want || v.Failure.Container != "logs" {
 		t.Errorf("container %s: %q\nwant %q", v.Failure.Container, v.Message, want)
 	}
 }

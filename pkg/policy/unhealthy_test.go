@@ -64,7 +64,7 @@ func TestAJobLeavesAnIllNode(t *testing.T) {
 func TestAMoveIsToldInTheNodesWords(t *testing.T) {
 	s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1), shows(node1), shows("node-worker-0"), builder.Others(2))
 	v := policy.Judge(s)
-	want := "worker-0 on node-worker-0 leaves its node, which is ill (NodeIll: GpuMemWatch: [79] fell off the bus - RecommendedAction: RESTART_VM): " +
+	want := "worker-0 on node-worker-0 leaves its unhealthy node (NodeIll: GpuMemWatch: [79] fell off the bus - RecommendedAction: RESTART_VM): " +
 		"the whole job restarts as attempt 1, 1 more follow, not charged."
 	if v.Message != want || v.Failure == nil || v.Failure.Reason != "NodeIll" || v.Failure.Node != "node-worker-0" || v.Failure.Pod != "j-worker-0" || !v.Failure.Time.Time.Equal(s.Now) {
 		t.Errorf("%s: %+v, want %s", v.Message, v.Failure, want)

@@ -7,8 +7,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// FirstAttempt returns the attempt that the job begins with: what its annotation says, or 0 without one. It returns an error that says what to
-// write if the annotation is no such number.
+// FirstAttempt returns the first attempt of the job: the value of its annotation, or 0 without one. It returns an error with a correction
+// if the annotation is not a valid number.
 func FirstAttempt(job *v1alpha1.TrainingJob) (int32, error) {
 	text, isSet := job.Annotations[v1alpha1.AnnotationFirstAttempt]
 	if !isSet {

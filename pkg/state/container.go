@@ -31,8 +31,7 @@ func mainOf(annotations map[string]string, containers []corev1.Container) string
 	return containers[0].Name
 }
 
-// containersNotReady is why a kubelet calls a pod not ready of which some container is not.
-// Source: k8s.io/kubernetes/pkg/kubelet/status.
+// containersNotReady is the reason for an unready pod with an unready container. Source: k8s.io/kubernetes/pkg/kubelet/status.
 const containersNotReady = "ContainersNotReady"
 
 // noteReadiness notes whether the pod was ready since its main container began, which has ended: its condition has changed since then.
@@ -76,7 +75,7 @@ func (p *Pod) readExits(pod *corev1.Pod) {
 	}
 }
 
-// failedInit returns the end of the init container of which the pod failed; nil if there is none.
+// failedInit returns the end of the init container that failed the pod; nil if there is none.
 func failedInit(pod *corev1.Pod) *Exit {
 	var failed []Exit
 	for i := range pod.Status.InitContainerStatuses {
@@ -118,8 +117,8 @@ func (s *Snapshot) isRuled(exit *Exit) bool {
 	return slices.ContainsFunc(s.Job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return r.ContainerName != "" && exit.Matches(&r) })
 }
 
-// Matches reports whether what a rule says of a container's end is true of this one. A rule that names no container is not for
-// side-cars. Of a nil Exit only a rule is true that says nothing of an end.
+// Matches reports whether the rule's matchers about a container fit this end. A rule that names no container does not apply to side-cars.
+// A nil Exit fits only a rule without such matchers.
 func (e *Exit) Matches(r *v1alpha1.RecoveryRule) bool {
 	if e == nil {
 		return r.ContainerName == "" && len(r.ExitCodes) == 0 && len(r.Signals) == 0
@@ -129,7 +128,7 @@ func (e *Exit) Matches(r *v1alpha1.RecoveryRule) bool {
 		(len(r.Signals) == 0 || slices.Contains(r.Signals, e.Signal()))
 }
 
-// Signal returns the signal that ended the container, if its exit code says so; else 0.
+// Signal returns the signal that ended the container, by its exit code; otherwise 0.
 func (e *Exit) Signal() int32 {
 	if IsSignal(e.Code) {
 		return e.Code - 128

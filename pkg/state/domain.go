@@ -20,8 +20,8 @@ func RequiresDomain(spec *v1alpha1.TrainingJobSpec) bool {
 	return topology != nil && topology.Mode == v1alpha1.TopologyRequired
 }
 
-// InDomain reports whether the role's pods are to be near each other: those of the roles that the topology names, else of all but evaluators
-// and launchers, which exchange little with the ranks and often run on nodes of another kind. A job of a launcher alone has no others.
+// InDomain reports whether the role's pods must be near each other: the roles that the topology names, or all roles except evaluators and
+// launchers. Those exchange little data with the ranks and often run on other kinds of nodes. If the job has only a launcher, it counts.
 func InDomain(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 	switch topology := TopologyOf(spec); {
 	case topology == nil:

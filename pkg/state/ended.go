@@ -51,7 +51,7 @@ func isUnknown(end *corev1.ContainerStateTerminated) bool {
 	return end.Reason == "ContainerStatusUnknown" && end.FinishedAt.IsZero() && !strings.Contains(end.Message, "used to be Running")
 }
 
-// rejected returns why the pod failed as a whole. Of one that failed before it had a node the latest condition of its own says so.
+// rejected returns why the pod failed as a whole. A pod that failed before it had a node shows the reason in its latest own condition.
 func rejected(pod *corev1.Pod) Trouble {
 	if pod.Status.Phase != corev1.PodFailed {
 		return Trouble{}
@@ -68,5 +68,5 @@ func rejected(pod *corev1.Pod) Trouble {
 	return Trouble{Reason: reasonNoNode, Message: "it failed before it had a node"}
 }
 
-// reasonNoNode is the reason of a pod that failed before it had a node, and nothing says why.
+// reasonNoNode is the reason of a pod that failed without a node and without a reported reason.
 const reasonNoNode = "NoNode"

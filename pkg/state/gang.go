@@ -14,10 +14,10 @@ import (
 
 // Gang is what the operator knows of the job's pod groups.
 type Gang struct {
-	// Scheduler is the gang scheduler in force: that of the present attempt's group, else the job's, else the operator's;
-	// GangNone for none.
+	// Scheduler is the gang scheduler in force: the scheduler of the present attempt's group, or the job's, or the operator's; GangNone
+	// for none.
 	Scheduler v1alpha1.Gang
-	// Unavailable says why the cluster has no such groups; empty if it has.
+	// Unavailable is why the cluster has no such groups; empty if it has them.
 	Unavailable string
 	// Groups are the job's pod groups, of every attempt and scheduler.
 	Groups []Group
@@ -31,13 +31,13 @@ type Group struct {
 	UID       types.UID
 	// Minimum is how many pods must fit at once.
 	Minimum int32
-	// Waiting says why the scheduler does not place the group; the zero value if it does, or has not looked yet.
+	// Waiting is why the scheduler does not place the group; the zero value if it does, or has not tried yet.
 	Waiting Trouble
-	// Deleted is when somebody asked for its deletion; zero if nobody did.
+	// Deleted is the time of the request to delete it; zero without one.
 	Deleted time.Time
 }
 
-// IsGoing reports whether somebody asked for the group's deletion.
+// IsGoing reports whether the group is being deleted.
 func (g *Group) IsGoing() bool { return !g.Deleted.IsZero() }
 
 // GroupNameOf returns the name of the pod group that the job's present pods are of: the one of the present attempt, or of the one in
@@ -54,7 +54,7 @@ func GroupAttempt(status *v1alpha1.TrainingJobStatus) int32 {
 // GroupName returns the name of the pod group of one attempt.
 func GroupName(job string, attempt int32) string { return fmt.Sprintf("%s-%d", job, attempt) }
 
-// PresentGroup returns the pod group of the present attempt, or nil. Of two it is that of the scheduler in force.
+// PresentGroup returns the pod group of the present attempt, or nil. Of two groups it returns the one for the scheduler in force.
 func (s *Snapshot) PresentGroup() *Group {
 	var present *Group
 	for i := range s.Gang.Groups {
@@ -85,7 +85,7 @@ type GangTerms struct {
 	Minimum int32
 	// Together is whether a preemption takes all pods or none: a collective is worth nothing without one of them.
 	Together bool
-	// Scheduling is what the job says of its scheduling, with the priority class that its pods have.
+	// Scheduling is the job's scheduling, with the priority class of its pods.
 	Scheduling v1alpha1.Scheduling
 }
 

@@ -11,7 +11,7 @@ import (
 
 // MeetingPort is the port of the leader at which the ranks of a framework meet.
 type MeetingPort struct {
-	// Name is that of the container port which sets it, Default the port without one.
+	// Name is the name of the container port that sets it, Default the port without one.
 	Name    string
 	Default int32
 }

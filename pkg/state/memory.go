@@ -31,8 +31,8 @@ type RoleMemory struct {
 	NextStarts Counts
 }
 
-// ReadMemory decodes the memory of a status, with an entry for each role that the spec has or the status remembers.
-// It returns an error if somebody else wrote a text into the status that the operator does not write.
+// ReadMemory decodes the memory of a status, with an entry for each role in the spec or in the status. It returns an error for a text
+// that the operator does not write.
 func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 	memory := Memory{}
 	for role := range job.Spec.ReplicaSpecs {
@@ -41,7 +41,7 @@ func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 	for role, text := range job.Status.Memory.Roles {
 		m, err := readRole(text)
 		if err != nil {
-			return nil, fmt.Errorf("reading what status.memory says of %s: %w", role, err)
+			return nil, fmt.Errorf("reading status.memory of %s: %w", role, err)
 		}
 		memory[role] = m
 	}
@@ -77,7 +77,7 @@ func readRole(text v1alpha1.RoleMemory) (*RoleMemory, error) {
 	return m, nil
 }
 
-// Write encodes the memory for a status, without roles of which there is nothing to remember.
+// Write encodes the memory for a status, without empty roles.
 func (m Memory) Write() map[v1alpha1.Role]v1alpha1.RoleMemory {
 	roles := map[v1alpha1.Role]v1alpha1.RoleMemory{}
 	for role, r := range m {

@@ -2,8 +2,8 @@ package state
 
 import "github.com/trainingjob/operator/apis/training/v1alpha1"
 
-// NamesOf returns which pods of the job can be found in DNS: what the spec says, else by framework. A collective whose ranks look only for
-// their leader needs no more. The agents of an elastic PyTorch job tell each other host names, and any of them may be the one whose name counts.
+// NamesOf returns which pods of the job have names in DNS: by the spec, or by framework. A collective whose ranks look up only their
+// leader needs no other names. The agents of an elastic PyTorch job exchange host names, and each of them may become the leader.
 func NamesOf(spec *v1alpha1.TrainingJobSpec) v1alpha1.DNSNames {
 	switch {
 	case spec.Network != nil && spec.Network.DNSNames != "":

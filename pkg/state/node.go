@@ -13,17 +13,17 @@ type Node struct {
 	Name string
 	// Since is when the trouble began.
 	Since time.Time
-	// Lost says why pods on the node count as lost, and from when on; the zero value if they do not.
+	// Lost is why and since when pods on the node count as lost; the zero value if they do not.
 	Lost Trouble
-	// Ill says in somebody's words that the node is ill, if its pods do not count as lost for it; the zero value if it is not. Action is what is
-	// done about it.
+	// Ill is the reported fault of an unhealthy node whose pods do not count as lost; the zero value for a healthy node. Action is the
+	// reaction to it.
 	Ill    Trouble
 	Action NodeAction
 	// Others is how many other nodes there are for the pods of one that they are to leave; it is counted only for a node that holds pods.
 	Others int
 }
 
-// NodeAction is what jobs do about a node that is said to be ill, from the least to the most.
+// NodeAction is the reaction of jobs to an unhealthy node, from the weakest to the strongest.
 type NodeAction int
 
 // The actions.
@@ -32,7 +32,8 @@ const (
 	IgnoreNode NodeAction = iota
 	// AvoidNode: nothing is restarted, and new pods prefer other nodes.
 	AvoidNode
-	// MoveFromNode: the job's pods leave the node as soon as may be, by a restart that is charged to nobody, if there is another node for them.
+	// MoveFromNode: the job's pods leave the node as soon as possible, by a restart that is not charged, if there is another node for
+	// them.
 	MoveFromNode
 	// LoseNode: the node's pods count as lost at once, as on a node that does not answer.
 	LoseNode
@@ -93,8 +94,8 @@ const (
 	doubtFor = time.Hour
 )
 
-// doubtMassLoss puts off the loss of nodes that ceased to be ready together with most nodes of the cluster: every job
-// restarting at once would help nobody.
+// doubtMassLoss delays the loss of nodes that ceased to be ready together with most nodes of the cluster: a restart of every job at once
+// would not help.
 func (s *Snapshot) doubtMassLoss() {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]

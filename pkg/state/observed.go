@@ -16,14 +16,14 @@ type Observed struct {
 	// Former are the pods of an earlier job of the same name that are not gone yet: they hold the names of the job's own. Their
 	// Slot and Life say nothing.
 	Former []Pod
-	// Foreign is the pod of a life that the job never had, as the API server confirms: somebody else made it in the job's name. It is
+	// Foreign is the pod of a life that the job never had, as the API server confirms: another client created it in the job's name. It is
 	// empty if there is none.
 	Foreign string
 	// Gone are the last versions of pods that had a node and are gone, as far as this process has seen them go.
 	Gone []Pod
 	// FirstLook is whether this process has not written the job's status yet: pods may have come, run and gone that it has not seen.
 	FirstLook bool
-	// HasService says whether the job's headless Service exists.
+	// HasService is whether the job's headless Service exists.
 	HasService bool
 	// Refusal is why the API server would not take a child of the job, spares aside; nil if it took all of them.
 	Refusal *Refusal
@@ -47,7 +47,7 @@ type Observed struct {
 	Ill []string
 	// Homes are the nodes that the slots' latest pods have, or had, as far as that is known.
 	Homes map[Slot]string
-	// HasLease says whether the job's progress Lease exists; Progress is what it says.
+	// HasLease is whether the job's progress Lease exists; Progress is its content.
 	HasLease bool
 	Progress Progress
 	// Gang is what is known of the job's pod groups.
@@ -70,7 +70,7 @@ type Refusal struct {
 	Since time.Time
 	// Retry is when to try again.
 	Retry time.Time
-	// Told says that an Event was written about it.
+	// Told is whether an Event was written about it.
 	Told bool
 }
 

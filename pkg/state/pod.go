@@ -26,12 +26,12 @@ type Pod struct {
 	// Ready is whether the main container is ready and its node has not taken that back. Side-cars do not count.
 	Ready bool
 
-	// Created is when the API server took the pod, or when it was told to begin its present life in place.
+	// Created is when the API server accepted the pod, or when the operator started its present life in place.
 	Created time.Time
-	// Deleted is when somebody asked for the pod's deletion; zero if nobody did. The API server moves it on when the kubelet
-	// confirms the deletion.
+	// Deleted is the time of the request to delete the pod; zero without one. The API server moves it on when the kubelet confirms the
+	// deletion.
 	Deleted time.Time
-	// EndsBy is when the grace period of the deletion is over; zero if nobody asked for it.
+	// EndsBy is the end of the grace period of the deletion; zero without one.
 	EndsBy time.Time
 	// Disruption is the reason of the DisruptionTarget condition, or of Kueue's: PreemptionByScheduler, EvictionByEvictionAPI, ...
 	Disruption Trouble
@@ -42,18 +42,18 @@ type Pod struct {
 	SideExits []Exit
 	// MainSucceeded is whether the main container has exited with code 0.
 	MainSucceeded bool
-	// Ended is whether every container has ended for good. The kubelet says so up to two seconds before the phase does.
+	// Ended is whether every container has ended for good. The kubelet reports this up to two seconds before the phase.
 	Ended bool
 	// NeverRan is whether the pod failed before any of its containers ran: it was deleted, its kubelet turned it away, or a controller
 	// ended it before it had a node.
 	NeverRan bool
 	// Finished is when the last container ended; zero unless the pod has finished.
 	Finished time.Time
-	// Rejected says why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
+	// Rejected is why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
 	Rejected Trouble
-	// Unhealthy says which device of a container's is broken.
+	// Unhealthy is the broken device of a container.
 	Unhealthy Trouble
-	// Waiting says why the pod does not run yet: Unschedulable, ImagePullBackOff, ...
+	// Waiting is why the pod does not run yet: Unschedulable, ImagePullBackOff, ...
 	Waiting Trouble
 	// Conditions are the types of the pod's own conditions that are True: all but those that every pod has.
 	Conditions []string
@@ -64,14 +64,14 @@ type Pod struct {
 	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
 	// empty of pods that are not made for it.
 	Main, Process, Image string
-	// Restarting is whether the pod was told to begin its present life in place, and the process of the life before may still run.
+	// Restarting is whether the operator has started the present life in place, and the old process may still run.
 	Restarting bool
-	// Left is whether the pod was told to begin another life in place, and ended without having begun it.
+	// Left is whether the operator has started another life in place, and the pod ended without it.
 	Left bool
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool
-	// Reports is whether the pod was made with the name of the progress Lease, and Hears whether with the file of requests to stop: spec.progress may
-	// change while it runs.
+	// Reports is whether the pod was created with the name of the progress Lease, and Hears whether with the file for checkpoint
+	// requests: spec.progress may change while it runs.
 	Reports, Hears bool
 	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs.
 	Began time.Time
@@ -107,12 +107,12 @@ func (p *Pod) HasStarted() bool {
 	return p.Phase == corev1.PodRunning && !p.Restarting || !p.CanRun() && !p.NeverRan
 }
 
-// HasSucceeded reports whether the pod has exited with code 0 by itself. Of one that was told to end the exit code says how it
-// left, not that its work is done, nor that it failed. Which came first nobody can tell: the API server moves the time of a
-// deletion on when the kubelet confirms it, and the clocks of nodes differ. What had ended before was recorded before.
+// HasSucceeded reports whether the pod has exited with code 0 by itself. The exit code of a deleted pod shows neither success nor failure.
+// The order of exit and deletion is unknown: the API server moves the time of a deletion on when the kubelet confirms it, and the clocks of
+// nodes differ. An end before the deletion is already recorded.
 //
-// A pod whose main container exited with code 0 has succeeded, whether its side-cars run on, and even if the kubelet counts it as failed for
-// the sake of one.
+// A pod whose main container exited with code 0 has succeeded, even if its side-cars still run, and even if the kubelet reports it as failed
+// because of a side-car.
 func (p *Pod) HasSucceeded() bool {
 	byMain := p.MainSucceeded && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
 	return (p.Phase == corev1.PodSucceeded || byMain) && p.Deleted.IsZero()
@@ -168,7 +168,7 @@ func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
 // FormerPodOf returns what the operator knows of a pod of a job that is gone, whatever place it had there.
 func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 
-// read returns what the pod itself says.
+// read returns the facts that the pod itself shows.
 func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
@@ -211,7 +211,7 @@ func wasGiven(pod *corev1.Pod, variable string) bool {
 	})
 }
 
-// containers returns what is said of the pod's containers, init containers first.
+// containers returns the statuses of the pod's containers, init containers first.
 func containers(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
 	return func(yield func(*corev1.ContainerStatus) bool) {
 		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -224,7 +224,7 @@ func containers(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
 	}
 }
 
-// deletionAsked returns when deletion was asked for: deletionTimestamp lies the grace period after it.
+// deletionAsked returns the time of the request to delete: deletionTimestamp is the grace period after it.
 func deletionAsked(pod *corev1.Pod) time.Time {
 	asked := pod.DeletionTimestamp.Time
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Progress is what the job's progress Lease says.
+// Progress is the content of the job's progress Lease.
 type Progress struct {
-	// Step is the training's step; 0 if it says none, or something that is no number.
+	// Step is the training's step; 0 without a valid number.
 	Step       int64
 	Checkpoint string
 	// Renewed is when the Lease was last renewed; zero if never.
@@ -24,8 +24,9 @@ type Progress struct {
 // LeaseName returns the name of the job's progress Lease.
 func LeaseName(job string) string { return job + "-progress" }
 
-// Heeds reports whether the progress Lease is of the present: it names the present attempt, and no older life than that of the leader's pod. A
-// Lease that does not name them is heeded, too. A rank of an earlier life may still reach the API server from a node that is cut off from its peers.
+// Heeds reports whether the progress Lease is about the present: it names the present attempt, and no older life than the leader's pod
+// has. A Lease without these names counts too. A rank of an earlier life may still reach the API server from a node that is cut off from
+// its peers.
 func (o *Observed) Heeds(lease *coordinationv1.Lease) bool {
 	attempt, number := lease.Annotations[v1alpha1.AnnotationAttempt], lease.Annotations[v1alpha1.AnnotationLifeNumber]
 	if attempt != "" && attempt != strconv.Itoa(int(o.Job.Status.Attempt)) {
@@ -35,7 +36,7 @@ func (o *Observed) Heeds(lease *coordinationv1.Lease) bool {
 	return number == "" || !slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Slot == leader && p.Number > numberOf(number) })
 }
 
-// ProgressOf returns what a progress Lease says.
+// ProgressOf returns the content of a progress Lease.
 func ProgressOf(lease *coordinationv1.Lease) Progress {
 	p := Progress{
 		Checkpoint: Printable(Cut(lease.Annotations[v1alpha1.AnnotationCheckpoint], MaxWords)),

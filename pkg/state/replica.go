@@ -33,17 +33,17 @@ const (
 	Pending
 	// Starting: its pod has a node and does not run yet, or restarts in place.
 	Starting
-	// Ending: its pod was told to end before it ran. Nothing is lost by that, and no incident is made of it: it gets its next life.
+	// Ending: its pod was deleted before it ran. Nothing is lost, so there is no incident: it gets its next life.
 	Ending
 	// Running: its pod runs.
 	Running
 	// Succeeded: it has exited with code 0, and that counts.
 	Succeeded
-	// Failed: its pod has ended without success, or was told to after it had started.
+	// Failed: its pod has ended without success, or was deleted after it had started.
 	Failed
 	// Lost: its pod has not finished, and its node is lost.
 	Lost
-	// Vanished: its pod ran and is gone although nobody of us took it away.
+	// Vanished: its pod ran and is gone, and the operator did not delete it.
 	Vanished
 	// Parked: it is left without a pod, as there is no room for it.
 	Parked
@@ -58,8 +58,8 @@ var states = []string{
 // String returns the state's name.
 func (c State) String() string { return states[c] }
 
-// stateOf is the one place that says how a replica is. What is remembered counts more than what is seen: a pod that has
-// succeeded may be cleaned up, and one that was given up may stay.
+// stateOf is the only place that derives the state of a replica. The memory wins over the observation: a succeeded pod may be cleaned up,
+// and a given-up one may stay.
 func (s *Snapshot) stateOf(r *Replica) State {
 	m, i := s.Memory[r.Slot.Role], r.Slot.Index
 	switch {
@@ -78,7 +78,7 @@ func (s *Snapshot) stateOf(r *Replica) State {
 	}
 }
 
-// stateByPod says how a replica is of which nothing is remembered.
+// stateByPod returns the state of a replica without a memory.
 func (s *Snapshot) stateByPod(r *Replica) State {
 	p := r.Pod
 	switch {
@@ -99,8 +99,8 @@ func (s *Snapshot) stateByPod(r *Replica) State {
 	}
 }
 
-// HasRun reports whether the pod has finished or failed after a container of it ran. A kubelet that turns a pod away after a reboot
-// says nothing of its containers: then the status remembers that they ran.
+// HasRun reports whether the pod has finished or failed after a container of it ran. A kubelet that rejects a pod after a reboot reports
+// no containers; then the status remembers that they ran.
 func (s *Snapshot) HasRun(p *Pod) bool {
 	m := s.Memory[p.Slot.Role]
 	return !p.NeverRan || m != nil && p.Life == s.Life(p.Slot) && m.Started.Has(p.Slot.Index)

@@ -9,8 +9,8 @@ import (
 // maxRequest is how much of a request counts, in bytes.
 const maxRequest = 256
 
-// RestartRequest returns what a restart of the whole job is asked for with, if that is not the request that was answered last, nor one
-// that the job was submitted with; else it is empty.
+// RestartRequest returns the text of a new request to restart the whole job. It is empty for the last answered request, and for a text
+// from the submission of the job.
 func (s *Snapshot) RestartRequest() string {
 	words := RequestOf(s.Job)
 	if words == s.Job.Status.Memory.RestartRequest || !s.Is(v1alpha1.ConditionCreated) {
@@ -19,7 +19,7 @@ func (s *Snapshot) RestartRequest() string {
 	return words
 }
 
-// RequestOf returns what the job's annotation asks for a restart with, as a status can hold it.
+// RequestOf returns the text of the job's restart annotation, in a form for the status.
 func RequestOf(job *v1alpha1.TrainingJob) string {
 	words := Printable(Cut(job.Annotations[v1alpha1.AnnotationRestart], MaxWords))
 	return strings.ToValidUTF8(words[:min(len(words), maxRequest)], "")

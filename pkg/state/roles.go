@@ -2,8 +2,8 @@ package state
 
 import "github.com/trainingjob/operator/apis/training/v1alpha1"
 
-// IsCollective reports whether the job's ranks run in lock-step, so that none can go on when one is gone: its framework works so, or the
-// job says so, as each role of its ranks restarts the whole job.
+// IsCollective reports whether the job's ranks run in lock-step, so that none can continue without another: by its framework, or because
+// each role of its ranks restarts the whole job.
 func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
 	switch spec.Framework {
 	case v1alpha1.Custom:
@@ -39,7 +39,7 @@ func IsRank(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha
 // what a Custom job's own roles do is not known: the job runs, and its gang is placed, without them.
 func IsNeeded(role v1alpha1.Role) bool { return IsRank(role) || role == v1alpha1.PS }
 
-// IsAwaited reports whether the job's success waits for that of the slot.
+// IsAwaited reports whether the job's success needs the success of the slot.
 func IsAwaited(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
 	if spec.SuccessPolicy == v1alpha1.SuccessAllWorkers {
 		return IsRank(slot.Role)
@@ -57,9 +57,8 @@ func Leader(spec *v1alpha1.TrainingJobSpec) Slot {
 	return Slot{v1alpha1.Worker, 0}
 }
 
-// Rank returns the slot's rank within the job. Ranks run through the roles in the order of spec.Roles, so that a
-// collective's ranks are 0 to world size - 1: leader, then workers. The workers of an elastic job take maxReplicas
-// ranks, so that scaling moves nobody else's.
+// Rank returns the slot's rank within the job. Ranks follow the roles in the order of spec.Roles, so that a collective's ranks are 0 to
+// world size - 1: leader, then workers. The workers of an elastic job take maxReplicas ranks, so that scaling changes no other rank.
 func Rank(spec *v1alpha1.TrainingJobSpec, slot Slot) int {
 	rank := 0
 	for _, role := range spec.Roles() {

@@ -41,8 +41,7 @@ func Shape(spec *v1alpha1.TrainingJobSpec) string {
 	return strconv.FormatUint(hash.Sum64(), 36)
 }
 
-// ChangedUnseen reports whether the job has another shape than its pods have: it was suspended, changed and resumed while nobody
-// looked.
+// ChangedUnseen reports whether the job has another shape than its pods: it was suspended, changed and resumed between two reconciles.
 func (s *Snapshot) ChangedUnseen() bool {
 	was := s.Job.Status.Memory.Shape
 	return was != "" && s.Job.Generation != s.Job.Status.ObservedGeneration && was != Shape(&s.Job.Spec)

@@ -20,7 +20,7 @@ type Slot struct {
 // String returns the slot as people write it: "worker-3".
 func (s Slot) String() string { return lower(s.Role) + "-" + strconv.Itoa(s.Index) }
 
-// Compare returns -1, 0 or 1 as the rank of s comes before, is or comes after that of t.
+// Compare returns -1, 0 or 1 as the rank of s comes before, is or comes after the rank of t.
 func (s Slot) Compare(t Slot) int {
 	if s.Role == t.Role {
 		return cmp.Compare(s.Index, t.Index)

@@ -88,8 +88,8 @@ func (s *Snapshot) addReplicas() {
 	}
 }
 
-// addGone says of a replica without a pod what the last version of its pod shows: that it has succeeded, or that it ran although that was not
-// written down yet.
+// addGone records for a replica without a pod what the last version of its pod shows: success, or a run that the status does not have
+// yet.
 func (s *Snapshot) addGone(p *Pod) {
 	r := s.Replica(p.Slot)
 	if !s.Misses(r) || r.Life != p.Life {

@@ -77,7 +77,7 @@ func TestAStatusThatSomebodyElseWroteIsAnErrorThatNamesTheField(t *testing.T) {
 		"givenUp": {GivenUp: "-"}, "parked": {Parked: "65536"},
 	} {
 		o := state.Observed{Job: builder.Job("j", builder.Workers(1), builder.Remember(v1alpha1.Worker, was))}
-		if _, err := state.New(o); err == nil || !strings.Contains(err.Error(), "status.memory says of Worker: "+field) {
+		if _, err := state.New(o); err == nil || !strings.Contains(err.Error(), "status.memory of Worker: "+field) {
 			t.Errorf("%s: error %v", field, err)
 		}
 	}

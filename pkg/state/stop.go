@@ -25,7 +25,7 @@ func StopText(r *v1alpha1.CheckpointRequest) string {
 	return fmt.Sprintf("%s %s %s", r.ID, r.Reason, r.DeadlineTime.UTC().Format(time.RFC3339))
 }
 
-// HasAnswered reports whether the ranks have saved what the request asks them to.
+// HasAnswered reports whether the ranks have saved a checkpoint for the request.
 func (s *Snapshot) HasAnswered(r *v1alpha1.CheckpointRequest) bool {
 	return r != nil && s.Progress.SavedFor == r.ID
 }

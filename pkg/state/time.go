@@ -10,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Earliest returns the earliest of the times, of which zero ones do not count; zero if all are.
+// Earliest returns the earliest of the times, without zero ones; zero if all are zero.
 func Earliest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {

@@ -13,14 +13,14 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Told is what a pod that can be restarted in place was told last, as the annotation v1alpha1.AnnotationTold holds it. Of a pod that
-// was never restarted so it has the life that the pod was created for, and nothing else.
+// Told is the latest instruction to a pod that can restart in place, from the annotation v1alpha1.AnnotationTold. A pod that never
+// restarted in place has only the life of its creation.
 type Told struct {
 	// Life is the life that the pod is to begin, From the one that it leaves.
 	Life, From Life
 	// Process is the id of the main container that it leaves behind, as the node's runtime gives it.
 	Process string
-	// Time is when it was told.
+	// Time is the time of the instruction.
 	Time time.Time
 }
 
@@ -32,7 +32,7 @@ type toldText struct {
 	Time    *time.Time `json:"time,omitempty"`
 }
 
-// String returns what the annotation says.
+// String returns the value of the annotation.
 func (t Told) String() string {
 	text := toldText{Life: t.Life.String()}
 	if t.Process != "" {
@@ -42,7 +42,7 @@ func (t Told) String() string {
 	return string(b)
 }
 
-// parseTold is the inverse of Told.String; ok is false for what it does not write.
+// parseTold is the inverse of String; ok is false for other texts.
 func parseTold(annotation string) (t Told, ok bool) {
 	var text toldText
 	if annotation == "" || json.Unmarshal([]byte(Cut(annotation, MaxWords)), &text) != nil {
@@ -59,9 +59,9 @@ func parseTold(annotation string) (t Told, ok bool) {
 	return t, ok && t.From.Before(t.Life)
 }
 
-// readTold takes over what the pod tells of its restarts in place. It begins the life that it was told when its node shows another
-// process than the one it was to leave, or has lost track of its processes. Until then it is restarting: whatever becomes of the old
-// process is nobody's failure. A pod that ends with it is still of the life that it was to leave.
+// readTold reads the pod's restarts in place. The pod is in its new life when its node shows another process than the one to leave, or
+// has lost track of its processes. Until then it is restarting, and an end of the old process is no failure. A pod that ends with the old
+// process still has the old life.
 func (p *Pod) readTold(pod *corev1.Pod) {
 	told, ok := parseTold(pod.Annotations[v1alpha1.AnnotationTold])
 	if !ok {
@@ -83,10 +83,10 @@ func (p *Pod) readTold(pod *corev1.Pod) {
 
 // Lives are the lives of the processes of a pod's main container.
 type Lives struct {
-	// Runs is that of the process that its node shows, and Before that of the process before it in the pod; the same if the kubelet
-	// began it again by itself, or there was none.
+	// Runs is the life of the process that its node shows, and Before the life of the process before it in the pod. They are equal if the
+	// kubelet restarted it by itself, or there was none.
 	Runs, Before Life
-	// Next is the one that the pod was told to begin; Runs if its node shows that already.
+	// Next is the life that the pod should begin; Runs if its node shows it already.
 	Next Life
 }
 
@@ -110,7 +110,7 @@ func LivesOf(job string, pod *corev1.Pod) (slot Slot, lives Lives, ok bool) {
 	}
 }
 
-// mainStatus returns what the node says of the main container; the zero value if it says nothing.
+// mainStatus returns the status of the main container; the zero value without one.
 func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {
 	name := MainContainer(pod)
 	for i := range pod.Status.ContainerStatuses {
@@ -121,8 +121,8 @@ func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// byDigest returns the image of the main container by its digest, "repo@sha256:...", if the container runs and its node says that it
-// runs that repository's: any name of it with that digest is the same bytes. Empty if the node cannot say so, as of an image that
+// byDigest returns the image of the main container by its digest, "repo@sha256:...", if the container runs and its node reports a digest
+// of that repository: every name with that digest has the same bytes. It is empty without such a digest, for example for an image that
 // was loaded without a registry.
 func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
 	if main.State.Running == nil {
@@ -146,15 +146,15 @@ func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
 	return runs.Name() + "@" + digested.Digest().String()
 }
 
-// ImageFor returns another name of an image by digest, the life's own. A kubelet starts a container again whose image has changed,
-// at once if it has not ended under that name before; the tag beside a digest says nothing to it.
+// ImageFor returns a name of an image by digest that only this life has. A kubelet restarts a container whose image has changed, at once
+// if it has not ended under that name before. The kubelet ignores the tag beside a digest.
 func ImageFor(byDigest string, life Life) string {
 	repository, digest, _ := strings.Cut(byDigest, "@")
 	return repository + ":life-" + life.String() + "@" + digest
 }
 
-// KeepsPods reports whether the pods of the present attempt are made for a restart in place, as the attempt began: their variables, and the
-// port at which they meet, follow from it, so what the spec says since counts for the next attempt.
+// KeepsPods reports whether the pods of the present attempt support a restart in place. Their variables and their port depend on it, so
+// later changes of the spec count for the next attempt.
 func KeepsPods(job *v1alpha1.TrainingJob) bool {
 	return cmp.Or(job.Status.Memory.RestartMethod, MethodOf(&job.Spec)) == v1alpha1.RestartInPlace
 }
@@ -179,8 +179,7 @@ func MethodOf(spec *v1alpha1.TrainingJobSpec) v1alpha1.RestartMethod {
 	return v1alpha1.RestartInPlace
 }
 
-// restartsWithin is how long after its grace period a container may take to be started again in its pod: what has not by then is
-// created anew.
+// restartsWithin is how long after its grace period a container may take to restart in its pod. After that the replica gets a new pod.
 const restartsWithin = 15 * time.Second
 
 // RestartsBy returns until when a pod that restarts in place has time to.
@@ -189,7 +188,7 @@ func (s *Snapshot) RestartsBy(p *Pod) time.Time {
 	return p.Created.Add(time.Duration(ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds))*time.Second + restartsWithin)
 }
 
-// HasNotRestarted reports whether the pod was told to restart in place, is to, and has not in time.
+// HasNotRestarted reports whether the pod should restart in place, and has not in time.
 func (s *Snapshot) HasNotRestarted(p *Pod) bool {
 	return p.Restarting && !s.IsPast(p) && !s.Now.Before(s.RestartsBy(p))
 }

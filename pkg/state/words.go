@@ -34,8 +34,8 @@ var aReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 // otherReason stands for a reason that a status cannot hold.
 const otherReason = "Other"
 
-// trouble returns what somebody else says as a status can hold it: kubelets, schedulers and programs write what they like. A
-// reason that is no word is told in the message.
+// trouble returns a reported problem in a form for the status: kubelets, schedulers and programs write any text. A reason that is not one
+// word becomes part of the message.
 func trouble(reason, message string, at time.Time) Trouble {
 	message = Printable(Cut(message, MaxMessage))
 	if reason != "" && (len(reason) > maxReason || !aReason.MatchString(reason)) {

@@ -1,6 +1,6 @@
 // Package support knows on which versions of Kubernetes the operator is tested.
 //
-// The table of docs/support.md says what was run on which; make test-versions runs it again.
+// The table of docs/support.md lists the runs of each version; make test-versions repeats them.
 package support
 
 import (
@@ -15,8 +15,8 @@ const (
 	Newest = "1.37"
 )
 
-// Warning says what is to be known of a cluster whose API server calls its version that; empty for a tested version. What a newer one no
-// longer serves is not foreseen, and providers write versions of their own ("v1.34.2-gke.100"), so neither is an error.
+// Warning returns a warning about a cluster with this version; empty for a tested version. The effects of newer versions are unknown, and
+// providers have their own versions ("v1.34.2-gke.100"), so neither is an error.
 func Warning(gitVersion string) string {
 	found, err := version.ParseGeneric(gitVersion)
 	if err != nil {

@@ -33,7 +33,7 @@ type Span struct {
 	Name       string
 	Start, End time.Time
 	Attributes []Attribute
-	// Error says what was wrong; empty if nothing was.
+	// Error is the error of the span; empty without one.
 	Error string
 }
 
@@ -55,7 +55,8 @@ func traceOf(uid types.UID) (id [16]byte) {
 // cutter cuts the spans of one job.
 type cutter struct{ job *v1alpha1.TrainingJob }
 
-// id returns the id of a span. Two times tell spans apart that begin in the same second, and failures of a node that was ill all along.
+// id returns the id of a span. The two times distinguish spans that begin in the same second, and failures of a node that was unhealthy
+// all along.
 func (c cutter) id(attempt int32, slot, name string, from, to metav1.Time) [8]byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%s/%d/%d", c.job.UID, attempt, slot, name, from.Unix(), to.Unix()))
 	return [8]byte(sum[:8])

@@ -87,8 +87,8 @@ func (c cutter) recovered(r *history.Transition) []Span {
 	return list
 }
 
-// facts returns what is known of an incident. The names of pods and nodes are those of OpenTelemetry's conventions, by which a backend
-// finds their logs and metrics. What a program said of itself is left out: it may hold anything.
+// facts returns the attributes of an incident. The names of pods and nodes follow OpenTelemetry's conventions, so that a backend finds
+// their logs and metrics. A program's own words are left out: they may contain anything.
 func facts(i *v1alpha1.Incident) []Attribute {
 	list := []Attribute{
 		{"trainingjob.slot", slotOf(i)}, {"trainingjob.cause", string(i.Cause)}, {"trainingjob.reason", i.Reason}, {"trainingjob.scope", string(i.Scope)},

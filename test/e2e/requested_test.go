@@ -19,7 +19,7 @@ func (j *submitted) asksForRestart(words string) {
 }
 
 var _ = Describe("A restart that is asked for", func() {
-	It("begins the whole job anew, is told and charged to nobody, and is answered once", func() {
+	It("begins the whole job anew, is told and not charged, and is answered once", func() {
 		j := submit(pytorch("p", master(), workers(2)))
 		before := j.runs(0, 0)
 		j.asksForRestart("its loader hangs")
@@ -28,7 +28,7 @@ var _ = Describe("A restart that is asked for", func() {
 		v.is("no restart is charged", v.job.Status.ChargedRestarts == 0)
 		i := incident(v, v1alpha1.CauseRequested, v1alpha1.ReasonRestartRequested)
 		v.is("it says why", i.Message == "its loader hangs" && i.Pod == "")
-		j.tells(v1alpha1.EventRestarting, "A restart was asked for (its loader hangs)")
+		j.tells(v1alpha1.EventRestarting, "A user requested a restart (its loader hangs)")
 		j.suspend()
 		j.resume()
 		j.runs(1, 1)

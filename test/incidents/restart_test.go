@@ -37,7 +37,7 @@ var _ = Describe("A whole restart", func() {
 		}
 		AddReportEntry(CurrentSpecReport().LeafNodeText, spread(times))
 		Expect(slices.Max(times)).To(BeNumerically("<", atMost), spread(times))
-		Expect(train.seen.Status.Memory.Charges).To(BeEmpty(), "a deletion is charged to nobody")
+		Expect(train.seen.Status.Memory.Charges).To(BeEmpty(), "a deletion is not charged")
 	},
 		Entry("ranks obey SIGTERM", 30*time.Second),
 		// their template gives them thirty seconds, twice of which would be over the limit

@@ -1,19 +1,19 @@
 package v1alpha1
 
-// The condition types. Each is absent until it was first true or there was a reason to deny it.
+// The condition types. A condition is absent until it is first True, or until there is a reason for False.
 const (
-	// ConditionCreated is True once the operator has taken the job on.
+	// ConditionCreated is True once the operator reconciles the job.
 	ConditionCreated = "Created"
 	// ConditionQueued is True while a queue (the label kueue.x-k8s.io/queue-name) keeps the job suspended.
 	ConditionQueued = "Queued"
-	// ConditionScheduled is True when every replica's pod has a node; False says what the scheduler misses.
+	// ConditionScheduled is True when every replica's pod has a node. False shows the scheduler's message.
 	ConditionScheduled = "Scheduled"
-	// ConditionRunning is True from the moment all replicas (elastic: minReplicas) of an attempt run, until the
-	// attempt ends. A single replica that is being replaced does not end it.
+	// ConditionRunning is True from the moment all replicas (elastic: minReplicas) of an attempt run, until the attempt ends. The
+	// replacement of a single replica does not end it.
 	ConditionRunning = "Running"
 	// ConditionRestarting is True from a whole-job restart until the new attempt runs.
 	ConditionRestarting = "Restarting"
-	// ConditionSuspended is True from the moment spec.suspend was seen until the job is started again.
+	// ConditionSuspended is True from the moment the operator sees spec.suspend until the job starts again.
 	ConditionSuspended = "Suspended"
 	// ConditionSucceeded is True when the job has succeeded. Final.
 	ConditionSucceeded = "Succeeded"
@@ -21,20 +21,20 @@ const (
 	ConditionFailed = "Failed"
 	// ConditionFinished is True when the job has succeeded or failed. Final.
 	ConditionFinished = "Finished"
-	// ConditionProgressing is True while the job renews its progress Lease in time, and False when it does not. It is
-	// there only for running jobs with spec.progress.
+	// ConditionProgressing is True while the job renews its progress Lease in time, and False when it does not. Only running jobs with
+	// spec.progress have it.
 	ConditionProgressing = "Progressing"
-	// ConditionStalled is True when the job has failed, or when the operator cannot go on until somebody acts.
+	// ConditionStalled is True when the job has failed, or when it needs a person to continue.
 	ConditionStalled = "Stalled"
 )
 
 // Reasons of Created, Scheduled and Running.
 const (
-	// ReasonJobCreated: the operator has taken the job on.
+	// ReasonJobCreated: the operator has started to reconcile the job.
 	ReasonJobCreated = "JobCreated"
 	// ReasonAllScheduled: every replica's pod has a node.
 	ReasonAllScheduled = "AllScheduled"
-	// ReasonAwaitingScheduler: pods are being created, or the scheduler has not yet looked at them.
+	// ReasonAwaitingScheduler: the operator creates pods, or the scheduler has not tried them yet.
 	ReasonAwaitingScheduler = "AwaitingScheduler"
 	// ReasonUnschedulable: the scheduler finds no node for a pod.
 	ReasonUnschedulable = "Unschedulable"
@@ -46,18 +46,18 @@ const (
 	ReasonAllReplicasRunning = "AllReplicasRunning"
 	// ReasonPartiallyAdmitted: all replicas run, but the queue has admitted fewer workers than the job asks for.
 	ReasonPartiallyAdmitted = "PartiallyAdmitted"
-	// ReasonSomeReplicasRunning: the job goes on while a replica is being replaced.
+	// ReasonSomeReplicasRunning: the job continues while the operator replaces a replica.
 	ReasonSomeReplicasRunning = "SomeReplicasRunning"
 	// ReasonReplicasStarting: a replica does not run yet.
 	ReasonReplicasStarting = "ReplicasStarting"
 	// ReasonBackOff: the next attempt waits for nextStartTime, or a replica for its own time; the message names it.
 	ReasonBackOff = "BackOff"
-	// ReasonRestartHeld: a replica has failed, and the restart waits until the others have started or, for at most 2.5 s, until the
-	// other ranks of a collective have ended too.
+	// ReasonRestartHeld: a replica has failed, and the restart waits until the others have started, or for at most 2.5 s for the exits of
+	// the other ranks of a collective.
 	ReasonRestartHeld = "RestartHeld"
-	// ReasonStopAsked: the ranks are to be stopped although they are well, and have a moment to save a checkpoint.
+	// ReasonStopAsked: the operator will stop healthy ranks, and they have time to save a checkpoint.
 	ReasonStopAsked = "StopAsked"
-	// ReasonFormerPodsEnding: pods of an earlier life, which could still write a checkpoint, have yet to end.
+	// ReasonFormerPodsEnding: pods of an earlier life have not ended and could still write a checkpoint.
 	ReasonFormerPodsEnding = "FormerPodsEnding"
 )
 
@@ -67,17 +67,17 @@ const (
 	ReasonReplicaFailed = "ReplicaFailed"
 	// ReasonReplicaCompleted: a replica exited with code 0, and its restartPolicy Always runs it again.
 	ReasonReplicaCompleted = "ReplicaCompleted"
-	// ReasonReplicaLost: a replica's pod was drained, evicted or deleted, or its node was lost or is to be left.
+	// ReasonReplicaLost: a replica's pod was drained, evicted or deleted, or its node is lost or unhealthy.
 	ReasonReplicaLost = "ReplicaLost"
-	// ReasonReplicaPreempted: a replica's pod made way for one of higher priority.
+	// ReasonReplicaPreempted: a pod of higher priority preempted a replica's pod.
 	ReasonReplicaPreempted = "ReplicaPreempted"
 	// ReasonOutOfMemory: a replica ran out of memory.
 	ReasonOutOfMemory = "OutOfMemory"
 	// ReasonHang: the job stopped reporting progress.
 	ReasonHang = "Hang"
-	// ReasonRestartRequested: somebody asked for a restart of the whole job.
+	// ReasonRestartRequested: a user requested a restart of the whole job.
 	ReasonRestartRequested = "RestartRequested"
-	// ReasonStartupFailed: a replica's container could not be started.
+	// ReasonStartupFailed: a replica's container could not start.
 	ReasonStartupFailed = "StartupFailed"
 	// ReasonStartupDeadline: not all replicas ran within startupDeadlineSeconds.
 	ReasonStartupDeadline = "StartupDeadline"
@@ -101,7 +101,7 @@ const (
 	ReasonLeaderSucceeded = "LeaderSucceeded"
 	// ReasonAllWorkersSucceeded: the leader and every worker exited with code 0.
 	ReasonAllWorkersSucceeded = "AllWorkersSucceeded"
-	// ReasonFatalExit: a replica exited in a way that its restart policy calls permanent.
+	// ReasonFatalExit: a replica exited with a code that is permanent under its restart policy.
 	ReasonFatalExit = "FatalExit"
 	// ReasonMaxRestartsExceeded: one more failure than recovery.maxRestarts, maxOOMRestarts or maxHangRestarts allows.
 	ReasonMaxRestartsExceeded = "MaxRestartsExceeded"
@@ -123,80 +123,81 @@ const (
 	ReasonProgressStalled = "ProgressStalled"
 )
 
-// Reasons of failures that the operator itself gives; the others are Kubernetes' own.
+// Reasons of failures that the operator sets. All other reasons come from Kubernetes.
 const (
 	// ReasonNodeLost: the replica's node has not been ready for too long.
 	ReasonNodeLost = "NodeLost"
 	// ReasonNodeDeleted: the replica's node was deleted.
 	ReasonNodeDeleted = "NodeDeleted"
-	// ReasonNodeTainted: the replica's node is tainted as out of service, or as the operator's --lost-node-taints say.
+	// ReasonNodeTainted: the replica's node has an out-of-service taint, or a taint of the operator's --lost-node-taints.
 	ReasonNodeTainted = "NodeTainted"
-	// ReasonNodeIll: the replica's node says of itself that it is ill, or somebody does, as the operator's --node-signals have it.
+	// ReasonNodeIll: the replica's node has a condition, taint or cordon that marks it as unhealthy by the operator's --node-signals.
 	ReasonNodeIll = "NodeIll"
-	// ReasonDomainFull: the replica must be in one domain of scheduling.topology with others, which hold their nodes, and fits nowhere there.
+	// ReasonDomainFull: the replica fits nowhere in the domain of scheduling.topology that the other replicas hold.
 	ReasonDomainFull = "DomainFull"
-	// ReasonDeviceUnhealthy: a device of the replica's is broken.
+	// ReasonDeviceUnhealthy: a device of the replica is broken.
 	ReasonDeviceUnhealthy = "DeviceUnhealthy"
-	// ReasonDeleted: somebody deleted the replica's pod.
+	// ReasonDeleted: a user deleted the replica's pod.
 	ReasonDeleted = "Deleted"
-	// ReasonVanished: the replica's pod is gone without a trace.
+	// ReasonVanished: the replica's pod is gone, and the operator did not see its end.
 	ReasonVanished = "Vanished"
 )
 
-// ReasonScaledIn is the reason of a status.checkpointRequest when replicas are taken away.
+// ReasonScaledIn is the reason of a status.checkpointRequest before replicas are removed.
 const ReasonScaledIn = "ScaledIn"
 
-// Reasons of Stalled, beside those of Failed.
+// Reasons of Stalled, in addition to the reasons of Failed.
 const (
 	// ReasonQuotaExceeded: a ResourceQuota refuses the job's pods.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonForbidden: admission (pod security, a policy, RBAC) refuses the job's pods or Service.
 	ReasonForbidden = "Forbidden"
-	// ReasonAdmissionUnavailable: an admission webhook that must be asked does not answer.
+	// ReasonAdmissionUnavailable: a required admission webhook does not answer.
 	ReasonAdmissionUnavailable = "AdmissionUnavailable"
-	// ReasonInvalid: the API server calls the job's pods or Service invalid.
+	// ReasonInvalid: the API server rejects the job's pods or Service as invalid.
 	ReasonInvalid = "Invalid"
-	// ReasonNameConflict: somebody else owns a pod or Service with a name the job needs.
+	// ReasonNameConflict: another owner has a pod or Service with a name that the job needs.
 	ReasonNameConflict = "NameConflict"
-	// ReasonPodNotEnding: the job waits for a pod, a spare or a pod group that was told to end and does not, or for the volume of a pod on a lost node.
+	// ReasonPodNotEnding: a deleted pod, spare or pod group does not end, or the job waits for the volume of a pod on a lost node.
 	ReasonPodNotEnding = "PodNotEnding"
-	// ReasonProceeding: what stalled the job is gone.
+	// ReasonProceeding: the job is no longer stalled.
 	ReasonProceeding = "Proceeding"
 )
 
-// Reasons of Events. The others are the condition types Running, Suspended, Succeeded, Failed and Stalled, for what has become
-// true, Unschedulable and ProgressStalled.
+// Reasons of Events. Other Events have the condition types Running, Suspended, Succeeded, Failed and Stalled as reasons, or Unschedulable
+// and ProgressStalled.
 const (
 	// EventRestarting: the whole job restarts.
 	EventRestarting = "Restarting"
 	// EventResumed: the job is no longer suspended.
 	EventResumed = "Resumed"
-	// EventReplicaRestarting: one replica or role is replaced, the others go on.
+	// EventReplicaRestarting: the operator replaces one replica or role, and the others continue.
 	EventReplicaRestarting = "ReplicaRestarting"
-	// EventStopAsked: the ranks are asked to save a checkpoint, as they are to be stopped.
+	// EventStopAsked: the operator requests a checkpoint before it stops the ranks.
 	EventStopAsked = "StopAsked"
-	// EventCheckpointSaved: the ranks have saved one, and are stopped.
+	// EventCheckpointSaved: the ranks have saved a checkpoint, and the operator stops them.
 	EventCheckpointSaved = "CheckpointSaved"
-	// EventCheckpointMissed: the ranks have not answered in time, and are stopped without.
+	// EventCheckpointMissed: the ranks have not answered in time, and the operator stops them without a checkpoint.
 	EventCheckpointMissed = "CheckpointMissed"
-	// EventReplicaGivenUp: an evaluator failed and is not restarted; the job goes on.
+	// EventReplicaGivenUp: an evaluator failed and is not restarted; the job continues.
 	EventReplicaGivenUp = "ReplicaGivenUp"
-	// EventIncidentExplained: the cause of an incident showed after the restart; what was charged is given back.
+	// EventIncidentExplained: the cause of an incident showed after the restart. A charge for it is refunded.
 	EventIncidentExplained = "IncidentExplained"
-	// EventNodeAvoided: new pods of the job prefer other nodes than one, or several that broke alike; it is on each Node, too, if it broke itself or is ill.
+	// EventNodeAvoided: new pods of the job prefer other nodes to one or several failed nodes. The Event is also on each Node that failed
+	// itself or is unhealthy.
 	EventNodeAvoided = "NodeAvoided"
-	// EventWorkersParked: workers of an elastic job are parked for lack of room.
+	// EventWorkersParked: workers of an elastic job are parked because they fit nowhere.
 	EventWorkersParked = "WorkersParked"
-	// EventWorkersUnparked: workers of an elastic job that were parked are tried again.
+	// EventWorkersUnparked: the operator tries parked workers of an elastic job again.
 	EventWorkersUnparked = "WorkersUnparked"
-	// EventSpareUsed: a placeholder pod makes way for a replica.
+	// EventSpareUsed: a spare ends to free its node for a replica.
 	EventSpareUsed = "SpareUsed"
-	// EventSpareRefused: the API server refuses a placeholder pod; the job goes on without.
+	// EventSpareRefused: the API server refuses a spare; the job continues without it.
 	EventSpareRefused = "SpareRefused"
-	// EventEnvConflict: a template sets a variable that the operator would set; the template's value is used.
+	// EventEnvConflict: a template sets a variable that the operator also sets; the template's value wins.
 	EventEnvConflict = "EnvConflict"
 	// EventDeletionRefused: the API server refuses to delete a job after runPolicy.ttlSecondsAfterFinished.
 	EventDeletionRefused = "DeletionRefused"
-	// EventNamespaceExcluded: the operator runs no jobs in this namespace, see --exclude-namespaces.
+	// EventNamespaceExcluded: the operator runs no jobs in this namespace (--exclude-namespaces).
 	EventNamespaceExcluded = "NamespaceExcluded"
 )

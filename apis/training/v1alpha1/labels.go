@@ -1,10 +1,10 @@
 package v1alpha1
 
-// Labels on every child of a TrainingJob. They are for people and selectors: the operator itself reads
-// identity from the pod's name and controller reference, which nobody can edit.
+// Labels on every child of a TrainingJob. They are for people and selectors: the operator identifies a pod by its name and controller
+// reference, which users cannot edit.
 const (
-	// LabelJobName is the TrainingJob's name. The job's Service selects by it: a pod on a lost node is taken out of the Service
-	// by losing this label.
+	// LabelJobName is the TrainingJob's name. The job's Service selects by it. The operator removes this label from a pod on a lost node,
+	// so that the pod leaves the Service.
 	LabelJobName = Group + "/job-name"
 	// LabelJobUID is the TrainingJob's UID.
 	LabelJobUID = Group + "/job-uid"
@@ -18,54 +18,55 @@ const (
 	LabelAttempt = Group + "/attempt"
 	// LabelLife is the pod's life: "<attempt>-<replacement>".
 	LabelLife = Group + "/life"
-	// LabelNamed is on pods that can be found in DNS: "true". The job's Service selects by it.
+	// LabelNamed is on pods that DNS resolves: "true". The job's Service selects by it.
 	LabelNamed = Group + "/named"
-	// LabelSpare is on placeholder pods: the role, in lower case, whose node they hold.
+	// LabelSpare is on spares: the role, in lower case, whose node they hold.
 	LabelSpare = Group + "/spare"
 )
 
 // LabelQueue is set by users on a TrainingJob that waits in a LocalQueue of Kueue.
 const LabelQueue = "kueue.x-k8s.io/queue-name"
 
-// AnnotationQueueMessage is set on a TrainingJob by the Kueue adapter: why the queue keeps it waiting, in the queue's own words.
+// AnnotationQueueMessage is the queue's message about the wait. The Kueue adapter writes it to a TrainingJob.
 const AnnotationQueueMessage = Group + "/queue-message"
 
-// AnnotationAdmittedWorkers is set on a TrainingJob by the Kueue adapter while the queue admits fewer workers than the job asks for: "2 of 6".
+// AnnotationAdmittedWorkers shows that the queue has admitted fewer workers than the job requests: "2 of 6". The Kueue adapter writes it to a
+// TrainingJob.
 const AnnotationAdmittedWorkers = Group + "/kueue-admitted-workers"
 
-// AnnotationRestart is set by users on a TrainingJob: each text that is not the one before asks for a restart of the whole job and is told
-// as its reason; its first 256 bytes count. A time at its beginning makes it another.
+// AnnotationRestart is set by users on a TrainingJob: each new text requests a restart of the whole job. The text becomes the reason, and
+// its first 256 bytes count. Begin it with the time to make it new.
 const AnnotationRestart = Group + "/restart"
 
-// AnnotationFirstAttempt is set by users on a TrainingJob that goes on where another one ended, as after a restore from a backup: the attempt
-// that it begins with, from 0 to MaxFirstAttempt. Checkpoints of the other job, whose attempt is in their names, then count as earlier ones. It is read
-// until the job has a status.
+// AnnotationFirstAttempt is set by users on a TrainingJob that continues another one, for example after a restore: the first attempt of
+// the job, from 0 to MaxFirstAttempt. Checkpoints of the old job, with smaller attempts in their names, then count as older. The operator
+// reads it until the job has a status.
 const AnnotationFirstAttempt = Group + "/first-attempt"
 
-// MaxFirstAttempt is the most that AnnotationFirstAttempt may say: names of checkpoints have room for six digits.
+// MaxFirstAttempt is the largest value of AnnotationFirstAttempt: names of checkpoints have room for six digits.
 const MaxFirstAttempt = 999_999
 
-// AnnotationTold is on pods that can be restarted in place: the life that the pod was last told to begin, and which process it is to
-// leave behind. It is the operator's own.
+// AnnotationTold is on pods that can restart in place: the life that the operator last started in the pod, and the process that must end
+// for it. Only the operator uses it.
 const AnnotationTold = Group + "/told"
 
-// AnnotationLifeNumber is on every pod of a replica: the number of its life, which TRAININGJOB_LIFE shows. On the progress Lease it is the
-// TRAININGJOB_LIFE of the process that reports: what is older than the leader's pod does not count. Each life of the job has a larger number
-// than all lives before it: attempt * 1,000,000 + the changes of lives within the attempt.
+// AnnotationLifeNumber is on every pod of a replica: the number of its life, which TRAININGJOB_LIFE shows. On the progress Lease it is
+// the TRAININGJOB_LIFE of the reporting process. The operator ignores numbers below the number of the leader's pod. Each life of the job
+// has a larger number than all lives before it: attempt * 1,000,000 + the changes of lives within the attempt.
 const AnnotationLifeNumber = Group + "/life-number"
 
-// AnnotationLeaderPort is on pods that can be restarted in place and meet at a port of their leader: that of the attempt.
+// AnnotationLeaderPort is on pods that can restart in place and meet at a port of their leader: the port of the attempt.
 const AnnotationLeaderPort = Group + "/leader-port"
 
-// AnnotationCheckpointRequest is on pods whose ranks are asked to save a checkpoint before they are stopped: "<id> <reason> <deadline>".
-// They see it as the file StopFile.
+// AnnotationCheckpointRequest is on pods whose ranks should save a checkpoint before the operator stops them: "<id> <reason> <deadline>".
+// The ranks read it in the file StopFile.
 const AnnotationCheckpointRequest = Group + "/checkpoint-request"
 
-// StopFile is where the containers of a job with progress.checkpointGraceSeconds find the request for a checkpoint. The file is empty
-// while there is none.
+// StopFile is the file with the request for a checkpoint, in the containers of a job with progress.checkpointGraceSeconds. It is empty
+// without a request.
 const StopFile = "/etc/trainingjob/stop"
 
-// Annotations of an MPI job's launcher, which it sees as the files hostfile and machinefile: its workers and their slots.
+// Annotations of an MPI job's launcher, which it reads as the files hostfile and machinefile: its workers and their slots.
 const (
 	// AnnotationHostFile has a line "<host> slots=<n>" for each worker, as Open MPI reads it.
 	AnnotationHostFile = Group + "/hostfile"
@@ -77,11 +78,11 @@ const (
 const (
 	// AnnotationStep is the training's step, a whole number that grows.
 	AnnotationStep = Group + "/step"
-	// AnnotationAttempt is the TRAININGJOB_ATTEMPT of who reports: what another attempt than the present one reports does not count.
+	// AnnotationAttempt is the TRAININGJOB_ATTEMPT of the reporting process. Reports of other attempts do not count.
 	AnnotationAttempt = Group + "/attempt"
 	// AnnotationCheckpoint names the latest checkpoint.
 	AnnotationCheckpoint = Group + "/checkpoint"
-	// AnnotationSavedFor answers a request to stop, once what was trained is saved: it is the request's id.
+	// AnnotationSavedFor answers a request for a checkpoint after the save: it is the id of the request.
 	AnnotationSavedFor = Group + "/saved-for"
 )
 
@@ -112,8 +113,9 @@ const (
 const (
 	// EnvAttempt is status.attempt, which grows with each restart of the whole job.
 	EnvAttempt = "TRAININGJOB_ATTEMPT"
-	// EnvLife is a number that grows with every life of the job: restarts of any scope, resumptions and, with AnnotationFirstAttempt, restores.
-	// It is the fencing token for checkpoints: two processes of one replica never have the same, and the later one has the larger.
+	// EnvLife is a number that grows with every life of the job: restarts of any scope, resumptions and, with AnnotationFirstAttempt,
+	// restores. It is the fencing token for checkpoints: two processes of one replica never have the same number, and the later one has
+	// the larger.
 	EnvLife = "TRAININGJOB_LIFE"
 	// EnvRank is the replica's rank within the job, from 0.
 	EnvRank = "TRAININGJOB_RANK"
@@ -131,7 +133,7 @@ const (
 	EnvReplicas = "TRAININGJOB_REPLICAS"
 	// EnvLeaderAddress is the DNS name of the leader: chief, master, launcher or else worker 0.
 	EnvLeaderAddress = "TRAININGJOB_LEADER_ADDRESS"
-	// EnvLeaderPort is the port at which the replicas of a job that restarts in place meet in this attempt; only PyTorch, JAX and
-	// XGBoost jobs have it, whose own variables for it refer to this one.
+	// EnvLeaderPort is the port at which the replicas of a job that restarts in place meet in this attempt. Only PyTorch, JAX and XGBoost
+	// jobs have it, and their own variables refer to it.
 	EnvLeaderPort = "TRAININGJOB_LEADER_PORT"
 )

@@ -2,28 +2,29 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Memory is what the operator must remember of a job from one reconcile to the next. It is in the status because only the status
-// survives the operator. Only the operator reads and writes it, and its form may change with any version. The API server keeps
-// fields of it that the CRD does not know: a newer operator beside an older CRD forgets nothing.
+// Memory is what the operator must remember of a job from one reconcile to the next. It is in the status because only the status survives
+// the operator. Only the operator reads and writes it, and its form may change with any version. The API server keeps fields that the CRD
+// does not define, so a newer operator with an older CRD loses nothing.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Memory struct {
-	// shape is a hash of what only a suspended job may change, as the present pods have it.
+	// shape is a hash of the fields that only a suspended job may change, as the present pods have them.
 	// +optional
 	Shape string `json:"shape,omitempty"`
-	// restartRequest is what the annotation trainingjob.dev/restart said when it was last answered.
+	// restartRequest is the last answered text of the annotation trainingjob.dev/restart.
 	// +optional
 	RestartRequest string `json:"restartRequest,omitempty"`
-	// restartMethod is how the pods of the present attempt are made to be restarted.
+	// restartMethod is the method of restart that the pods of the present attempt support.
 	// +optional
 	RestartMethod RestartMethod `json:"restartMethod,omitempty"`
-	// groupAttempt is the attempt whose pod group the pods are of, if they were restarted in place since; else it is the present one's.
+	// groupAttempt is the attempt of the pod group that the pods belong to, if they restarted in place since; else it is the present
+	// attempt.
 	// +optional
 	GroupAttempt *int32 `json:"groupAttempt,omitempty"`
-	// lives is how often replicas got their next life within the present attempt. The number of a life is made of it.
+	// lives is the number of times that replicas got a next life within the present attempt. It is part of the number of a life.
 	// +optional
 	Lives int32 `json:"lives,omitempty"`
-	// roles is what is remembered of the replicas of each role.
+	// roles is the memory of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`
 	// restartsInRow is the number of whole-job restarts with less than 10 minutes of running between them. It sets their back-off.
@@ -33,10 +34,10 @@ type Memory struct {
 	// spec.recovery.noProgressLimit bounds it.
 	// +optional
 	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
-	// countedTime is until when the time was added up.
+	// countedTime is the time up to which runningSeconds and lostSeconds are complete.
 	// +optional
 	CountedTime *metav1.Time `json:"countedTime,omitempty"`
-	// redoStep is the step that the job had reached before the latest whole-job restart, until it reports one as high.
+	// redoStep is the step before the latest whole-job restart, until the job reports an equal or higher step.
 	// +optional
 	RedoStep int64 `json:"redoStep,omitempty"`
 	// charges are the restarts charged to each budget within its window.
@@ -46,8 +47,8 @@ type Memory struct {
 	Charges []Charges `json:"charges,omitempty"`
 }
 
-// RoleMemory is what is remembered of one role's replicas. Sets of indexes are written as "0-3,5", numbers by index as
-// "0-3:1,5:2", zeros left out.
+// RoleMemory is the memory of one role's replicas. Sets of indexes have the form "0-3,5", numbers by index the form "0-3:1,5:2", without
+// zeros.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type RoleMemory struct {
@@ -57,24 +58,24 @@ type RoleMemory struct {
 	// succeeded are the replicas that have succeeded.
 	// +optional
 	Succeeded string `json:"succeeded,omitempty"`
-	// givenUp are the evaluators that failed for good in this attempt; they are not run again.
+	// givenUp are the evaluators that failed permanently in this attempt; they do not run again.
 	// +optional
 	GivenUp string `json:"givenUp,omitempty"`
-	// parked are the workers of an elastic job that are parked for lack of room.
+	// parked are the workers of an elastic job that are parked because they fit nowhere.
 	// +optional
 	Parked string `json:"parked,omitempty"`
-	// parkedTime is when the latest of them was parked; they are tried again elastic.growAfterSeconds later.
+	// parkedTime is when the latest of them was parked; the operator tries them again elastic.growAfterSeconds later.
 	// +optional
 	ParkedTime *metav1.Time `json:"parkedTime,omitempty"`
-	// replacements says how often each replica was replaced in this attempt.
+	// replacements is the number of replacements of each replica in this attempt.
 	// +optional
 	Replacements string `json:"replacements,omitempty"`
-	// restartsInRow says how many restarts in a row each replica has gone through, with less than 10 minutes from the start of
-	// one life to the end of it. It sets the back-off of the replica alone.
+	// restartsInRow is the number of restarts in a row of each replica, with less than 10 minutes from the start to the end of a life. It
+	// sets the back-off of the replica alone.
 	// +optional
 	RestartsInRow string `json:"restartsInRow,omitempty"`
-	// nextStarts says before which time, in Unix seconds, the present life of each restarted replica may not begin;
-	// it is left out once nothing counts from it any more.
+	// nextStarts is the earliest start of the present life of each restarted replica, in Unix seconds. An entry is absent once nothing
+	// counts from it.
 	// +optional
 	NextStarts string `json:"nextStarts,omitempty"`
 }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Role is what a replica is for: one of Roles, or in a Custom job a name of its own, in lower case.
+// Role is the task of a replica: one of Roles, or in a Custom job a lower-case name of its own.
 type Role string
 
 // The roles. Chief, Master and Launcher are leaders: a job has at most one of them, with one replica.
@@ -20,10 +20,10 @@ const (
 	Evaluator Role = "Evaluator"
 )
 
-// Roles lists the roles that the operator knows in the order of their ranks. A Custom job may have others, of names of its own.
+// Roles lists the predefined roles in the order of their ranks. A Custom job may have others.
 var Roles = []Role{Chief, Master, Launcher, Worker, PS, Evaluator}
 
-// Roles returns the roles of the job in the order of their ranks: those of v1alpha1.Roles, then those of its own by name.
+// Roles returns the roles of the job in the order of their ranks: first the roles of v1alpha1.Roles, then its own roles by name.
 func (s *TrainingJobSpec) Roles() []Role {
 	roles := make([]Role, 0, len(s.ReplicaSpecs))
 	for role := range s.ReplicaSpecs {
@@ -33,12 +33,12 @@ func (s *TrainingJobSpec) Roles() []Role {
 	return roles
 }
 
-// Compare returns -1, 0 or 1 as the ranks of r come before, with or after those of s.
+// Compare returns -1, 0 or 1 as the ranks of r come before, with or after the ranks of s.
 func (r Role) Compare(s Role) int {
 	return cmp.Or(cmp.Compare(r.place(), s.place()), cmp.Compare(r, s))
 }
 
-// place returns the place of r among Roles; a role of a job's own comes after them.
+// place returns the place of r among Roles. A job's own role comes after them.
 func (r Role) place() int {
 	if i := slices.Index(Roles, r); i >= 0 {
 		return i
@@ -55,33 +55,32 @@ func (r Role) IsLeader() bool { return r == Chief || r == Master || r == Launche
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.containers) || self.template.spec.containers.all(c, has(c.image) && size(c.image) > 0)",message="a container has no image: write template.spec.containers[].image"
 // +kubebuilder:validation:XValidation:rule="!has(self.template.metadata) || !has(self.template.metadata.annotations) || !('kubectl.kubernetes.io/default-container' in self.template.metadata.annotations) || !has(self.template.spec) || !has(self.template.spec.containers) || self.template.spec.containers.exists(c, c.name == self.template.metadata.annotations['kubectl.kubernetes.io/default-container'])",message="the annotation kubectl.kubernetes.io/default-container of the template names no container: write the name of the container that trains, one of template.spec.containers"
 type ReplicaSpec struct {
-	// replicas is the number of pods of this role, 0 to 10000. Default 1. It can be scaled while the job runs
-	// only for the Worker role of an elastic job.
+	// replicas is the number of pods of this role, 0 to 10000. Default 1. Only the Worker role of an elastic job can be scaled while the
+	// job runs.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// template is the pod that runs; the operator adds host name, subdomain, labels, environment variables
-	// that the template does not set itself, and restartPolicy Never (restarts are the operator's). May change
-	// only while suspended.
+	// template is the pod. The operator adds host name, subdomain, labels, environment variables that the template does not set, and
+	// restartPolicy Never, because the operator restarts pods itself. May change only while suspended.
 	// +required
 	Template corev1.PodTemplateSpec `json:"template"`
 
-	// restartPolicy decides which exits are restarted. OnFailure: every exit code but 0 and the permanent ones. Always: exit code
-	// 0 too, that replica alone and not charged, unless the job waits for its success or it is a rank of a collective. ExitCode: signals, which are the exit codes 129 to 192 without 139;
-	// all others fail the job. Never: none. Under every policy 93, 126 and 127 are permanent and fail the job: the program asks for
-	// no further attempt by 93, and a command that cannot run exits with 126 or 127. Under every policy a pod that was lost and not
-	// at fault (drained, evicted, deleted) is restarted. A rule of recovery.rules may decide otherwise. Default OnFailure. May change
-	// at any time and counts for exits from then on.
+	// restartPolicy decides which exits restart. OnFailure: every exit code except 0 and the permanent ones. Always: also exit code 0,
+	// that replica alone and not charged, unless the job waits for its success or it is a rank of a collective. ExitCode: signals, which
+	// are the exit codes 129 to 192 without 139; all others fail the job. Never: none. Under every policy 93, 126 and 127 are permanent
+	// and fail the job: a program exits with 93 to prevent another attempt, and a command that cannot run exits with 126 or 127. Under
+	// every policy a pod that was lost without its own fault (drained, evicted, deleted) restarts. A rule of recovery.rules may decide
+	// otherwise. Default OnFailure. May change at any time and counts for exits from then on.
 	// +kubebuilder:default=OnFailure
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 
-	// restartScope says what is restarted when a replica of this role breaks: Replica (only it), Role (all of its
-	// role) or Job (the whole job). Default by framework and role; the scope in force is in
-	// status.replicaStatuses. May change at any time and counts for failures from then on.
+	// restartScope is what restarts when a replica of this role fails: Replica (only it), Role (all of its role) or Job (the whole job).
+	// Default by framework and role; status.replicaStatuses shows the scope in force. May change at any time and counts for failures from
+	// then on.
 	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`
@@ -91,16 +90,15 @@ type ReplicaSpec struct {
 	Spares *Spares `json:"spares,omitempty"`
 }
 
-// Spares are placeholder pods of the same shape and image as the replicas: they hold a node, with the image on it, and
-// make way when a replica of their role fits nowhere else.
+// Spares are placeholder pods with the shape and the image of the replicas. They hold a node with the image, and end when a replica of
+// their role fits nowhere else.
 type Spares struct {
 	// count is the number of placeholder pods, 0 to 100.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +required
 	Count int32 `json:"count"`
-	// command is what the containers of a placeholder run instead of the training; it should do nothing, for ever.
-	// Default: sleep infinity.
+	// command that the containers of a placeholder run instead of the training; it should wait for ever. Default: sleep infinity.
 	// +kubebuilder:default={"sleep","infinity"}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -114,7 +112,7 @@ type Spares struct {
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
-// Replicas returns the number of replicas of a role: 0 if the job does not have the role, 1 if it does not say how many.
+// Replicas returns the number of replicas of a role: 0 if the job does not have the role, 1 by default.
 func (s *TrainingJobSpec) Replicas(role Role) int32 {
 	replicas, found := s.ReplicaSpecs[role]
 	if !found {
@@ -126,7 +124,7 @@ func (s *TrainingJobSpec) Replicas(role Role) int32 {
 	return *replicas.Replicas
 }
 
-// RestartPolicy says which exits of a replica are restarted.
+// RestartPolicy decides which exits of a replica restart.
 //
 // +kubebuilder:validation:Enum=Never;OnFailure;Always;ExitCode
 type RestartPolicy string
@@ -139,7 +137,7 @@ const (
 	RestartExitCode  RestartPolicy = "ExitCode"
 )
 
-// RestartScope says what is restarted when a replica breaks.
+// RestartScope is what restarts when a replica fails.
 type RestartScope string
 
 // The restart scopes, narrow to wide.
@@ -158,26 +156,26 @@ type Elastic struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +required
 	MinReplicas int32 `json:"minReplicas,omitempty"`
-	// maxReplicas is the largest number of workers that the job may be scaled to.
+	// maxReplicas is the largest number of workers of the job.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +required
 	MaxReplicas int32 `json:"maxReplicas,omitempty"`
 	// shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. A pod whose
-	// status.nominatedNodeName names a node that is to come has growAfterSeconds more. If your autoscaler does not write that, and scales from zero, write
-	// more than a node takes to come. Default 300.
+	// status.nominatedNodeName names a future node has growAfterSeconds more. If your autoscaler does not write that name and scales from
+	// zero, set more than the time until a node is ready. Default 300.
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	ShrinkAfterSeconds *int32 `json:"shrinkAfterSeconds,omitempty"`
-	// growAfterSeconds is how long workers are parked before they are tried again. Default 600.
+	// growAfterSeconds is how long workers stay parked before the operator tries them again. Default 600.
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	GrowAfterSeconds *int32 `json:"growAfterSeconds,omitempty"`
-	// rendezvous says where the workers of a PyTorch job meet. Default: the leader holds a c10d store.
+	// rendezvous is where the workers of a PyTorch job meet. Default: the leader holds a c10d store.
 	// +optional
 	Rendezvous *Rendezvous `json:"rendezvous,omitempty"`
 }
@@ -197,8 +195,8 @@ type Rendezvous struct {
 	// +kubebuilder:validation:Enum=c10d;etcd;etcd-v2
 	// +optional
 	Backend string `json:"backend,omitempty"`
-	// endpoint is host:port of a store outside the job. Default, c10d only: the job's leader; then a worker is replaced
-	// alone unless it is the leader. With an endpoint every worker is.
+	// endpoint is host:port of a store outside the job. Default, c10d only: the job's leader; then a worker is replaced alone unless it
+	// is the leader. With an endpoint every worker is replaced alone.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`

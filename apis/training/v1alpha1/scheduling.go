@@ -1,23 +1,23 @@
 package v1alpha1
 
-// Scheduling says how the job's pods get their nodes: all or nothing, in which queue, how near to each other.
+// Scheduling sets how the job's pods get nodes: all or none, the queue, and the distance between them.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.tier) || (has(self.gang) && self.gang == 'Volcano')",message="only Volcano knows tiers: write gang: Volcano, or leave topology.tier out"
 // +kubebuilder:validation:XValidation:rule="!has(self.gang) || self.gang != 'None' || !has(self.minAvailable)",message="without a gang nothing is counted: leave minAvailable out, or write gang: Native, Volcano or Coscheduling"
 // +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(self.topology.mode) || self.topology.mode != 'Required' || (has(self.gang) && self.gang != 'None')",message="without a gang the first pod chooses the domain, and nothing checks that the others fit there: write gang: Native, Volcano or Coscheduling beside topology.mode: Required, or mode: Preferred"
 type Scheduling struct {
-	// gang says who schedules the pods all at once or not at all: Native (Kubernetes' own PodGroup), Volcano,
-	// Coscheduling (the scheduler plug-in), or None. Default: the operator's --gang, which is None unless it says otherwise.
+	// gang selects the scheduler that places all pods at once or none: Native (Kubernetes' own PodGroup), Volcano, Coscheduling (the
+	// scheduler plug-in), or None. Default: the operator's --gang, with the default None.
 	// +optional
 	Gang Gang `json:"gang,omitempty"`
-	// minAvailable is the number of pods that must fit at once. Evaluators and a Custom job's own roles are not counted: they join no gang.
-	// Default: all other replicas; of an elastic job's workers minReplicas.
+	// minAvailable is the number of pods that must fit at once. Evaluators and a Custom job's own roles do not count: they join no gang.
+	// Default: all other replicas; for an elastic job's workers minReplicas.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
-	// queue of the gang's scheduler that the job waits in; only Volcano has queues. Kueue's is the label
-	// kueue.x-k8s.io/queue-name. Default: the scheduler's own.
+	// queue of the gang's scheduler; only Volcano has queues. For Kueue use the label kueue.x-k8s.io/queue-name. Default: the scheduler's
+	// own.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Queue string `json:"queue,omitempty"`
@@ -25,17 +25,17 @@ type Scheduling struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
-	// schedulerName of pods whose template names none. Default: volcano for Volcano, scheduler-plugins-scheduler for
-	// Coscheduling, else Kubernetes' own.
+	// schedulerName of pods whose template names none. Default: volcano for Volcano, scheduler-plugins-scheduler for Coscheduling,
+	// otherwise Kubernetes' scheduler.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	SchedulerName string `json:"schedulerName,omitempty"`
 	// topology keeps the pods near each other. Default: anywhere.
 	// +optional
 	Topology *Topology `json:"topology,omitempty"`
-	// timeoutSeconds is how long an attempt that does not run yet may wait until every pod (elastic: minReplicas workers)
-	// has a node, from the moment its first pod is created, so not while a quota admits none; then the job fails. At most
-	// 10 years. Default: for ever.
+	// timeoutSeconds is the maximum time until every pod (elastic: minReplicas workers) of an attempt that does not run yet has a node,
+	// from the creation of its first pod. A time when a quota refuses all pods does not count. Then the job fails. At most 10 years.
+	// Default: no limit.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=315360000
 	// +optional
@@ -49,7 +49,7 @@ type Topology struct {
 	// +kubebuilder:validation:MaxLength=316
 	// +required
 	Key string `json:"key,omitempty"`
-	// mode Required leaves the job pending while no domain has room for all of it, and needs a gang; Preferred takes what there is.
+	// mode Required leaves the job pending while no domain has room for all its pods, and needs a gang. Preferred allows any nodes.
 	// Default Preferred.
 	// +kubebuilder:default=Preferred
 	// +optional
@@ -59,8 +59,7 @@ type Topology struct {
 	// +kubebuilder:validation:Maximum=16
 	// +optional
 	Tier *int32 `json:"tier,omitempty"`
-	// roles are those whose pods are kept near each other; the pods of others may be anywhere. Default: all but Evaluator and
-	// Launcher, or all if the job has no others.
+	// roles whose pods must be near each other. Default: all except Evaluator and Launcher, or all if the job has no others.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=15
@@ -69,7 +68,7 @@ type Topology struct {
 	Roles []Role `json:"roles,omitempty"`
 }
 
-// Gang is who schedules all pods of a job at once or none.
+// Gang is the scheduler that places all pods of a job at once or none.
 //
 // +kubebuilder:validation:Enum=None;Native;Volcano;Coscheduling
 type Gang string
@@ -82,7 +81,7 @@ const (
 	GangCoscheduling Gang = "Coscheduling"
 )
 
-// TopologyMode says whether a topology must be kept.
+// TopologyMode is whether a topology is a requirement or a preference.
 //
 // +kubebuilder:validation:Enum=Preferred;Required
 type TopologyMode string

@@ -2,19 +2,19 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TrainingJobStatus is what the operator saw and decided. Only the operator writes it.
+// TrainingJobStatus is what the operator observed and decided. Only the operator writes it.
 type TrainingJobStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase sums the conditions up in one word.
+	// phase summarizes the conditions in one word.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// reason says in one word why the job is in this phase.
+	// reason is the reason of this phase, in one word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// message says in one sentence why the job is in this phase.
+	// message explains this phase in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -36,17 +36,17 @@ type TrainingJobStatus struct {
 	// chargedRestarts is how many of the restarts are charged to a budget of spec.recovery.
 	// +optional
 	ChargedRestarts int32 `json:"chargedRestarts"`
-	// budgets say how much of each budget is used up; one that was never charged is left out.
+	// budgets are the budgets with charges and their use.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Budgets []Budget `json:"budgets,omitempty"`
-	// replicaStatuses says by role how its replicas are.
+	// replicaStatuses is the state of the replicas by role.
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
 
-	// lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came together. A restart that
-	// was asked for, and an exit with code 0 under restartPolicy Always, are no failures and leave it as it is.
+	// lastFailure is the failure behind the latest restart or the end of the job: the first of the failures that came together. A
+	// requested restart, and an exit with code 0 under restartPolicy Always, are no failures and do not change it.
 	// +optional
 	LastFailure *Failure `json:"lastFailure,omitempty"`
 	// incidents are the last 10 restarts, newest first.
@@ -58,10 +58,10 @@ type TrainingJobStatus struct {
 	// +listMapKey=name
 	// +optional
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty"`
-	// checkpointRequest asks the ranks to save a checkpoint before the operator stops them. It is absent otherwise.
+	// checkpointRequest is the request to the ranks to save a checkpoint before the operator stops them. It is absent otherwise.
 	// +optional
 	CheckpointRequest *CheckpointRequest `json:"checkpointRequest,omitempty"`
-	// progress is what the job's Lease said last.
+	// progress is the latest report in the job's Lease.
 	// +optional
 	Progress *ProgressStatus `json:"progress,omitempty"`
 
@@ -74,8 +74,8 @@ type TrainingJobStatus struct {
 	// completionTime is when the job succeeded or failed.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// nextStartTime is the time before which no pod is created, because of the back-off after a whole-job restart. That of
-	// single replicas is in memory.roles.nextStarts.
+	// nextStartTime is the time before which the operator creates no pod, because of the back-off after a whole-job restart.
+	// memory.roles.nextStarts has the times of single replicas.
 	// +optional
 	NextStartTime *metav1.Time `json:"nextStartTime,omitempty"`
 	// suspendedSeconds is how long the job was suspended after its first start, without the present suspension.
@@ -84,22 +84,22 @@ type TrainingJobStatus struct {
 	// runningSeconds is how long the job ran, in all its attempts, without the present run.
 	// +optional
 	RunningSeconds int64 `json:"runningSeconds,omitempty"`
-	// lostSeconds say where the rest of the time went, as of the latest change of this status.
+	// lostSeconds are the other seconds, by cause, at the latest change of this status.
 	// +optional
 	LostSeconds LostSeconds `json:"lostSeconds,omitempty"`
 
-	// memory is what the operator must remember to go on. Only the operator reads and writes it: its form may change with any version.
+	// memory is what the operator must remember. Only the operator reads and writes it, and its form may change with any version.
 	// +optional
 	Memory Memory `json:"memory,omitempty"`
 
-	// conditions say what is true of the job; their types and reasons are listed in the API reference.
+	// conditions of the job. The API reference lists their types and reasons.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ReplicaStatus is how the replicas of one role are.
+// ReplicaStatus is the state of the replicas of one role.
 type ReplicaStatus struct {
 	// active is the number of pods that exist and have not finished, terminating ones included.
 	// +optional
@@ -122,10 +122,10 @@ type ReplicaStatus struct {
 	// selector selects the pods of this role; the scale subresource shows it.
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// parked is the number of workers of an elastic job that are parked for lack of room.
+	// parked is the number of workers of an elastic job that are parked because they fit nowhere.
 	// +optional
 	Parked int32 `json:"parked,omitempty"`
-	// spares is the number of placeholder pods that hold a node.
+	// spares is the number of spares that hold a node.
 	// +optional
 	Spares int32 `json:"spares,omitempty"`
 }
@@ -138,22 +138,22 @@ type LostSeconds struct {
 	// nodes is how long pods waited for nodes.
 	// +optional
 	Nodes int64 `json:"nodes,omitempty"`
-	// starting is how long pods that had nodes were starting: images, init containers, the slowest of all.
+	// starting is how long pods with nodes were starting: images, init containers; the slowest pod counts.
 	// +optional
 	Starting int64 `json:"starting,omitempty"`
-	// detection is how long it took, from failures to the decision, to restart the whole job or to fail it.
+	// detection is the time from failures to the decision to restart the whole job or to fail it.
 	// +optional
 	Detection int64 `json:"detection,omitempty"`
-	// restart is how long pods were stopped and waits before restarts took, until the next pods could be created.
+	// restart is the time from the decision until the operator could create the next pods: the end of pods, and back-offs.
 	// +optional
 	Restart int64 `json:"restart,omitempty"`
-	// redone is how long the job ran after whole-job restarts until it reported a step as high as before; it is part of the time
-	// that the job ran. It is counted for jobs that report steps.
+	// redone is how long the job ran after whole-job restarts until it reported a step as high as before. It is part of the time that the
+	// job ran. Only jobs that report steps have it.
 	// +optional
 	Redone int64 `json:"redone,omitempty"`
 }
 
-// ProgressStatus is how far the training is, in its own words.
+// ProgressStatus is the progress that the training reported.
 type ProgressStatus struct {
 	// step is the highest step reported.
 	// +required
@@ -161,16 +161,16 @@ type ProgressStatus struct {
 	// checkpoint is the latest checkpoint reported.
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// checkpointTime is when that checkpoint was first reported: what was trained since is lost when the job is stopped.
+	// checkpointTime is when that checkpoint was first reported. A stop of the job loses the training since then.
 	// +optional
 	CheckpointTime *metav1.Time `json:"checkpointTime,omitempty"`
-	// renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows within 5 minutes; the
-	// Lease itself says it at once.
+	// renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows here within 5 minutes, and in the
+	// Lease at once.
 	// +optional
 	RenewTime *metav1.Time `json:"renewTime,omitempty"`
 }
 
-// Phase sums the conditions up in one word: Created, Queued, Pending, Running, Restarting, Suspended, Succeeded or Failed.
+// Phase summarizes the conditions in one word: Created, Queued, Pending, Running, Restarting, Suspended, Succeeded or Failed.
 type Phase string
 
 // The phases.

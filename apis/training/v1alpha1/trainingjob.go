@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TrainingJob is a distributed training run: replicas by role that find each other, and what to do when one breaks.
+// TrainingJob is a distributed training run: replicas by role that find each other, and the reaction to their failures.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=tj,categories=all
@@ -39,10 +39,10 @@ type TrainingJob struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user wants.
+	// spec is the desired training.
 	// +required
 	Spec TrainingJobSpec `json:"spec"`
-	// status is what the operator saw and decided. Only the operator writes it.
+	// status is what the operator observed and decided. Only the operator writes it.
 	// +optional
 	Status TrainingJobStatus `json:"status,omitempty"`
 }
@@ -56,7 +56,7 @@ type TrainingJobList struct {
 	Items           []TrainingJob `json:"items"`
 }
 
-// TrainingJobSpec is what the user wants of a TrainingJob.
+// TrainingJobSpec is the desired training.
 //
 // +kubebuilder:validation:XValidation:rule="self.framework == oldSelf.framework",message="framework cannot change: create another job"
 // +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",message="managedBy cannot change: create another job"
@@ -82,27 +82,27 @@ type TrainingJobList struct {
 // +kubebuilder:validation:XValidation:rule="self.?network.dnsNames.orValue('All') == 'All' || self.framework in ['JAX', 'Custom'] || (self.framework == 'PyTorch' && !has(self.elastic))",message="only the ranks of JAX, Custom and PyTorch jobs that are not elastic find each other by their leader alone: leave network.dnsNames out or write All"
 // +kubebuilder:validation:XValidation:rule="!self.?scheduling.topology.roles.hasValue() || self.scheduling.topology.roles.all(r, r in self.replicaSpecs) && self.scheduling.topology.roles.exists(r, self.replicaSpecs[r].replicas > 0)",message="scheduling.topology.roles names a role that the job does not have: write roles of replicaSpecs, one of them with replicas"
 type TrainingJobSpec struct {
-	// framework says which environment the replicas get to find each other: TensorFlow (TF_CONFIG),
-	// PyTorch (MASTER_ADDR, RANK, PET_*), JAX (JAX_COORDINATOR_ADDRESS, ...), MPI (a host file, and SSH to the workers),
-	// XGBoost (DMLC_*, MASTER_ADDR, RANK), LightGBM (LIGHTGBM_MACHINES, MASTER_ADDR, RANK), Paddle (PADDLE_*) or Custom
-	// (TRAININGJOB_* only). It also decides the default restart scopes. Immutable.
+	// framework selects the variables that the replicas need to find each other: TensorFlow (TF_CONFIG), PyTorch (MASTER_ADDR, RANK,
+	// PET_*), JAX (JAX_COORDINATOR_ADDRESS, ...), MPI (a host file, and SSH to the workers), XGBoost (DMLC_*, MASTER_ADDR, RANK),
+	// LightGBM (LIGHTGBM_MACHINES, MASTER_ADDR, RANK), Paddle (PADDLE_*) or Custom (TRAININGJOB_* only). It also selects the default
+	// restart scopes. Immutable.
 	// +required
 	Framework Framework `json:"framework,omitempty"`
 
-	// suspend true deletes the pods and keeps everything that was counted; false starts them again.
-	// Queues such as Kueue write it. Default false. May change at any time.
+	// suspend true deletes the pods and keeps all counts; false starts the job again. Queues such as Kueue write it. Default false. May
+	// change at any time.
 	// +kubebuilder:default=false
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// managedBy names the controller that runs this job; the operator leaves one that is another's alone. Default:
-	// trainingjob.dev/operator, this operator. Immutable.
+	// managedBy names the controller of this job. The operator ignores a job of another controller. Default: trainingjob.dev/operator,
+	// this operator. Immutable.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	ManagedBy string `json:"managedBy,omitempty"`
 
-	// replicaSpecs says by role (Chief, Master, Launcher, PS, Worker, Evaluator) how many pods of which template the job has. A
-	// Custom job may have roles of its own beside these: a name in lower case, such as actor, learner or loader; 16 roles at most.
+	// replicaSpecs has the number of pods and the template of each role (Chief, Master, Launcher, PS, Worker, Evaluator). A Custom job
+	// may have roles of its own: a name in lower case, such as actor, learner or loader; 16 roles at most.
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['Chief', 'Master', 'Launcher', 'PS', 'Worker', 'Evaluator'] || (r.matches('^[a-z][a-z0-9]{0,14}$') && !(r in ['chief', 'master', 'launcher', 'ps', 'worker', 'evaluator', 'spare'])))",message="unknown role: write Chief, Master, Launcher, PS, Worker or Evaluator; a Custom job may have others, with names of 1 to 15 lower-case letters and digits, but spare"
@@ -114,39 +114,39 @@ type TrainingJobSpec struct {
 	// +optional
 	Elastic *Elastic `json:"elastic,omitempty"`
 
-	// mpi says how the launcher of an MPI job reaches the workers. May change only while suspended.
+	// mpi sets how the launcher of an MPI job reaches the workers. May change only while suspended.
 	// +optional
 	MPI *MPISpec `json:"mpi,omitempty"`
 
-	// successPolicy says whose exit code 0 ends the job with success. Leader: the chief, master or launcher,
-	// else worker 0. AllWorkers: every leader and worker. Default Leader. May change at any time and counts at once.
+	// successPolicy selects the replicas whose exit code 0 ends the job with success. Leader: the chief, master or launcher, or worker 0.
+	// AllWorkers: every leader and worker. Default Leader. May change at any time and counts at once.
 	// +kubebuilder:default=Leader
 	// +optional
 	SuccessPolicy SuccessPolicy `json:"successPolicy,omitempty"`
 
-	// runPolicy sets the deadlines and what is cleaned up afterwards. May change at any time and counts at once: its times
-	// count from the same moments as before.
+	// runPolicy sets the deadlines and the clean-up. May change at any time and counts at once. Its times count from the same moments as
+	// before.
 	// +kubebuilder:default={}
 	// +optional
 	RunPolicy RunPolicy `json:"runPolicy,omitempty"`
 
-	// recovery sets what is restarted, how often and how fast. May change at any time and counts for what happens from then on;
-	// restartMethod counts from the next attempt.
+	// recovery sets what restarts, how often and how fast. May change at any time and counts from then on; restartMethod counts from the
+	// next attempt.
 	// +kubebuilder:default={}
 	// +optional
 	Recovery Recovery `json:"recovery,omitempty"`
 
-	// scheduling says how the job's pods get their nodes: all or nothing, in which queue, how near to each other. Default:
-	// each pod by itself, unless the operator's --gang says otherwise. May change only while suspended.
+	// scheduling sets how the job's pods get nodes: all or none, the queue, and the distance between them. Default: each pod separately,
+	// unless the operator's --gang sets a gang. May change only while suspended.
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
 
-	// network says which pods have names in DNS. May change only while suspended.
+	// network selects the pods with names in DNS. May change only while suspended.
 	// +optional
 	Network *Network `json:"network,omitempty"`
 
-	// progress makes the job report how far it is, so that a hang is noticed. Default: it does not. May change at any time; a pod
-	// that was made before progress was added knows no Lease and does not hang.
+	// progress lets the job report its progress, so that the operator detects a hang. Default: no report. May change at any time. A pod
+	// from before has no Lease and does not hang.
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
 }
@@ -179,7 +179,7 @@ const (
 	Custom     Framework = "Custom"
 )
 
-// SuccessPolicy says whose success is the job's.
+// SuccessPolicy selects the replicas whose success is the success of the job.
 //
 // +kubebuilder:validation:Enum=Leader;AllWorkers
 type SuccessPolicy string

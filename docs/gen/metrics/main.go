@@ -42,11 +42,11 @@ var groups = []struct {
 	title, says string
 }{
 	{metrics.GroupEvents, "Counted as it happens",
-		"Counted by the replica of the operator that leads, from 0 since its process began: use `rate` and `increase`, which know of restarts, and `sum` over the replicas."},
+		"The leader counts them from 0 since its process began: use `rate` and `increase`, which handle restarts, and `sum` over the replicas."},
 	{metrics.GroupFleet, "All jobs at this moment",
-		"Read from the operator's cache when they are asked for, without a request to the API server. Only the replica that leads tells them."},
+		"Read from the operator's cache at each scrape, without a request to the API server. Only the leader exports them."},
 	{metrics.GroupProcess, "What the process can see",
-		"Exported by every replica of the operator, whether it leads or not, and by Kueue's adapter. `kind` is a kind with its group: `Pod`, `TrainingJob.trainingjob.dev`."},
+		"Exported by every replica of the operator and by Kueue's adapter. `kind` is a kind with its group: `Pod`, `TrainingJob.trainingjob.dev`."},
 	{metrics.GroupJobs, "Each job at this moment",
 		"Only with the flag `--job-metrics`: about 20 series a job. They come from the job's status, so they outlive the operator, and they end with the job."},
 }
@@ -54,9 +54,9 @@ var groups = []struct {
 // text returns the page.
 func text() string {
 	var out strings.Builder
-	out.WriteString("# Metrics\n\nGenerated from [pkg/metrics](../pkg/metrics/catalogue.go) by `make generate`. [What to do with them](admins.md#metrics).\n" +
-		"No label holds a text of a user's, but for the names of nodes, and of jobs, namespaces and queues on the series by job.\n" +
-		"Beside them are those of controller-runtime (`controller_runtime_*`, `workqueue_*`, `rest_client_*`) and of Go (`go_*`, `process_*`).\n")
+	out.WriteString("# Metrics\n\nGenerated from [pkg/metrics](../pkg/metrics/catalogue.go) by `make generate`. [How to use them](admins.md#metrics).\n" +
+		"No label contains a user's text, except names: of nodes, and of jobs, namespaces and queues in the series by job.\n" +
+		"The operator also exports the metrics of controller-runtime (`controller_runtime_*`, `workqueue_*`, `rest_client_*`) and of Go (`go_*`, `process_*`).\n")
 	for _, g := range groups {
 		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n| metric | type | labels | unit | meaning |\n|---|---|---|---|---|\n", g.title, g.says)
 		for _, f := range metrics.All {

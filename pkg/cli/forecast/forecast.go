@@ -46,7 +46,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 		}
 		p := plan.Make(s)
 		for _, e := range p.Events {
-			fmt.Fprintf(b, "  tells   %s: %s\n", e.Reason, e.Message)
+			fmt.Fprintf(b, "  emits   %s: %s\n", e.Reason, e.Message)
 		}
 		writeSteps(b, p.Steps)
 		job.Status = p.Status
@@ -63,7 +63,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 	return b.String(), nil
 }
 
-// Next returns what the operator would do next with a job as it was observed.
+// Next returns what the operator would do next with an observed job.
 func Next(o *state.Observed) (string, error) {
 	s, err := state.New(*o)
 	if err != nil {
@@ -78,14 +78,14 @@ func Next(o *state.Observed) (string, error) {
 	case o.Job.DeletionTimestamp != nil:
 		b.WriteString("  nothing: it is being deleted\n")
 	case s.IsStale():
-		b.WriteString("  nothing: its pods are newer than the job as it was read; ask again\n")
+		b.WriteString("  nothing: its pods are newer than the job in the cache; try again\n")
 	}
 	for i := range p.Restarts {
 		fmt.Fprintf(b, "  counts  %s\n", p.Restarts[i].Message)
 	}
 	for _, e := range p.Events {
 		if !slices.ContainsFunc(p.Restarts, func(i failure.Incident) bool { return i.Message == e.Message }) {
-			fmt.Fprintf(b, "  tells   %s: %s\n", e.Reason, e.Message)
+			fmt.Fprintf(b, "  emits   %s: %s\n", e.Reason, e.Message)
 		}
 	}
 	writeSteps(b, p.Steps)
@@ -98,7 +98,7 @@ func Next(o *state.Observed) (string, error) {
 	return b.String(), nil
 }
 
-// AssumeGang says which gang scheduler the job asks for, and that the cluster has it.
+// AssumeGang sets the gang scheduler of the job, as if the cluster had it.
 func AssumeGang(o *state.Observed) {
 	o.Gang.Scheduler = v1alpha1.GangNone
 	if s := o.Job.Spec.Scheduling; s != nil {
@@ -135,7 +135,7 @@ func writeSteps(b *strings.Builder, steps []plan.Step) {
 	}
 }
 
-// size says how many pods the job has and what they ask for together.
+// size returns the number of the job's pods and the sum of their requests.
 func size(job *v1alpha1.TrainingJob) string {
 	var roles []string
 	total := corev1.ResourceList{}
@@ -161,12 +161,12 @@ func size(job *v1alpha1.TrainingJob) string {
 	}
 	text := strings.Join(roles, ", ")
 	if len(asks) > 0 {
-		text += "; asks for " + strings.Join(asks, ", ")
+		text += "; requests " + strings.Join(asks, ", ")
 	}
 	return text
 }
 
-// writeRecovery says what breaks with what.
+// writeRecovery writes what restarts after each failure.
 func writeRecovery(b *strings.Builder, job *v1alpha1.TrainingJob) {
 	for _, role := range job.Spec.Roles() {
 		restarts := "that replica alone"

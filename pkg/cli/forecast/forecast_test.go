@@ -25,7 +25,7 @@ func TestOfANewJob(t *testing.T) {
 		job  *v1alpha1.TrainingJob
 		want string
 	}{
-		{"a collective with a gang", builder.Job("mnist", builder.Framework(v1alpha1.PyTorch), builder.Workers(2), gpus, builder.Gang(v1alpha1.GangNative)), `team-a/mnist, PyTorch: 2 Worker; asks for 16 nvidia.com/gpu
+		{"a collective with a gang", builder.Job("mnist", builder.Framework(v1alpha1.PyTorch), builder.Workers(2), gpus, builder.Gang(v1alpha1.GangNative)), `team-a/mnist, PyTorch: 2 Worker; requests 16 nvidia.com/gpu
   does    create service mnist
   does    create group mnist-0
   does    create mnist-worker-0

@@ -14,7 +14,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Choice says which pods of a job are read.
+// Choice selects the pods of a job to read.
 type Choice struct {
 	// Ranks are those that are read: "0,3-7,last"; empty for all.
 	Ranks string
@@ -30,7 +30,7 @@ type Choice struct {
 type Source struct {
 	Pod  *corev1.Pod
 	Slot state.Slot
-	// Life is the one that the pod has, or was told to begin.
+	// Life is the life that the pod has, or should begin.
 	Life state.Life
 	Rank int
 	// Before is whether the container before the present one of the pod is meant.
@@ -48,7 +48,7 @@ type chooser struct {
 	previous bool
 }
 
-// check returns the chooser for the job, or an error that says what to write instead.
+// check returns the chooser for the job, or an error with a correction.
 func (c *Choice) check(job *v1alpha1.TrainingJob) (*chooser, error) {
 	ranks, err := parseRanks(c.Ranks, job)
 	if err != nil {
@@ -142,8 +142,8 @@ func parseRoles(names []string, job *v1alpha1.TrainingJob) (map[v1alpha1.Role]bo
 	return roles, nil
 }
 
-// sources returns the chosen pods among those there are, by rank and life. The present lives are those of the job as it was read; with
-// follow, later ones count too.
+// sources returns the chosen pods among the existing ones, by rank and life. The present lives come from the job; with follow, later
+// lives count too.
 func (c *chooser) sources(job *v1alpha1.TrainingJob, pods []corev1.Pod, follow bool) ([]Source, error) {
 	memory, err := state.ReadMemory(job)
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *chooser) wantsReplica(s *Source) bool {
 	return (c.ranks == nil || c.ranks[s.Rank]) && (c.roles == nil || c.roles[s.Slot.Role])
 }
 
-// chooseLives says which of the lives of a source are read, of a slot whose present life is given; it returns false if none is.
+// chooseLives selects the lives of a source to read, for a slot with the given present life; it returns false for none.
 func (c *chooser) chooseLives(s *Source, lives state.Lives, present state.Life, follow bool) bool {
 	s.Wants = func(life state.Life) bool { return c.wants(life, present, follow) }
 	if s.Wants(lives.Runs) || follow && s.Wants(lives.Next) {

@@ -21,7 +21,7 @@ type Opener interface {
 
 // Options say which part of a log is opened.
 type Options struct {
-	// Follow says that the stream goes on until the container ends.
+	// Follow is whether the stream continues until the container ends.
 	Follow bool
 	// Previous is the log of the container before it was started again in its pod.
 	Previous bool
@@ -39,13 +39,13 @@ type Container struct {
 	Restarts int32
 	// Gone is whether its pod is gone.
 	Gone bool
-	// Restarting is whether it was told to be started again in its pod: its log may be that of the next one any moment.
+	// Restarting is whether it should restart in its pod: its log may become the next log at any moment.
 	Restarting bool
-	// Life is the life of the replica that it serves, and Before that of the container before it in its pod.
+	// Life is the life of the replica that it serves, and Before the life of the container before it in its pod.
 	Life, Before state.Life
 }
 
-// containerIn returns what the status of a pod of the named job says of a container.
+// containerIn returns the state of a container from the status of a pod of the named job.
 func containerIn(job string, pod *corev1.Pod, name string) Container {
 	_, lives, _ := state.LivesOf(job, pod)
 	is := statusOf(pod, name)
@@ -60,7 +60,7 @@ func isRunning(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// statusOf returns what a pod's status says of a container.
+// statusOf returns the state of a container from a pod's status.
 func statusOf(pod *corev1.Pod, name string) Container {
 	over := !isRunning(pod)
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {

@@ -45,5 +45,5 @@ func (c *Cursor) hasPassed(at time.Time) bool { return !c.reached() && at.After(
 // reached reports whether the reading has come as far as the one before.
 func (c *Cursor) reached() bool { return !c.rereading || c.seen >= c.count }
 
-// turn says that what is read from now on is another log, which begins where the one before ended.
+// turn starts another log, which begins where the old one ended.
 func (c *Cursor) turn() { c.count, c.rereading = 0, false }

@@ -7,20 +7,20 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// mostHeld is how many lines of one source wait for those of others.
+// mostHeld is how many lines of one source wait for lines of other sources.
 const mostHeld = 2048
 
 // followed is a source whose log is read on behalf of a run.
 type followed struct {
 	Source
 	run *run
-	// number is that of the source in the merger and in events.
+	// number is the number of the source in the merger and in events.
 	number int
 	// tokens bound how many of its lines are held.
 	tokens chan struct{}
 }
 
-// read reads the source to its end, beginning where first says.
+// read reads the source to its end, from the beginning that first sets.
 func (f *followed) read(ctx context.Context, first Options) {
 	first.Previous = f.Before
 	container := f.run.containerOf(f.Pod)
@@ -47,7 +47,7 @@ func (f *followed) read(ctx context.Context, first Options) {
 	}
 }
 
-// take hands a line over as soon as there is room for it; it returns false if nobody takes it any more.
+// take passes a line on as soon as there is room for it; it returns false after the end of the run.
 func (f *followed) take(ctx context.Context, line Line) bool {
 	select {
 	case f.tokens <- struct{}{}:

@@ -13,8 +13,8 @@ type Line struct {
 	Life state.Life
 }
 
-// Merger puts the lines of several sources in the order of their times; lines of one source keep theirs. It holds a line back
-// while a source that is open, and was heard within Silence, has none: an earlier one may be on its way.
+// Merger puts the lines of several sources in the order of their times; lines of one source keep their order. It holds a line back while
+// an open source that had a line within Silence has none: an earlier line may be on its way.
 type Merger struct {
 	// Silence is how long a source may hold up the others; negative for as long as it is open.
 	Silence time.Duration
@@ -47,7 +47,7 @@ func (m *Merger) Add(number int, line Line, now time.Time) {
 	s.lines = append(s.lines, line)
 }
 
-// Close says that a source has no more lines.
+// Close records that a source has no more lines.
 func (m *Merger) Close(number int) { m.sources[number].open = false }
 
 // Next returns the next line in order, and its source; ok is false if it is not known yet which that is, or none is left.

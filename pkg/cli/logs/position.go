@@ -12,7 +12,7 @@ type position struct {
 	cursor Cursor
 	// partial is the end of the latest stream, without an end of line: it is a line if nothing comes after it.
 	partial *Line
-	// rest is that end as it was read.
+	// rest is the text of that end.
 	rest string
 	// end is where the latest reading of a log that grows no more ended, and alike how often in a row it was there. blank is how many
 	// readings in a row had no line at all, and elsewhere how many went on behind the line that was read last without having it.
@@ -25,8 +25,8 @@ type position struct {
 	patience int
 }
 
-// errElsewhere says that a log does not have the line that was read last. It is that of a container that was started again, of which
-// the status does not tell yet, or the kubelet has put that line aside.
+// errElsewhere is the error for a log without the last line. The log belongs to a restarted container, which the status does not show
+// yet, or the kubelet has rotated the line away.
 var errElsewhere = errors.New("it does not go on where it broke off")
 
 // end is where a reading ended.
@@ -36,10 +36,10 @@ type end struct {
 	rest  string
 }
 
-// begin says that a stream begins.
+// begin starts a stream.
 func (p *position) begin() {
 	p.partial = nil
-	if !p.cursor.last.IsZero() { // of a log that has said nothing yet nothing was put aside
+	if !p.cursor.last.IsZero() { // an empty log has no rotated lines
 		p.blank++
 	}
 }
@@ -73,7 +73,7 @@ func (p *position) keepPartial(text string) error {
 	return nil
 }
 
-// passPartial passes the text that keepPartial has kept, of which no more comes; is tells whether it is a line that was not read before.
+// passPartial passes the text that keepPartial has kept, because no more text comes; is reports whether it is a new line.
 func (p *position) passPartial() (line Line, is bool) {
 	if p.partial == nil {
 		return line, false
@@ -83,7 +83,7 @@ func (p *position) passPartial() (line Line, is bool) {
 	return line, p.cursor.IsNew(line.Time)
 }
 
-// turn says that what is read from now on is another log, which begins where the one before ended.
+// turn starts another log, which begins where the old one ended.
 func (p *position) turn() {
 	p.alike, p.blank, p.elsewhere = 0, 0, 0
 	p.cursor.turn()

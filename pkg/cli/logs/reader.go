@@ -23,7 +23,7 @@ type reader struct {
 	look func() (Container, <-chan struct{})
 	// wants reports whether lines of a life are wanted.
 	wants func(state.Life) bool
-	// take takes the next line that is wanted; it returns false once nobody wants more.
+	// take takes the next wanted line; it returns false when no more lines are wanted.
 	take func(Line) bool
 	// pause is how long to wait before a log that broke off is opened again.
 	pause time.Duration
@@ -31,7 +31,7 @@ type reader struct {
 	position position
 	begun    bool
 	restarts int32
-	// life is that of the container whose log is read.
+	// life is the life of the container of this log.
 	life state.Life
 	// ended is whether the latest reading ended and did not break off; broken is why it did.
 	ended  bool
@@ -42,19 +42,19 @@ type reader struct {
 
 var (
 	errGone     = errors.New("its log is gone")
-	errUnwanted = errors.New("nobody reads on")
-	// errRestarted says that the container was started again while its log was opened.
+	errUnwanted = errors.New("the reader has stopped")
+	// errRestarted is the error for a container that restarted while its log was opened.
 	errRestarted = errors.New("its container is being started again")
 )
 
-// follow reads until the container has ended and all was read. It returns an error that says what may be missing.
+// follow reads until the container has ended and all lines are read. It returns an error about lines that may be missing.
 func (r *reader) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		is, changed := r.look()
 		switch {
 		case is.Gone:
 			return r.finish(is)
-		case !is.Started, is.Restarting: // what is left of the log is read as the one before
+		case !is.Started, is.Restarting: // the rest of the log is the log of the container before
 			wait(ctx, changed, 0)
 			continue
 		}
@@ -68,7 +68,7 @@ func (r *reader) follow(ctx context.Context) error {
 	return nil
 }
 
-// next says what comes after a reading.
+// next is the step after a reading.
 type next int
 
 const (
@@ -80,7 +80,7 @@ const (
 	again
 )
 
-// afterReading says what comes after a reading that ended with that error, of a container that was like that before it.
+// afterReading returns the step after a reading that ended with that error, for a container with that state before it.
 func (r *reader) afterReading(err error, is Container) (next, error) {
 	switch {
 	case errors.Is(err, errUnwanted):
@@ -106,7 +106,7 @@ func (r *reader) afterReading(err error, is Container) (next, error) {
 	return later, nil
 }
 
-// finish takes what is left when nothing more comes. It returns an error if lines may be missing.
+// finish takes the remaining text when nothing more comes. It returns an error if lines may be missing.
 func (r *reader) finish(is Container) error {
 	r.takePartial()
 	switch broken := cmp.Or(r.lost, r.broken); {
@@ -134,7 +134,7 @@ func (r *reader) once(ctx context.Context) error {
 	return r.finish(is)
 }
 
-// read reads the log from where it broke off. If the container was started again since, what is left of the log before comes first.
+// read reads the log from the last position. If the container has restarted since, the rest of the old log comes first.
 func (r *reader) read(ctx context.Context, is Container, follow bool) error {
 	if r.first.Previous {
 		r.life = is.Before
@@ -154,7 +154,7 @@ func (r *reader) read(ctx context.Context, is Container, follow bool) error {
 	return r.stream(ctx, o)
 }
 
-// readBefore reads what is left of the log of the container before it was started again.
+// readBefore reads the rest of the log of the container before its restart.
 func (r *reader) readBefore(ctx context.Context) error {
 	for {
 		err := r.stream(ctx, Options{Previous: true, From: r.from(), Tail: -1})
@@ -189,7 +189,7 @@ func (r *reader) stream(ctx context.Context, o Options) error {
 	}
 	defer log.Close()
 	if is, _ := r.look(); !o.Previous && is.Restarts != r.restarts {
-		return errRestarted // whose log this is cannot be told
+		return errRestarted // the container of this log is unknown
 	}
 	r.begun = true
 	r.position.begin()
@@ -217,7 +217,7 @@ func (r *reader) takeLine(text string) error {
 	return err
 }
 
-// takePartial takes what a container has said last without ending the line.
+// takePartial takes the last text of a container that has no end of line.
 func (r *reader) takePartial() {
 	if line, is := r.position.passPartial(); is && r.wants(r.life) {
 		line.Life = r.life

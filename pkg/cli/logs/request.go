@@ -27,7 +27,7 @@ type Scene struct {
 	Gone bool
 }
 
-// Request says what is read and where it goes.
+// Request is what to read and where it goes.
 type Request struct {
 	Choice
 	// Follow goes on until the job has finished.
@@ -40,7 +40,7 @@ type Request struct {
 	Container string
 	// Print prints a line. Its error ends everything.
 	Print func(*Source, Line) error
-	// Say tells the user something that is no line.
+	// Say shows a message to the user that is not a line.
 	Say func(string)
 }
 

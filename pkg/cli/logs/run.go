@@ -35,9 +35,9 @@ type run struct {
 	chooser *chooser
 	merger  Merger
 	events  chan event
-	// quit is closed when nobody takes events any more.
+	// quit is closed when no reader takes events any more.
 	quit chan struct{}
-	// first is the job as it was at the beginning: lives before that are not read unless they are asked for.
+	// first is the job at the beginning: earlier lives are read only on request.
 	first   *v1alpha1.TrainingJob
 	sources []*followed
 	known   map[types.UID]bool
@@ -136,8 +136,8 @@ func (r *run) isDone(ctx context.Context, scene Scene) bool {
 	return r.reading == 0 && r.merger.IsEmpty() && (!r.Follow || isOver(scene) || ctx.Err() != nil)
 }
 
-// start starts a reader for each chosen pod that has none. What was said before the first look is cut by Tail and From; of pods that
-// come later every line counts.
+// start starts a reader for each chosen pod without one. Tail and From cut lines from before the first look; from later pods every line
+// counts.
 func (r *run) start(ctx context.Context, scene Scene) error {
 	sources, err := r.chooser.sources(r.first, scene.Pods, r.Follow)
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *run) heed(e event) {
 	}
 }
 
-// print prints every line of which it is known that none comes before it.
+// print prints every line that no earlier line can precede.
 func (r *run) print() error {
 	for {
 		number, line, ok := r.merger.Next(time.Now())

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// mostRows is how many rows the picture of replicas has at most, but for one of each role.
+	// mostRows is the maximum number of rows in the picture of replicas, except one for each role.
 	mostRows = 40
 	// mostSegments is how many segments a picture draws as they are; of more it draws columns.
 	mostSegments = 2000

@@ -24,7 +24,7 @@ type chart struct {
 	Rows     []replicaRow
 	Paths    []path
 	Height   int
-	// Shared says that rows stand for several replicas.
+	// Shared is whether rows stand for several replicas.
 	Shared bool
 	Marks  []mark
 }
@@ -90,7 +90,7 @@ var steps = []time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 48 * time.Hour,
 }
 
-// mostTicks is how many ticks an axis has at most, but for jobs of many weeks.
+// mostTicks is the maximum number of ticks of an axis, except for jobs of many weeks.
 const mostTicks = 7
 
 func (c *chart) ticks() []tick {

@@ -30,8 +30,8 @@ func Of(lines []journal.Line, namespace, name string, uid types.UID) (about []jo
 	}), len(uids)
 }
 
-// JobOf returns the job that the lines tell of, as far as they do, and when they end. There is at least one line, and all are about
-// that job.
+// JobOf returns the job in the lines, as far as they describe it, and when they end. There is at least one line, and all are about that
+// job.
 func JobOf(lines []journal.Line) (*v1alpha1.TrainingJob, time.Time) {
 	last := &lines[len(lines)-1]
 	job := &v1alpha1.TrainingJob{}
@@ -52,7 +52,7 @@ func JobOf(lines []journal.Line) (*v1alpha1.TrainingJob, time.Time) {
 	return job, last.Time
 }
 
-// tell takes over what a line says of a job whose last status is not known.
+// tell copies the facts of a line for a job whose last status is unknown.
 func tell(status *v1alpha1.TrainingJobStatus, l *journal.Line) {
 	status.StartTime = l.StartTime
 	status.Message = "The log ends here, and the job had not finished."

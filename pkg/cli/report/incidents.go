@@ -13,8 +13,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// incidents returns the restarts that log and status tell of, newest first. What the status says of one counts more, and what
-// explains one more than its first line.
+// incidents returns the restarts in the log and the status, newest first. The status wins over the log, and an explanation over the first
+// line.
 func incidents(status *v1alpha1.TrainingJobStatus, lines []journal.Line) []Incident {
 	known := map[int32]v1alpha1.Incident{}
 	for i := range lines {

@@ -20,7 +20,7 @@ type listRow struct {
 	Marks                                   []mark
 }
 
-// List writes the page of all jobs; address says where the page of each is.
+// List writes the page of all jobs; address returns the address of the page of each.
 func List(w io.Writer, jobs []v1alpha1.TrainingJob, now time.Time, address func(*v1alpha1.TrainingJob) string, live *Live) error {
 	list := struct {
 		Live *Live

@@ -28,13 +28,13 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 }).ParseFS(files, "pages/*.tmpl"))
 
 const (
-	// mostIncidents, mostEvents and mostAttempts are how many a page tells of; the JSON tells of all.
+	// mostIncidents, mostEvents and mostAttempts are the maximum numbers on a page; the JSON has all.
 	mostIncidents = 60
 	mostEvents    = 40
 	mostAttempts  = 24
 )
 
-// Live is what a page needs that a server shows: where it is told of changes, and what its script may be known by.
+// Live is what a served page needs: the address for notices of changes, and the identification of its script.
 type Live struct {
 	// Events is the address of the stream of changes, Nonce what the script carries, Back the address of the list.
 	Events, Nonce, Back string

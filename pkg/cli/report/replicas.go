@@ -40,7 +40,7 @@ type Replicas struct {
 	Role  v1alpha1.Role `json:"role"`
 	First int           `json:"first"`
 	Last  int           `json:"last"`
-	// Rank is that of the first.
+	// Rank is the rank of the first.
 	Rank     int       `json:"rank"`
 	Segments []Segment `json:"segments"`
 }
@@ -79,7 +79,7 @@ func replicas(v *story.View, r *Report) []Replicas {
 	return list
 }
 
-// byAttempts returns how a replica was of which nothing else is known.
+// byAttempts returns the state of a replica without other facts.
 func byAttempts(r *Report) []Segment {
 	var row []Segment
 	for i := range r.Attempts {
@@ -114,7 +114,7 @@ func ofAttempt(r *Report, i int) []Segment {
 	}
 }
 
-// paintIncidents shows, on the row of the replica that broke, from when until when nobody answered for it.
+// paintIncidents shows, on the row of the failed replica, the time from its failure until its next life.
 func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.View, incidents []Incident) {
 	for i := range slices.Backward(incidents) {
 		f := &incidents[i]
@@ -160,7 +160,7 @@ func paintPods(own map[state.Slot][]Segment, common []Segment, v *story.View, r 
 	}
 }
 
-// life is the present life of a pod: of one that was restarted in place, what was before that is told by the attempts.
+// life is the present life of a pod. The attempts show the time before a restart in place.
 type life struct {
 	pod *corev1.Pod
 	is  state.Pod
@@ -169,7 +169,7 @@ type life struct {
 // noWait is how soon a pod has a node that has not waited for one.
 const noWait = 3 * time.Second
 
-// segments returns how the replica was by what its pod says.
+// segments returns the state of the replica by its pod.
 func (l life) segments(r *Report) []Segment {
 	pod, created := l.pod, l.is.Created
 	scheduled, ran, over := r.End, r.End, r.End
@@ -204,8 +204,8 @@ func (l life) segments(r *Report) []Segment {
 	return list
 }
 
-// beginAndEnd returns what the start of the pod is called, and until when the pod speaks for its replica: what came after its attempt
-// is told by the attempt that followed.
+// beginAndEnd returns the state at the start of the pod, and the time until which the pod shows the state of its replica: later times
+// belong to the next attempt.
 func beginAndEnd(r *Report, life state.Life) (State, time.Time) {
 	if life == (state.Life{}) && r.Status.Attempt == 0 {
 		return Starting, r.End

@@ -32,7 +32,7 @@ type Report struct {
 	End   time.Time  `json:"end"`
 
 	Attempts []Attempt `json:"attempts"`
-	// Incidents are the restarts, newest first; Untold is how many more there were, of which no source tells.
+	// Incidents are the restarts, newest first; Untold is the number of other restarts, which no source describes.
 	Incidents []Incident `json:"incidents"`
 	Untold    int32      `json:"untold,omitempty"`
 	// Replicas say how each replica was, in the order of ranks; those that were alike are one entry.
@@ -52,7 +52,7 @@ type Interval struct {
 	To   time.Time `json:"to"`
 }
 
-// Attempt is one attempt, or several of which no source tells them apart.
+// Attempt is one attempt, or several that no source distinguishes.
 type Attempt struct {
 	First int32 `json:"first"`
 	Last  int32 `json:"last"`
@@ -110,7 +110,7 @@ func Make(v *story.View, lines []journal.Line) Report {
 	return r
 }
 
-// summary says in a sentence how the job is.
+// summary returns the state of the job in a sentence.
 func summary(v *story.View) string {
 	if e, err := story.Why(v); err == nil {
 		return e.Sentence
@@ -128,7 +128,7 @@ func eventsOf(v *story.View) []Event {
 	return list
 }
 
-// countOf returns how often the Event was told.
+// countOf returns how often the Event was emitted.
 func countOf(e *corev1.Event) int32 {
 	if e.Series != nil {
 		return e.Series.Count

@@ -31,7 +31,7 @@ import (
 // ErrOtherKind is the error about a document that describes something else.
 var ErrOtherKind = errors.New("this is no TrainingJob")
 
-// rules are what the CRD says of a TrainingJob.
+// rules are the rules of the CRD for a TrainingJob.
 type rules struct {
 	structural *structural.Structural
 	validator  validation.SchemaValidator

@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// failureFacts tell of the latest failure, what was done about it and what it cost.
+// failureFacts return the latest failure, the reaction to it and its cost.
 func failureFacts(v *View) []string {
 	f := v.Job.Status.LastFailure
 	if f == nil {
@@ -74,7 +74,7 @@ func endedAlike(v *View, f *v1alpha1.Failure) []string {
 	return names
 }
 
-// lastWords returns the end of what a program said.
+// lastWords returns the end of a program's message.
 func lastWords(text string) string { return strings.ToValidUTF8(text[max(0, len(text)-120):], "") }
 
 // Message returns what the program said when it failed, or else the kubelet or controller that ended it; empty for what is no failure.
@@ -85,7 +85,7 @@ func Message(f *v1alpha1.Failure) string {
 	return f.Message
 }
 
-// Answer says what was restarted for an incident.
+// Answer returns what restarted for an incident.
 func Answer(i *v1alpha1.Incident) string {
 	switch i.Scope {
 	case v1alpha1.ScopeJob:
@@ -97,9 +97,9 @@ func Answer(i *v1alpha1.Incident) string {
 	}
 }
 
-// Charge says whether and how an incident is charged.
+// Charge returns whether and how an incident is charged.
 func Charge(i *v1alpha1.Incident) string {
-	text := "charged to nobody"
+	text := "not charged"
 	if i.Charged {
 		text = "charged to a budget"
 	}
@@ -136,7 +136,7 @@ func replicaFacts(s *state.Snapshot) []string {
 	return append([]string{fmt.Sprintf("Of %s: %s.", Count(total, "replica"), strings.Join(parts, ", "))}, waitingFacts(waits)...)
 }
 
-// waitsFor returns why the pod of a replica does not run, if somebody must do something about it.
+// waitsFor returns why the pod of a replica does not run, if a person must act.
 func waitsFor(r *state.Replica) string {
 	if r.Pod == nil || slices.Contains([]string{"", "ContainerCreating", "PodInitializing"}, r.Pod.Waiting.Reason) {
 		return ""
@@ -144,7 +144,7 @@ func waitsFor(r *state.Replica) string {
 	return strings.TrimSuffix(r.Pod.Waiting.Reason+": "+r.Pod.Waiting.Message, ": ")
 }
 
-// waitingFacts tell each reason to wait once, the most frequent first.
+// waitingFacts return each reason to wait once, the most frequent first.
 func waitingFacts(waits map[string][]*state.Replica) []string {
 	var reasons []string
 	for reason := range waits {
@@ -164,7 +164,7 @@ func waitingFacts(waits map[string][]*state.Replica) []string {
 	return facts
 }
 
-// waitFacts tell until when restarts are held back.
+// waitFacts return until when restarts wait.
 func waitFacts(v *View, s *state.Snapshot) []string {
 	if s.IsFinished() {
 		return nil
@@ -185,7 +185,7 @@ func waitFacts(v *View, s *state.Snapshot) []string {
 	return facts
 }
 
-// budgetFacts tell what the restarts have used up.
+// budgetFacts return the use of the budgets.
 func budgetFacts(v *View) []string {
 	var facts []string
 	for _, b := range v.Job.Status.Budgets {
@@ -197,7 +197,7 @@ func budgetFacts(v *View) []string {
 	return facts
 }
 
-// nodeFacts tell which nodes the job's new pods avoid.
+// nodeFacts return the nodes that the job's new pods avoid.
 func nodeFacts(v *View) []string {
 	var facts []string
 	for _, n := range nodes.At(v.Job.Status.AvoidedNodes, v.Now) {
@@ -206,7 +206,7 @@ func nodeFacts(v *View) []string {
 	return facts
 }
 
-// eventFacts repeat the latest warnings that the status does not tell of.
+// eventFacts repeat the latest warnings that the status does not have.
 func eventFacts(v *View) []string {
 	var facts []string
 	for _, e := range v.warnings(3) {

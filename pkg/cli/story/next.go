@@ -22,14 +22,14 @@ type advice struct {
 const (
 	changeTemplate = "Templates change while the job is suspended: kubectl tj suspend -n NS NAME, kubectl edit tj -n NS NAME, kubectl tj resume -n NS NAME."
 	readLog        = "Read its log: kubectl tj logs -n NS NAME --rank RANK --attempt ATTEMPT --tail 100"
-	submitAgain    = "A job that has finished does not start again: mend the cause and submit it as another job."
+	submitAgain    = "A job that has finished does not start again: correct the cause and submit it as another job."
 )
 
-// stalls are for jobs that cannot go on until somebody acts.
+// stalls are for jobs that need a person to continue.
 var stalls = []advice{
 	{[]string{v1alpha1.ReasonQuotaExceeded}, "See what the quota leaves: kubectl describe quota -n NS. Ask for less, or have it raised; the operator tries again by itself."},
-	{[]string{v1alpha1.ReasonForbidden}, "Change the template as the message says, or ask who runs the cluster for an exemption. " + changeTemplate},
-	{[]string{v1alpha1.ReasonAdmissionUnavailable}, "Tell who runs the cluster: an admission webhook that must be asked does not answer. The operator tries again by itself."},
+	{[]string{v1alpha1.ReasonForbidden}, "Change the template as the message shows, or ask an administrator for an exemption. " + changeTemplate},
+	{[]string{v1alpha1.ReasonAdmissionUnavailable}, "Report it to an administrator: a required admission webhook does not answer. The operator tries again by itself."},
 	{[]string{v1alpha1.ReasonInvalid}, "Correct what the message names. " + changeTemplate},
 	{[]string{v1alpha1.ReasonNameConflict}, "Do what the message names, or rename the job; what holds the name: kubectl get pods,services -n NS. The operator tries again by itself."},
 	{[]string{v1alpha1.ReasonPodNotEnding}, "See why the pod does not end: kubectl describe pod -n NS POD. recovery.forceAfterSeconds bounds the wait, for jobs whose checkpoints take no harm."},
@@ -60,12 +60,12 @@ var failures = []advice{
 	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Tell who runs the cluster: kubectl describe node NODE."},
 }
 
-// causes are the advice where no reason says more.
+// causes are the advice by cause, if no reason has a better one.
 var causes = map[v1alpha1.Cause]string{
 	v1alpha1.CauseOOM:            "Raise resources.limits.memory, or make batches or the number of loader processes smaller. " + changeTemplate,
 	v1alpha1.CausePreempted:      "Nothing: the job made way for one of higher priority. A priority class of its own would keep its place: scheduling.priorityClassName.",
 	v1alpha1.CauseInfrastructure: "Nothing: the pod was lost and not at fault.",
-	v1alpha1.CauseRequested:      "Nothing: somebody asked for it.",
+	v1alpha1.CauseRequested:      "Nothing: a user requested it.",
 	v1alpha1.CauseCompleted:      "Nothing: the program was done, and restartPolicy Always runs it again.",
 	v1alpha1.CauseHang:           "See what the ranks wait for: kubectl exec -n NS POD -- py-spy dump --pid 1, or the last lines of all: kubectl tj logs -n NS NAME --tail 5",
 	v1alpha1.CauseStartup:        "See why the container did not start: kubectl describe pod -n NS POD. " + changeTemplate,
@@ -77,7 +77,7 @@ var codes = map[int32]string{
 	127: "Exit code 127: the command was not found in the image. Check command and args of the template.",
 	134: "Exit code 134: the program aborted itself (SIGABRT), as NCCL and failed assertions do.",
 	137: "Exit code 137: something killed it (SIGKILL) that was not its memory limit: kubectl describe pod -n NS POD.",
-	139: "Exit code 139: it wrote where it must not (SIGSEGV). A core dump or faulthandler says where.",
+	139: "Exit code 139: it accessed invalid memory (SIGSEGV). A core dump or faulthandler shows where.",
 }
 
 // next returns what to do now, best first.

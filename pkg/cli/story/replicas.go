@@ -12,7 +12,7 @@ import (
 
 // Line is a row of the table of replicas: one replica, or a run of them that are alike.
 type Line struct {
-	// Ranks and Names are those of the replicas: "3" and "worker-2", or "1-8" and "worker-0-7".
+	// Ranks and Names are the ranks and names of the replicas: "3" and "worker-2", or "1-8" and "worker-0-7".
 	Ranks, Names string
 	// State is how they are, in the operator's words.
 	State string
@@ -22,7 +22,7 @@ type Line struct {
 	Replaced int
 	// Age of the pod's life, or of the youngest.
 	Age string
-	// Why says what the replica waits for or how it ended.
+	// Why is what the replica waits for or how it ended.
 	Why string
 }
 
@@ -60,7 +60,7 @@ func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 	return line
 }
 
-// why says what a replica waits for or how it ended.
+// why returns what a replica waits for or how it ended.
 func why(s *state.Snapshot, r *state.Replica) string {
 	if at := s.NextStart(r.Slot); r.Pod == nil && s.Now.Before(at) {
 		return "created again at " + at.UTC().Format("15:04:05 UTC")
@@ -69,7 +69,7 @@ func why(s *state.Snapshot, r *state.Replica) string {
 	case p == nil:
 		return ""
 	case !p.Deleted.IsZero():
-		return "told to end"
+		return "ending"
 	case p.Exit != nil:
 		return strings.TrimSpace(fmt.Sprintf("exit code %d %s", p.Exit.Code, cmp.Or(p.Exit.Message, p.Exit.Reason)))
 	case p.Rejected.Reason != "":

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Span is one attempt of the job, or several of which the status no longer tells anything apart.
+// Span is one attempt of the job, or several that the status no longer distinguishes.
 type Span struct {
 	First, Last int32
 	From, To    time.Time
@@ -66,7 +66,7 @@ var (
 	ASCII  = Marks{Starting: ".", Running: "#", Unknown: "=", Incident: "^"}
 )
 
-// leastBar is the narrowest bar that still tells something.
+// leastBar is the narrowest useful bar.
 const leastBar = 10
 
 // Timeline returns the job's story as text of at most width columns: a bar for each attempt, then each incident, then where the
@@ -144,7 +144,7 @@ func (c *chart) drawIncidents(b *strings.Builder, s *Span) {
 	b.WriteString(strings.Repeat(" ", 12) + strings.TrimRight(strings.Join(row, ""), " ") + "\n")
 }
 
-// incidents tell each restart, oldest first.
+// incidents writes each restart, oldest first.
 func incidents(b *strings.Builder, v *View, width int) {
 	if len(v.Job.Status.Incidents) == 0 {
 		return
@@ -192,7 +192,7 @@ func LostParts(l v1alpha1.LostSeconds) []LostPart {
 	}
 }
 
-// lost tells where the time went that the job did not train in.
+// lost writes the time in which the job did not train.
 func lost(b *strings.Builder, v *View) {
 	var parts []string
 	for _, part := range LostParts(v.Job.Status.LostSeconds) {

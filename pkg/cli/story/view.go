@@ -14,10 +14,10 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// View is what a story is told from.
+// View is the input of a story.
 type View struct {
 	Job *v1alpha1.TrainingJob
-	// Pods are those of the job, of every life, spares included.
+	// Pods are the job's pods, of every life, with spares.
 	Pods []corev1.Pod
 	// Events are those about the job, in any order. PodEvents are those about SuspectPod.
 	Events, PodEvents []corev1.Event
@@ -40,8 +40,8 @@ func (v *View) Observed() *state.Observed {
 	return o
 }
 
-// Snapshot returns the job as the operator sees it, but for nodes. It returns an error if the status was written by an operator whose
-// memory has another form.
+// Snapshot returns the job as the operator sees it, without nodes. It returns an error if the status was written by an operator with
+// another form of the memory.
 func (v *View) Snapshot() (*state.Snapshot, error) {
 	s, err := state.New(*v.Observed())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Explanation says why a job is as it is.
+// Explanation describes the state of a job and its causes.
 type Explanation struct {
 	// Sentence is the answer.
 	Sentence string

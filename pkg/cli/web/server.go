@@ -26,14 +26,14 @@ type Jobs interface {
 	Explain(err error) string
 }
 
-// ErrUnknown says that there is no such job.
+// ErrUnknown is the error for a job that does not exist.
 var ErrUnknown = errors.New("there is no such job, or it has been deleted")
 
 // Server serves the pages.
 type Server struct {
 	jobs  Jobs
 	token string
-	// gap is the least time between two changes that a page is told of, beat the longest.
+	// gap is the least time between two notices of changes to a page, beat the longest.
 	gap, beat time.Duration
 	now       func() time.Time
 }
@@ -99,7 +99,7 @@ func guard(h http.Header, nonce string) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// isLoopback reports whether the request came to a loopback address as itself, and not by a name that somebody else owns.
+// isLoopback reports whether the request came to a loopback address itself, and not by a foreign host name.
 func isLoopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Server) job(w http.ResponseWriter, r *http.Request) {
 	s.show(w, &page, err)
 }
 
-// show sends a page, or says why there is none. A page is whole before its first byte is sent.
+// show sends a page, or the reason why there is none. A page is complete before its first byte is sent.
 func (s *Server) show(w http.ResponseWriter, page *bytes.Buffer, err error) {
 	switch {
 	case errors.Is(err, ErrUnknown):
@@ -156,7 +156,7 @@ func (s *Server) show(w http.ResponseWriter, page *bytes.Buffer, err error) {
 	}
 }
 
-// events tells a page that it is old: when something has changed, and now and then, as time goes by.
+// events notifies a page that it is old: after a change, and from time to time.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)

@@ -52,7 +52,7 @@ type Framework struct{}
 // Name returns MPI.
 func (Framework) Name() v1alpha1.Framework { return v1alpha1.MPI }
 
-// Ports returns that of sshd, if the ranks are started by it.
+// Ports returns sshd's port, if sshd starts the ranks.
 func (Framework) Ports(job *v1alpha1.TrainingJob) []int32 {
 	if !job.Spec.LaunchesBySSH() {
 		return nil

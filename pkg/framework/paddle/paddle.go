@@ -5,10 +5,10 @@
 //
 //	PADDLE_MASTER, PADDLE_NNODES, PADDLE_RANK, PADDLE_JOB_ID
 //	                        the launcher's --master, --nnodes, --rank and --job_id (distributed/launch/context/args_envs.py);
-//	                        it sets the others anew for the processes that it starts
+//	                        it sets the others again for the processes that it starts
 //	PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, PADDLE_CURRENT_ENDPOINT
 //	                        read by init_parallel_env (distributed/parallel.py), which meets at PADDLE_MASTER; without GPUs
-//	                        it wants PADDLE_DISTRI_BACKEND=gloo beside them, which the launcher sets by itself
+//	                        it also needs PADDLE_DISTRI_BACKEND=gloo, which the launcher sets by itself
 //
 // With parameter servers each replica is one process, started with plain python. fleet.init reads what it is
 // (distributed/fleet/base/role_maker.py, PaddleCloudRoleMaker):

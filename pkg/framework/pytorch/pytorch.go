@@ -9,7 +9,7 @@
 //	  elastic: PET_RDZV_BACKEND, _ENDPOINT, _ID, _CONF, PET_MAX_RESTARTS
 //	PYTHONUNBUFFERED                              1, also for evaluators
 //
-// A flag on torchrun's command line beats PET_*, and torchrun sets MASTER_*, WORLD_SIZE and RANK anew for the processes
+// A flag on torchrun's command line beats PET_*, and torchrun sets MASTER_*, WORLD_SIZE and RANK again for the processes
 // it starts. Until then WORLD_SIZE and RANK count pods, one process each. An evaluator has no MASTER_ADDR: it is not in the collective, and
 // torchrun in it runs alone.
 package pytorch

@@ -76,8 +76,8 @@ func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
 	return build.MeetingPort(job)
 }
 
-// Collective returns what all ranks share of the variables of XGBoostJob v1, which LightGBM jobs have too; port is the leader's, fallback
-// that of workers whose template names none.
+// Collective returns the common variables of all ranks in XGBoostJob v1, which LightGBM jobs have too. port is the leader's port,
+// fallback the port of workers whose template names none.
 func Collective(job *v1alpha1.TrainingJob, port string, fallback int32) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
 	env := append(Evaluator(),

@@ -54,7 +54,7 @@ func (Provider) Join(pod *corev1.Pod, group string) {
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(group)}
 }
 
-// Follow does nothing: Kubernetes' own scheduler is that of any pod.
+// Follow does nothing: Kubernetes' scheduler places every pod.
 func (Provider) Follow(*corev1.Pod, *v1alpha1.Scheduling) {}
 
 // Read returns the group's gang.minCount, and the scheduler's word while it has not placed it.

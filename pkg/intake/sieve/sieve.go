@@ -84,7 +84,7 @@ func (s *Sieve) check(raw []byte) (types.UID, *Skipped) {
 	}
 }
 
-// body is a response's body that is written anew, a piece at a time, as it is read.
+// body is a response's body that is rewritten piece by piece during the read.
 type body struct {
 	io.Closer
 

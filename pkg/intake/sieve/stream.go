@@ -14,7 +14,7 @@ import (
 // source is the list or watch of one request.
 type source struct {
 	sieve *Sieve
-	// path is that of the request. It says which collection is read.
+	// path is the path of the request. It identifies the collection.
 	path string
 	// isWhole is whether the response begins with every object of the collection.
 	isWhole bool
@@ -246,7 +246,7 @@ func (l *listing) separate(to *bytes.Buffer) {
 	l.comma = true
 }
 
-// isContinued reports whether a list's metadata says that more items follow on the next page.
+// isContinued reports whether more items follow on the next page, by the list's metadata.
 func isContinued(metadata []byte) bool {
 	var list metav1.ListMeta
 	return json.Unmarshal(metadata, &list) == nil && strings.TrimSpace(list.Continue) != ""

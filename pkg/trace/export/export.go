@@ -18,10 +18,10 @@ import (
 	"github.com/trainingjob/operator/pkg/trace"
 )
 
-// endWithin is how long the exporter has to send what is left when the operator ends.
+// endWithin is how long the exporter may send the remaining spans when the operator ends.
 const endWithin = 5 * time.Second
 
-// Exporter sends spans. What it cannot send in time it drops: nobody waits for it.
+// Exporter sends spans. It drops spans that it cannot send in time, and delays no caller.
 type Exporter struct {
 	provider *sdktrace.TracerProvider
 	tracer   oteltrace.Tracer
@@ -51,7 +51,7 @@ func New(ctx context.Context, endpoint, version string) (*Exporter, error) {
 	return &Exporter{provider: provider, tracer: provider.Tracer("github.com/trainingjob/operator")}, nil
 }
 
-// Tell has the spans sent in a moment. It does not wait: if too many are waiting already they are dropped.
+// Tell queues the spans for sending. It does not wait, and drops them if too many are waiting already.
 func (e *Exporter) Tell(spans []trace.Span) {
 	for i := range spans {
 		e.tell(&spans[i])
@@ -72,7 +72,7 @@ func (e *Exporter) tell(span *trace.Span) {
 	out.End(oteltrace.WithTimestamp(span.End))
 }
 
-// Start sends spans until the context ends, and then what is left. It implements manager.Runnable.
+// Start sends spans until the context ends, and then the remaining spans. It implements manager.Runnable.
 func (e *Exporter) Start(ctx context.Context) error {
 	<-ctx.Done()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)

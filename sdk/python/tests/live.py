@@ -62,7 +62,7 @@ class Live(unittest.TestCase):
         self.assertEqual((caught.exception.exit_code, caught.exception.last_words), (3, "no such file"))
         why = str(self.client.why(name))
         self.assertIn(f"{name} has failed (MaxRestartsExceeded)", why)
-        self.assertIn("It said: 'no such file'", why)
+        self.assertIn("Last words: 'no such file'", why)
         attempts = self.client.timeline(name).attempts
         self.assertEqual([attempt.number for attempt in attempts], [0, 1])
         self.assertEqual(attempts[0].incidents[-1]["exitCode"], 3)

@@ -79,7 +79,7 @@ class Local(unittest.TestCase):
         for found in self.client.list(labels="kfp=bad"):
             self.addCleanup(self.client.delete, found["metadata"]["name"])
         self.assertIsNotNone(error)
-        self.assertRegex(said, r"Replica worker-[01] broke last with exit code 127\. It said: trian\.py: not found")
+        self.assertRegex(said, r"Replica worker-[01] broke last with exit code 127\. Last words: trian\.py: not found")
 
 
 @unittest.skipUnless(os.environ.get("KUBECONFIG"), "KUBECONFIG is not set")

@@ -154,7 +154,7 @@ class Client:
         self._api.patch(self.namespace, name, {"spec": {"suspend": False}})
 
     def restart(self, name: str, replica: str | None = None, reason: str | None = None) -> int:
-        """Restarts the job, or one replica such as worker-3, and returns of how many pods that was asked; nobody is charged.
+        """Restarts the job, or one replica such as worker-3, and returns of how many pods that was asked; no budget is charged.
 
         The whole job restarts as recovery.restartMethod says, in place or with new pods. The pod of one replica is deleted; where the ranks
         depend on each other, that is a restart of the whole job too. Who asked is in the incident, or in an Event.

@@ -1,4 +1,4 @@
-"""Restarts that a person asks for, charged to nobody: of the whole job the operator is asked, of one replica the pod is deleted."""
+"""Restarts that a person asks for, not charged: of the whole job the operator is asked, of one replica the pod is deleted."""
 
 from __future__ import annotations
 
@@ -65,4 +65,4 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a pod's user may have no name
-        return "somebody"
+        return "an unknown user"

@@ -97,7 +97,7 @@ def _sentence(job: TrainingJob) -> str:
 
 
 def _answer(incident: Incident) -> str:
-    charged = "charged to a budget" if incident.get("charged") else "charged to nobody"
+    charged = "charged to a budget" if incident.get("charged") else "not charged"
     scope = incident.get("scope")
     if scope == "Job":
         return f"the whole job restarted, {charged}"
@@ -109,7 +109,7 @@ def _failure(job: TrainingJob) -> Iterator[str]:
     if failure:
         yield f"Last failure: {what_broke(failure)}, in attempt {failure.get('attempt', 0)}, at {failure.get('time')}."
         if failure.get("message"):
-            yield f"It said: {failure.get('message')!r}"
+            yield f"Last words: {failure.get('message')!r}"
 
 
 def _waiting(job: TrainingJob, found: List[pods.Pod]) -> Iterator[str]:

@@ -29,7 +29,7 @@ class ObjectMeta(ObjectMetaRequired, total=False):
 
 
 class Rendezvous(TypedDict, total=False):
-    """rendezvous says where the workers of a PyTorch job meet. Default: the leader holds a c10d store."""
+    """rendezvous is where the workers of a PyTorch job meet. Default: the leader holds a c10d store."""
 
     backend: Literal["c10d", "etcd", "etcd-v2"]
     """backend is torchrun's rendezvous backend: c10d, etcd or etcd-v2. Default c10d."""
@@ -39,14 +39,14 @@ class Rendezvous(TypedDict, total=False):
 
     endpoint: str
     """endpoint is host:port of a store outside the job. Default, c10d only: the job's leader; then a worker is
-    replaced alone unless it is the leader. With an endpoint every worker is."""
+    replaced alone unless it is the leader. With an endpoint every worker is replaced alone."""
 
 
 class ElasticRequired(TypedDict):
     """What every Elastic has."""
 
     maxReplicas: int
-    """maxReplicas is the largest number of workers that the job may be scaled to."""
+    """maxReplicas is the largest number of workers of the job."""
 
     minReplicas: int
     """minReplicas is the number of workers with which the job can run: Running is True from there on."""
@@ -57,79 +57,78 @@ class Elastic(ElasticRequired, total=False):
     while suspended."""
 
     growAfterSeconds: int
-    """growAfterSeconds is how long workers are parked before they are tried again. Default 600."""
+    """growAfterSeconds is how long workers stay parked before the operator tries them again. Default 600."""
 
     rendezvous: Rendezvous
-    """rendezvous says where the workers of a PyTorch job meet. Default: the leader holds a c10d store."""
+    """rendezvous is where the workers of a PyTorch job meet. Default: the leader holds a c10d store."""
 
     shrinkAfterSeconds: int
     """shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. A
-    pod whose status.nominatedNodeName names a node that is to come has growAfterSeconds more. If your autoscaler
-    does not write that, and scales from zero, write more than a node takes to come. Default 300."""
+    pod whose status.nominatedNodeName names a future node has growAfterSeconds more. If your autoscaler does not
+    write that name and scales from zero, set more than the time until a node is ready. Default 300."""
 
 
 class MPI(TypedDict, total=False):
-    """mpi says how the launcher of an MPI job reaches the workers. May change only while suspended."""
+    """mpi sets how the launcher of an MPI job reaches the workers. May change only while suspended."""
 
     launchAgent: Literal["SSH", "None"]
-    """launchAgent is how mpirun starts ranks on the workers. SSH: with a key that the operator makes for the job,
-    and sshd in each worker; a worker whose template has no command runs it. None: the images have a way of their
-    own, and only the list of hosts is the operator's. Default SSH."""
+    """launchAgent is how mpirun starts ranks on the workers. SSH: with a key that the operator creates for the job,
+    and sshd in each worker; a worker whose template has no command runs it. None: the images start ranks in another
+    way, and the operator provides only the list of hosts. Default SSH."""
 
     slotsPerWorker: int
-    """slotsPerWorker is how many ranks mpirun starts on each worker, unless its command line says otherwise.
-    Default: as many as the worker has GPUs or other accelerators, else 1."""
+    """slotsPerWorker is the number of ranks that mpirun starts on each worker, unless its command line sets
+    another. Default: the number of GPUs or other accelerators of the worker, or 1."""
 
 
 class Network(TypedDict, total=False):
-    """network says which pods have names in DNS. May change only while suspended."""
+    """network selects the pods with names in DNS. May change only while suspended."""
 
     dnsNames: Literal["All", "Leader"]
-    """dnsNames says which pods can be found in DNS, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every
-    replica. Leader: the chief, master or launcher, else worker 0; the names of the others are written nowhere,
-    which makes a large job start and restart faster and spares the cluster's DNS. Default: Leader for JAX and for
-    PyTorch that is not elastic, whose ranks look only for their leader and tell each other their addresses there;
-    All for the rest."""
+    """dnsNames selects the pods that DNS resolves, as <job>-<role>-<index>.<job>.<namespace>.svc. All: every
+    replica. Leader: only the chief, master or launcher, or worker 0. A large job then starts and restarts faster,
+    and the cluster's DNS has less work. Default: Leader for JAX and for PyTorch that is not elastic, whose ranks
+    look up only their leader and exchange their addresses there. All for other jobs."""
 
 
 class Progress(TypedDict, total=False):
-    """progress makes the job report how far it is, so that a hang is noticed. Default: it does not. May change at
-    any time; a pod that was made before progress was added knows no Lease and does not hang."""
+    """progress lets the job report its progress, so that the operator detects a hang. Default: no report. May
+    change at any time. A pod from before has no Lease and does not hang."""
 
     action: Literal["Notify", "Restart"]
     """action on a stall. Notify: condition Progressing=False and an Event. Restart: also restart the whole job, as
     an incident of cause Hang. Default Notify."""
 
     checkpointGraceSeconds: int
-    """checkpointGraceSeconds is how long the ranks of a running job have to save a checkpoint before the operator
-    stops them for a suspension, a preemption, a drain, a requested restart or a smaller number of workers. The
-    ranks find the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation
-    trainingjob.dev/saved-for. The operator stops them at once after the answer, and without an answer after this
-    time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May change
-    at any time; the operator requests none while a rank runs whose pod was made without it."""
+    """checkpointGraceSeconds is the time that the ranks of a running job have to save a checkpoint before the
+    operator stops them for a suspension, a preemption, a drain, a requested restart or a smaller number of workers.
+    The ranks read the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation
+    trainingjob.dev/saved-for. The operator stops them after the answer, or after this time. Its flag
+    --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May change at any time.
+    The operator requests none while a rank runs whose pod is older than the setting."""
 
     stallAfterSeconds: int
-    """stallAfterSeconds is how long a running job may leave its Lease without renewal. It counts from the moment
-    all replicas run, so leave time for loading and compiling. Default 600."""
+    """stallAfterSeconds is the maximum time of a running job without a renewal of its Lease. It counts from the
+    moment all replicas run, so leave time for loading and compiling. Default 600."""
 
 
 class Rule(TypedDict, total=False):
-    """RecoveryRule says what a failure that it matches is. Every matcher that is set must match; within one, any of
-    its values."""
+    """RecoveryRule sets the cause or the scope of the failures that it matches. All its matchers must match; within
+    one, any of its values."""
 
     cause: Literal["Infrastructure", "Preempted", "OOM", "Retryable", "Fatal", "Hang", "Startup"]
-    """cause of the failure: it decides which budget is charged. Fatal fails the job at once, whichever replica
-    failed. Default: the cause by Kubernetes' facts. A failure that is Infrastructure or Preempted only because a
-    rule says so is not charged to maxRestarts. At most 100 of them within windowSeconds are restarted (budget
-    ruleMadeLosses); one more fails the job."""
+    """cause of the failure, which selects the budget. Fatal fails the job at once, for a failure of any replica.
+    Default: the cause by Kubernetes' facts. A failure that only a rule makes Infrastructure or Preempted is not
+    charged to maxRestarts. At most 100 of them within windowSeconds restart (budget ruleMadeLosses); one more fails
+    the job."""
 
     conditions: List[str]
     """conditions are types of pod conditions that are True on the failed pod: DisruptionTarget, or one of your own."""
 
     containerName: str
-    """containerName is the container that must have ended. Without it a rule is for the main container: the one
-    that the annotation kubectl.kubernetes.io/default-container of the template names, else the first. What other
-    containers end with breaks a replica only if a rule names them."""
+    """containerName is the container that must have ended. Without it a rule applies to the main container: the
+    container that the annotation kubectl.kubernetes.io/default-container of the template names, or the first. An
+    exit of another container fails a replica only if a rule names the container."""
 
     exitCodes: List[int]
     """exitCodes of the container, 1 to 255."""
@@ -141,7 +140,7 @@ class Rule(TypedDict, total=False):
     """reasons as status.lastFailure shows them: OOMKilled, Evicted, NodeLost, ..."""
 
     roles: List[str]
-    """roles that the rule is for. Default: all."""
+    """roles of the rule. Default: all."""
 
     scope: Literal["Replica", "Role", "Job"]
     """scope of the restart. Default: restartScope of the role."""
@@ -151,50 +150,49 @@ class Rule(TypedDict, total=False):
 
 
 class Recovery(TypedDict, total=False):
-    """recovery sets what is restarted, how often and how fast. May change at any time and counts for what happens
-    from then on; restartMethod counts from the next attempt."""
+    """recovery sets what restarts, how often and how fast. May change at any time and counts from then on;
+    restartMethod counts from the next attempt."""
 
     avoidNodesSeconds: int
-    """avoidNodesSeconds is how long new pods of the job prefer other nodes than one that caused an incident: at
-    once if the node itself broke, else after two exits on it. 0 avoids none. Default 86400, one day."""
+    """avoidNodesSeconds is how long new pods of the job prefer other nodes to one that caused an incident: at once
+    if the node itself failed, otherwise after two exits on it. 0 avoids none. Default 86400, one day."""
 
     backoffSeconds: int
     """backoffSeconds is the wait before the second restart in a row, at least 1 second. It doubles with each
-    further one, up to maxBackoffSeconds. The first restart after 10 calm minutes begins at once. A replica that is
-    restarted alone has a back-off of its own, and so have the replicas of a role that is, and the whole job.
-    Default 5."""
+    further one, up to maxBackoffSeconds. The first restart after 10 calm minutes begins at once. Each replica that
+    restarts alone, each role and the whole job have their own back-off. Default 5."""
 
     forceAfterSeconds: int
-    """forceAfterSeconds is how long after its grace period a pod that was told to end may go on, on a node that is
-    well, before its object is deleted by force, so that the job goes on without it. Its processes may then still
-    run beside the next ones and write what they write: only for jobs whose checkpoints take no harm. A pod with a
-    claim is never deleted so. Default: never."""
+    """forceAfterSeconds is how long after its grace period a deleted pod may continue on a healthy node, before the
+    operator deletes the object by force so that the job continues. Its processes may then still run beside the next
+    ones and write: use it only if late writes cannot harm the checkpoints. The operator never forces a pod with a
+    claim. Default: never."""
 
     incidentWindowSeconds: int
-    """incidentWindowSeconds is how much later than a failure its true cause may show: a node that turns out to be
-    lost within that time takes the incident over, and what was charged is given back. Default 60."""
+    """incidentWindowSeconds is how much later than a failure its true cause may show. A node that turns out to be
+    lost within that time becomes the cause, and a charge is refunded. Default 60."""
 
     maxBackoffSeconds: int
-    """maxBackoffSeconds is the longest wait before a restart; 0 is taken for 1. Default 300."""
+    """maxBackoffSeconds is the longest wait before a restart; 0 counts as 1. Default 300."""
 
     maxHangRestarts: int
     """maxHangRestarts is the same for restarts because of stalled progress. Default 5."""
 
     maxOOMRestarts: int
-    """maxOOMRestarts is the same for containers that ran out of memory: they rarely need less of it the next time.
-    Default 3."""
+    """maxOOMRestarts is the same for containers that ran out of memory. Default 3, because a restart rarely needs
+    less memory."""
 
     maxRestarts: int
-    """maxRestarts is how many restarts within windowSeconds the job may cause by failing itself; one more failure
-    fails the job. Pods that were lost (node, drain, eviction, preemption, deletion) are restarted without being
-    charged. Default: 10, or one for every ten replicas that are restarted alone (scope Replica) if that is more: of
-    a thousand workers ten times as many fail in a day as of a hundred."""
+    """maxRestarts is the number of restarts within windowSeconds for the job's own failures; one more failure fails
+    the job. Restarts of lost pods (node, drain, eviction, preemption, deletion) are not charged. Default: 10, or
+    one for every ten replicas that restart alone (scope Replica) if that is more, because a thousand workers fail
+    ten times as often as a hundred."""
 
     noProgressLimit: int
-    """noProgressLimit is how many charged restarts of the whole job, hangs included, may follow one another without
-    a newer step in its progress Lease; one more fails the job, whatever its budgets. Only for jobs with
-    spec.progress that have reported a step. Lost pods and replicas that are replaced alone do not count. 0 turns it
-    off. Default 3."""
+    """noProgressLimit is the number of charged restarts of the whole job in a row, hangs included, without a newer
+    step in its progress Lease. One more fails the job, regardless of its budgets. It applies to jobs with
+    spec.progress that have reported a step. Lost pods and replicas that restart alone do not count. 0 turns it off.
+    Default 3."""
 
     restartMethod: Literal["Recreate", "InPlace"]
     """restartMethod is how a restart of the whole job restarts healthy replicas. InPlace starts the main container
@@ -206,13 +204,13 @@ class Recovery(TypedDict, total=False):
     resumption."""
 
     rules: List[Rule]
-    """rules say otherwise than the defaults for failures that they match; the first match wins. Default: none."""
+    """rules replace the defaults for the failures that they match; the first match wins. Default: none."""
 
     terminationGraceSeconds: int
-    """terminationGraceSeconds is how long a pod that a restart ends has from SIGTERM to SIGKILL, if its template
-    does not say less. Its ranks are cut off from those that broke, so little is left to do; programs that save what
-    they have on SIGTERM may need more. Suspension, scaling and clean-up leave the template's own time. Default 5.
-    May change at any time; what follows from it for restartMethod counts from the next attempt or resumption."""
+    """terminationGraceSeconds is the time from SIGTERM to SIGKILL for a pod that a restart ends, if its template
+    does not have less. Raise it for programs that save on SIGTERM. Suspension, scaling and clean-up use the
+    template's time. Default 5. May change at any time; its effect on restartMethod begins with the next attempt or
+    resumption."""
 
     windowSeconds: int
     """windowSeconds is how long a charged restart counts against its budget. Default 86400, one day."""
@@ -229,8 +227,8 @@ class Spares(SparesRequired, total=False):
     """spares hold nodes ready for this role. Default: none. May change at any time."""
 
     command: List[str]
-    """command is what the containers of a placeholder run instead of the training; it should do nothing, for ever.
-    Default: sleep infinity."""
+    """command that the containers of a placeholder run instead of the training; it should wait for ever. Default:
+    sleep infinity."""
 
     priorityClassName: str
     """priorityClassName of the placeholders; it should be low. Default: the operator's --spare-priority-class."""
@@ -240,8 +238,8 @@ class ReplicaSpecRequired(TypedDict):
     """What every ReplicaSpec has."""
 
     template: Dict[str, Any]
-    """template is the pod that runs; the operator adds host name, subdomain, labels, environment variables that the
-    template does not set itself, and restartPolicy Never (restarts are the operator's). May change only while
+    """template is the pod. The operator adds host name, subdomain, labels, environment variables that the template
+    does not set, and restartPolicy Never, because the operator restarts pods itself. May change only while
     suspended."""
 
 
@@ -249,52 +247,51 @@ class ReplicaSpec(ReplicaSpecRequired, total=False):
     """ReplicaSpec is one role of a job."""
 
     replicas: int
-    """replicas is the number of pods of this role, 0 to 10000. Default 1. It can be scaled while the job runs only
-    for the Worker role of an elastic job."""
+    """replicas is the number of pods of this role, 0 to 10000. Default 1. Only the Worker role of an elastic job
+    can be scaled while the job runs."""
 
     restartPolicy: Literal["Never", "OnFailure", "Always", "ExitCode"]
-    """restartPolicy decides which exits are restarted. OnFailure: every exit code but 0 and the permanent ones.
-    Always: exit code 0 too, that replica alone and not charged, unless the job waits for its success or it is a
+    """restartPolicy decides which exits restart. OnFailure: every exit code except 0 and the permanent ones.
+    Always: also exit code 0, that replica alone and not charged, unless the job waits for its success or it is a
     rank of a collective. ExitCode: signals, which are the exit codes 129 to 192 without 139; all others fail the
-    job. Never: none. Under every policy 93, 126 and 127 are permanent and fail the job: the program asks for no
-    further attempt by 93, and a command that cannot run exits with 126 or 127. Under every policy a pod that was
-    lost and not at fault (drained, evicted, deleted) is restarted. A rule of recovery.rules may decide otherwise.
+    job. Never: none. Under every policy 93, 126 and 127 are permanent and fail the job: a program exits with 93 to
+    prevent another attempt, and a command that cannot run exits with 126 or 127. Under every policy a pod that was
+    lost without its own fault (drained, evicted, deleted) restarts. A rule of recovery.rules may decide otherwise.
     Default OnFailure. May change at any time and counts for exits from then on."""
 
     restartScope: Literal["Replica", "Role", "Job"]
-    """restartScope says what is restarted when a replica of this role breaks: Replica (only it), Role (all of its
-    role) or Job (the whole job). Default by framework and role; the scope in force is in status.replicaStatuses.
-    May change at any time and counts for failures from then on."""
+    """restartScope is what restarts when a replica of this role fails: Replica (only it), Role (all of its role) or
+    Job (the whole job). Default by framework and role; status.replicaStatuses shows the scope in force. May change
+    at any time and counts for failures from then on."""
 
     spares: Spares
     """spares hold nodes ready for this role. Default: none. May change at any time."""
 
 
 class RunPolicy(TypedDict, total=False):
-    """runPolicy sets the deadlines and what is cleaned up afterwards. May change at any time and counts at once:
-    its times count from the same moments as before."""
+    """runPolicy sets the deadlines and the clean-up. May change at any time and counts at once. Its times count
+    from the same moments as before."""
 
     activeDeadlineSeconds: int
-    """activeDeadlineSeconds fails the job so many seconds after its first start; suspended time does not count. At
-    most 10 years. Default: none."""
+    """activeDeadlineSeconds fails the job this many seconds after its first start, without suspended time. At most
+    10 years. Default: none."""
 
     cleanPodPolicy: Literal["None", "Running", "All"]
-    """cleanPodPolicy says which pods are deleted when the job has finished, with success or failure: Running (those
-    that still run; finished ones keep their logs), All or None. Default Running."""
+    """cleanPodPolicy selects the pods that the operator deletes when the job has succeeded or failed: Running (pods
+    that still run; finished pods keep their logs), All or None. Default Running."""
 
     finishGraceSeconds: int
-    """finishGraceSeconds is how long the replicas that still run when the job succeeds may go on, to end by
-    themselves: ranks may still write their part of the last checkpoint, an evaluator may still look at it.
-    Parameter servers end with the last of them. Workers of MPI that run the operator's sshd, and spares, have no
-    such time. Default 30."""
+    """finishGraceSeconds is the time that running replicas have to end by themselves after the success of the job:
+    ranks may still write their part of the last checkpoint, and an evaluator may read it. Parameter servers end
+    with the last of them. Workers of MPI that run the operator's sshd, and spares, have no such time. Default 30."""
 
     startupDeadlineSeconds: int
-    """startupDeadlineSeconds is how long an attempt may take until all its replicas run, from the moment its first
-    pod is created, so not while a quota admits none; then it counts as a failure of cause Startup and the job is
-    restarted. At most 10 years. Default: none."""
+    """startupDeadlineSeconds is the maximum time until all replicas of an attempt run, from the creation of its
+    first pod. A time when a quota refuses all pods does not count. After it the job restarts for a failure of cause
+    Startup. At most 10 years. Default: none."""
 
     ttlSecondsAfterFinished: int
-    """ttlSecondsAfterFinished deletes the job with all its pods so many seconds after it finished, at most 10
+    """ttlSecondsAfterFinished deletes the job with all its pods this many seconds after it finished, at most 10
     years. Default: never."""
 
 
@@ -309,12 +306,12 @@ class Topology(TopologyRequired, total=False):
     """topology keeps the pods near each other. Default: anywhere."""
 
     mode: Literal["Preferred", "Required"]
-    """mode Required leaves the job pending while no domain has room for all of it, and needs a gang; Preferred
-    takes what there is. Default Preferred."""
+    """mode Required leaves the job pending while no domain has room for all its pods, and needs a gang. Preferred
+    allows any nodes. Default Preferred."""
 
     roles: List[str]
-    """roles are those whose pods are kept near each other; the pods of others may be anywhere. Default: all but
-    Evaluator and Launcher, or all if the job has no others."""
+    """roles whose pods must be near each other. Default: all except Evaluator and Launcher, or all if the job has
+    no others."""
 
     tier: int
     """tier is the highest tier of Volcano's HyperNodes that the job may cross; Volcano then ignores key. Default:
@@ -322,33 +319,32 @@ class Topology(TopologyRequired, total=False):
 
 
 class Scheduling(TypedDict, total=False):
-    """scheduling says how the job's pods get their nodes: all or nothing, in which queue, how near to each other.
-    Default: each pod by itself, unless the operator's --gang says otherwise. May change only while suspended."""
+    """scheduling sets how the job's pods get nodes: all or none, the queue, and the distance between them. Default:
+    each pod separately, unless the operator's --gang sets a gang. May change only while suspended."""
 
     gang: Literal["None", "Native", "Volcano", "Coscheduling"]
-    """gang says who schedules the pods all at once or not at all: Native (Kubernetes' own PodGroup), Volcano,
-    Coscheduling (the scheduler plug-in), or None. Default: the operator's --gang, which is None unless it says
-    otherwise."""
+    """gang selects the scheduler that places all pods at once or none: Native (Kubernetes' own PodGroup), Volcano,
+    Coscheduling (the scheduler plug-in), or None. Default: the operator's --gang, with the default None."""
 
     minAvailable: int
-    """minAvailable is the number of pods that must fit at once. Evaluators and a Custom job's own roles are not
-    counted: they join no gang. Default: all other replicas; of an elastic job's workers minReplicas."""
+    """minAvailable is the number of pods that must fit at once. Evaluators and a Custom job's own roles do not
+    count: they join no gang. Default: all other replicas; for an elastic job's workers minReplicas."""
 
     priorityClassName: str
     """priorityClassName of the gang, and of pods whose template names none. Default: none."""
 
     queue: str
-    """queue of the gang's scheduler that the job waits in; only Volcano has queues. Kueue's is the label
-    kueue.x-k8s.io/queue-name. Default: the scheduler's own."""
+    """queue of the gang's scheduler; only Volcano has queues. For Kueue use the label kueue.x-k8s.io/queue-name.
+    Default: the scheduler's own."""
 
     schedulerName: str
     """schedulerName of pods whose template names none. Default: volcano for Volcano, scheduler-plugins-scheduler
-    for Coscheduling, else Kubernetes' own."""
+    for Coscheduling, otherwise Kubernetes' scheduler."""
 
     timeoutSeconds: int
-    """timeoutSeconds is how long an attempt that does not run yet may wait until every pod (elastic: minReplicas
-    workers) has a node, from the moment its first pod is created, so not while a quota admits none; then the job
-    fails. At most 10 years. Default: for ever."""
+    """timeoutSeconds is the maximum time until every pod (elastic: minReplicas workers) of an attempt that does not
+    run yet has a node, from the creation of its first pod. A time when a quota refuses all pods does not count.
+    Then the job fails. At most 10 years. Default: no limit."""
 
     topology: Topology
     """topology keeps the pods near each other. Default: anywhere."""
@@ -358,57 +354,58 @@ class TrainingJobSpecRequired(TypedDict):
     """What every TrainingJobSpec has."""
 
     framework: Literal["TensorFlow", "PyTorch", "JAX", "MPI", "XGBoost", "LightGBM", "Paddle", "Custom"]
-    """framework says which environment the replicas get to find each other: TensorFlow (TF_CONFIG), PyTorch
+    """framework selects the variables that the replicas need to find each other: TensorFlow (TF_CONFIG), PyTorch
     (MASTER_ADDR, RANK, PET_*), JAX (JAX_COORDINATOR_ADDRESS, ...), MPI (a host file, and SSH to the workers),
     XGBoost (DMLC_*, MASTER_ADDR, RANK), LightGBM (LIGHTGBM_MACHINES, MASTER_ADDR, RANK), Paddle (PADDLE_*) or
-    Custom (TRAININGJOB_* only). It also decides the default restart scopes. Immutable."""
+    Custom (TRAININGJOB_* only). It also selects the default restart scopes. Immutable."""
 
     replicaSpecs: Dict[str, ReplicaSpec]
-    """replicaSpecs says by role (Chief, Master, Launcher, PS, Worker, Evaluator) how many pods of which template
-    the job has. A Custom job may have roles of its own beside these: a name in lower case, such as actor, learner
-    or loader; 16 roles at most."""
+    """replicaSpecs has the number of pods and the template of each role (Chief, Master, Launcher, PS, Worker,
+    Evaluator). A Custom job may have roles of its own: a name in lower case, such as actor, learner or loader; 16
+    roles at most."""
 
 
 class TrainingJobSpec(TrainingJobSpecRequired, total=False):
-    """spec is what the user wants."""
+    """spec is the desired training."""
 
     elastic: Elastic
     """elastic lets the number of workers change while the job runs, within bounds. Default: fixed. May change only
     while suspended."""
 
     managedBy: str
-    """managedBy names the controller that runs this job; the operator leaves one that is another's alone. Default:
+    """managedBy names the controller of this job. The operator ignores a job of another controller. Default:
     trainingjob.dev/operator, this operator. Immutable."""
 
     mpi: MPI
-    """mpi says how the launcher of an MPI job reaches the workers. May change only while suspended."""
+    """mpi sets how the launcher of an MPI job reaches the workers. May change only while suspended."""
 
     network: Network
-    """network says which pods have names in DNS. May change only while suspended."""
+    """network selects the pods with names in DNS. May change only while suspended."""
 
     progress: Progress
-    """progress makes the job report how far it is, so that a hang is noticed. Default: it does not. May change at
-    any time; a pod that was made before progress was added knows no Lease and does not hang."""
+    """progress lets the job report its progress, so that the operator detects a hang. Default: no report. May
+    change at any time. A pod from before has no Lease and does not hang."""
 
     recovery: Recovery
-    """recovery sets what is restarted, how often and how fast. May change at any time and counts for what happens
-    from then on; restartMethod counts from the next attempt."""
+    """recovery sets what restarts, how often and how fast. May change at any time and counts from then on;
+    restartMethod counts from the next attempt."""
 
     runPolicy: RunPolicy
-    """runPolicy sets the deadlines and what is cleaned up afterwards. May change at any time and counts at once:
-    its times count from the same moments as before."""
+    """runPolicy sets the deadlines and the clean-up. May change at any time and counts at once. Its times count
+    from the same moments as before."""
 
     scheduling: Scheduling
-    """scheduling says how the job's pods get their nodes: all or nothing, in which queue, how near to each other.
-    Default: each pod by itself, unless the operator's --gang says otherwise. May change only while suspended."""
+    """scheduling sets how the job's pods get nodes: all or none, the queue, and the distance between them. Default:
+    each pod separately, unless the operator's --gang sets a gang. May change only while suspended."""
 
     successPolicy: Literal["Leader", "AllWorkers"]
-    """successPolicy says whose exit code 0 ends the job with success. Leader: the chief, master or launcher, else
-    worker 0. AllWorkers: every leader and worker. Default Leader. May change at any time and counts at once."""
+    """successPolicy selects the replicas whose exit code 0 ends the job with success. Leader: the chief, master or
+    launcher, or worker 0. AllWorkers: every leader and worker. Default Leader. May change at any time and counts at
+    once."""
 
     suspend: bool
-    """suspend true deletes the pods and keeps everything that was counted; false starts them again. Queues such as
-    Kueue write it. Default false. May change at any time."""
+    """suspend true deletes the pods and keeps all counts; false starts the job again. Queues such as Kueue write
+    it. Default false. May change at any time."""
 
 
 class AvoidedNodeRequired(TypedDict):
@@ -428,7 +425,7 @@ class AvoidedNode(AvoidedNodeRequired, total=False):
     """AvoidedNode is a node that the job avoids: new pods prefer other nodes."""
 
     reason: str
-    """reason of the latest of them."""
+    """reason of the latest incident."""
 
 
 class BudgetRequired(TypedDict):
@@ -441,32 +438,33 @@ class BudgetRequired(TypedDict):
     """name is the field of spec.recovery that sets the limit, or ruleMadeLosses, or evaluatorRestarts."""
 
     used: int
-    """used is the number of restarts charged within the window, as of the latest one."""
+    """used is the number of charged restarts within the window, at the latest of them."""
 
 
 class Budget(BudgetRequired, total=False):
-    """Budget is how much of a budget is used up."""
+    """Budget is the use of one budget."""
 
 
 class CheckpointRequestRequired(TypedDict):
     """What every CheckpointRequest has."""
 
     deadlineTime: str
-    """deadlineTime is when they are stopped without an answer."""
+    """deadlineTime is when the operator stops them without an answer."""
 
     id: str
-    """id is what the answer in the progress Lease repeats: "<attempt>-<Unix time>"."""
+    """id of the request, which the answer in the progress Lease repeats: "<attempt>-<Unix time>"."""
 
     reason: str
-    """reason why they are to be stopped: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or why
-    their pods are ended."""
+    """reason of the stop: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or the reason why their
+    pods end."""
 
     time: str
     """time of the request."""
 
 
 class CheckpointRequest(CheckpointRequestRequired, total=False):
-    """checkpointRequest asks the ranks to save a checkpoint before the operator stops them. It is absent otherwise."""
+    """checkpointRequest is the request to the ranks to save a checkpoint before the operator stops them. It is
+    absent otherwise."""
 
 
 class ConditionRequired(TypedDict):
@@ -505,120 +503,118 @@ class IncidentRequired(TypedDict):
     """What every Incident has."""
 
     attempt: int
-    """attempt in which it broke."""
+    """attempt in which it failed."""
 
     cause: str
-    """cause says what kind of failure it is; it decides whether the failure is restarted, and charged to which
-    budget."""
+    """cause is the kind of the failure. It decides whether the replica restarts, and which budget is charged."""
 
     index: int
-    """index of the replica that broke."""
+    """index of the failed replica."""
 
     restartTime: str
-    """restartTime is when the restart was decided."""
+    """restartTime is the time of the decision to restart."""
 
     role: str
-    """role of the replica that broke."""
+    """role of the failed replica."""
 
     scope: str
     """scope of the restart."""
 
     time: str
-    """time at which it broke."""
+    """time of the failure."""
 
 
 class Incident(IncidentRequired, total=False):
-    """Incident is one restart: the failure that it began with, and what was done about it."""
+    """Incident is one restart: its first failure, and the reaction."""
 
     alike: int
-    """alike is how many other replicas broke in the same second and in the same way, and whose last words do not
-    tell them apart either: which of them was first cannot be known, as Kubernetes gives whole seconds. Evidence
-    that shows later may change it."""
+    """alike counts the other replicas that failed in the same second in the same way, with last words that do not
+    distinguish them. Kubernetes timestamps have one-second precision, so the first of them is unknown. Later
+    evidence may change the number."""
 
     charged: bool
-    """charged is whether the restart is charged to a budget."""
+    """charged is true if the restart counts against a budget."""
 
     container: str
-    """container that failed, if it is not the main one: an init container, or a side-car that a rule names."""
+    """container that failed, if it is not the main container: an init container, or a side-car that a rule names."""
 
     exitCode: int
-    """exitCode of that container; absent if none ended. Above 128 a signal ended it: 137 is signal 9."""
+    """exitCode of that container; absent if none ended. A code above 128 means a signal: 137 is signal 9."""
 
     explained: bool
-    """explained is whether the cause showed only after the restart and replaced the first impression."""
+    """explained is true if the cause showed only after the restart and replaced an earlier one."""
 
     followers: int
-    """followers is the number of other replicas that were restarted with it."""
+    """followers is the number of other replicas that restarted with it."""
 
     message: str
     """message is the end of the container's termination message."""
 
     node: str
-    """node that the pod was on."""
+    """node of the pod."""
 
     pod: str
-    """pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence
-    named it late. So are the pods of other ranks that ended with the same code within two seconds."""
+    """pod that failed. It stays for its log until the next restart, unless a side-car still ran or late evidence
+    named it. The pods of other ranks that ended with the same code within two seconds stay too."""
 
     reason: str
-    """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""
+    """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""
 
 
 class FailureRequired(TypedDict):
     """What every Failure has."""
 
     attempt: int
-    """attempt in which it broke."""
+    """attempt in which it failed."""
 
     cause: str
-    """cause says what kind of failure it is; it decides whether the failure is restarted, and charged to which
-    budget."""
+    """cause is the kind of the failure. It decides whether the replica restarts, and which budget is charged."""
 
     index: int
-    """index of the replica that broke."""
+    """index of the failed replica."""
 
     role: str
-    """role of the replica that broke."""
+    """role of the failed replica."""
 
     time: str
-    """time at which it broke."""
+    """time of the failure."""
 
 
 class Failure(FailureRequired, total=False):
-    """lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came
-    together. A restart that was asked for, and an exit with code 0 under restartPolicy Always, are no failures and
-    leave it as it is."""
+    """lastFailure is the failure behind the latest restart or the end of the job: the first of the failures that
+    came together. A requested restart, and an exit with code 0 under restartPolicy Always, are no failures and do
+    not change it."""
 
     alike: int
-    """alike is how many other replicas broke in the same second and in the same way, and whose last words do not
-    tell them apart either: which of them was first cannot be known, as Kubernetes gives whole seconds. Evidence
-    that shows later may change it."""
+    """alike counts the other replicas that failed in the same second in the same way, with last words that do not
+    distinguish them. Kubernetes timestamps have one-second precision, so the first of them is unknown. Later
+    evidence may change the number."""
 
     container: str
-    """container that failed, if it is not the main one: an init container, or a side-car that a rule names."""
+    """container that failed, if it is not the main container: an init container, or a side-car that a rule names."""
 
     exitCode: int
-    """exitCode of that container; absent if none ended. Above 128 a signal ended it: 137 is signal 9."""
+    """exitCode of that container; absent if none ended. A code above 128 means a signal: 137 is signal 9."""
 
     message: str
     """message is the end of the container's termination message."""
 
     node: str
-    """node that the pod was on."""
+    """node of the pod."""
 
     pod: str
-    """pod that broke; it is kept for its log until the next restart, unless a side-car of its still ran or evidence
-    named it late. So are the pods of other ranks that ended with the same code within two seconds."""
+    """pod that failed. It stays for its log until the next restart, unless a side-car still ran or late evidence
+    named it. The pods of other ranks that ended with the same code within two seconds stay too."""
 
     reason: str
-    """reason in the words of Kubernetes: Error, OOMKilled, Evicted, NodeLost, ..."""
+    """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""
 
 
 class LostSeconds(TypedDict, total=False):
-    """lostSeconds say where the rest of the time went, as of the latest change of this status."""
+    """lostSeconds are the other seconds, by cause, at the latest change of this status."""
 
     detection: int
-    """detection is how long it took, from failures to the decision, to restart the whole job or to fail it."""
+    """detection is the time from failures to the decision to restart the whole job or to fail it."""
 
     nodes: int
     """nodes is how long pods waited for nodes."""
@@ -627,14 +623,15 @@ class LostSeconds(TypedDict, total=False):
     """queue is how long a queue kept the job suspended. This time is not part of the time since the first start."""
 
     redone: int
-    """redone is how long the job ran after whole-job restarts until it reported a step as high as before; it is
-    part of the time that the job ran. It is counted for jobs that report steps."""
+    """redone is how long the job ran after whole-job restarts until it reported a step as high as before. It is
+    part of the time that the job ran. Only jobs that report steps have it."""
 
     restart: int
-    """restart is how long pods were stopped and waits before restarts took, until the next pods could be created."""
+    """restart is the time from the decision until the operator could create the next pods: the end of pods, and
+    back-offs."""
 
     starting: int
-    """starting is how long pods that had nodes were starting: images, init containers, the slowest of all."""
+    """starting is how long pods with nodes were starting: images, init containers; the slowest pod counts."""
 
 
 class ProgressStatusRequired(TypedDict):
@@ -645,22 +642,21 @@ class ProgressStatusRequired(TypedDict):
 
 
 class ProgressStatus(ProgressStatusRequired, total=False):
-    """progress is what the job's Lease said last."""
+    """progress is the latest report in the job's Lease."""
 
     checkpoint: str
     """checkpoint is the latest checkpoint reported."""
 
     checkpointTime: str
-    """checkpointTime is when that checkpoint was first reported: what was trained since is lost when the job is
-    stopped."""
+    """checkpointTime is when that checkpoint was first reported. A stop of the job loses the training since then."""
 
     renewTime: str
-    """renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows within 5
-    minutes; the Lease itself says it at once."""
+    """renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows here within
+    5 minutes, and in the Lease at once."""
 
 
 class ReplicaStatus(TypedDict, total=False):
-    """ReplicaStatus is how the replicas of one role are."""
+    """ReplicaStatus is the state of the replicas of one role."""
 
     active: int
     """active is the number of pods that exist and have not finished, terminating ones included."""
@@ -669,7 +665,7 @@ class ReplicaStatus(TypedDict, total=False):
     """failed is the number of replicas whose present pod has failed."""
 
     parked: int
-    """parked is the number of workers of an elastic job that are parked for lack of room."""
+    """parked is the number of workers of an elastic job that are parked because they fit nowhere."""
 
     ready: int
     """ready is the number of pods that are ready."""
@@ -684,14 +680,14 @@ class ReplicaStatus(TypedDict, total=False):
     """selector selects the pods of this role; the scale subresource shows it."""
 
     spares: int
-    """spares is the number of placeholder pods that hold a node."""
+    """spares is the number of spares that hold a node."""
 
     succeeded: int
     """succeeded is the number of replicas that finished with success."""
 
 
 class TrainingJobStatus(TypedDict, total=False):
-    """status is what the operator saw and decided. Only the operator writes it."""
+    """status is what the operator observed and decided. Only the operator writes it."""
 
     attempt: int
     """attempt is the number of whole-job restarts so far: 0 in the job's first life."""
@@ -701,50 +697,51 @@ class TrainingJobStatus(TypedDict, total=False):
     still choose one."""
 
     budgets: List[Budget]
-    """budgets say how much of each budget is used up; one that was never charged is left out."""
+    """budgets are the budgets with charges and their use."""
 
     chargedRestarts: int
     """chargedRestarts is how many of the restarts are charged to a budget of spec.recovery."""
 
     checkpointRequest: CheckpointRequest
-    """checkpointRequest asks the ranks to save a checkpoint before the operator stops them. It is absent otherwise."""
+    """checkpointRequest is the request to the ranks to save a checkpoint before the operator stops them. It is
+    absent otherwise."""
 
     completionTime: str
     """completionTime is when the job succeeded or failed."""
 
     conditions: List[Condition]
-    """conditions say what is true of the job; their types and reasons are listed in the API reference."""
+    """conditions of the job. The API reference lists their types and reasons."""
 
     incidents: List[Incident]
     """incidents are the last 10 restarts, newest first."""
 
     lastFailure: Failure
-    """lastFailure is the failure behind the latest restart or the job's end: the earliest of those that came
-    together. A restart that was asked for, and an exit with code 0 under restartPolicy Always, are no failures and
-    leave it as it is."""
+    """lastFailure is the failure behind the latest restart or the end of the job: the first of the failures that
+    came together. A requested restart, and an exit with code 0 under restartPolicy Always, are no failures and do
+    not change it."""
 
     lostSeconds: LostSeconds
-    """lostSeconds say where the rest of the time went, as of the latest change of this status."""
+    """lostSeconds are the other seconds, by cause, at the latest change of this status."""
 
     memory: Dict[str, Any]
-    """memory is what the operator must remember to go on. Only the operator reads and writes it: its form may
-    change with any version."""
+    """memory is what the operator must remember. Only the operator reads and writes it, and its form may change
+    with any version."""
 
     message: str
-    """message says in one sentence why the job is in this phase."""
+    """message explains this phase in one sentence."""
 
     nextStartTime: str
-    """nextStartTime is the time before which no pod is created, because of the back-off after a whole-job restart.
-    That of single replicas is in memory.roles.nextStarts."""
+    """nextStartTime is the time before which the operator creates no pod, because of the back-off after a whole-job
+    restart. memory.roles.nextStarts has the times of single replicas."""
 
     observedGeneration: int
-    """observedGeneration is the metadata.generation that this status speaks of."""
+    """observedGeneration is the metadata.generation of the spec that this status describes."""
 
     phase: str
-    """phase sums the conditions up in one word."""
+    """phase summarizes the conditions in one word."""
 
     progress: ProgressStatus
-    """progress is what the job's Lease said last."""
+    """progress is the latest report in the job's Lease."""
 
     ready: str
     """ready is readyReplicas of replicas, for the column READY: "7/8". It is "-" while the job is suspended and
@@ -754,10 +751,10 @@ class TrainingJobStatus(TypedDict, total=False):
     """readyReplicas is the number of replicas whose pod is ready."""
 
     reason: str
-    """reason says in one word why the job is in this phase."""
+    """reason is the reason of this phase, in one word."""
 
     replicaStatuses: Dict[str, ReplicaStatus]
-    """replicaStatuses says by role how its replicas are."""
+    """replicaStatuses is the state of the replicas by role."""
 
     replicas: int
     """replicas is the number of replicas that the job should have, in all roles."""
@@ -795,12 +792,12 @@ class TrainingJobRequired(TypedDict):
     metadata: ObjectMeta
 
     spec: TrainingJobSpec
-    """spec is what the user wants."""
+    """spec is the desired training."""
 
 
 class TrainingJob(TrainingJobRequired, total=False):
-    """TrainingJob is a distributed training run: replicas by role that find each other, and what to do when one
-    breaks."""
+    """TrainingJob is a distributed training run: replicas by role that find each other, and the reaction to their
+    failures."""
 
     status: TrainingJobStatus
-    """status is what the operator saw and decided. Only the operator writes it."""
+    """status is what the operator observed and decided. Only the operator writes it."""
