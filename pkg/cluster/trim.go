@@ -62,13 +62,17 @@ func ownerAlone(o metav1.Object) []metav1.OwnerReference {
 		return nil
 	}
 	kept := *ref
+	kept.Controller = &controls // also beside a Kubeflow job, which is left out
 	if kept.Kind == v1alpha1.Kind && kept.APIVersion == apiVersion {
 		kept.Kind, kept.APIVersion = v1alpha1.Kind, apiVersion
 	}
 	return []metav1.OwnerReference{kept}
 }
 
-var apiVersion = v1alpha1.GroupVersion.String()
+var (
+	apiVersion = v1alpha1.GroupVersion.String()
+	controls   = true
+)
 
 // only returns the labels or annotations of those names, each cut to the length that counts.
 func only(texts map[string]string, names ...string) map[string]string {

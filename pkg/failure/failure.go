@@ -142,7 +142,7 @@ func IsOfProgram(f *v1alpha1.Failure) bool { return f.ExitCode != nil && !IsLoss
 // WithMessage returns the sentence, which reports the reaction to the failure, followed by the program's own message.
 func WithMessage(f *v1alpha1.Failure, sentence string) string {
 	if words := LastWords(f); words != "" {
-		return sentence + " It said: " + state.Quote(words)
+		return sentence + " Last words: " + state.Quote(words)
 	}
 	return sentence
 }

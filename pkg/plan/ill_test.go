@@ -29,7 +29,7 @@ func TestAJobMovesFromAnIllNode(t *testing.T) {
 	job := underWay(t, takenOn(t, builder.Framework(v1alpha1.PyTorch), builder.Workers(2)), builder.Running("worker", 0), builder.Running("worker", 1))
 	before := builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), ill, builder.Others(2))
 	p := plan.Make(before)
-	message := "worker-1 on node-worker-1 leaves its node, which is ill (NodeIll: GpuMemWatch: [79] - RecommendedAction: RESTART_VM): the whole job restarts as attempt 1, 1 more follow, not charged."
+	message := "worker-1 on node-worker-1 leaves its unhealthy node (NodeIll: GpuMemWatch: [79] - RecommendedAction: RESTART_VM): the whole job restarts as attempt 1, 1 more follow, not charged."
 	if diff := cmp.Diff([]string{"|" + message}, notes(p, v1alpha1.EventRestarting)); diff != "" || len(p.Steps) > 0 || p.Status.Reason != v1alpha1.ReasonReplicaLost {
 		t.Errorf("%s, %d steps, Events (-want +got):\n%s", p.Status.Reason, len(p.Steps), diff)
 	}

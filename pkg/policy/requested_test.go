@@ -33,17 +33,17 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 		cause   v1alpha1.Cause
 		message string
 	}{
-		"for the first time": {requests("its loader hangs", ""), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (its loader hangs): the whole job restarts as attempt 4, 1 more follow, not charged."},
-		"once more":          {requests("2", "1"), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (2): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"for the first time": {requests("its loader hangs", ""), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (its loader hangs): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"once more":          {requests("2", "1"), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (2): the whole job restarts as attempt 4, 1 more follow, not charged."},
 		"and was answered":   {requests("1", "1"), run, policy.Continue, "", ""},
 		"and is no more":     {requests("", "1"), run, policy.Continue, "", ""},
-		"whatever the rules": {requests("1", "", catchAll), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (1): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"whatever the rules": {requests("1", "", catchAll), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (1): the whole job restarts as attempt 4, 1 more follow, not charged."},
 		"while one is broken": {requests("1", ""), []builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))},
 			policy.Restart, v1alpha1.CauseOOM, ""},
 		"of a suspended job": {requests("1", "", builder.Suspended()), run, policy.Suspend, "", ""},
-		"at great length":    {requests(long, ""), run, policy.Restart, v1alpha1.CauseRequested, "A restart was asked for (" + long[:255] + "): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"at great length":    {requests(long, ""), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (" + long[:255] + "): the whole job restarts as attempt 4, 1 more follow, not charged."},
 		"with marks that turn the line": {requests("a\u202eb\x1b[31m", ""), run, policy.Restart, v1alpha1.CauseRequested,
-			"A restart was asked for (a b [31m): the whole job restarts as attempt 4, 1 more follow, not charged."},
+			"A user requested a restart (a b [31m): the whole job restarts as attempt 4, 1 more follow, not charged."},
 	} {
 		s := builder.Snapshot(c.job, c.pods...)
 		v := policy.Judge(s)

@@ -9,16 +9,27 @@ import (
 // kubeflowVersion is the API version of the jobs of Kubeflow's training operator.
 const kubeflowVersion = "kubeflow.org/v1"
 
-// OwnerOf returns the reference to the TrainingJob that owns the object; nil if there is none. The TrainingJob controls the object, unless a
-// Kubeflow job does: then it stands beside the controller.
+// OwnerOf returns the reference to the TrainingJob that controls the object; nil if there is none. Beside a Kubeflow job of the same name, which
+// then controls the object, a plain reference is enough.
 func OwnerOf(o metav1.Object) *metav1.OwnerReference {
+	controller := metav1.GetControllerOfNoCopy(o)
+	if controller == nil || isTrainingJob(controller) {
+		return controller
+	}
+	if controller.APIVersion != kubeflowVersion {
+		return nil
+	}
 	refs := o.GetOwnerReferences()
 	for i := range refs {
-		if refs[i].Kind == v1alpha1.Kind && refs[i].APIVersion == v1alpha1.GroupVersion.String() {
+		if isTrainingJob(&refs[i]) && refs[i].Name == controller.Name {
 			return &refs[i]
 		}
 	}
 	return nil
+}
+
+func isTrainingJob(ref *metav1.OwnerReference) bool {
+	return ref.Kind == v1alpha1.Kind && ref.APIVersion == v1alpha1.GroupVersion.String()
 }
 
 // ServedJob returns the reference to the Kubeflow job that the TrainingJob serves; nil if it serves none. Clients of Kubeflow jobs walk the

@@ -23,7 +23,7 @@ func failureFacts(v *View) []string {
 	}
 	facts := []string{fmt.Sprintf("Last failure: %s, in attempt %d, at %s (%s ago).", WhatBroke(f), f.Attempt, v.clock(f.Time.Time), v.ago(f.Time.Time))}
 	if message := Message(f); message != "" {
-		title := map[bool]string{true: "It said", false: "Message"}[failure.LastWords(f) != ""]
+		title := map[bool]string{true: "Last words", false: "Message"}[failure.LastWords(f) != ""]
 		facts = append(facts, fmt.Sprintf("%s: %q", title, message))
 	}
 	if f.Alike > 0 {
