@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	few, many = 1_000, 20_000
+	few, many = 500, 4_000
 	// moreAllocations is by how much more a pass may allocate for each replica of a large job than of a small one.
 	moreAllocations = 1.2
 )
