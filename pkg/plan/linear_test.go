@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	few, many = 500, 4_000
+	few, many = 1_000, 6_000
 	// moreAllocations is by how much more a pass may allocate for each replica of a large job than of a small one.
 	moreAllocations = 1.2
 )
