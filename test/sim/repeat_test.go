@@ -19,7 +19,7 @@ type variant struct {
 }
 
 // The short form plays one of so many variants. It is a prime, so that each kind of fault gets its turn.
-const inShort = 19
+const inShort = 37
 
 // repeat plays each scenario once as it is, to count its writes and reads, and then in every variant. The outcome must be the
 // same, and no invariant may break.
