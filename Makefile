@@ -293,7 +293,7 @@ soak: ## run the simulator on SEEDS random seeds, a million by default
 	go test -count=1 -timeout 0 -v ./test/sim -run 'TestSeeds$$' -sim.seeds=$(SEEDS)
 
 .PHONY: test-scale
-test-scale: ## play a job of 65,000 replicas on a virtual clock with its whole restart (some minutes); make test plays it up to a rack that is lost
+test-scale: ## play a job of 65,000 replicas on a virtual clock with its whole restart (some minutes); make test-all plays it up to a rack that is lost
 	go test -count=1 -timeout 30m -v ./test/sim/scale -scale.whole
 
 .PHONY: bench-scale

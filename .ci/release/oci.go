@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,18 +79,11 @@ func writeArchive(image v1.Image, tag string, at time.Time, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+	var packed bytes.Buffer
+	if err := writeTar(&packed, at, append(files, entry{"manifest.json", 0o644, manifest})...); err != nil {
 		return err
 	}
-	archive, err := os.Create(out)
-	if err != nil {
-		return err
-	}
-	if err := writeTar(archive, at, append(files, entry{"manifest.json", 0o644, manifest})...); err != nil {
-		_ = archive.Close()
-		return err
-	}
-	return archive.Close()
+	return write(out, packed.Bytes())
 }
 
 // entriesOf returns the files of a folder in the order of their names.

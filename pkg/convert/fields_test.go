@@ -37,6 +37,7 @@ const folder = "manifests/base/crds/kubeflow.org_"
 func TestNoFieldIsLostInSilence(t *testing.T) {
 	for _, c := range crds {
 		t.Run(c.kind+" "+c.version, func(t *testing.T) {
+			t.Parallel()
 			whole, err := c.module.Schema(t.Context(), c.file, c.version)
 			if err != nil {
 				t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	few, many = 1_000, 20_000
+	few, many = 1_000, 6_000
 	// moreAllocations is how much more a reconcile may allocate for each replica of a large job than of a small one.
 	moreAllocations = 1.2
 )

@@ -3,7 +3,7 @@
 //
 //	make test-chaos                            all of it, a quarter of an hour
 //	make test-upgrade                          the specs of upgrades, with an earlier version of the operator
-//	go test -short -tags chaos ./test/chaos    the short form, which make test runs
+//	go test -short -tags chaos ./test/chaos    the short form, which make test-all runs
 //
 // The suite starts a lab of its own (test/lab) and ends it; it starts and kills the operators by their pids. If a spec fails,
 // the lab's folder is kept and named: the logs of all components and operators, the audit log, etcd's data.

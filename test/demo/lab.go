@@ -85,13 +85,16 @@ func (l lab) result(ctx context.Context, o options) error {
 }
 
 // stay prints what to do next. On a terminal it leaves the lab running until the user presses Enter or the context ends.
-func (l lab) stay(ctx context.Context) error {
+func (l lab) stay(ctx context.Context, o options) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		fmt.Print("\nNext, on a lab that stays up:\n\n  make lab\n  . .lab/env\n  kubectl apply -f examples/tensorflow-ps.yaml\n")
-		return nil
+		return
 	}
-	fmt.Printf("\nNext, in another terminal:\n\n  . %s\n  kubectl tj timeline resnet-ddp\n  kubectl apply -f examples/mpi.yaml\n", l.File("env"))
-	fmt.Println("\nThe lab stays up until you press Enter here.")
+	next := []string{". " + l.File("env"), "kubectl tj timeline resnet-ddp", "kubectl apply -f examples/mpi.yaml"}
+	if o.image != "" {
+		next = []string{next[0], "kubectl tj timeline " + helloPS, "kubectl tj logs " + helloPS}
+	}
+	fmt.Printf("\nNext, in another terminal:\n\n  %s\n\nThe lab stays up until you press Enter here.\n", strings.Join(next, "\n  "))
 	enter := make(chan struct{})
 	go func() {
 		defer close(enter)
@@ -101,5 +104,4 @@ func (l lab) stay(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-enter:
 	}
-	return nil
 }

@@ -68,7 +68,8 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	fmt.Println("\nEverything came out as it should.")
-	return l.stay(ctx)
+	l.stay(ctx, o)
+	return nil
 }
 
 func play(ctx context.Context, l lab, o options) error {

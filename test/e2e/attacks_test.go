@@ -50,7 +50,7 @@ func tenant() client.Client {
 
 // The list of docs/security.md, as far as it takes a cluster and nothing else of the specs plays it.
 var _ = Describe("A tenant", func() {
-	It("writes no status: neither with a manifest nor with a patch", func() {
+	It("writes no status: neither with a manifest nor with a patch", promise, func() {
 		attacker := tenant()
 		forged := pytorch("p", workers(1))
 		forged.Namespace = here.namespace

@@ -19,7 +19,7 @@ import (
 
 var _ = Describe("Budget", func() {
 	// #2045 #2342 #1589: recreated pods reset the count, so the limit was never reached.
-	It("fails the job at one failure more than maxRestarts, whatever became of the old pods #2045 #2342 #1589", func() {
+	It("fails the job at one failure more than maxRestarts, whatever became of the old pods #2045 #2342 #1589", promise, func() {
 		j := submit(tensorflow("t", maxRestarts(2), chief(), ps(1), workers(2)))
 		j.runs(0, 0)
 		j.exits(1, "worker-0")
@@ -34,7 +34,7 @@ var _ = Describe("Budget", func() {
 	})
 
 	// #1749 #2220: nothing said which replica failed, where, with which exit code.
-	It("says which replica failed, where and how #1749 #2220", func() {
+	It("says which replica failed, where and how #1749 #2220", promise, func() {
 		j := submit(pytorch("p", maxOOMRestarts(0), master(), workers(2)))
 		j.runs(0, 0)
 		pod := j.pod("worker-1")
@@ -49,7 +49,7 @@ var _ = Describe("Budget", func() {
 		j.leaves("worker-1 Failed")
 	})
 
-	It("counts a whole-job restart once, however many ranks went down with the first", func() {
+	It("counts a whole-job restart once, however many ranks went down with the first", promise, func() {
 		j := submit(pytorch("p", maxRestarts(1), workers(4)))
 		j.runs(0, 0)
 		j.exits(1, "worker-0", "worker-1", "worker-2", "worker-3")

@@ -43,7 +43,7 @@ func gated(replicas *v1alpha1.ReplicaSpec) {
 }
 
 var _ = Describe("A pod that is taken away", Serial, func() {
-	It("for a more important one is Preempted: not charged, and its node not avoided", func() {
+	It("for a more important one is Preempted: not charged, and its node not avoided", promise, func() {
 		gpusAreFree()
 		node := fakeNodes(1)[0]
 		_, gpus := gpuNodes()

@@ -95,7 +95,7 @@ var _ = Describe("The operator", Serial, Label("lab"), func() {
 		}
 	})
 
-	It("counts once a pod that vanished while no operator ran", func() {
+	It("counts once a pod that vanished while no operator ran", promise, func() {
 		pid := labOperator()
 		freeze(pid)
 		kill := startOperator(pid)

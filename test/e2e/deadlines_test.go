@@ -27,7 +27,7 @@ func (j *submitted) isGone() {
 
 var _ = Describe("Deadlines", func() {
 	// #3358: the deadline never fired without another event.
-	It("activeDeadlineSeconds fails the job with nothing else happening #3358", func() {
+	It("activeDeadlineSeconds fails the job with nothing else happening #3358", promise, func() {
 		j := submit(pytorch("p", activeDeadline(2), workers(2)))
 		j.becomes("it has run", func(v *view) bool { return v.job.Status.RunningTime != nil })
 		v := j.fails(v1alpha1.ReasonDeadlineExceeded)
@@ -55,7 +55,7 @@ var _ = Describe("Deadlines", func() {
 		Expect(v.job.Status.CompletionTime.Sub(started.Time)).To(BeNumerically(">=", 5*time.Second))
 	})
 
-	It("startupDeadlineSeconds restarts an attempt whose image cannot be pulled, says why, and fails after maxRestarts", func() {
+	It("startupDeadlineSeconds restarts an attempt whose image cannot be pulled, says why, and fails after maxRestarts", promise, func() {
 		j := submit(pytorch("p", startupDeadline(5), maxRestarts(1), master(),
 			workers(2, doing("waiting", "ImagePullBackOff"), doing("waiting-message", "manifest for train:1 not found"))))
 		v := j.becomes("it says what it waits for", func(v *view) bool {
@@ -81,7 +81,7 @@ var _ = Describe("Deadlines", func() {
 	})
 
 	// #2981 #3779 #3737: the time to live deleted the child, and the parent ran the job again.
-	It("ttlSecondsAfterFinished deletes a job that succeeded with all its children, and nothing runs again #2981 #3779 #3737", func() {
+	It("ttlSecondsAfterFinished deletes a job that succeeded with all its children, and nothing runs again #2981 #3779 #3737", promise, func() {
 		j := submit(pytorch("p", timeToLive(2), cleaning(v1alpha1.CleanNone), workers(2)))
 		j.runs(0, 0)
 		j.exits(0, "worker-0")

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("Deletion", func() {
-	DescribeTable("leaves no child and makes none", func(cascade metav1.DeletionPropagation) {
+	DescribeTable("leaves no child and makes none", promise, func(cascade metav1.DeletionPropagation) {
 		j := submit(pytorch("p", master(), workers(3)))
 		j.runs(0, 0)
 		j.delete(cascade)
@@ -48,7 +48,7 @@ var _ = Describe("Deletion", func() {
 		here.created(2)
 	})
 
-	It("followed at once by a job of the same name: that inherits nothing, waits for the old pods, then runs", func() {
+	It("followed at once by a job of the same name: that inherits nothing, waits for the old pods, then runs", promise, func() {
 		old := submit(pytorch("p", workers(2, doing("terminate-after", "1s"))))
 		old.runs(0, 0)
 		old.exits(137, "worker-1")

@@ -15,6 +15,8 @@
 // or stop and kill the operator's process. A lab runs the operator as the service account of test/lab/installation: manifests/base,
 // confined, with the rights of every component. A request of its that is denied fails the suite.
 //
+// Specs labelled promise are what make test runs, one for each thing that users are promised; make test-all runs all specs.
+//
 // Specs labelled since-1.37 need what older versions of Kubernetes lack: make test-versions leaves them out there.
 //
 // Each spec has a namespace of its own, so that they may run side by side (ginkgo -p); those that need the cluster's

@@ -17,7 +17,7 @@ import (
 
 var _ = Describe("Scaling", func() {
 	// #2070 #1452: scale-in of a worker marked the job failed.
-	It("of an elastic job out and in never fails it, restarts nothing and leaves the others alone #2070 #1452", func() {
+	It("of an elastic job out and in never fails it, restarts nothing and leaves the others alone #2070 #1452", promise, func() {
 		j := submit(pytorch("p", maxRestarts(0), elastic(1, 6), workers(3)))
 		before := j.runs(0, 0)
 		j.scale(5)

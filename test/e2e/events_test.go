@@ -10,7 +10,7 @@ import (
 )
 
 var _ = Describe("Events", func() {
-	It("tell each transition once, with replica, node and exit code", func() {
+	It("tell each transition once, with replica, node and exit code", promise, func() {
 		j := submit(everyRole())
 		j.runs(0, 0)
 		worker := j.pod("worker-1")
@@ -44,7 +44,7 @@ var _ = Describe("Events", func() {
 })
 
 var _ = Describe("Status", func() {
-	It("says the same in phase, conditions and the table of kubectl get", func() {
+	It("says the same in phase, conditions and the table of kubectl get", promise, func() {
 		j := submit(tensorflow("t", chief(), ps(1), workers(2)))
 		j.runs(0, 0)
 		v := j.becomes("its status counts all replicas", func(v *view) bool { return v.job.Status.Ready == "4/4" })

@@ -24,7 +24,7 @@ func failedPods(v *view) []string {
 
 // The commonest failure of all: one rank raises an exception, the connections of the others break, and all end with code 1.
 var _ = Describe("An exception in one rank", func() {
-	It("is named by its words, and the logs of all ranks are kept until the next restart", func() {
+	It("is named by its words, and the logs of all ranks are kept until the next restart", promise, func() {
 		j := submit(pytorch("p", workers(3)))
 		j.runs(0, 0)
 		j.does(testbed.Annotations{"exit-message": "RuntimeError: Connection closed by peer [10.0.0.3]:2993"}, "worker-0", "worker-1")

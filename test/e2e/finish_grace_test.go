@@ -14,7 +14,7 @@ import (
 
 // Ranks that still run when the job succeeds may be writing their part of the last checkpoint.
 var _ = Describe("When a job succeeds, ranks that still run", func() {
-	It("may end by themselves for runPolicy.finishGraceSeconds, and are cleaned up then", func() {
+	It("may end by themselves for runPolicy.finishGraceSeconds, and are cleaned up then", promise, func() {
 		j := submit(pytorch("p", finishGrace(5), master(), workers(2)))
 		before := j.runs(0, 0)
 		j.exits(0, "master-0")

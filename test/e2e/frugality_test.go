@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("Requests to the API server", Serial, Label("lab"), func() {
-	It("of the operator are 16 at most for a job of 8 replicas from submission to success, Events included", func() {
+	It("of the operator are 16 at most for a job of 8 replicas from submission to success, Events included", promise, func() {
 		before := len(operatorRequests())
 		j := submit(pytorch("p", workers(8, doing("run-for", "2s"))))
 		j.succeeds()

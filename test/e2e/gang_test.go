@@ -31,7 +31,7 @@ func (h *history) disrupted(job string, attempt int) int {
 }
 
 var _ = withEachGangScheduler("A gang scheduled", func(by gangScheduler) {
-	It("waits whole on a cluster that is one node too small, says what it needs, and runs when a node is added (volcano#3834, #3671)", func() {
+	It("waits whole on a cluster that is one node too small, says what it needs, and runs when a node is added (volcano#3834, #3671)", promise, func() {
 		nodes, gpus := gpuNodes()
 		j := submit(pytorch("wide", gang(by.name), wholeNodes(nodes+1)))
 		v := j.becomes("it waits as a gang", (*view).waitsForNodes)

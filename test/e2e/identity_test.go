@@ -36,7 +36,7 @@ var _ = Describe("A job of another controller (managedBy)", func() {
 var _ = Describe("A long name #1101 #2735", func() {
 	const room = 63 - len("-worker-0")
 
-	It("that fits works from the first pod to a replacement and success", func() {
+	It("that fits works from the first pod to a replacement and success", promise, func() {
 		j := submit(custom(strings.Repeat("n", room), workers(1)))
 		j.runs(0, 0)
 		j.exits(137, "worker-0")

@@ -33,7 +33,7 @@ func notCharged(v *view) {
 }
 
 var _ = Describe("A lost pod", func() {
-	It("deleted by hand is replaced, counted once and not charged", func() {
+	It("deleted by hand is replaced, counted once and not charged", promise, func() {
 		j := submit(everyRole(maxRestarts(0)))
 		before := j.runs(0, 0)
 		Expect(kube.Delete(here.ctx, j.pod("worker-1"))).To(Succeed())
@@ -64,7 +64,7 @@ var _ = Describe("A lost pod", func() {
 		j.runs(0, 2)
 	})
 
-	It("of a collective restarts the whole job, once and not charged", func() {
+	It("of a collective restarts the whole job, once and not charged", promise, func() {
 		j := submit(pytorch("p", maxRestarts(0), master(), workers(3)))
 		before := j.runs(0, 0)
 		Expect(kube.Delete(here.ctx, j.pod("worker-1"))).To(Succeed())
@@ -74,7 +74,7 @@ var _ = Describe("A lost pod", func() {
 	})
 
 	// #2124 #999: the drain of one worker failed the whole job, as a terminating pod counted as failed.
-	It("that is drained does not fail the job #2124 #999", func() {
+	It("that is drained does not fail the job #2124 #999", promise, func() {
 		j := submit(tensorflow("t", maxRestarts(0), chief(), ps(1), workers(3, restarting(v1alpha1.RestartNever), doing("terminate-after", "500ms"))))
 		before := j.runs(0, 0)
 		j.evict("worker-2")
@@ -102,7 +102,7 @@ var _ = Describe("A lost pod", func() {
 	})
 
 	// #1186 #1997 #2453: a completed pod that was garbage-collected trained again.
-	It("that had completed never runs again #1186 #1997 #2453", func() {
+	It("that had completed never runs again #1186 #1997 #2453", promise, func() {
 		j := submit(everyRole())
 		j.runs(0, 0)
 		j.exits(0, "worker-1")

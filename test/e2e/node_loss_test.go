@@ -68,7 +68,7 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 		becomesWell(flaky)
 	})
 
-	It("loses its pods: a collective restarts whole on other nodes, at once and not charged", func() {
+	It("loses its pods: a collective restarts whole on other nodes, at once and not charged", promise, func() {
 		v := collective.runsWithin(patience, 1, 1)
 		isLostWith(collective, v, dead)
 		allReplaced(collective.before, v)
@@ -90,7 +90,7 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 		}
 	})
 
-	It("takes only the worker beside parameter servers", func() {
+	It("takes only the worker beside parameter servers", promise, func() {
 		v := servers.runs(0, 1)
 		isLostWith(servers, v, dead)
 		v.is("all others go on", isSame(servers.before.uids("worker-0"), &view{job: v.job, pods: without(v, "worker-0")}))

@@ -47,7 +47,7 @@ func (j *submitted) isAt(step int64) *view {
 }
 
 var _ = Describe("Progress", func() {
-	It("is reported through a Lease that the job owns, the pods know by name, and the status repeats", func() {
+	It("is reported through a Lease that the job owns, the pods know by name, and the status repeats", promise, func() {
 		j := submit(pytorch("p", reporting(600, v1alpha1.StallNotify), master(), workers(1)))
 		v := j.runs(0, 0)
 		lease := j.lease()
@@ -133,7 +133,7 @@ var _ = Describe("A job that stops to report progress", Ordered, func() {
 		told.told(v1alpha1.ReasonProgressStalled, 1)
 	})
 
-	It("is restarted as a whole with action Restart, and charged as a Hang", func() {
+	It("is restarted as a whole with action Restart, and charged as a Hang", promise, func() {
 		v := restarted.runs(1, 1)
 		i := incident(v, v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled)
 		v.is("it is the leader's and the others follow", i.Role == v1alpha1.Master && i.Followers == 1 && i.Charged)

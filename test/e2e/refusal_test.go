@@ -45,7 +45,7 @@ func enforce(standard string) {
 }
 
 var _ = Describe("A refusal", func() {
-	It("by a quota is told in the server's words, and over when the quota is raised", func() {
+	It("by a quota is told in the server's words, and over when the quota is raised", promise, func() {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: here.namespace},
 			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}}}
 		Expect(kube.Create(here.ctx, quota)).To(Succeed())
@@ -110,7 +110,7 @@ var _ = Describe("A refusal", func() {
 		j.recovers()
 	})
 
-	It("of a pod that is invalid is told in the server's words, and over when the template is mended", func() {
+	It("of a pod that is invalid is told in the server's words, and over when the template is mended", promise, func() {
 		j := submit(pytorch("p", workers(2, func(r *v1alpha1.ReplicaSpec) { r.Template.Spec.Containers[0].Name = "Not A Name" })))
 		j.stalls(v1alpha1.ReasonInvalid, "Not A Name")
 		j.suspend()

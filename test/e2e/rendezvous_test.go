@@ -64,7 +64,7 @@ var _ = Describe("Rendezvous", func() {
 	})
 
 	// #1763: TF_CONFIG of chief and evaluator had an empty cluster.
-	It("of TensorFlow: TF_CONFIG names every pod's address and is whole for chief and evaluator too #1763", func() {
+	It("of TensorFlow: TF_CONFIG names every pod's address and is whole for chief and evaluator too #1763", promise, func() {
 		v := submit(everyRole()).runs(0, 0)
 		for i := range v.pods {
 			is, _ := ledger.LifeOf("t", v.pods[i].Name)
@@ -92,7 +92,7 @@ var _ = Describe("Rendezvous", func() {
 	})
 
 	// #2800 #3277 #4076: no MASTER_ADDR without a Master, RDZV variables missing.
-	DescribeTable("of PyTorch: one master, one world, unique ranks #2800 #3277 #4076", func(leader string, world int, options ...jobOption) {
+	DescribeTable("of PyTorch: one master, one world, unique ranks #2800 #3277 #4076", promise, func(leader string, world int, options ...jobOption) {
 		v := submit(pytorch("p", options...)).runs(0, 0)
 		ranks := map[string]bool{}
 		for i := range v.pods {
@@ -123,7 +123,7 @@ var _ = Describe("Rendezvous", func() {
 		}
 	})
 
-	It("of JAX: one coordinator, process ids from 0", func() {
+	It("of JAX: one coordinator, process ids from 0", promise, func() {
 		v := submit(jax("x", workers(3))).runs(0, 0)
 		for i := range v.pods {
 			values := ledger.Env(&v.pods[i])

@@ -19,7 +19,7 @@ func (j *submitted) asksForRestart(words string) {
 }
 
 var _ = Describe("A restart that is asked for", func() {
-	It("begins the whole job anew, is told and not charged, and is answered once", func() {
+	It("begins the whole job anew, is told and not charged, and is answered once", promise, func() {
 		j := submit(pytorch("p", master(), workers(2)))
 		before := j.runs(0, 0)
 		j.asksForRestart("its loader hangs")
@@ -36,7 +36,7 @@ var _ = Describe("A restart that is asked for", func() {
 		j.runs(2, 2)
 	})
 
-	It("keeps every pod of a job that restarts in place, and starts each container once", func() {
+	It("keeps every pod of a job that restarts in place, and starts each container once", promise, func() {
 		j := submit(pytorch("p", master(), workers(2), inPlace))
 		before := j.runs(0, 0)
 		for n := range int32(3) {

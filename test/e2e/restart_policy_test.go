@@ -30,7 +30,7 @@ var _ = Describe("restartPolicy", func() {
 		Expect(v.job.Status.LastFailure.ExitCode).To(HaveValue(BeEquivalentTo(code)))
 		Expect(v.job.Status.LastFailure.Cause).To(Equal(v1alpha1.CauseFatal))
 	},
-		Entry(says, v1alpha1.RestartExitCode, 1), Entry(says, v1alpha1.RestartExitCode, 2),
+		Entry(says, v1alpha1.RestartExitCode, 1), Entry(says, promise, v1alpha1.RestartExitCode, 2),
 		Entry(says, v1alpha1.RestartExitCode, 126), Entry(says, v1alpha1.RestartExitCode, 127),
 		Entry(says, v1alpha1.RestartExitCode, 128), Entry(says, v1alpha1.RestartExitCode, 139),
 		Entry(says, v1alpha1.RestartExitCode, 255),
@@ -46,7 +46,7 @@ var _ = Describe("restartPolicy", func() {
 		v.is("the restart is charged", v.job.Status.ChargedRestarts == 1)
 		Expect(v.job.Status.LastFailure.Cause).To(Equal(v1alpha1.CauseRetryable))
 	},
-		Entry(says, v1alpha1.RestartExitCode, 130), Entry(says, v1alpha1.RestartExitCode, 137),
+		Entry(says, v1alpha1.RestartExitCode, 130), Entry(says, promise, v1alpha1.RestartExitCode, 137),
 		Entry(says, v1alpha1.RestartExitCode, 138), Entry(says, v1alpha1.RestartExitCode, 143),
 		Entry(says, v1alpha1.RestartOnFailure, 1), Entry(says, v1alpha1.RestartAlways, 255),
 	)

@@ -52,7 +52,8 @@ func allReplaced(before, after *view) {
 	after.is("every slot has a pod again", len(after.uids()) == len(was))
 }
 
-var _ = Describe("Restart scope", func() {
+// What each role of each framework restarts by default is in pkg/policy/scope_test.go; here it is seen to happen.
+var _ = Describe("Restart scope", promise, func() {
 	DescribeTable("replaces just the replica that died", func(build func() *v1alpha1.TrainingJob, slot string) {
 		j := submit(build())
 		before := j.runs(0, 0)
@@ -61,14 +62,7 @@ var _ = Describe("Restart scope", func() {
 		j.tells(v1alpha1.EventReplicaRestarting, slot, "137")
 	},
 		Entry("a worker beside parameter servers", func() *v1alpha1.TrainingJob { return everyRole() }, "worker-1"),
-		Entry("a chief beside parameter servers", func() *v1alpha1.TrainingJob { return everyRole() }, "chief-0"),
-		Entry("an evaluator", func() *v1alpha1.TrainingJob { return everyRole() }, "evaluator-0"),
 		Entry("a worker of an elastic PyTorch job", func() *v1alpha1.TrainingJob { return pytorch("p", workers(3), elastic(1, 4)) }, "worker-2"),
-		Entry("a custom worker", func() *v1alpha1.TrainingJob { return custom("c", master(), workers(2)) }, "worker-0"),
-		Entry("a custom master", func() *v1alpha1.TrainingJob { return custom("c", master(), workers(2)) }, "master-0"),
-		Entry("a PyTorch worker with restartScope Replica", func() *v1alpha1.TrainingJob {
-			return pytorch("p", master(), workers(2, scope(v1alpha1.ScopeReplica)))
-		}, "worker-1"),
 	)
 
 	// #2000 #2269 #1478: only the dead rank's pod was restarted, and the others hung.
@@ -83,11 +77,6 @@ var _ = Describe("Restart scope", func() {
 		Entry("when a parameter server dies", func() *v1alpha1.TrainingJob { return everyRole() }, "ps-1"),
 		Entry("when a PyTorch rank dies", func() *v1alpha1.TrainingJob { return pytorch("p", master(), workers(3)) }, "worker-1"),
 		Entry("when three PyTorch ranks die at once", func() *v1alpha1.TrainingJob { return pytorch("p", workers(5)) }, "worker-1", "worker-2", "worker-4"),
-		Entry("when a JAX process dies", func() *v1alpha1.TrainingJob { return jax("x", workers(3)) }, "worker-2"),
-		Entry("when a TensorFlow worker dies that trains without parameter servers", func() *v1alpha1.TrainingJob { return tensorflow("t", workers(3)) }, "worker-1"),
-		Entry("when the worker dies at which elastic workers meet", func() *v1alpha1.TrainingJob { return pytorch("p", workers(3), elastic(1, 4)) }, "worker-0"),
-		Entry("when a custom parameter server dies", func() *v1alpha1.TrainingJob { return custom("c", master(), ps(1), workers(2)) }, "ps-0"),
-		Entry("when a custom worker with restartScope Job dies", func() *v1alpha1.TrainingJob { return custom("c", master(), workers(2, scope(v1alpha1.ScopeJob))) }, "worker-1"),
 	)
 
 	It("replaces all replicas of a role with restartScope Role, and nobody else, even when two die at once", func() {

@@ -46,7 +46,7 @@ var _ = Describe("A replica that runs out of memory", func() {
 })
 
 var _ = Describe("A rule", func() {
-	It("fails the job at an exit code that no restart can mend", func() {
+	It("fails the job at an exit code that no restart can mend", promise, func() {
 		j := submit(pytorch("p", master(), workers(1), rules(v1alpha1.RecoveryRule{ExitCodes: []int32{42}, Cause: v1alpha1.CauseFatal})))
 		j.runs(0, 0)
 		j.exits(42, "worker-0")

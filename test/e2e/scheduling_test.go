@@ -48,7 +48,7 @@ func gpusAreFree() {
 
 var _ = Describe("Scheduling", func() {
 	// #1094 #3671 volcano#3834: nothing said why a job was pending. #1711: Running was reported when 1 of N pods ran.
-	It("that cannot place a pod is told in the scheduler's words, and Running waits for all #1094 #3671 #1711", Serial, func() {
+	It("that cannot place a pod is told in the scheduler's words, and Running waits for all #1094 #3671 #1711", promise, Serial, func() {
 		gpusAreFree()
 		nodes, gpus := gpuNodes()
 		blocker := submit(custom("blocker", workers(nodes-1, limited(gpu, gpus))))

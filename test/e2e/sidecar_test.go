@@ -39,7 +39,7 @@ func (j *submitted) containerExits(slot, container string, code int32) {
 }
 
 var _ = Describe("A side-car that exits with 1", func() {
-	It("restarts nobody, and the job succeeds although its pod counts as failed", func() {
+	It("restarts nobody, and the job succeeds although its pod counts as failed", promise, func() {
 		j := submit(pytorch("p", master(beside("agent")), workers(1, beside("agent"))))
 		before := j.runs(0, 0)
 		j.containerExits("worker-0", "agent", 1)
@@ -47,7 +47,9 @@ var _ = Describe("A side-car that exits with 1", func() {
 		j.stays("it runs on", func(v *view) bool {
 			return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Restarts == 0 && isSame(before.uids(), v)
 		})
-		j.exits(0, "worker-0", "master-0")
+		j.exits(0, "worker-0")
+		j.becomes("the worker has ended", func(v *view) bool { return v.slots(corev1.PodFailed) == "worker-0" })
+		j.exits(0, "master-0") // which leads: what still ran then would be ended with it
 		v := j.succeeds()
 		v.is("nothing has failed", v.job.Status.Restarts == 0 && v.job.Status.LastFailure == nil)
 		j.leaves("master-0 Failed", "worker-0 Failed")

@@ -47,7 +47,7 @@ var _ = Describe("Ranks that are well", func() {
 	const patience = 600 // an answer ends the wait in these specs, or somebody's change of mind
 	asking := builder.Asking(patience)
 
-	It("save a checkpoint before a suspension stops them", func() {
+	It("save a checkpoint before a suspension stops them", promise, func() {
 		j := submit(pytorch("p", master(), workers(2), asking))
 		before := j.runs(0, 0)
 		j.suspend()

@@ -9,7 +9,7 @@ import (
 )
 
 var _ = Describe("Success", func() {
-	DescribeTable("by the policy Leader is that of", func(leader string, build func() *v1alpha1.TrainingJob) {
+	DescribeTable("by the policy Leader is that of", promise, func(leader string, build func() *v1alpha1.TrainingJob) {
 		j := submit(build())
 		j.runs(0, 0)
 		j.exits(0, leader)
@@ -74,7 +74,7 @@ var _ = Describe("Clean-up #877 #1579", func() {
 		Entry("All keeps none", v1alpha1.CleanAll),
 	)
 
-	DescribeTable("after failure", func(policy v1alpha1.CleanPodPolicy, left ...string) {
+	DescribeTable("after failure", promise, func(policy v1alpha1.CleanPodPolicy, left ...string) {
 		j := submit(tensorflow("t", cleaning(policy), chief(), ps(1), workers(2, restarting(v1alpha1.RestartNever))))
 		j.runs(0, 0)
 		j.exits(3, "worker-1")

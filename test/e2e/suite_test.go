@@ -28,6 +28,9 @@ var kube client.WithWatch
 // here is what the running spec has to itself.
 var here *place
 
+// promise is the label of the specs that make test runs: one for each thing that README.md and docs/recovery.md promise to users.
+var promise = Label("promise")
+
 // place is one spec's namespace and the history of what happens in it.
 type place struct {
 	ctx       context.Context

@@ -22,7 +22,7 @@ func active(v *view) int32 {
 
 var _ = Describe("Suspension", func() {
 	// Kueue KEP-10076: active=0 was reported while pods still ran, and the queue gave their GPUs away.
-	It("reports active 0 only when the pods are gone, and counts no failure (Kueue KEP-10076)", func() {
+	It("reports active 0 only when the pods are gone, and counts no failure (Kueue KEP-10076)", promise, func() {
 		j := submit(pytorch("p", maxRestarts(0), master(), workers(2, doing("terminate-after", "1500ms"))))
 		j.runs(0, 0)
 		j.suspend()
@@ -35,7 +35,7 @@ var _ = Describe("Suspension", func() {
 	})
 
 	// #3666: the phase still said Suspended while the job ran.
-	It("ends when the job is resumed: the phase says Running, counters and attempt are kept #3666", func() {
+	It("ends when the job is resumed: the phase says Running, counters and attempt are kept #3666", promise, func() {
 		j := submit(pytorch("p", workers(2)))
 		j.runs(0, 0)
 		j.exits(137, "worker-1")

@@ -18,6 +18,9 @@ type variant struct {
 	faults faults
 }
 
+// The short form plays one of so many variants. It is a prime, so that each kind of fault gets its turn.
+const inShort = 37
+
 // repeat plays each scenario once as it is, to count its writes and reads, and then in every variant. The outcome must be the
 // same, and no invariant may break.
 func repeat(t *testing.T, variants func(writes, reads int) []variant) {
@@ -29,8 +32,12 @@ func repeat(t *testing.T, variants func(writes, reads int) []variant) {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
 				dry := s.run(nothing{}, nil)
+				every := max(1, s.every)
+				if testing.Short() {
+					every *= inShort
+				}
 				for i, v := range variants(dry.writes, dry.reads) {
-					if s.every > 0 && i%s.every != 0 {
+					if i%every != 0 {
 						continue
 					}
 					t.Run(v.name, func(t *testing.T) { s.check(t, v.faults) })

@@ -13,7 +13,7 @@ import (
 
 var (
 	oneSeed = flag.Int64("seed", -1, "replay this seed, with its story")
-	seeds   = flag.Int64("sim.seeds", 10000, "how many seeds to run")
+	seeds   = flag.Int64("sim.seeds", 10000, "how many seeds to run; a twentieth of them with -short")
 )
 
 // TestSeeds runs stories of mixed faults, each drawn from its seed.
@@ -25,12 +25,16 @@ func TestSeeds(t *testing.T) {
 		}
 		return
 	}
+	n := *seeds
+	if testing.Short() {
+		n /= 20
+	}
 	begin := time.Now()
-	wrong := onAllCores(t, *seeds, func(seed int64) (string, *run) {
+	wrong := onAllCores(t, n, func(seed int64) (string, *run) {
 		r, s := newStorm(seed, nil)
 		return s.play(r), r
 	})
-	t.Logf("%d seeds, %v, %d go wrong", *seeds, time.Since(begin).Round(time.Millisecond), len(wrong))
+	t.Logf("%d seeds, %v, %d go wrong", n, time.Since(begin).Round(time.Millisecond), len(wrong))
 	for _, seed := range slices.Sorted(maps.Keys(wrong))[:min(10, len(wrong))] {
 		t.Errorf("%s\nreplay: go test ./test/sim -run 'TestSeeds$' -v -seed=%d", wrong[seed], seed)
 	}

@@ -128,9 +128,17 @@ func wantWrites(t *testing.T, what string, is cost, atMost float64) {
 	}
 }
 
+// sized returns the size that a test has, or the smaller one of the short form.
+func sized(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
 // A job whose workers go on when one is gone, and begin anew when its parameter server is.
 func TestAJobOf65000(t *testing.T) {
-	s := newSite(builder.Job("train", builder.Workers(slots-1), builder.PS(1)), passesAtMost)
+	s := newSite(builder.Job("train", builder.Workers(sized(slots, slots/10)-1), builder.PS(1)), passesAtMost)
 	wantWrites(t, "start", s.until(t, "start", s.runs(0)), writesToStart)
 	s.Exit(s.Pod("train-worker-777"), 1)
 	if is := s.until(t, "one exit, one worker replaced", s.restarted(0, 1)); is.writes > writesToReplace {
@@ -157,14 +165,15 @@ func TestAJobOf65000(t *testing.T) {
 
 // A collective begins anew when one rank is gone, for whatever reason.
 func TestALargeCollective(t *testing.T) {
-	s := newSite(builder.Job("train", builder.Framework(v1alpha1.PyTorch), builder.Workers(ranks)), passesOfCollective)
+	size := sized(ranks, ranks/5)
+	s := newSite(builder.Job("train", builder.Framework(v1alpha1.PyTorch), builder.Workers(size)), passesOfCollective)
 	wantWrites(t, "start", s.until(t, "start of a collective", s.runs(0)), writesToStart)
 	s.Exit(s.Pod("train-worker-777"), 1)
 	wantWrites(t, "one exit", s.until(t, "one exit, a whole restart", s.restarted(1, 1)), writesToRecreate)
 	for i := range rack {
 		s.Kill(s.Node(100 + i))
 	}
-	wantWrites(t, "rack lost", s.until(t, "a rack lost, a whole restart", s.restarted(2, 2)), writesToRecreate+2*rack*perNode/float64(ranks))
+	wantWrites(t, "rack lost", s.until(t, "a rack lost, a whole restart", s.restarted(2, 2)), writesToRecreate+2*rack*perNode/float64(size))
 	if got := s.Status().ChargedRestarts; got != 1 {
 		t.Errorf("%d restarts are charged, want the exit", got)
 	}
