@@ -1,6 +1,8 @@
 package docs_test
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -45,6 +47,29 @@ func TestJobsInThePagesAreValid(t *testing.T) {
 	}
 	if jobs < 8 {
 		t.Errorf("%d jobs, want at least 8: is the search wrong?", jobs)
+	}
+}
+
+// Editors know the fields of every example by its first line, which names the schema of this repository.
+func TestEditorsKnowTheSchemaOfTheExamples(t *testing.T) {
+	alone, _ := filepath.Glob("../examples/*.yaml")
+	inFolders, _ := filepath.Glob("../examples/*/*.yaml")
+	jobs := 0
+	for _, path := range append(alone, inFolders...) {
+		for document := range strings.SplitSeq(read(t, path), "\n---\n") {
+			if !strings.Contains(document, "\nkind: TrainingJob\n") {
+				continue
+			}
+			jobs++
+			line, _, _ := strings.Cut(document, "\n")
+			schema, found := strings.CutPrefix(line, "# yaml-language-server: $schema=")
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), schema)); !found || err != nil {
+				t.Errorf("%s: a job begins with %q, want the line that names the schema (%v)", path, line, err)
+			}
+		}
+	}
+	if jobs < 30 {
+		t.Errorf("%d jobs, want at least 30: is the search wrong?", jobs)
 	}
 }
 

@@ -82,7 +82,11 @@ func (o *options) apiServer(log logr.Logger) (*outage.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return outage.New(restConfig, log)
+	server, err := outage.New(restConfig, log)
+	if err == nil {
+		server.Needs(v1alpha1.GroupVersion.String())
+	}
+	return server, err
 }
 
 // traces returns what sends the traces of jobs, as a part of the manager; nil if no collector is named.

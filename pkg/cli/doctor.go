@@ -96,7 +96,7 @@ func (t *tool) checkAPI(_ context.Context, c *connection) []finding {
 	resources := c.served(v1alpha1.GroupVersion.String())
 	switch {
 	case !resources["trainingjobs"]:
-		return []finding{bad("The cluster does not serve %s: install the CRD and the operator, with kubectl apply -k manifests/base.", v1alpha1.GroupVersion)}
+		return []finding{bad("The cluster does not serve %s: install the CRD and the operator, as docs/install.md shows.", v1alpha1.GroupVersion)}
 	case !resources["trainingjobs/status"] || !resources["trainingjobs/scale"]:
 		return []finding{bad("The CRD is older than this program: it has no status or scale. Apply manifests/crd.")}
 	default:

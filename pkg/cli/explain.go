@@ -27,7 +27,7 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	case strings.Contains(text, "context") && (clientcmd.IsContextNotFound(err) || strings.Contains(text, "does not exist")):
 		return sentence(text) + contexts(flags)
 	case meta.IsNoMatchError(err), strings.Contains(text, "the server could not find the requested resource"):
-		return "the cluster does not know TrainingJobs: install the CRD and the operator, with kubectl apply -k manifests/base. (" + text + ")"
+		return "the cluster does not know TrainingJobs: an administrator must install the CRD and the operator, as docs/install.md shows. (" + text + ")"
 	case apierrors.IsUnauthorized(err):
 		return "the cluster does not know who you are: log in again, or give another context with --context. (" + text + ")"
 	case apierrors.IsForbidden(err):

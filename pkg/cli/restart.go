@@ -21,9 +21,6 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// eventRequested is the reason of the Event about a restart that a user requested.
-const eventRequested = "RestartRequested"
-
 func (t *tool) restartCommand() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
@@ -201,7 +198,7 @@ func (t *tool) request(r *restart) *corev1.Event {
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Namespace: r.job.Namespace, Name: r.job.Name, UID: r.job.UID,
 		},
-		Type: corev1.EventTypeNormal, Reason: eventRequested, Message: message,
+		Type: corev1.EventTypeNormal, Reason: story.EventRequested, Message: message,
 		FirstTimestamp: now, LastTimestamp: now, Count: 1, Source: corev1.EventSource{Component: "kubectl-tj"},
 	}
 }

@@ -41,7 +41,7 @@ func (t *tool) versionCommand() *cobra.Command {
 				}
 			}
 			if len(versions) == 0 {
-				versions = []string{"not installed (kubectl apply -k manifests/base)"}
+				versions = []string{"not installed"}
 			}
 			fmt.Fprintln(t.Out, "TrainingJob:", strings.Join(versions, ", "))
 			return nil

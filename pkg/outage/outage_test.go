@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,6 +121,34 @@ func get(url string) (int, string) {
 	defer response.Body.Close()
 	body, _ := io.ReadAll(response.Body)
 	return response.StatusCode, string(body)
+}
+
+// A CRD that was applied a moment ago is not served yet: the program waits for it, and names it.
+func TestAProgramWaitsForTheCRD(t *testing.T) {
+	api, health := newAPIServer(t), freeAddress(t)
+	var isServed atomic.Bool
+	api.serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" && !isServed.Load() {
+			http.NotFound(w, r)
+		}
+	})
+	server := api.seen(t, logr.Discard())
+	server.Needs("trainingjob.dev/v1alpha1")
+	done := make(chan error, 1)
+	go func() { done <- server.Wait(t.Context(), health) }()
+	eventually(t, "it is not ready, and names the CRD", func() bool {
+		code, why := get("http://" + health + "/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(why, "it does not serve trainingjob.dev/v1alpha1 yet (status 404): apply the CRD")
+	})
+	isServed.Store(true)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits on although the CRD is served")
+	}
 }
 
 func TestAProgramWaitsForAnAPIServerThatIsAwayAndThenForOneThatIsNotReady(t *testing.T) {

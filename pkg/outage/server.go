@@ -28,6 +28,8 @@ type Server struct {
 	rest     rest.Interface
 	log      logr.Logger
 	patience time.Duration
+	// needs is the group and version that must be served before the program can begin; empty for none.
+	needs string
 	// failed receives a value when a request got no answer.
 	failed chan struct{}
 }
@@ -39,6 +41,22 @@ func New(config *rest.Config, log logr.Logger) (*Server, error) {
 		return nil, fmt.Errorf("reading the API server's address: %w", err)
 	}
 	return &Server{host: config.Host, rest: client.RESTClient(), log: log, patience: patience, failed: make(chan struct{}, 1)}, nil
+}
+
+// Needs makes Wait wait until the API server serves the group and version: a CRD that was just applied is not served yet.
+func (s *Server) Needs(version string) { s.needs = version }
+
+// ready returns why the program cannot begin yet; nil if it can.
+func (s *Server) ready(ctx context.Context) error {
+	if _, err := s.ask(ctx); err != nil || s.needs == "" {
+		return err
+	}
+	if code, _, err := s.get(ctx, "/apis/"+s.needs); code == 0 {
+		return err
+	} else if code == http.StatusNotFound || code >= http.StatusInternalServerError {
+		return fmt.Errorf("it does not serve %s yet (status %d): apply the CRD", s.needs, code)
+	}
+	return nil
 }
 
 // ask returns whether the API server answered, and why it is not ready; nil if it is.

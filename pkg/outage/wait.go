@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Wait returns nil once the API server is ready, or when the context ends. Until then it logs what it waits for and serves health probes at the
+// Wait returns nil once the API server is ready and serves what the program needs, or when the context ends. Until then it logs what it waits for and serves health probes at the
 // address; 0 or nothing serves none. It returns an error if the address cannot be listened on.
 func (s *Server) Wait(ctx context.Context, healthAddress string) error {
-	_, err := s.ask(ctx)
+	err := s.ready(ctx)
 	if err == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (s *Server) poll(ctx context.Context, probes *probes) {
 	begin := time.Now()
 	var logged time.Time
 	for {
-		_, err := s.ask(ctx)
+		err := s.ready(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return

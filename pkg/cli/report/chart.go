@@ -127,7 +127,9 @@ func (c *chart) drawAttempts(r *Report) {
 		}
 		row.Paths = c.paths([][]Segment{ofAttempt(r, c.Earlier+i)}, 12, 0)
 		for n := range r.Incidents {
-			if t := r.Incidents[n].Time.Time; !t.Before(a.From) && !t.After(a.To) && len(row.Marks) < mostIncidents {
+			t := r.Incidents[n].Time.Time
+			isOfBefore := i > 0 && !t.After(a.From) // an attempt begins with the incident that ended the one before it
+			if !isOfBefore && !t.Before(a.From) && !t.After(a.To) && len(row.Marks) < mostIncidents {
 				row.Marks = append(row.Marks, mark{c.percent(t), 0, r.Incidents[n].Number})
 			}
 		}

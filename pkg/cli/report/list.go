@@ -23,10 +23,11 @@ type listRow struct {
 // List writes the page of all jobs; address returns the address of the page of each.
 func List(w io.Writer, jobs []v1alpha1.TrainingJob, now time.Time, address func(*v1alpha1.TrainingJob) string, live *Live) error {
 	list := struct {
-		Live *Live
-		Made time.Time
-		Rows []listRow
-	}{Live: live, Made: now}
+		Live   *Live
+		Made   time.Time
+		Rows   []listRow
+		Legend []State
+	}{Live: live, Made: now, Legend: States}
 	for i := range jobs {
 		row := rowOf(&jobs[i], now)
 		row.Address = template.URL(address(&jobs[i]))

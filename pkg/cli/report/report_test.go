@@ -358,6 +358,29 @@ func TestTheCostOfAReplacement(t *testing.T) {
 }
 
 // The JSON has what the page has, under the names of the API.
+// One incident has one mark, also if the next attempt begins in the same second. The list and the report say what colours mean.
+func TestAnIncidentHasOneMark(t *testing.T) {
+	code := int32(1)
+	broke := v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Reason: "Error", ExitCode: &code, Time: builder.Time(100 * time.Second)}
+	job := builder.Job("mnist", builder.Workers(1), builder.RunsSince(0), builder.Attempt(1),
+		builder.Incidents(v1alpha1.Incident{Failure: broke, Scope: v1alpha1.ScopeJob, RestartTime: builder.Time(100 * time.Second)}),
+		builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Phase, s.Restarts = v1alpha1.PhaseRunning, 1 }))
+	r := report.Make(&story.View{Job: job, Now: builder.Epoch.Add(10 * time.Minute)}, nil)
+	var page, list bytes.Buffer
+	if err := r.HTML(&page, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(page.String(), `title="incident 1"></i>`); n != 1 {
+		t.Errorf("%d marks above the attempts, want 1", n)
+	}
+	if err := report.List(&list, []v1alpha1.TrainingJob{*job}, builder.Epoch, func(*v1alpha1.TrainingJob) string { return "" }, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(list.String(), "starting or running</li>") {
+		t.Error("the list does not say what its colours mean")
+	}
+}
+
 func TestJSON(t *testing.T) {
 	v, lines := stories.Many(4)
 	r := report.Make(v, lines)

@@ -34,7 +34,7 @@ var ofAdmission = []message{
 	on(`exceeded quota`, "See what the quota leaves: kubectl describe quota -n NS. Ask for less, or have it raised; the operator tries again by itself."),
 	on(`(maximum|minimum) [a-z0-9./-]+ (usage|limit to request ratio) per (container|pod)`, "Ask for an amount within the LimitRange: kubectl describe limitrange -n NS. "+changeTemplate),
 	on(`failed calling webhook `+name, administered+"the admission webhook $1 does not answer. The operator tries again by itself."),
-	on(`system:serviceaccount:[^"]*" cannot`, administered+"the operator lacks this right. kubectl apply -k manifests/base grants what it needs."),
+	on(`system:serviceaccount:[^"]*" cannot`, administered+"the operator lacks this right. kubectl apply -f manifests/base/operator-role.yaml grants what jobs need."),
 }
 
 // Source: sigs.k8s.io/kueue pkg/cache/queue, pkg/scheduler and pkg/scheduler/flavorassigner.

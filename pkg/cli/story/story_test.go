@@ -251,3 +251,21 @@ func TestSpansBeyondWhatTheStatusKeeps(t *testing.T) {
 		}
 	}
 }
+
+// Who deleted a replica's pod by kubectl tj restart, and why, is in why and in timeline.
+func TestTheRestartOfAReplicaSaysWhoAskedForIt(t *testing.T) {
+	deleted := failure(v1alpha1.CauseInfrastructure, v1alpha1.ReasonDeleted, 0, 100*second)
+	job := builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), lastFailure(deleted, ""), builder.Incidents(incident(deleted, v1alpha1.ScopeReplica, false, second)),
+		phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."))
+	const request = "ann asked with kubectl tj for a restart of worker-1 alone. Reason: slow disk"
+	v := view(job)
+	for message, at := range map[string]time.Duration{request: 99 * second, "bob asked with kubectl tj for a restart of worker-0 alone.": 99 * second, "eve asked with kubectl tj for a restart of worker-1 alone.": 500 * second} {
+		v.Events = append(v.Events, corev1.Event{Reason: "RestartRequested", Message: message, LastTimestamp: builder.Time(at)})
+	}
+	e, err := story.Why(v)
+	for name, text := range map[string]string{"why": e.String(), "timeline": strings.Join(strings.Fields(story.Timeline(v, 80, story.ASCII)), " ")} {
+		if err != nil || !strings.Contains(text, request) || strings.Contains(text, "bob") || strings.Contains(text, "eve") {
+			t.Errorf("%s (%v):\n%s", name, err, text)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package story
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -146,4 +147,27 @@ func (v *View) podWarnings() []string {
 		}
 	}
 	return texts
+}
+
+// EventRequested is the reason of the Event by which a user who deletes a replica's pod says who asked for its restart, and why.
+const EventRequested = "RestartRequested"
+
+// requestedWithin is how long before its pod is gone the restart of a replica may have been asked for: the pod has its grace period.
+const requestedWithin = 2 * time.Minute
+
+// isBetweenNames reports whether the letter ends a name such as worker-1.
+func isBetweenNames(r rune) bool { return r == ' ' || r == '.' || r == ',' }
+
+// RequestFor returns who asked for the restart of the replica whose pod was deleted; empty if no Event says so.
+func (v *View) RequestFor(f *v1alpha1.Failure) string {
+	if f.Reason != v1alpha1.ReasonDeleted {
+		return ""
+	}
+	for _, e := range v.EventsByTime() {
+		before := f.Time.Sub(Seen(&e))
+		if e.Reason == EventRequested && slices.Contains(strings.FieldsFunc(e.Message, isBetweenNames), SlotOf(f).String()) && before > -time.Second && before < requestedWithin {
+			return e.Message
+		}
+	}
+	return ""
 }

@@ -4,6 +4,7 @@ import unittest
 from unittest import mock
 
 import trainingjob as tj
+from trainingjob.kubeflow import TrainingClient
 from tests.fake import AWAY, GONE, FakeApi, changes, job
 
 DONE = job(9, "Succeeded", "LeaderSucceeded")
@@ -103,6 +104,16 @@ class Asking(unittest.TestCase):
             with self.subTest(said), self.assertRaisesRegex(ValueError, said):
                 wrong()
         self.assertEqual(self.api.asked, [])
+
+    def test_words_that_no_job_has_are_refused(self):
+        client = self.client
+        for said, ask in (("unknown phase 'running': write Created", lambda: client.list(phase="running")),
+                          ("unknown until 'running': write Created", lambda: client.wait("m", until="running")),
+                          ("unknown until 'Done'", lambda: client.wait("m", until=("Failed", "Done"))),
+                          ("has no counterpart", lambda: TrainingClient(client=client).train(name="m"))):
+            with self.subTest(said), self.assertRaises((ValueError, NotImplementedError)) as caught:
+                ask()
+            self.assertIn(said, str(caught.exception))
 
     def test_delete_waits_until_the_job_is_gone(self):
         self.api.gets, self.api.watches = [job(1)], [changes(job(2)), [("DELETED", job(3))]]

@@ -53,6 +53,7 @@ def ddp(script: str) -> dict:
     pod = tj.template(image="pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", container="pytorch", gpus=8, args=[script],
                       command=["torchrun", "--nproc-per-node=8", "--no-python", "python", "-c"])
     pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm"}]
+    pod["spec"]["terminationGracePeriodSeconds"] = 5
     pod["spec"]["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}}]
     return tj.job("resnet-ddp", "PyTorch", {"Master": tj.replicas(template=pod), "Worker": tj.replicas(3, template=pod)})
 

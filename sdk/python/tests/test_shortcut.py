@@ -38,12 +38,19 @@ class Written(unittest.TestCase):
     def test_elastic_bounds_are_a_pair(self):
         self.assertEqual(made(elastic=(2, 4), workers=2)["spec"]["elastic"], {"minReplicas": 2, "maxReplicas": 4})
 
+    def test_an_elastic_job_begins_with_the_least(self):
+        self.assertEqual(made(elastic=(2, 4))["spec"]["replicaSpecs"]["Worker"]["replicas"], 2)
+
     def test_what_is_wrong_says_what_to_write_instead(self):
         for said, arguments in (("an MPI job has a launcher", {"framework": "MPI"}), ("workers is 0: write a whole number from 1", {"workers": 0}),
                                 ("write an amount such as 4", {"resources": {"cpu": "many"}}),
                                 ("write cpu, memory, ephemeral-storage, gpu", {"resources": {"gpus": 1}}),
                                 ("write a path such as '/data'", {"volumes": {"data": "/data"}}),
                                 ("processes_per_worker is torchrun's", {"framework": "JAX", "processes_per_worker": 2}),
+                                ("write resources={'gpu': 8}", {"gpus": 8}),
+                                ("with elastic=(2, 4) write workers=2 to 4", {"elastic": (2, 4), "workers": 1}),
+                                ("resources['gpu'] is 0.5: write a whole number", {"resources": {"gpu": 0.5}}),
+                                ("resources['amd.com/gpu'] is '500m': write a whole number", {"resources": {"amd.com/gpu": "500m"}}),
                                 ("write TensorFlow, PyTorch", {"framework": "pytorch"}), ("unknown gang", {"gang": "Kueue"})):
             with self.subTest(said), self.assertRaises(ValueError) as caught:
                 made(**arguments)

@@ -25,7 +25,7 @@ __all__ = [
 
 def train(name: str, *, func: Callable[..., Any] | None = None, func_args: Mapping[str, Any] | None = None,
           script: str | None = None, args: Sequence[str] | None = None, command: Sequence[str] | None = None,
-          image: str | None = None, workers: int = 1, ps: int = 0, resources: Mapping[str, Any] | None = None,
+          image: str | None = None, workers: int | None = None, ps: int = 0, resources: Mapping[str, Any] | None = None,
           volumes: Mapping[str, Any] | None = None, env: Mapping[str, Any] | None = None,
           packages: Sequence[str] | None = None, framework: str = "PyTorch", processes_per_worker: int | None = None,
           elastic: Tuple[int, int] | Mapping[str, Any] | None = None, gang: str | None = None, queue: str | None = None,
@@ -38,7 +38,7 @@ def train(name: str, *, func: Callable[..., Any] | None = None, func_args: Mappi
     func_args: its keyword arguments: texts, numbers, lists and dicts.
     script: a file of this machine, whose text is sent. command: what the image has. args: further words for either.
     image: of the container; it must have Python for func and script, and torch for PyTorch.
-    workers, ps: how many. Default 1 and 0.
+    workers, ps: how many. Default 1, or the least of elastic=, and 0.
     resources: of each worker, by cpu, memory, ephemeral-storage, gpu (nvidia.com/gpu) or a device such as amd.com/gpu. Parameter
       servers get the same without devices.
     volumes: what is mounted, by path: the name of a PersistentVolumeClaim ("data", or "data:ro"), or a volume as a pod has it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 MAX_REPLICAS = 10000
+PHASES = ("Created", "Queued", "Pending", "Running", "Restarting", "Suspended", "Succeeded", "Failed")
+CONDITIONS = ("Created", "Queued", "Scheduled", "Running", "Progressing", "Restarting", "Suspended", "Stalled", "Succeeded", "Failed", "Finished")
 
 
 def given(**fields: Any) -> dict:

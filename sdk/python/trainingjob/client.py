@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, cast
 
 from . import pods, restart, shortcut, story
+from .checks import CONDITIONS, PHASES, one_of
 from .errors import ApiError, JobFailed, JobNotFound, TrainingJobError
 from .follow import condition, countdown, states
 from .logs import Choice, Line, Logs
@@ -64,6 +65,7 @@ class Client:
         labels: a selector, such as "team=vision,stage!=test". phase: such as Running.
         all_namespaces: those of every namespace, by namespace and name.
         """
+        one_of("phase", phase, PHASES)
         namespace = None if all_namespaces else self.namespace
         found = self._api.list(namespace, labels, f"status.phase={phase}" if phase else None)
         return sorted(found, key=lambda job: (job["metadata"].get("namespace", ""), job["metadata"]["name"]))
@@ -81,6 +83,8 @@ class Client:
         TrainingJobError if the job has finished and it never will be, JobNotFound if the job is not there or is deleted meanwhile.
         """
         wanted = (until,) if isinstance(until, str) else tuple(until)
+        for each in wanted:
+            one_of("until", each, CONDITIONS, required=True)
         told: Any = None
         status: Any = {}
         for job in states(self._api, self.namespace, name, countdown(timeout_seconds)):

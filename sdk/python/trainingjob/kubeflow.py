@@ -35,6 +35,11 @@ class TrainingClient:
         self.client.train(name, func=train_func, func_args=parameters, image=base_image, workers=num_workers,
                           resources=resources_per_worker, packages=packages_to_install, env=env_vars, framework=framework)
 
+    def train(self, *_: Any, **__: Any) -> None:
+        """Kubeflow's tunes a language model from a hub."""
+        raise NotImplementedError("TrainingClient.train of Kubeflow, which tunes a language model from a hub, has no counterpart: "
+                                  "write create_job(train_func=...), or trainingjob.train(name, func=...)")
+
     def get_job(self, name: str, **_: Any) -> TrainingJob:
         return self.client.get(name)
 

@@ -7,7 +7,7 @@ import re
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from . import source
-from .checks import given, one_of, within
+from .checks import MAX_REPLICAS, given, one_of, within
 from .manifest import FRAMEWORKS, job, replicas, template
 from .parts import elastic as _elastic
 from .parts import scheduling
@@ -20,7 +20,7 @@ GPU = "nvidia.com/gpu"
 
 def manifest(name: str, *, func: Callable[..., Any] | None = None, func_args: Mapping[str, Any] | None = None,
              script: str | None = None, args: Sequence[str] | None = None, command: Sequence[str] | None = None,
-             image: str | None = None, workers: int = 1, ps: int = 0, resources: Mapping[str, Any] | None = None,
+             image: str | None = None, workers: int | None = None, ps: int = 0, resources: Mapping[str, Any] | None = None,
              volumes: Mapping[str, Any] | None = None, env: Mapping[str, Any] | None = None,
              packages: Sequence[str] | None = None, framework: str = "PyTorch", processes_per_worker: int | None = None,
              elastic: Tuple[int, int] | Mapping[str, Any] | None = None, gang: str | None = None, queue: str | None = None,
@@ -30,7 +30,11 @@ def manifest(name: str, *, func: Callable[..., Any] | None = None, func_args: Ma
     one_of("framework", framework, FRAMEWORKS, required=True)
     if framework == "MPI":
         raise ValueError("an MPI job has a launcher beside its workers: write trainingjob.job(name, 'MPI', {'Launcher': ..., 'Worker': ...})")
-    within("workers", workers, 1, None, required=True)
+    if "gpus" in more:
+        raise ValueError(f"train has no gpus: write resources={{'gpu': {more['gpus']!r}}}, the devices of each worker")
+    if isinstance(elastic, tuple):
+        elastic = _elastic(*elastic)
+    workers = _workers(workers, elastic)
     within("ps", ps, 0, None, required=True)
     main = _command(name, func, func_args, script, args, command, packages,
                     _launch(framework, resources, processes_per_worker, elastic is not None))
@@ -39,11 +43,21 @@ def manifest(name: str, *, func: Callable[..., Any] | None = None, func_args: Ma
     roles = {"Worker": replicas(workers, template=_sized(pod, resources, devices=True))}
     if ps:
         roles["PS"] = replicas(ps, template=_sized(pod, resources, devices=False))
-    if isinstance(elastic, tuple):
-        elastic = _elastic(*elastic)
     if gang is not None:
         more["scheduling"] = {**more.get("scheduling", {}), **scheduling(gang=gang)}
     return job(name, framework, roles, elastic=_dict(elastic), queue=queue, recovery=_dict(recovery), **more)
+
+
+def _workers(workers: int | None, elastic: Mapping[str, Any] | None) -> int:
+    """Returns the number of workers, by default the least that the job may have."""
+    least: int = elastic["minReplicas"] if elastic else 1
+    most: int = elastic["maxReplicas"] if elastic else MAX_REPLICAS
+    if workers is None:
+        return least
+    if elastic and isinstance(workers, int) and not least <= workers <= most:
+        raise ValueError(f"workers is {workers}: with elastic=({least}, {most}) write workers={least} to {most}, or leave it out to begin with {least}")
+    within("workers", workers, 1, None)
+    return workers
 
 
 def _command(name: str, func: Callable[..., Any] | None, func_args: Mapping[str, Any] | None, script: str | None,
@@ -77,8 +91,8 @@ def _launch(framework: str, resources: Mapping[str, Any] | None, processes: int 
             raise ValueError(f"processes_per_worker is torchrun's, and this is a {framework} job: leave it out")
         return []
     if processes is None:
-        gpus: Any = (resources or {}).get("gpu", 1)
-        processes = max(1, int(gpus))
+        gpus = str((resources or {}).get("gpu", 1))
+        processes = max(1, int(gpus)) if gpus.isdecimal() else 1
     return ["torchrun", f"--nproc-per-node={processes}"] if processes > 1 or elastic else []
 
 
@@ -93,6 +107,8 @@ def _sized(pod: Dict[str, Any], resources: Mapping[str, Any] | None, devices: bo
             requests[name] = str(amount)
         elif name != "gpu" and not DEVICE.fullmatch(name):
             raise ValueError(f"resources has {name!r}: write cpu, memory, ephemeral-storage, gpu ({GPU}) or a device such as amd.com/gpu")
+        elif not str(amount).isdecimal():
+            raise ValueError(f"resources[{name!r}] is {amount!r}: write a whole number, as a device belongs to one container")
         elif devices:
             limits[GPU if name == "gpu" else name] = amount
         if name == "memory":
