@@ -198,6 +198,7 @@ func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
 // isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it. Its exit came earlier, or is one
 // that followers do not have.
 //
+//   - A rank whose words speak of a lost connection followed another one, unless it ended long before the incident.
 //   - A follower that lost its peer exits within the same second. The kernel may take a second to end a process that ran out of memory.
 //   - After a request to end, a pod exits with any code, and the clocks of nodes differ. Its exit then counts only if no program ends like
 //     that by itself, or if other pods with such a request ended otherwise.
@@ -209,6 +210,8 @@ func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, ca
 	follows := incident.Cause == v1alpha1.CauseRetryable && !isKill(&incident.Failure)
 	inSameSecond := ended.Equal(incident.Time.Truncate(time.Second))
 	switch {
+	case followed(p) && !namesLostPeer(&incident.Failure):
+		return ended.Add(followsWithin).Before(incident.Time.Time) && !wasToldToEnd(p)
 	case p.Exit.Reason == outOfMemory:
 		return follows && !ended.After(incident.Time.Add(time.Second))
 	case inSameSecond && killedBy(p.Exit.Code):
@@ -225,7 +228,7 @@ func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, ca
 // isOneOfAKind reports whether no other pod ended in the same second with the same exit code, and the code is neither a follower's nor that
 // of a program after a request to end: of the pods with such a request another one ended otherwise.
 func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
-	if p.Exit.Code == 1 || state.IsSignal(p.Exit.Code) {
+	if code := p.Exit.Code; code == 1 || code == 128+2 || killedBy(code) || code == 128+15 {
 		return false
 	}
 	isOwn := !wasToldToEnd(p)
