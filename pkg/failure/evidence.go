@@ -207,19 +207,19 @@ func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, ca
 		return false
 	}
 	ended := p.Exit.Time.Truncate(time.Second)
+	if followed(p) && !namesLostPeer(&incident.Failure) {
+		return ended.Add(followsWithin).Before(incident.Time.Time) && !wasToldToEnd(p)
+	}
 	follows := incident.Cause == v1alpha1.CauseRetryable && !isKill(&incident.Failure)
 	inSameSecond := ended.Equal(incident.Time.Truncate(time.Second))
 	switch {
-	case followed(p) && !namesLostPeer(&incident.Failure):
-		return ended.Add(followsWithin).Before(incident.Time.Time) && !wasToldToEnd(p)
 	case p.Exit.Reason == outOfMemory:
 		return follows && !ended.After(incident.Time.Add(time.Second))
-	case inSameSecond && killedBy(p.Exit.Code):
-		return follows
 	case isFirstByWords(incident, p):
 		return follows && !ended.After(incident.Time.Add(followsWithin))
 	case inSameSecond:
-		return follows && (cause == incident.Cause || cause == v1alpha1.CauseFatal) && exitCode(&incident.Failure) == 1 && isOneOfAKind(s, p)
+		isExit := cause == incident.Cause || cause == v1alpha1.CauseFatal
+		return follows && (killedBy(p.Exit.Code) || isExit && exitCode(&incident.Failure) == 1 && isOneOfAKind(s, p))
 	default:
 		return ended.Before(incident.Time.Time) && !wasToldToEnd(p)
 	}
@@ -228,7 +228,7 @@ func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, ca
 // isOneOfAKind reports whether no other pod ended in the same second with the same exit code, and the code is neither a follower's nor that
 // of a program after a request to end: of the pods with such a request another one ended otherwise.
 func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
-	if code := p.Exit.Code; code == 1 || code == 128+2 || killedBy(code) || code == 128+15 {
+	if slices.Contains([]int32{1, 128 + 2, 128 + 9, 128 + 15}, p.Exit.Code) {
 		return false
 	}
 	isOwn := !wasToldToEnd(p)
