@@ -218,11 +218,17 @@ func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, ca
 	case isFirstByWords(incident, p):
 		return follows && !ended.After(incident.Time.Add(followsWithin))
 	case inSameSecond:
-		isExit := cause == incident.Cause || cause == v1alpha1.CauseFatal
-		return follows && (killedBy(p.Exit.Code) || isExit && exitCode(&incident.Failure) == 1 && isOneOfAKind(s, p))
+		return follows && (killedBy(p.Exit.Code) || hasOwnCode(s, incident, p, cause))
 	default:
 		return ended.Before(incident.Time.Time) && !wasToldToEnd(p)
 	}
+}
+
+// hasOwnCode reports whether the pod's exit is of the incident's kind, with a code that no follower has, and the incident's with one that they
+// have.
+func hasOwnCode(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, cause v1alpha1.Cause) bool {
+	isExit := cause == incident.Cause || cause == v1alpha1.CauseFatal
+	return isExit && exitCode(&incident.Failure) == 1 && isOneOfAKind(s, p)
 }
 
 // isOneOfAKind reports whether no other pod ended in the same second with the same exit code, and the code is neither a follower's nor that
