@@ -76,13 +76,12 @@ func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 	}
 }
 
-// isKill reports whether a signal from outside ended the container, other than the signals for an orderly end (INT and TERM). A program sends
-// ABRT to itself: the watchdogs of NCCL and JAX end a rank so when it has lost a peer.
+// isKill reports whether the container was killed from outside.
 func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 
-func killedBy(code int32) bool {
-	return state.IsSignal(code) && code != 128+2 && code != 128+6 && code != 128+15
-}
+// killedBy reports whether the code is that of SIGKILL. Any other signal may be the program's own: the watchdogs of NCCL and JAX abort a rank
+// that has lost a peer. Its code is 134 then, or 139 if it is process 1 of its container, which ABRT does not end.
+func killedBy(code int32) bool { return code == 128+9 }
 
 func exitCode(f *v1alpha1.Failure) int32 {
 	if f.ExitCode == nil {

@@ -18,12 +18,20 @@ var lostPeer = regexp.MustCompile(`(?i)(closed|reset|aborted) by (the )?(remote 
 	`(refused|reset|closed|aborted|lost)|\bEOF(Error)?\b|end of file|(timed|time)[ -]?out|remote process exit|no route to host|failed to connect|` +
 	`got 0 bytes|socket closed|another task died`)
 
-// namesLostPeer reports whether the program's last words speak of a lost connection: then another rank left before it.
-func namesLostPeer(f *v1alpha1.Failure) bool { return IsOfRank(f) && lostPeer.MatchString(f.Message) }
+// namesLostPeer reports whether the program's last words speak of a lost connection: then another rank left before it. A program that was
+// killed has no last words.
+func namesLostPeer(f *v1alpha1.Failure) bool {
+	return IsOfRank(f) && !isKill(f) && lostPeer.MatchString(f.Message)
+}
+
+// followed reports whether the last words of the pod's program speak of a lost connection.
+func followed(p *state.Pod) bool {
+	return !killedBy(p.Exit.Code) && lostPeer.MatchString(p.Exit.Message)
+}
 
 // isFirstByWords reports whether the incident's failure speaks of a lost connection, and the pod of something else.
 func isFirstByWords(incident *v1alpha1.Incident, p *state.Pod) bool {
-	return namesLostPeer(&incident.Failure) && !wasToldToEnd(p) && p.Exit.Message != "" && !lostPeer.MatchString(p.Exit.Message)
+	return namesLostPeer(&incident.Failure) && !wasToldToEnd(p) && p.Exit.Message != "" && !followed(p)
 }
 
 // beganAt returns the second by which failures are put in order. A rank that speaks of a lost connection followed another one, although it

@@ -21,11 +21,18 @@ var followers = []string{
 	"JAX distributed service detected fatal errors. This most likely indicates that another task died; see the other task logs for more details.",
 }
 
-// The watchdogs of NCCL and JAX abort a rank that has lost a peer: exit code 134 is no kill from outside, and may be a follower's.
+// The watchdogs of NCCL and JAX abort a rank that has lost a peer: exit codes 134 and 139 may be a follower's.
 func TestARankThatAbortsMayBeAFollower(t *testing.T) {
+	for _, code := range []int32{134, 139} {
+		checkAborted(t, code)
+	}
+}
+
+func checkAborted(t *testing.T, code int32) {
+	t.Helper()
 	job := builder.Job("j", pytorch, builder.Workers(3))
 	aborted := func(index int, words string) builder.SnapshotOption {
-		return builder.Failed("worker", index, builder.ExitSaying(134, "Error", words), builder.At(30*second))
+		return builder.Failed("worker", index, builder.ExitSaying(code, "Error", words), builder.At(30*second))
 	}
 	raised := func(words string) builder.SnapshotOption {
 		return builder.Failed("worker", 1, builder.ExitSaying(1, "Error", words), builder.At(30*second))
@@ -40,10 +47,10 @@ func TestARankThatAbortsMayBeAFollower(t *testing.T) {
 	} {
 		s := builder.Snapshot(job, c.seen...)
 		if restarts := failure.Restarts(s, failure.Find(s)); len(restarts) != 1 || restarts[0].Index != c.want {
-			t.Errorf("%s: %+v, want worker-%d", name, restarts, c.want)
+			t.Errorf("%d, %s: %+v, want worker-%d", code, name, restarts, c.want)
 		}
 		if f := &failure.Find(s)[0].Failure; !failure.MayBeFollower(f) {
-			t.Errorf("%s: the decision does not wait for the ranks that have yet to end", name)
+			t.Errorf("%d, %s: the decision does not wait for the ranks that have yet to end", code, name)
 		}
 	}
 }
@@ -87,6 +94,28 @@ func TestWordsThatAreHeardLateExplainAFollower(t *testing.T) {
 	for said, want := range map[string]int{"ValueError: batch 17 is empty": 1, "Connection closed by peer": 0, "": 0} {
 		if got := explained(builder.Snapshot(job, late(said)...)); len(got) != want {
 			t.Errorf("%q: %v", said, got)
+		}
+	}
+}
+
+// A rank that JAX aborts is heard late as often as the one that raised the exception. It explains nothing.
+func TestAFollowerThatIsHeardLateExplainsNothing(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(3), builder.Attempt(1), builder.Incidents(incident(saying("ValueError: batch 17 is empty"))))
+	for name, c := range map[string]struct {
+		code int32
+		said string
+		at   time.Duration
+		want int
+	}{
+		"in the same second":             {139, followers[len(followers)-1], 30 * second, 0},
+		"a second before":                {139, followers[len(followers)-1], 29 * second, 0},
+		"long before":                    {139, followers[len(followers)-1], 20 * second, 1},
+		"it crashed in the same second":  {139, "Segmentation fault in decode_jpeg", 30 * second, 1},
+		"it was killed, after a timeout": {137, "the download timed out, trying again", 30 * second, 1},
+	} {
+		late := builder.Failed("worker", 2, builder.Life(0, 0), builder.ExitSaying(c.code, "Error", c.said), builder.At(c.at))
+		if got := explained(builder.Snapshot(job, seen(late)...)); len(got) != c.want {
+			t.Errorf("%s: %v, want %d", name, got, c.want)
 		}
 	}
 }

@@ -60,11 +60,12 @@ const (
 
 // waitForPeers holds a ruling on an exit that may be a follower's until the other ranks have ended. Otherwise the wrong rank
 // would be named, charged, and kept for its log. It does not wait after a kill or an out-of-memory exit, because followers do not
-// end that way, nor once every rank has ended. Once a rank has succeeded, it waits after every exit: programs crash at teardown
+// end that way, nor once every rank has ended. A rank that starts may have ended as well: its kubelet reports no container until the
+// postStart hook is over. Once a rank has succeeded, it waits after every exit: programs crash at teardown
 // too, and the leader's success may arrive a moment later.
 func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	f := ruling.Failure
-	if f == nil || !state.IsCollective(&s.Job.Spec) || !hasRank(s, state.Running) {
+	if f == nil || !state.IsCollective(&s.Job.Spec) || !hasRank(s, state.Running) && !hasRank(s, state.Starting) {
 		return nil, time.Time{}
 	}
 	if isTeardown := failure.IsOfRank(f) && hasRank(s, state.Succeeded); !isTeardown && !failure.MayBeFollower(f) {

@@ -45,6 +45,9 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 		{"replicas that do not need each other do not wait", builder.Job("j", builder.Workers(3), builder.RunsSince(0)), now(60*second, early()), restart(0, "worker-1 Retryable Replica charged")},
 		{"a job does not fail on a follower's word either", builder.Job("j", pytorch, builder.Workers(3), builder.RunsSince(0), builder.MaxRestarts(0)), now(60*second, early()),
 			held(62*second + 500*time.Millisecond)},
+		{"nor before a rank is heard whose container may have ended while its pod still starts, as of a hook",
+			builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), builder.MaxRestarts(0)),
+			seen(builder.Pending("worker", 0, builder.Waiting("ContainerCreating", "")), builder.Now(60*second), early()), held(62*second + 500*time.Millisecond)},
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 var rounds = flag.Int("rounds", 3, "how often each fault is made of which the right rank must be named")
@@ -54,35 +55,40 @@ func does(python string) func(*run, *corev1.Pod) {
 	}
 }
 
-// When one rank of a collective is gone, the connections of the others break, and all of them end with 1 a moment later. The status is
-// to name the one that went first, with its log.
-var _ = Describe("who was first", Ordered, ContinueOnFailure, Label("attribution"), func() {
-	ddp := example{name: "pytorch-ddp", victim: worker1}
-	BeforeAll(ddp.bringImage)
-	BeforeEach(nodesAreWell)
+// When one rank of a collective is gone, the connections of the others break, and all of them end with 1 a moment later, or abort. The status
+// is to name the one that went first, with its log.
+var _ = Describe("who was first", Label("attribution"), func() {
+	for _, e := range []example{{name: "pytorch-ddp", victim: worker1}, {name: "jax", victim: worker1}} {
+		Describe("of four ranks of "+e.name, Ordered, ContinueOnFailure, Label(e.name), func() {
+			BeforeAll(e.bringImage)
+			BeforeEach(nodesAreWell)
 
-	blame := func(ctx SpecContext, how way, times int, prepare func(*run)) {
-		r := begin(ctx, ddp, ddp.victim, fault{prepare: prepare})
-		sum := &tally{how: how}
-		DeferCleanup(func() { figures.attribution(sum) })
-		for round := range times {
-			r.blames(sum, round)
-		}
-		Expect(len(sum.wrong)).To(BeNumerically("<=", times/20), strings.Join(sum.wrong, "\n"))
-		Expect(len(sum.silent)).To(BeNumerically("<=", times/20), strings.Join(sum.silent, "\n"))
-	}
+			DescribeTable("one of which ends by", func(ctx SpecContext, how way) {
+				blame(ctx, e, how, *rounds, fourRanks)
+			}, each(raises), each(exits), each(fills), each(kills), each(segfaults))
 
-	DescribeTable("of four ranks of PyTorch's DistributedDataParallel", func(ctx SpecContext, how way) {
-		blame(ctx, how, *rounds, fourRanks)
-	}, each(raises), each(exits), each(fills), each(kills), each(segfaults))
-
-	It("is rank 0, which reports for all, when a rank hangs", func(ctx SpecContext) {
-		blame(ctx, hangs, max(1, *rounds/4), func(r *run) {
-			fourRanks(r)
-			r.reportProgress(30)
+			It("is rank 0, which reports for all, when a rank hangs", func(ctx SpecContext) {
+				blame(ctx, e, hangs, max(1, *rounds/4), func(r *run) {
+					fourRanks(r)
+					r.reportProgress(30)
+				})
+			}, NodeTimeout(time.Hour))
 		})
-	}, NodeTimeout(time.Hour))
+	}
 })
+
+// blame ends ranks of the example so many times, and holds that all but one in twenty are named.
+func blame(ctx SpecContext, e example, how way, times int, prepare func(*run)) {
+	GinkgoHelper()
+	r := begin(ctx, e, e.victim, fault{prepare: prepare})
+	sum := &tally{of: e.name, how: how}
+	DeferCleanup(func() { figures.attribution(sum) })
+	for round := range times {
+		r.blames(sum, round)
+	}
+	Expect(len(sum.wrong)).To(BeNumerically("<=", times/20), strings.Join(sum.wrong, "\n"))
+	Expect(len(sum.silent)).To(BeNumerically("<=", times/20), strings.Join(sum.silent, "\n"))
+}
 
 func each(how way) TableEntry { return Entry(nil, NodeTimeout(time.Hour), how) }
 
@@ -90,6 +96,7 @@ func (w way) String() string { return w.name }
 
 // A tally counts what the status said of a fault that was made again and again.
 type tally struct {
+	of             string
 	how            way
 	wrong, silent  []string
 	decided, again []float64 // seconds from the fault until the restart was in the status, and until all ranks ran again
@@ -102,7 +109,7 @@ func (t *tally) row() string {
 	if t.how.cause == v1alpha1.CauseHang { // the log of a pod that is killed goes with it
 		log = "-"
 	}
-	return markdown([]string{t.how.name, of(t.wrong), log, spread(t.decided), spread(t.again)})
+	return markdown([]string{t.of, t.how.name, of(t.wrong), log, spread(t.decided), spread(t.again)})
 }
 
 // spread returns the median, the smallest and the largest.
@@ -119,7 +126,10 @@ func fourRanks(r *run) {
 	r.limitMemory("1Gi")
 	spec := &r.spec.Spec
 	workers := spec.ReplicaSpecs[v1alpha1.Worker]
-	workers.Replicas = ptr.To[int32](3)
+	workers.Replicas = ptr.To[int32](4)
+	if state.Leader(spec).Role == v1alpha1.Master {
+		workers.Replicas = ptr.To[int32](3)
+	}
 	spec.ReplicaSpecs[v1alpha1.Worker] = workers
 	spec.Recovery = v1alpha1.Recovery{MaxRestarts: ptr.To[int32](100), MaxOOMRestarts: ptr.To[int32](100), NoProgressLimit: ptr.To[int32](0),
 		BackoffSeconds: ptr.To[int32](1), MaxBackoffSeconds: ptr.To[int32](1)}
@@ -143,18 +153,28 @@ time.sleep = pause
 runpy.run_path("/app/train.py", run_name="__main__")
 `
 
-// fourVictims are the ranks, in their order.
-var fourVictims = []victim{{role: v1alpha1.Master}, {role: v1alpha1.Worker}, {role: v1alpha1.Worker, index: 1}, {role: v1alpha1.Worker, index: 2}}
+// victims returns the job's ranks, in their order.
+func (r *run) victims() []victim {
+	leader := state.Leader(&r.spec.Spec)
+	all := []victim{{role: leader.Role}}
+	for index := range *r.spec.Spec.ReplicaSpecs[v1alpha1.Worker].Replicas {
+		if worker := (victim{role: v1alpha1.Worker, index: index}); worker != all[0] {
+			all = append(all, worker)
+		}
+	}
+	return all
+}
 
 // blames ends one rank, another one each round, waits until all run again, and counts what the status says of it. Rank 0 does not raise
 // exceptions: it is named if nothing tells the ranks apart.
 func (r *run) blames(sum *tally, round int) {
 	GinkgoHelper()
-	rank := round % len(fourVictims)
+	victims := r.victims()
+	rank := round % len(victims)
 	if sum.how.words == exception {
-		rank = 1 + rand.IntN(len(fourVictims)-1)
+		rank = 1 + rand.IntN(len(victims)-1)
 	}
-	r.hit = fourVictims[rank]
+	r.hit = victims[rank]
 	r.runs(int32(round))
 	guilty := r.pod()
 	Eventually(func() []line { return r.tape.find(func(l line) bool { return l.pod == guilty.Name && l.isStep() }) }).

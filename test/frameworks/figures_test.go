@@ -101,7 +101,7 @@ func (l *ledger) tables() string {
 	}
 	if len(l.attributions) > 0 {
 		fmt.Fprintf(&out, "\nOf four ranks, times in seconds:\n\n%s\n%s\n",
-			heading([]string{"one ends by", "named first", "its log is there", "decided", "all run again"}), strings.Join(l.attributions, "\n"))
+			heading([]string{"example", "one ends by", "named first", "its log is there", "decided", "all run again"}), strings.Join(l.attributions, "\n"))
 	}
 	return out.String()
 }
