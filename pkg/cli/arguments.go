@@ -24,7 +24,7 @@ func jobNames(least, most, rest int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return fmt.Errorf("%s of which job? Write %s NAME; kubectl tj list shows the names", cmd.Name(), cmd.CommandPath())
+			return fmt.Errorf("%s needs a job: write %s NAME; kubectl tj list shows the names", cmd.Name(), cmd.CommandPath())
 		case len(args) > most+rest:
 			return fmt.Errorf("%q is one argument too many: write %s", args[most+rest], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 		}
@@ -68,7 +68,7 @@ func unknownVerb(root *cobra.Command, args []string) error {
 // numbers are the types of flags whose value is a number.
 var numbers = []string{"int", "int32", "int64"}
 
-// wrongFlag returns the error about a flag as a sentence that says what to write.
+// wrongFlag returns the error about a flag as a sentence with the right flag.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError

@@ -39,7 +39,7 @@ var needs = []need{
 	{"delete", on(v1alpha1.Group, "trainingjobs", "", "delete"), false},
 }
 
-// checkRights says which verbs of kubectl tj the caller may use in the namespace.
+// checkRights returns which verbs of kubectl tj the caller may use in the namespace.
 func (t *tool) checkRights(ctx context.Context, c *connection) []finding {
 	var findings []finding
 	for _, need := range needs {

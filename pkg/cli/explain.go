@@ -48,7 +48,7 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 // unreachable matches the API server's answer when a kubelet that has a log does not answer it.
 var unreachable = regexp.MustCompile(`Get "https://([^/"]+)/containerLogs/[^"]*": (.*)`)
 
-// forbidden says which right is missing and which role has it. What admission forbids has words of its own.
+// forbidden names the missing right and a role that has it. What admission forbids has words of its own.
 func forbidden(text string) string {
 	right, namespace, ok := rights.Denied(text)
 	if !ok {

@@ -54,7 +54,7 @@ func (t *tool) listCommand() *cobra.Command {
 	return cmd
 }
 
-// named returns those of the jobs that have one of the names; all of them if there are no names.
+// named returns the jobs that have one of the names; all of them if there are no names.
 func (c *connection) named(ctx context.Context, jobs []v1alpha1.TrainingJob, names []string) ([]v1alpha1.TrainingJob, error) {
 	if len(names) == 0 {
 		return jobs, nil

@@ -25,7 +25,7 @@ func (t *tool) restartCommand() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
 		Use: "restart NAME [REPLICA]", Args: jobNames(1, 1, 1), ValidArgsFunction: t.completeJobs(1),
-		Short: "Restart a job, or one replica of it; nobody is charged",
+		Short: "Restart a job, or one replica of it, without a charge",
 		Long: `Restart a job, or one replica of it, such as worker-3.
 
 For the whole job the command sets the annotation trainingjob.dev/restart. The operator counts a restart of cause Requested, and follows
@@ -147,7 +147,7 @@ func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 		}
 	}
 	if untold != nil {
-		fmt.Fprintln(t.ErrOut, "No Event tells of it:", explain(untold, t.flags))
+		fmt.Fprintln(t.ErrOut, "No Event reports it:", explain(untold, t.flags))
 	}
 	if deleted == 0 {
 		return errors.New("its pods were replaced at this moment: see kubectl tj status " + r.job.Name)

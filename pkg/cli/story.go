@@ -23,7 +23,7 @@ func (t *tool) whyCommand() *cobra.Command {
 func (t *tool) timelineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "timeline NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
-		Short:   "Draw the attempts of a job as bars, and tell its incidents and where the time went",
+		Short:   "Draw the attempts of a job as bars, and list its incidents and its lost time",
 		Example: "  kubectl tj timeline mnist",
 		RunE: t.tell(func(v *story.View) (string, error) {
 			return story.Timeline(v, t.screen.picture(), t.screen.marks), nil

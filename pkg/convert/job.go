@@ -19,7 +19,7 @@ type conversion struct {
 	errs  []error
 	// sources are the names that the roles have in the source.
 	sources map[v1alpha1.Role]string
-	// served is whether the TrainingJob serves the source, so that its defaults must hold as they were.
+	// served is whether the TrainingJob serves the source, so that the defaults of the source stay in force.
 	served bool
 }
 
@@ -37,7 +37,7 @@ func Job(source map[string]any) (*v1alpha1.TrainingJob, Report, error) {
 	return job, report, err
 }
 
-// Served converts as Job does, for a TrainingJob that serves the Kubeflow job as it is: what no field says is as it was under Kubeflow's
+// Served converts as Job does, for a TrainingJob that serves the Kubeflow job unchanged: the defaults are those that hold under Kubeflow's
 // operator, and not as TrainingJobs have it. roles are the names of the roles in the source.
 func Served(source map[string]any) (job *v1alpha1.TrainingJob, report Report, roles map[v1alpha1.Role]string, err error) {
 	return convert(source, true)

@@ -17,7 +17,7 @@ type Reason struct {
 	// every other reason from a healthy one: UnexpectedAdmissionError if its GPUs are taken, DeletionByTaintManager if an administrator
 	// keeps the node for another team, NodeShutdown while it restarts, and OutOfcpu or SysctlForbidden at any time.
 	IsOnNode bool
-	// IsOfTemplate is whether a limit of the pod's own template ended it. The node did as it was asked.
+	// IsOfTemplate is whether a limit of the pod's own template ended it. The node only enforced the limit.
 	IsOfTemplate bool
 	// showsLate is whether the pod's peers may fail long before the reason shows.
 	showsLate bool

@@ -79,7 +79,7 @@ func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 // isKill reports whether the container was killed from outside.
 func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 
-// killedBy reports whether the code is that of SIGKILL. Any other signal may be the program's own: the watchdogs of NCCL and JAX abort a rank
+// killedBy reports whether the code stands for SIGKILL. Any other signal may be the program's own: the watchdogs of NCCL and JAX abort a rank
 // that has lost a peer. Its code is 134 then, or 139 if it is process 1 of its container, which ABRT does not end.
 func killedBy(code int32) bool { return code == 128+9 }
 

@@ -21,10 +21,10 @@ func lacksProgram(reason, message string) bool {
 	return slices.Contains(cannotStart, reason) && noProgram.MatchString(message)
 }
 
-// LacksProgram reports whether the failure is that the command is not there or not executable. Such an end says nothing of the node.
+// LacksProgram reports whether the failure is that the command is not there or not executable. Such an end is no evidence about the node.
 func LacksProgram(f *v1alpha1.Failure) bool { return lacksProgram(f.Reason, f.Message) }
 
-// LastWords returns the end of what the program said; empty if the message comes from the kubelet, the runtime or a user.
+// LastWords returns the end of the output of the program; empty if the message comes from the kubelet, the runtime or a user.
 func LastWords(f *v1alpha1.Failure) string {
 	if !IsOfProgram(f) || !IsFailure(f.Cause) || slices.Contains(cannotStart, f.Reason) || f.Reason == evicted || f.Reason == pastDeadline {
 		return ""

@@ -30,7 +30,7 @@ type Served struct {
 	Notes []convert.Note
 }
 
-// Serve returns the TrainingJob that serves the job: of the same name, and controlled by it. It returns an error that says what to write instead
+// Serve returns the TrainingJob that serves the job: of the same name, and controlled by it. It returns an error with the right value
 // if a value of the job means nothing.
 func (j *Job) Serve() (*Served, error) {
 	source := maps.Clone(j.source.Object)
@@ -58,7 +58,7 @@ func (j *Job) Serve() (*Served, error) {
 	return &Served{Child: child, Roles: roles, Notes: report.Notes}, nil
 }
 
-// withoutQueue returns the labels or annotations without those of Kueue: the Kubeflow job is what waits in a queue.
+// withoutQueue drops Kueue's labels or annotations: the Kubeflow job waits in the queue, and its child does not.
 func withoutQueue(texts map[string]string) map[string]string {
 	kept := maps.Clone(texts)
 	maps.DeleteFunc(kept, func(name, _ string) bool { return strings.HasPrefix(name, "kueue.x-k8s.io/") })
@@ -94,7 +94,7 @@ func override(spec *v1alpha1.TrainingJobSpec, patch string) error {
 	return nil
 }
 
-// hashOf returns a hash of what the child says, but for whether it is suspended.
+// hashOf returns a hash of the child without spec.suspend.
 func hashOf(child *v1alpha1.TrainingJob) (string, error) {
 	hashed := *child
 	hashed.Spec.Suspend = nil

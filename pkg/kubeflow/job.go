@@ -64,7 +64,7 @@ type ReplicaStatus struct {
 // The controllers that a Kubeflow job may name in spec.runPolicy.managedBy and that this package stands in for.
 var ownManagers = []string{"", "kubeflow.org/training-operator"}
 
-// Read returns the job of an object. It returns an error if a field has another type than the kind says.
+// Read returns the job of an object. It returns an error if a field has another type than in the kind.
 func Read(kind Kind, source *unstructured.Unstructured) (*Job, error) {
 	text, err := json.Marshal(source.Object)
 	if err != nil {

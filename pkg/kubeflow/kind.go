@@ -37,7 +37,7 @@ var kinds = []Kind{
 	{"JAXJob", "jaxReplicaSpecs", "jaxjob-port", 6666, always},
 }
 
-// ParseKinds returns the kinds of those names. Its error says what to write.
+// ParseKinds returns the kinds of those names. Its error lists the valid kinds.
 func ParseKinds(names []string) ([]Kind, error) {
 	var parsed []Kind
 	for _, name := range names {

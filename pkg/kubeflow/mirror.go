@@ -79,7 +79,7 @@ func (m *mirror) resume() {
 	m.next.StartTime = nil
 }
 
-// goOn mirrors a job that is not suspended. What the TrainingJob says of a suspension that is over does not count.
+// goOn mirrors a job that is not suspended. The conditions of a suspension that is over do not count.
 func (m *mirror) goOn() {
 	if m.next.StartTime == nil {
 		start := metav1.NewTime(m.now.Truncate(time.Second))

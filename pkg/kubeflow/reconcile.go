@@ -39,7 +39,7 @@ type reconciler struct {
 	clock  clock.PassiveClock
 }
 
-// Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status. After a conflict it asks for another try in silence.
+// Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status. After a conflict it tries again without an error.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	if apierrors.IsConflict(err) {

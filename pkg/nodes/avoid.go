@@ -148,7 +148,7 @@ func isToAvoid(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident, inci
 
 // countsAgainstNode reports whether the node may have caused the incident. Drains, preemptions and deletions are decisions of users and
 // controllers. The consequence of a loss elsewhere and the program's own fault do not count either, nor do a
-// command that is not there and the end by the kubelet that the template asks for.
+// command that is not there and an end by the kubelet that the template requests.
 func countsAgainstNode(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident) bool {
 	reason := failure.ReasonOf(incident.Reason)
 	return reason.IsNodeFault || isExit(incident) && !reason.IsOfTemplate && !failure.MayBeKubelets(spec, &incident.Failure) && !failure.LacksProgram(&incident.Failure)

@@ -10,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// stop says why healthy ranks are stopped. They get time to save a checkpoint first.
+// stop is why healthy ranks are stopped. They get time to save a checkpoint first.
 type stop struct {
 	// reason is the reason of the checkpoint request. why is a clause: "the job is to be suspended".
 	reason, why string

@@ -14,7 +14,7 @@ func QueueOf(job *v1alpha1.TrainingJob) string {
 	return job.Spec.Scheduling.Queue
 }
 
-// PartialAdmission returns how many workers the queue has admitted and how many the job asks for; ok is false if it has admitted all, or the
+// PartialAdmission returns how many workers the queue has admitted and how many the job requests; ok is false if it has admitted all, or the
 // workers were scaled since.
 func PartialAdmission(job *v1alpha1.TrainingJob) (admitted, asked int32, ok bool) {
 	_, err := fmt.Sscanf(job.Annotations[v1alpha1.AnnotationAdmittedWorkers], "%d of %d", &admitted, &asked)

@@ -44,7 +44,7 @@ const (
 	ReasonGangUnavailable = "GangUnavailable"
 	// ReasonAllReplicasRunning: all replicas (elastic: minReplicas) run.
 	ReasonAllReplicasRunning = "AllReplicasRunning"
-	// ReasonPartiallyAdmitted: all replicas run, but the queue has admitted fewer workers than the job asks for.
+	// ReasonPartiallyAdmitted: all replicas run, but the queue has admitted fewer workers than the job requests.
 	ReasonPartiallyAdmitted = "PartiallyAdmitted"
 	// ReasonSomeReplicasRunning: the job continues while the operator replaces a replica.
 	ReasonSomeReplicasRunning = "SomeReplicasRunning"

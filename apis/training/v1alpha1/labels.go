@@ -91,7 +91,7 @@ const (
 	// AnnotationOverrides is a JSON merge patch (RFC 7386) of the spec of the TrainingJob that serves the job:
 	// {"recovery":{"restartMethod":"InPlace"}}. A Kubeflow job has no fields for that.
 	AnnotationOverrides = Group + "/overrides"
-	// AnnotationReplicaServices says whether each replica has a Service of its own: Each, the default, or None for large jobs whose
+	// AnnotationReplicaServices sets whether each replica has a Service of its own: Each, the default, or None for large jobs whose
 	// programs find each other by the variables of their framework.
 	AnnotationReplicaServices = Group + "/replica-services"
 	// ReplicaServicesNone is the value of AnnotationReplicaServices for no Services.

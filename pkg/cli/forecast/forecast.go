@@ -195,7 +195,7 @@ func ordinal(n int) string {
 	return fmt.Sprint(n) + suffix
 }
 
-// writeMethod says whether restarts of the whole job keep pods, if the job leaves that to its grace periods.
+// writeMethod shows whether restarts of the whole job keep pods, if the job leaves that to its grace periods.
 func writeMethod(b *strings.Builder, job *v1alpha1.TrainingJob) {
 	brief := job.DeepCopy()
 	grace := int64(ptr.Deref(job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
@@ -207,7 +207,7 @@ func writeMethod(b *strings.Builder, job *v1alpha1.TrainingJob) {
 	case state.MethodOf(&job.Spec) == v1alpha1.RestartInPlace:
 		b.WriteString("  a restart of the whole job keeps the pods of healthy replicas\n")
 	case state.MethodOf(&brief.Spec) == v1alpha1.RestartInPlace:
-		fmt.Fprintf(b, "  a restart of the whole job creates all pods anew; it keeps those of healthy replicas if each template has terminationGracePeriodSeconds: %d\n", grace)
+		fmt.Fprintf(b, "  a restart of the whole job creates new pods for all replicas; it keeps the pods of healthy replicas if each template has terminationGracePeriodSeconds: %d\n", grace)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestOfANewJob(t *testing.T) {
   does    create mnist-worker-0
   does    create mnist-worker-1
   if Worker breaks, it restarts the whole job
-  a restart of the whole job creates all pods anew; it keeps those of healthy replicas if each template has terminationGracePeriodSeconds: 5
+  a restart of the whole job creates new pods for all replicas; it keeps the pods of healthy replicas if each template has terminationGracePeriodSeconds: 5
   fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
 `},
 		{"a collective whose ranks end at once", builder.Job("quick", builder.Framework(v1alpha1.JAX), builder.Workers(1), brief), `team-a/quick, JAX: 1 Worker

@@ -75,7 +75,7 @@ func statusOf(pod *corev1.Pod, name string) Container {
 	return Container{Gone: over}
 }
 
-// withContainer returns the sources whose pod has the container that is asked for. It returns an error if none has, as kubectl does.
+// withContainer returns the sources whose pod has the requested container. It returns an error if none has, as kubectl does.
 func (r *Request) withContainer(sources []Source) ([]Source, error) {
 	if r.Container == "" || len(sources) == 0 {
 		return sources, nil

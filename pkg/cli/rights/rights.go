@@ -73,7 +73,7 @@ func Roles(all []Right) []string {
 // denied matches the answer of the API server's RBAC authorizer.
 var denied = regexp.MustCompile(`cannot ([a-z]+) resource "([^"/]+)/?([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]+)"| at the cluster scope)`)
 
-// Denied returns the right that an answer of the API server says is missing, and in which namespace; ok is false if it says something else.
+// Denied returns the right whose lack an answer of the API server reports, and the namespace; ok is false for any other answer.
 func Denied(answer string) (right Right, namespace string, ok bool) {
 	found := denied.FindStringSubmatch(answer)
 	if found == nil {

@@ -80,7 +80,7 @@ func endedAlike(v *View, f *v1alpha1.Failure) []string {
 // lastWords returns the end of a program's message.
 func lastWords(text string) string { return strings.ToValidUTF8(text[max(0, len(text)-120):], "") }
 
-// Message returns what the program said when it failed, or else the kubelet or controller that ended it; empty for what is no failure.
+// Message returns the last words of the program when it failed, or else the kubelet or controller that ended it; empty for what is no failure.
 func Message(f *v1alpha1.Failure) string {
 	if !failure.IsFailure(f.Cause) {
 		return ""

@@ -38,7 +38,7 @@ var stalls = []advice{
 // waits are for jobs whose pods do not run yet, by the reason of a condition or of a pod.
 var waits = []advice{
 	{[]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting}, waitForRoom},
-	{[]string{v1alpha1.ReasonGangUnavailable}, "Have the gang's scheduler installed, or write scheduling.gang: None. kubectl tj doctor says which gang APIs the cluster serves."},
+	{[]string{v1alpha1.ReasonGangUnavailable}, "Have the gang's scheduler installed, or write scheduling.gang: None. kubectl tj doctor shows which gang APIs the cluster serves."},
 	{[]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}, "Check the image's name, and imagePullSecrets: kubectl describe pod -n NS POD. " + changeTemplate},
 	{[]string{"CreateContainerConfigError"}, "Mend what the message names: create the ConfigMap or Secret that is missing, and the kubelet tries again by itself; or, if the image may not run as root, set securityContext.runAsUser. " + changeTemplate},
 	{[]string{"CreateContainerError", "RunContainerError", "StartError"}, "Check command, working directory and mounts. " + changeTemplate},
@@ -54,10 +54,10 @@ var failures = []advice{
 	{[]string{v1alpha1.ReasonSchedulingTimeout}, "Ask for less, or raise scheduling.timeoutSeconds."},
 	{[]string{v1alpha1.ReasonNoProgress}, "See in the log what each attempt ends with at the same step; recovery.noProgressLimit bounds such restarts. " + readLog},
 	{[]string{v1alpha1.ReasonStartupDeadline}, "See what the slowest replica waited for: kubectl describe pod -n NS POD. runPolicy.startupDeadlineSeconds sets the limit."},
-	{[]string{v1alpha1.ReasonDomainFull}, "Nothing: the whole job was created anew, in any domain with room for it."},
+	{[]string{v1alpha1.ReasonDomainFull}, "Nothing: the whole job got new pods, in any domain with room for it."},
 	{[]string{v1alpha1.ReasonDeleted}, "Nothing: a user or controller deleted the pod, and it was replaced."},
 	{[]string{"StartError", "ContainerCannotRun", "CreateContainerError", "RunContainerError"}, "Check command, working directory and mounts. " + changeTemplate},
-	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Tell who runs the cluster: kubectl describe node NODE."},
+	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Report it to an administrator: kubectl describe node NODE."},
 }
 
 // causes are the advice by cause, if no reason has a better one.
@@ -164,7 +164,7 @@ func whatIsHeld(v *View, s *state.Snapshot) []string {
 	return []string{what + " of the job wait for the rest, without limit. To start all or none write scheduling.gang; to end the wait write scheduling.timeoutSeconds."}
 }
 
-// gpusOf returns how many devices a replica of the role asks for.
+// gpusOf returns how many devices a replica of the role requests.
 func gpusOf(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) resource.Quantity {
 	sum := resource.Quantity{}
 	for _, c := range spec.ReplicaSpecs[role].Template.Spec.Containers {

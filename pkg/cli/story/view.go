@@ -149,16 +149,16 @@ func (v *View) podWarnings() []string {
 	return texts
 }
 
-// EventRequested is the reason of the Event by which a user who deletes a replica's pod says who asked for its restart, and why.
+// EventRequested is the reason of the Event that names the user who deleted a replica's pod for a restart, and the user's reason.
 const EventRequested = "RestartRequested"
 
-// requestedWithin is how long before its pod is gone the restart of a replica may have been asked for: the pod has its grace period.
+// requestedWithin is how long before its pod is gone a user may have requested the restart of a replica: the pod has its grace period.
 const requestedWithin = 2 * time.Minute
 
 // isBetweenNames reports whether the letter ends a name such as worker-1.
 func isBetweenNames(r rune) bool { return r == ' ' || r == '.' || r == ',' }
 
-// RequestFor returns who asked for the restart of the replica whose pod was deleted; empty if no Event says so.
+// RequestFor returns who requested the restart of the replica whose pod was deleted; empty without such an Event.
 func (v *View) RequestFor(f *v1alpha1.Failure) string {
 	if f.Reason != v1alpha1.ReasonDeleted {
 		return ""
