@@ -55,7 +55,8 @@ func (s *Status) set(c Condition, now time.Time) {
 		}
 		kept = append(kept, other)
 	}
-	s.Conditions = append(kept, c)
+	kept = append(kept, c)
+	s.Conditions = kept
 }
 
 // nextTransition returns now, or the second after the latest transition.
