@@ -176,8 +176,10 @@ class Rights(unittest.TestCase):
         outcome = launch.run(client, made, "run/1/rights", out=said.append)
         self.assertEqual(outcome.phase, "Succeeded")
         self.assertNotIn("forbidden", "\n".join(said))
-        client.suspend("j")
-        client.delete("j")
+        client.submit(tj.job("stopped", "PyTorch", worker(run_for="1h")))
+        client.suspend("stopped")
+        for name in ("j", "stopped"):
+            client.delete(name)
         for refused in (lambda: tj.Client("default", self.kube).list(), lambda: client.events("j"),
                         lambda: self.kube.delete_pod("kfp-rights", "j-worker-0", "u", 0)):
             with self.assertRaises(tj.ApiError) as caught:
