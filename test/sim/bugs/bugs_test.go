@@ -78,7 +78,7 @@ func (b *bug) find(t *testing.T) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s does not compile: %v\n%s", b.shows, err, out)
 	}
-	run := exec.Command(binary, "-test.run", "^("+b.run+")$", "-test.failfast", "-sim.seeds=2000")
+	run := exec.Command(binary, "-test.run", "^("+b.run+")$", "-test.failfast", "-sim.seeds=10000")
 	run.Dir = filepath.Join(root, "test/sim")
 	out, err := run.CombinedOutput()
 	if err == nil {
