@@ -73,7 +73,7 @@ var _ = Describe("A node that says it is ill", Serial, func() {
 		allReplaced(before, v)
 		incident(v, v1alpha1.CauseInfrastructure, v1alpha1.ReasonNodeIll)
 		notCharged(v)
-		j.tells(v1alpha1.EventRestarting, "worker-0 on "+node, "leaves its node", gpu, fell, "1 more follow", "not charged")
+		j.tells(v1alpha1.EventRestarting, "worker-0 on "+node, "leaves its unhealthy node", gpu, fell, "1 more follow", "not charged")
 		avoids(j, v, node)
 		sayWell(node, gpu)
 		sayOfNode(node, gpu, corev1.ConditionTrue, fell)
