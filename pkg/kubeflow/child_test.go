@@ -46,7 +46,7 @@ func TestTheKubeflowJobControlsTheChildren(t *testing.T) {
 	}
 }
 
-// The values are those of Training Operator 1.9.4 (pkg/controller.v1/pytorch/envvar.go and its specs).
+// The values come from Training Operator 1.9.4: pkg/controller.v1/pytorch/envvar.go, and its own specs.
 func TestVariablesOfKubeflowsOperator(t *testing.T) {
 	env := map[string]string{}
 	for _, v := range podOf(serve(t, pytorchJob), state.Slot{Role: v1alpha1.Worker, Index: 1}).Spec.Containers[0].Env {

@@ -67,7 +67,7 @@ func play(t *testing.T, job *Job, served *Served, steps ...func(*Job, *v1alpha1.
 	return job.Status
 }
 
-// condition returns a step in which the TrainingJob has these conditions.
+// conditions returns a step in which the TrainingJob has these conditions.
 func conditions(list ...metav1.Condition) func(*Job, *v1alpha1.TrainingJob) {
 	return func(_ *Job, child *v1alpha1.TrainingJob) { child.Status.Conditions = list }
 }
@@ -83,7 +83,7 @@ func suspend(value bool) func(*Job, *v1alpha1.TrainingJob) {
 	}
 }
 
-// told returns the conditions without their times, as users and Kubeflow's own tests compare them.
+// shown returns the conditions without their times, as users and Kubeflow's own tests compare them.
 func shown(status Status) []Condition {
 	var list []Condition
 	for _, c := range status.Conditions {
@@ -93,7 +93,7 @@ func shown(status Status) []Condition {
 	return list
 }
 
-// The wanted conditions are those of Training Operator 1.9.4's own specs and of its pkg/util/status.go.
+// The wanted conditions come from Training Operator 1.9.4: its own specs, and pkg/util/status.go.
 func TestConditionsAreInTheOrderOfKubeflowsOperator(t *testing.T) {
 	running, created := is(v1alpha1.ConditionRunning, ""), conditions()
 	for name, c := range map[string]struct {
@@ -181,13 +181,15 @@ func TestTimesOfASuspension(t *testing.T) {
 		t.Errorf("a job that never started has startTime %v", never.StartTime)
 	}
 	first := play(t, job, served, conditions()).StartTime
+	if first == nil {
+		t.Fatal("a job that starts has no startTime")
+	}
 	if kept := play(t, job, served, suspend(true)).StartTime; !kept.Equal(first) {
 		t.Errorf("suspended: startTime %v, want %v", kept, first)
 	}
-	job.Status = job.Mirror(served.Child, served.Roles, start.Add(time.Minute)) // suspend is false in the job's spec
 	job.Spec.RunPolicy.Suspend = ptr.To(false)
 	if again := job.Mirror(served.Child, served.Roles, start.Add(time.Minute)).StartTime; !again.Equal(ptr.To(metav1.NewTime(start.Add(time.Minute)))) {
-		t.Errorf("resumed: startTime %v, want that of the resumption", again)
+		t.Errorf("resumed: startTime %v, want the time of the resumption", again)
 	}
 }
 

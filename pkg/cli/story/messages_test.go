@@ -87,7 +87,7 @@ func TestTheNextStepForEveryRefusal(t *testing.T) {
 		{v1alpha1.ReasonForbidden, `pods is forbidden: User "system:serviceaccount:trainingjob-system:trainingjob-operator" cannot create resource "pods" in API group "" in the namespace "team-a"`, "the operator lacks this right"},
 		{v1alpha1.ReasonAdmissionUnavailable, `Internal error occurred: failed calling webhook "mutate.mesh.io": failed to call webhook: Post "https://mesh.istio-system.svc:443/inject?timeout=10s": no endpoints available for service "mesh"`, "the admission webhook mutate.mesh.io does not answer"},
 		{v1alpha1.ReasonInvalid, `Pod "mnist-worker-0" is invalid: spec.containers[0].volumeMounts[0].name: Not found: "data"`, "Correct what the message names"},
-		{v1alpha1.ReasonNameConflict, "Service mnist exists and belongs to somebody else: delete it, or give the job another name", "Do what the message names"},
+		{v1alpha1.ReasonNameConflict, "Service mnist exists and has another owner: delete it, or give the job another name", "Do what the message names"},
 	} {
 		job := builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), phase(v1alpha1.PhasePending, m.reason, m.message), builder.Condition(v1alpha1.ConditionStalled, true, m.reason, 0))
 		expectFirst(t, m, view(job))
