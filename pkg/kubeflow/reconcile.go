@@ -71,23 +71,19 @@ func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // serve brings the children of the job up to date, and then its status.
 func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
+	child, err := r.child(ctx, job)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if child == nil && job.Status.isFinished() { // it finished under Kubeflow's operator, or its TrainingJob was deleted
+		return ctrl.Result{}, nil
+	}
 	served, err := job.Serve()
 	if err != nil {
-		return ctrl.Result{}, r.refuse(ctx, job, err.Error())
+		return r.refuseChange(ctx, job, child, err)
 	}
-	child, err := r.child(ctx, job)
-	switch {
-	case err != nil:
-		return ctrl.Result{}, err
-	case child == nil && job.Status.isFinished(): // it finished under Kubeflow's operator, or its TrainingJob was deleted
-		return ctrl.Result{}, nil
-	case child == nil:
-		if others, err := r.podsOfKubeflow(ctx, job); err != nil || others {
-			return ctrl.Result{RequeueAfter: askAgain}, err
-		}
-	case !metav1.IsControlledBy(child, job):
-		r.warn(job, "NameConflict", fmt.Sprintf("TrainingJob %s exists and does not belong to this %s: delete it, or give the job another name.", child.Name, r.kind.Name))
-		return ctrl.Result{RequeueAfter: askAgain}, nil
+	if wait, err := r.isBlocked(ctx, job, child); wait || err != nil {
+		return ctrl.Result{RequeueAfter: askAgain}, err
 	}
 	if child, err = r.converge(ctx, job, child, served); err != nil {
 		if apierrors.IsInvalid(err) && child == nil {
@@ -102,6 +98,28 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, r.record(ctx, job, job.Mirror(child, served.Roles, r.clock.Now()))
+}
+
+// refuseChange fails a job that means nothing, or leaves a job that runs as it is.
+func (r *reconciler) refuseChange(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, why error) (ctrl.Result, error) {
+	if child == nil {
+		return ctrl.Result{}, r.refuse(ctx, job, why.Error())
+	}
+	r.warn(job, "ChangeRefused", why.Error())
+	return ctrl.Result{RequeueAfter: askAgain}, nil
+}
+
+// isBlocked reports whether the job waits for pods of Kubeflow's operator, or for a name that another TrainingJob holds.
+func (r *reconciler) isBlocked(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) (bool, error) {
+	switch {
+	case child == nil:
+		return r.podsOfKubeflow(ctx, job)
+	case !metav1.IsControlledBy(child, job):
+		r.warn(job, "NameConflict", fmt.Sprintf("TrainingJob %s exists and does not belong to this %s: delete it, or give the job another name.", child.Name, r.kind.Name))
+		return true, nil
+	default:
+		return false, nil
+	}
 }
 
 // child returns the TrainingJob of the job's name; nil if there is none.
