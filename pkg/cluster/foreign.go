@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,11 +17,10 @@ import (
 // before its pods are created. So if the API server has no newer job either, another client created the pod: a client that may
 // patch pods can write the owner reference.
 func (c *Cluster) confirmForeign(ctx context.Context, s *state.Snapshot) (*state.Snapshot, error) {
-	if !s.IsStale() {
+	pod := s.LaterPod()
+	if pod == nil {
 		return s, nil
 	}
-	i := slices.IndexFunc(s.Pods, func(p state.Pod) bool { return s.Job.Status.StartTime == nil || s.Life(p.Slot).Before(p.Life) })
-	pod := &s.Pods[i]
 	var live v1alpha1.TrainingJob
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(s.Job), &live); err != nil {
 		return s, client.IgnoreNotFound(err)

@@ -42,7 +42,7 @@ func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
 	}
 	missed := func(p *state.Pod) bool {
 		r := s.Replica(p.Slot)
-		return s.Misses(r) && r.Life == p.Life
+		return s.Misses(r) && r.Life == s.LifeOf(p)
 	}
 	var last []state.Pod
 	c.memo(s.Job, func(m *jobMemo) {

@@ -41,10 +41,11 @@ func ensureGroup(s *state.Snapshot, missing []*state.Replica) (steps []Step, rea
 	}
 }
 
-// isHeld reports whether a running pod keeps the present group in existence.
+// isHeld reports whether a running pod keeps the present group in existence. A pod that its kubelet evicts holds no group, even if its
+// containers still run.
 func isHeld(s *state.Snapshot) bool {
 	for r := range s.Replicas() {
-		if isOfGang(s, r) && r.State == state.Running {
+		if isOfGang(s, r) && r.State == state.Running && r.Pod.Rejected.Reason == "" {
 			return true
 		}
 	}

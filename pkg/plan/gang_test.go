@@ -236,6 +236,10 @@ func TestAReplicaJoinsAGroupThatIsGoingAndHeld(t *testing.T) {
 	if resize, is := p.Steps[0].(plan.ResizeGroup); !is || !resize.Going {
 		t.Errorf("first step %v, want the group confirmed as it is, on its way out", p.Steps[0])
 	}
+	evicted := builder.Failed("worker", 0, builder.Rejected("Evicted", "The node was low on resource: memory."), builder.StillRunning())
+	if p := plan.Make(builder.Snapshot(job, evicted, going)); len(p.Steps) != 0 {
+		t.Errorf("steps %v, want none: an evicted pod holds no group", lines(p.Steps))
+	}
 	waits := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Pending("worker", 1, builder.Life(0, 1)), going))
 	if len(waits.Steps) != 0 {
 		t.Errorf("steps %v, want the pod to stay", lines(waits.Steps))

@@ -117,10 +117,10 @@ func isAlone(s *state.Snapshot, slot state.Slot) bool {
 	return able == 1
 }
 
-// isWell reports whether all containers of the pod run, and no deletion or disruption is under way.
+// isWell reports whether all containers of the pod run, and no deletion, disruption or eviction is under way.
 func isWell(p *state.Pod) bool {
 	runsWhole := p.Phase == corev1.PodRunning && p.Exit == nil && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
-	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Unhealthy.Reason == ""
+	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Rejected.Reason == "" && p.Unhealthy.Reason == ""
 }
 
 // restartsAnyInPlace reports whether a pod of the ending attempt continues in the next one. Pods that must share a domain

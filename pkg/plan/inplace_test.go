@@ -61,6 +61,7 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		return append(seen(builder.Now(20*second)), what...)
 	}
 	const buryFailed, retellLeader, retellOther = "delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"
+	saidFailed := builder.Edit(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
 	avoided := builder.Avoided("node-worker-2", time.Hour)
 	checkSteps(t, []stepCase{
 		{"all at once, as each attempt has a port of its own", inAttempt1(), then(leader, other, broken), []string{buryFailed, retellLeader, retellOther}, 0},
@@ -80,6 +81,8 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		{"on a node in trouble, too", inAttempt1(), then(leaderBack, other, builder.NodeLost("node-worker-2", 5*second), builder.Now(14*second)), []string{"delete j-worker-2: its life is past"}, 20 * second},
 		{"on one that is ill, too", inAttempt1(), then(leaderBack, other, builder.NodeIll("node-worker-2", "GpuMemWatch", "[79]", 5*second)), []string{"delete j-worker-2: its life is past"}, 0},
 		{"one that is being drained, too", inAttempt1(), then(leaderBack, restartable(2, "", "c", builder.Disrupted("EvictionByEvictionAPI", 5*second))),
+			[]string{"delete j-worker-2: its life is past"}, 0},
+		{"one that its kubelet evicts, too", inAttempt1(), then(leaderBack, restartable(2, "", "c", builder.Rejected("Evicted", "The node was low on resource: memory."), saidFailed)),
 			[]string{"delete j-worker-2: its life is past"}, 0},
 		{"not one whose replica has begun the attempt and lost its pod, while another exit is looked into: a create that came late has made it", inAttempt1(),
 			then(leaderBack, other, builder.Failed("worker", 1, builder.Exit(42), builder.At(19*second), builder.Life(1, 0)), builder.Gone("worker", 2)),

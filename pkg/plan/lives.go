@@ -124,16 +124,24 @@ func leavesSuspension(s *state.Snapshot, v *policy.Verdict) bool {
 
 // resume gives each replica its next life. A stale cache therefore cannot mistake a pod from before the suspension for a new one. A job
 // that never started has no such pods. The back-off of the job and of its replicas ends: the user may have fixed the job meanwhile.
+//
+// A replica of a served job keeps its life, and so the name of its pod, if no pod of it is left: clients of Kubeflow jobs know that name.
+// The number of its life then separates its next pod from earlier ones.
 func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 	if s.Job.Status.StartTime == nil {
 		return
 	}
+	keepsNames := state.ServedJob(s.Job) != nil
 	for r := range s.Replicas() {
 		m, index := memory[r.Slot.Role], r.Slot.Index
 		if state.IsMember(&s.Job.Spec, r.Slot.Role) { // the others cannot meet without a rank that had succeeded
 			m.Succeeded.Remove(index)
 		}
-		if !m.Succeeded.Has(index) {
+		switch {
+		case m.Succeeded.Has(index):
+		case keepsNames && len(s.PodsOf(r.Slot)) == 0:
+			m.Started.Remove(index)
+		default:
 			m.Replace(index)
 		}
 		m.Parked.Remove(index)

@@ -36,8 +36,12 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		setRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
-	if beginsLives(&s.Job.Status, &next) || mayHaveMissed(s) {
+	resumes := s.Job.Status.StartTime != nil && leavesSuspension(s, v)
+	if resumes || beginsLives(&s.Job.Status, &next) || mayHaveMissed(s) {
 		next.Memory.Lives = state.NextLives(&s.Job.Status, next.Attempt)
+	}
+	if resumes && state.ServedJob(s.Job) != nil {
+		next.Memory.ResumeNumber = state.LifeNumber(&next)
 	}
 	next.Phase = phaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)

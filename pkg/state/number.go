@@ -24,6 +24,15 @@ func NextLives(was *v1alpha1.TrainingJobStatus, attempt int32) int32 {
 	return max(0, was.Memory.Lives+1-livesPerAttempt)
 }
 
+// LifeOf returns the life of the pod. The job may give a replica the same life before and after a suspension. A pod from before the
+// suspension has a life that is before all lives of the job.
+func (s *Snapshot) LifeOf(p *Pod) Life {
+	if p.Number < s.Job.Status.Memory.ResumeNumber {
+		return Life{Attempt: -1}
+	}
+	return p.Life
+}
+
 // numberOf reads the number of a life; 0 for a text that is none.
 func numberOf(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)

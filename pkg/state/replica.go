@@ -86,7 +86,7 @@ func (s *Snapshot) stateByPod(r *Replica) State {
 		return Succeeded
 	case s.IsLost(p):
 		return Lost
-	case !p.CanRun() && (p.Deleted.IsZero() || s.HasRun(p)), p.Exit != nil, p.HasSucceeded(), !p.Deleted.IsZero() && p.HasStarted():
+	case !p.CanRun() && (p.Deleted.IsZero() || s.HasRun(p)), p.Exit != nil, p.HasSucceeded(), !p.Deleted.IsZero() && (p.HasStarted() || s.remembersStart(p)):
 		return Failed
 	case !p.Deleted.IsZero():
 		return Ending
@@ -101,9 +101,13 @@ func (s *Snapshot) stateByPod(r *Replica) State {
 
 // HasRun reports whether the pod has finished or failed after a container of it ran. A kubelet that rejects a pod after a reboot reports
 // no containers; then the status remembers that they ran.
-func (s *Snapshot) HasRun(p *Pod) bool {
+func (s *Snapshot) HasRun(p *Pod) bool { return !p.NeverRan || s.remembersStart(p) }
+
+// remembersStart reports whether the status remembers that the pod's life has run. It may have run in another pod: a late request of a
+// process that no longer leads can create the pod of a life a second time.
+func (s *Snapshot) remembersStart(p *Pod) bool {
 	m := s.Memory[p.Slot.Role]
-	return !p.NeverRan || m != nil && p.Life == s.Life(p.Slot) && m.Started.Has(p.Slot.Index)
+	return m != nil && p.Life == s.Life(p.Slot) && m.Started.Has(p.Slot.Index)
 }
 
 // successCounts reports whether exit code 0 ends the slot's work. Under restartPolicy Always it does so only for those whose

@@ -47,6 +47,8 @@ func TestCondition(t *testing.T) {
 		{"a pod without a node", nil, seen(builder.Pending("worker", 1)), state.Pending},
 		{"a pod on a node that does not run yet", nil, seen(builder.Pending("worker", 1, on)), state.Starting},
 		{"a pod that was deleted before it ran", nil, seen(builder.Pending("worker", 1, on, builder.DeletedAt(0))), state.Ending},
+		{"a second pod of a life that ran, deleted before it ran", []builder.JobOption{remember(v1alpha1.RoleMemory{Started: "1"})},
+			seen(builder.Pending("worker", 1, on, builder.DeletedAt(0))), state.Failed},
 		{"a pod that runs", nil, seen(builder.Running("worker", 1, on)), state.Running},
 		{"a pod that was deleted while it ran", nil, seen(builder.Deleted("worker", 1)), state.Failed},
 		{"a pod that succeeded", nil, seen(builder.Succeeded("worker", 1)), state.Succeeded},

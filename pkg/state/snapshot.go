@@ -29,6 +29,9 @@ func New(o Observed) (*Snapshot, error) {
 		return nil, err
 	}
 	s := &Snapshot{Observed: o, Memory: memory}
+	for i := range s.Pods {
+		s.Pods[i].Life = s.LifeOf(&s.Pods[i])
+	}
 	s.Pods = inOrder(s.Pods)
 	s.Spares = inOrder(s.Spares)
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -92,7 +95,7 @@ func (s *Snapshot) addReplicas() {
 // yet.
 func (s *Snapshot) addGone(p *Pod) {
 	r := s.Replica(p.Slot)
-	if !s.Misses(r) || r.Life != p.Life {
+	if !s.Misses(r) || r.Life != s.LifeOf(p) {
 		return
 	}
 	r.Last = p
@@ -163,13 +166,20 @@ func (s *Snapshot) AttemptMayBegin() bool {
 	})
 }
 
-// IsStale reports whether a pod shows that the job we read is older than its pods: it is of a later life, or is there
-// although the job, as read, has never started.
-func (s *Snapshot) IsStale() bool {
-	if s.Job.Status.StartTime == nil {
-		return len(s.Pods) > 0
+// IsStale reports whether the job we read is older than one of its pods.
+func (s *Snapshot) IsStale() bool { return s.LaterPod() != nil }
+
+// LaterPod returns a pod that shows that the job we read is older than its pods: it is of a later life, or it exists although the job, as
+// read, has never started or is suspended. It returns nil if there is none.
+func (s *Snapshot) LaterPod() *Pod {
+	started, rests, number := s.Job.Status.StartTime != nil, s.Is(v1alpha1.ConditionSuspended), LifeNumber(&s.Job.Status)
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if !started || s.Life(p.Slot).Before(p.Life) || rests && number < p.Number {
+			return p
+		}
 	}
-	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return s.Life(p.Slot).Before(p.Life) })
+	return nil
 }
 
 // Is reports whether the condition of that type is True in the job's status.

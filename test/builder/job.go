@@ -146,6 +146,13 @@ func Suspended() JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = ptr.To(true) }
 }
 
+// Served makes the job serve a Kubeflow job of its name.
+func Served() JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		job.OwnerReferences = []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "PyTorchJob", Name: job.Name, UID: "kubeflow", Controller: ptr.To(true)}}
+	}
+}
+
 // FirstAttempt annotates the job with the attempt that it begins with.
 func FirstAttempt(text string) JobOption {
 	return func(j *v1alpha1.TrainingJob) {

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -56,7 +55,7 @@ func (t *tape) book(o ledger.Observation) {
 		a.finished = a.finished || meta.IsStatusConditionTrue(o.Job.Status.Conditions, v1alpha1.ConditionFinished)
 		return
 	}
-	ref := metav1.GetControllerOf(o.Pod)
+	ref := ledger.OwnerOf(o.Pod)
 	if ref == nil {
 		return
 	}

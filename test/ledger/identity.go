@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -60,13 +59,12 @@ func Spare(job *v1alpha1.TrainingJob, pod *corev1.Pod) []string {
 }
 
 func (s *sentences) owner(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
-	ref := metav1.GetControllerOf(pod)
-	s.must(len(pod.OwnerReferences) == 1 && ref != nil && ref.UID == job.UID, "1 identity: %s has the owners %v, not the one controller %s", pod.Name, pod.OwnerReferences, job.UID)
+	s.must(HasOwners(pod, job), "1 identity: %s has the owners %v, not those of job %s", pod.Name, pod.OwnerReferences, job.UID)
 }
 
 // Meeting returns what does not hold if a pod is created while another one of a job of the same name can act; empty if they may meet.
 func Meeting(created, other *corev1.Pod) string {
-	ours, theirs := metav1.GetControllerOf(created), metav1.GetControllerOf(other)
+	ours, theirs := OwnerOf(created), OwnerOf(other)
 	is, _ := LifeOf(ours.Name, created.Name)
 	was, restarting, named := Present(theirs.Name, other)
 	switch {

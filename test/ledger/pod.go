@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -17,7 +16,7 @@ import (
 
 // pod enters a version of a pod that a job controls or controlled.
 func (l *Ledger) pod(pod *corev1.Pod, created bool) {
-	ref := metav1.GetControllerOf(pod)
+	ref := OwnerOf(pod)
 	if ref != nil && ref.Kind == v1alpha1.Kind {
 		if a, known := l.jobs[ref.UID]; known {
 			if IsSpare(ref.Name, pod.Name) {
@@ -97,9 +96,9 @@ func (l *Ledger) spare(a *account, pod *corev1.Pod, created bool) {
 // fence says that no pod of an earlier life, of an earlier attempt or of an earlier job of the same name can still run, unless
 // it was taken out of the Service, as one on a lost node is.
 func (l *Ledger) fence(pod *corev1.Pod) {
-	ref := metav1.GetControllerOf(pod)
+	ref := OwnerOf(pod)
 	for _, other := range l.pods {
-		owner := metav1.GetControllerOf(other)
+		owner := OwnerOf(other)
 		if owner == nil || owner.Kind != ref.Kind || owner.Name != ref.Name || !CanAct(other) {
 			continue
 		}

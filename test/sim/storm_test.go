@@ -240,6 +240,9 @@ func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
 	case 4:
 		options = append(options, builder.SchedulingTimeout(int32(20+rng.IntN(60))))
 	}
+	if rng.IntN(5) == 0 {
+		options = append(options, builder.Served())
+	}
 	return newJob(options...)
 }
 

@@ -24,6 +24,10 @@ type Memory struct {
 	// lives is the number of times that replicas got a next life within the present attempt. It is part of the number of a life.
 	// +optional
 	Lives int32 `json:"lives,omitempty"`
+	// resumeNumber is the number of the lives that began when the job last resumed, if replicas kept their pod names then. Pods with a
+	// smaller number are from before the suspension.
+	// +optional
+	ResumeNumber int64 `json:"resumeNumber,omitempty"`
 	// roles is the memory of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`

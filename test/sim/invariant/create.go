@@ -46,8 +46,8 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	}
 	if strict || h.resumes == 0 { // who comes late may have read the job as it was before it was suspended and changed
 		c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
+		c.checkMeeting(h, r.Object.(*corev1.Pod), d.From, life)
 	}
-	c.checkMeeting(h, r.Object.(*corev1.Pod), d.From, life)
 	stays := strict && c.world.Job().DeletionTimestamp.IsZero() // else the garbage collector takes the job's other children away meanwhile
 	c.checkGang(h, pod, d, life, stays)
 	c.checkProvenance(h, r.Object.(*corev1.Pod), d.From, slot)
@@ -93,7 +93,7 @@ func (c *Checker) checkFuture(name string, d *operator.Decision, slot state.Slot
 	}
 	for _, o := range d.Process.Cache.List(server.Pods) {
 		theirs, later, _, named := livesIn(d.From.Name, o.(*corev1.Pod))
-		if ref := metav1.GetControllerOfNoCopy(o); named && theirs == slot && life.Before(later) && ref != nil && ref.UID == d.UID() {
+		if ref := ledger.OwnerOf(o); named && theirs == slot && life.Before(later) && ref != nil && ref.UID == d.UID() {
 			c.violate("3 fence: %s is created by a process that sees %s", name, o.GetName())
 		}
 	}
@@ -144,7 +144,7 @@ func (c *Checker) checkDue(name string, job *v1alpha1.TrainingJob, own time.Time
 // checkFence asks whether somebody can still run whom the new pod must not meet.
 func (c *Checker) checkFence(pod *corev1.Pod) {
 	for _, other := range c.world.Pods() {
-		ref := metav1.GetControllerOfNoCopy(other)
+		ref := ledger.OwnerOf(other)
 		if other.UID == pod.UID || ref == nil || ref.Kind != v1alpha1.Kind || ref.Name != c.world.Key.Name || world.IsOver(other) || c.of(ref.UID).uncanny[other.UID] {
 			continue
 		}

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
@@ -23,7 +23,7 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	if c.isLeftBehind(pod, d) {
 		return
 	}
-	if ref := metav1.GetControllerOfNoCopy(pod); ref == nil || ref.UID != d.UID() {
+	if ref := ledger.OwnerOf(pod); ref == nil || ref.UID != d.UID() {
 		c.violate("7 foreign objects: %s, which is not the job's, is deleted", pod.Name)
 		return
 	}
@@ -42,7 +42,7 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 
 // isLeftBehind reports whether the pod is of a job of the same name that is gone, and on a node that cannot end it.
 func (c *Checker) isLeftBehind(pod *corev1.Pod, d *operator.Decision) bool {
-	ref := metav1.GetControllerOfNoCopy(pod)
+	ref := ledger.OwnerOf(pod)
 	if ref == nil || ref.Kind != v1alpha1.Kind || d.From == nil || ref.Name != d.From.Name || ref.UID == d.UID() {
 		return false
 	}
@@ -112,7 +112,7 @@ func (c *Checker) checkPatch(was, is *corev1.Pod, d *operator.Decision) {
 	want := maps.Clone(was.Labels)
 	delete(want, v1alpha1.LabelJobName)
 	f, _ := c.fateOf(is)
-	switch ref := metav1.GetControllerOfNoCopy(is); {
+	switch ref := ledger.OwnerOf(is); {
 	case ref == nil || ref.UID != d.UID():
 		c.violate("7 foreign objects: %s, which is not the job's, is changed", is.Name)
 	case !maps.Equal(want, is.Labels) || f == nil:

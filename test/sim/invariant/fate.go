@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,7 +53,7 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	if was == nil {
 		return
 	}
-	ref := metav1.GetControllerOfNoCopy(pod)
+	ref := ledger.OwnerOf(pod)
 	_, _, restarting, _ := livesIn(ref.Name, was)
 	if !byOperator && was.DeletionTimestamp == nil && (is == nil || is.DeletionTimestamp != nil) {
 		h.outside++
@@ -82,7 +81,7 @@ func (f *fate) noteProcess(pod *corev1.Pod) {
 	if number, isShown := ledger.Shown(pod); isShown {
 		f.number = number
 	}
-	_, _, restarting, _ := livesIn(metav1.GetControllerOfNoCopy(pod).Name, pod)
+	_, _, restarting, _ := livesIn(ledger.OwnerOf(pod).Name, pod)
 	f.ran = f.ran || hasBegun(pod) && !restarting
 }
 
@@ -110,7 +109,7 @@ func isOver(pod *corev1.Pod) bool { return world.IsOver(pod) || world.End(pod) !
 
 // fateOf returns the fate of a pod of a job, and the history of the job; nil for any other pod.
 func (c *Checker) fateOf(pod *corev1.Pod) (*fate, *history) {
-	ref := metav1.GetControllerOfNoCopy(pod)
+	ref := ledger.OwnerOf(pod)
 	if ref == nil || ref.Kind != v1alpha1.Kind {
 		return nil, nil
 	}

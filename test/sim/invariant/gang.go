@@ -5,12 +5,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
@@ -77,7 +77,7 @@ func groupAttempt(job *v1alpha1.TrainingJob) int {
 func (c *Checker) checkOneGroup(d *operator.Decision, pod *corev1.Pod, life state.Life) {
 	for _, other := range c.world.Pods() {
 		_, theirs, _, named := livesIn(d.From.Name, other)
-		ref := metav1.GetControllerOfNoCopy(other)
+		ref := ledger.OwnerOf(other)
 		slot, _, _ := parsePodName(d.From.Name, other.Name)
 		ours := named && isOfGang(&d.From.Spec, slot.Role) && ref != nil && ref.UID == d.UID() && !world.IsOver(other) && !c.of(d.UID()).uncanny[other.UID]
 		if ours && theirs.Attempt == life.Attempt && server.GroupOf(other) != server.GroupOf(pod) {
@@ -90,7 +90,7 @@ func isJoinable(group *schedulingv1beta1.PodGroup, d *operator.Decision) bool {
 	if group == nil || group.DeletionTimestamp != nil && !isHeld(d) {
 		return false
 	}
-	ref := metav1.GetControllerOfNoCopy(group)
+	ref := ledger.OwnerOf(group)
 	return ref != nil && ref.UID == d.UID()
 }
 
@@ -99,7 +99,7 @@ func isHeld(d *operator.Decision) bool {
 	return slices.ContainsFunc(d.Process.Cache.List(server.Pods), func(o client.Object) bool {
 		pod := o.(*corev1.Pod)
 		_, life, _, named := livesIn(d.From.Name, pod)
-		ref := metav1.GetControllerOfNoCopy(pod)
+		ref := ledger.OwnerOf(pod)
 		return named && ref != nil && ref.UID == d.UID() && life.Attempt == int(d.From.Status.Attempt) && pod.Status.Phase == corev1.PodRunning
 	})
 }

@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
@@ -72,14 +72,14 @@ func (c *Checker) noteMeddling(was, is *schedulingv1beta1.PodGroup) {
 	if was == nil || was.DeletionTimestamp != nil || is != nil && is.DeletionTimestamp == nil && equality.Semantic.DeepEqual(was.Spec, is.Spec) {
 		return
 	}
-	if ref := metav1.GetControllerOfNoCopy(was); ref != nil {
+	if ref := ledger.OwnerOf(was); ref != nil {
 		c.of(ref.UID).groups.meddled[was.UID] = true
 	}
 }
 
 // checkCreateGroup: a group is made for the present attempt of a job that wants one and may run.
 func (c *Checker) checkCreateGroup(group *schedulingv1beta1.PodGroup, d *operator.Decision) {
-	if ref := metav1.GetControllerOfNoCopy(group); ref == nil || ref.UID != d.UID() || len(group.OwnerReferences) != 1 || group.Labels[v1alpha1.LabelJobUID] != string(d.UID()) {
+	if !ledger.HasOwners(group, d.From) || group.Labels[v1alpha1.LabelJobUID] != string(d.UID()) {
 		c.violate("1 identity: group %s has owners %v, labels %v", group.Name, group.OwnerReferences, group.Labels)
 	}
 	job, _ := c.knownTo(d)
@@ -98,7 +98,7 @@ func (c *Checker) checkDeleteGroup(r *server.Request, group *schedulingv1beta1.P
 	if p := r.Delete.Preconditions; p == nil || p.UID == nil {
 		c.violate("6 deletes: the delete of group %s names no UID", group.Name)
 	}
-	if ref := metav1.GetControllerOfNoCopy(group); ref == nil || ref.UID != d.UID() {
+	if ref := ledger.OwnerOf(group); ref == nil || ref.UID != d.UID() {
 		c.violate("7 foreign objects: group %s, which is not the job's, is deleted", group.Name)
 		return
 	}
@@ -115,7 +115,7 @@ func (c *Checker) checkResize(was, is *schedulingv1beta1.PodGroup, d *operator.D
 	if gang := is.Spec.SchedulingPolicy.Gang; gang != nil && want.SchedulingPolicy.Gang != nil {
 		want.SchedulingPolicy.Gang.MinCount = gang.MinCount
 	}
-	switch ref := metav1.GetControllerOfNoCopy(is); {
+	switch ref := ledger.OwnerOf(is); {
 	case ref == nil || ref.UID != d.UID():
 		c.violate("7 foreign objects: group %s, which is not the job's, is changed", is.Name)
 	case !equality.Semantic.DeepEqual(want, &is.Spec) || !equality.Semantic.DeepEqual(was.Labels, is.Labels):
@@ -127,7 +127,7 @@ func (c *Checker) checkResize(was, is *schedulingv1beta1.PodGroup, d *operator.D
 func (c *Checker) checkGroupsAtRest(job *v1alpha1.TrainingJob) {
 	for _, o := range c.world.Server.List(server.PodGroups) {
 		group := o.(*schedulingv1beta1.PodGroup)
-		ref := metav1.GetControllerOfNoCopy(group)
+		ref := ledger.OwnerOf(group)
 		if ref == nil || ref.UID != job.UID {
 			continue
 		}

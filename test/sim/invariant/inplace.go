@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -112,10 +111,10 @@ func (c *Checker) checkSameBytes(was, is *corev1.Pod) {
 
 // checkAlone: no other pod of the slot can run.
 func (c *Checker) checkAlone(pod *corev1.Pod, slot state.Slot) {
-	ref := metav1.GetControllerOfNoCopy(pod)
+	ref := ledger.OwnerOf(pod)
 	for _, other := range c.world.Pods() {
 		theirs, _, _, named := livesIn(ref.Name, other)
-		owner := metav1.GetControllerOfNoCopy(other)
+		owner := ledger.OwnerOf(other)
 		if other.UID != pod.UID && owner != nil && owner.UID == ref.UID && named && theirs == slot && !world.IsOver(other) && !c.isFenced(other) && !c.of(ref.UID).uncanny[other.UID] {
 			c.violate("2 uniqueness: %s is restarted in place while %s can run", pod.Name, other.Name)
 		}
@@ -130,7 +129,7 @@ func (c *Checker) checkLeaderFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, s
 	}
 	for _, other := range c.world.Pods() {
 		theirs, lives, restarting, named := livesIn(job.Name, other)
-		owner := metav1.GetControllerOfNoCopy(other)
+		owner := ledger.OwnerOf(other)
 		isOld := named && owner != nil && owner.UID == job.UID && theirs == leader(&job.Spec) && (restarting || lives.Attempt < life.Attempt)
 		if isOld && !world.IsOver(other) && !c.isFenced(other) && !c.of(job.UID).uncanny[other.UID] {
 			c.violate("3 fence: %s is restarted in place while the leader's %s of an earlier attempt can run", pod.Name, other.Name)

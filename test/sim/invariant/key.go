@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
@@ -37,8 +38,8 @@ func (c *Checker) checkKey(pod *corev1.Pod, job *v1alpha1.TrainingJob) {
 		}
 	case secret == nil:
 		c.violate("19 key: %s is created without %s", pod.Name, secretName(job))
-	case len(secret.OwnerReferences) != 1 || secret.OwnerReferences[0].UID != job.UID:
-		c.violate("19 key: %s has the owners %v, not the one controller %s", secret.Name, secret.OwnerReferences, job.UID)
+	case !ledger.HasOwners(secret, job):
+		c.violate("19 key: %s has the owners %v, not those of job %s", secret.Name, secret.OwnerReferences, job.UID)
 	}
 }
 

@@ -111,6 +111,16 @@ func hostName(job string, slot state.Slot) string {
 	return fmt.Sprintf("%s-%s-%d", job, strings.ToLower(string(slot.Role)), slot.Index)
 }
 
+// leaderHost is how the name of the leader begins that pods look up: by the Service of a job that serves a Kubeflow job, which each replica has,
+// and else by the job's.
+func leaderHost(job *v1alpha1.TrainingJob) string {
+	host := hostName(job.Name, leader(&job.Spec))
+	if len(job.OwnerReferences) > 0 {
+		return host
+	}
+	return host + "." + job.Name + "."
+}
+
 // podName is the host name in the first life, and "<host name>-a<attempt>r<replacement>" in every other.
 func podName(job string, slot state.Slot, life state.Life) string {
 	if life.Attempt == 0 && life.Replacement == 0 {

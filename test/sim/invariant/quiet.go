@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
 )
@@ -27,7 +27,7 @@ func (c *Checker) Quiet() {
 	}
 	active := map[v1alpha1.Role]int32{}
 	for _, pod := range c.world.Pods() {
-		ref := metav1.GetControllerOfNoCopy(pod)
+		ref := ledger.OwnerOf(pod)
 		if ref == nil || ref.UID != job.UID {
 			continue
 		}
@@ -73,7 +73,7 @@ func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
 func (c *Checker) checkNothingLeft() {
 	for _, kind := range []server.Kind{server.Pods, server.Services, server.Leases, server.PodGroups, server.Secrets} {
 		for _, o := range c.world.Server.List(kind) {
-			if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == v1alpha1.Kind {
+			if ref := ledger.OwnerOf(o); ref != nil && ref.Kind == v1alpha1.Kind {
 				c.violate("18 no leak: %s %s is left", kind, o.GetName())
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/server"
 )
@@ -80,7 +80,7 @@ func (c *Checker) isWell(before *v1alpha1.TrainingJob, d *operator.Decision) boo
 	well, memory := 0, memoryOf(before)
 	for _, o := range d.Process.Cache.List(server.Pods) {
 		pod, _ := o.(*corev1.Pod)
-		ref := metav1.GetControllerOfNoCopy(pod)
+		ref := ledger.OwnerOf(pod)
 		if ref == nil || ref.UID != d.UID() {
 			continue
 		}
@@ -127,7 +127,7 @@ func (c *Checker) checkAsk(was, is *corev1.Pod, d *operator.Decision) {
 	delete(had, "trainingjob.dev/checkpoint-request")
 	id, _, _ := strings.Cut(text, " ")
 	request := d.From.Status.CheckpointRequest
-	switch ref := metav1.GetControllerOfNoCopy(is); {
+	switch ref := ledger.OwnerOf(is); {
 	case ref == nil || ref.UID != d.UID():
 		c.violate("7 foreign objects: %s, which is not the job's, is asked", is.Name)
 	case !maps.Equal(want, had) || !equality.Semantic.DeepEqual(was.Spec, is.Spec):

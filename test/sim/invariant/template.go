@@ -36,7 +36,7 @@ func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 			cluster, _, _ := strings.Cut(v.Value, `"task"`) // TF_CONFIG says behind it who the replica is
 			seen = append(seen, v.Name+"="+cluster)
 		}
-		if host := hostName(job.Name, leader(&job.Spec)) + "." + job.Name + "."; slices.Contains(leaders, v.Name) && !strings.HasPrefix(v.Value, host) {
+		if host := leaderHost(job); slices.Contains(leaders, v.Name) && !strings.HasPrefix(v.Value, host) {
 			c.violate("15 rendezvous: %s has %s=%s, the leader is %s", pod.Name, v.Name, v.Value, host)
 		}
 		if want := strconv.Itoa(worldSize(&job.Spec)); v.Name == "WORLD_SIZE" && v.Value != want {

@@ -6,12 +6,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/controller"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/server"
 )
 
@@ -47,10 +46,10 @@ func (p *Process) hear(kind server.Kind, was, is client.Object) {
 	}
 }
 
-// owns reports whether a job of the process's name controls the object.
+// owns reports whether a job of the process's name owns the object.
 func (p *Process) owns(o client.Object) bool {
-	ref := metav1.GetControllerOfNoCopy(o)
-	return ref != nil && ref.Kind == v1alpha1.Kind && ref.Name == p.key.Name && o.GetNamespace() == p.key.Namespace
+	ref := state.OwnerOf(o)
+	return ref != nil && ref.Name == p.key.Name && o.GetNamespace() == p.key.Namespace
 }
 
 // isOn reports whether the job has a pod on the node, as the cache has it. No fault hits this read: its source is memory.
