@@ -332,6 +332,10 @@ test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every 
 	cd cmd/kueue-adapter && ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
+.PHONY: test-kubeflow
+test-kubeflow: bin/lab bin/operator bin/peers/training-operator ## run Kubeflow's own specs, unchanged, against its operator and then against ours (10 minutes)
+	.ci/test-kubeflow
+
 .PHONY: test-nodes
 test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fake ones tell the same as they, and the operator on them (root, on Debian or Ubuntu)
 	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,7 +69,11 @@ func (c *conversion) boosting(*fields) {
 
 // paddle converts what only a PaddleJob has. A Master made it a job with parameter servers.
 func (c *conversion) paddle(spec *fields) {
-	c.needsAll()
+	if c.has(master) {
+		c.paddleServer()
+	} else {
+		c.needsAll()
+	}
 	if c.has(ps) {
 		c.note(Changed, "spec.paddleReplicaSpecs."+c.sources[ps], nil, "becomes PS, a parameter server: the pod is %s-ps-0, and the job succeeds when all workers have", c.job.Name)
 		for _, role := range []v1alpha1.Role{ps, worker} {
@@ -82,6 +87,17 @@ func (c *conversion) paddle(spec *fields) {
 	for _, name := range elastic.names() {
 		c.drop(elastic, name, "a Paddle job has a fixed number of workers: write replicas, and recovery.maxRestarts for restarts")
 	}
+}
+
+// paddleServer sets what the launcher reads of a served job with a Master, which is its server and its meeting place. The launcher of the master
+// serves the meeting if PADDLE_MASTER is its own address. Source: pkg/controller.v1/paddlepaddle/envvar.go of Training Operator 1.9.
+func (c *conversion) paddleServer() {
+	template := c.job.Spec.ReplicaSpecs[master].Template
+	port := cmp.Or(portOf(&template, "master"), 36543)
+	c.setEnvOf(master, corev1.EnvVar{Name: "POD_IP_DUMMY", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}})
+	c.setEnvOf(master, corev1.EnvVar{Name: "PADDLE_MASTER", Value: fmt.Sprintf("$(POD_IP_DUMMY):%d", port)})
+	c.setEnvOf(master, corev1.EnvVar{Name: "PADDLE_SERVER_NUM", Value: "1"})
+	c.setEnvOf(worker, corev1.EnvVar{Name: "PADDLE_TRAINER_NUM", Value: "1"})
 }
 
 // has reports whether the job has a role.
@@ -102,12 +118,8 @@ func (c *conversion) needsAll() {
 // namePort writes the default port of the kind into the template of the leader's role, where it was not a TrainingJob's.
 func (c *conversion) namePort(role v1alpha1.Role) {
 	template := ptr.To(c.job.Spec.ReplicaSpecs[role].Template) // whose containers are the job's own
-	for _, container := range template.Spec.Containers {
-		for _, port := range container.Ports {
-			if port.Name == c.kind.port.name {
-				return
-			}
-		}
+	if portOf(template, c.kind.port.name) != 0 {
+		return
 	}
 	own := mainOf(template)
 	own.Ports = append(own.Ports, corev1.ContainerPort{Name: c.kind.port.name, ContainerPort: c.kind.port.number})
@@ -115,18 +127,35 @@ func (c *conversion) namePort(role v1alpha1.Role) {
 		"the default of %s is port %d, TrainingJob has another default: remove %s to use it", c.kind.name, c.kind.port.number, c.kind.port.name)
 }
 
+// portOf returns the port of that name in the template; 0 for none.
+func portOf(template *corev1.PodTemplateSpec, name string) int32 {
+	for _, container := range template.Spec.Containers {
+		for _, port := range container.Ports {
+			if port.Name == name {
+				return port.ContainerPort
+			}
+		}
+	}
+	return 0
+}
+
 // setEnv sets a variable in all containers of all roles, in place of what they say of it, as the operator did.
 func (c *conversion) setEnv(name, value string) {
 	for _, role := range c.job.Spec.Roles() {
-		containers := c.job.Spec.ReplicaSpecs[role].Template.Spec.Containers
-		for i := range containers {
-			own := &containers[i]
-			if former := slices.IndexFunc(own.Env, func(v corev1.EnvVar) bool { return v.Name == name }); former >= 0 {
-				c.note(Dropped, fmt.Sprintf("spec.%s.%s.template.spec.containers[%d].env[%d]", c.kind.replicaSpecs, c.sources[role], i, former),
-					name+"="+own.Env[former].Value, "the operator overwrote it with %s", value)
-				own.Env = slices.Delete(own.Env, former, former+1)
-			}
-			own.Env = append(own.Env, corev1.EnvVar{Name: name, Value: value})
+		c.setEnvOf(role, corev1.EnvVar{Name: name, Value: value})
+	}
+}
+
+// setEnvOf sets a variable in all containers of a role.
+func (c *conversion) setEnvOf(role v1alpha1.Role, variable corev1.EnvVar) {
+	containers := c.job.Spec.ReplicaSpecs[role].Template.Spec.Containers
+	for i := range containers {
+		own := &containers[i]
+		if former := slices.IndexFunc(own.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name }); former >= 0 {
+			c.note(Dropped, fmt.Sprintf("spec.%s.%s.template.spec.containers[%d].env[%d]", c.kind.replicaSpecs, c.sources[role], i, former),
+				variable.Name+"="+own.Env[former].Value, "the operator overwrote it with %s", variable.Value)
+			own.Env = slices.Delete(own.Env, former, former+1)
 		}
+		own.Env = append(own.Env, variable)
 	}
 }

@@ -13,6 +13,8 @@ type kind struct {
 	replicaSpecs string
 	// roles by their name in lower case, as the operator takes them in any.
 	roles map[string]v1alpha1.Role
+	// served are the roles that are others if the TrainingJob serves the job.
+	served map[string]v1alpha1.Role
 	// container is the name of the container whose exit code counts; the first one if none has it.
 	container string
 	// restarts is the default of restartPolicy, by role.
@@ -78,7 +80,8 @@ var kinds = []kind{
 	{
 		name: "PaddleJob", version: "v1", framework: v1alpha1.Paddle, replicaSpecs: "paddleReplicaSpecs", container: "paddle",
 		roles:     map[string]v1alpha1.Role{"master": ps, "worker": worker},
-		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{ps: onFailure, worker: onFailure},
+		served:    map[string]v1alpha1.Role{"master": master},
+		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{ps: onFailure, master: onFailure, worker: onFailure},
 		variables: []string{"PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_JOB_ID"},
 		rest:      (*conversion).paddle,
 	},

@@ -13,7 +13,7 @@ func (c *conversion) replicas(spec *fields) {
 	roles := spec.object(c.kind.replicaSpecs)
 	c.job.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
 	for _, name := range roles.names() {
-		role, known := c.kind.roles[strings.ToLower(name)]
+		role, known := c.roleOf(strings.ToLower(name))
 		if !known {
 			c.fail(roles.at(name), "is no role of %s: write %s", c.kind.name, c.roleNames())
 			continue
@@ -29,6 +29,15 @@ func (c *conversion) replicas(spec *fields) {
 		c.fail(roles.path, "has no role: write %s", c.roleNames())
 	}
 	c.exitCodes()
+}
+
+// roleOf returns the role of a name in lower case; known is false if the kind has no such role.
+func (c *conversion) roleOf(name string) (role v1alpha1.Role, known bool) {
+	if role, known = c.kind.served[name]; known && c.served {
+		return role, true
+	}
+	role, known = c.kind.roles[name]
+	return role, known
 }
 
 // roleNames returns the roles that the kind knows, for people.

@@ -62,6 +62,31 @@ func TestVariablesOfKubeflowsOperator(t *testing.T) {
 	}
 }
 
+// A Master of a PaddleJob keeps its name and its meaning, and its success is the job's. Source: pkg/controller.v1/paddlepaddle of Training
+// Operator 1.9.4: envvar.go, and its own specs.
+func TestAPaddleMasterIsServedAsAMaster(t *testing.T) {
+	template := `{spec: {containers: [{name: paddle, image: i, ports: [{name: master, containerPort: 8080}]}]}}`
+	served := serve(t, `{apiVersion: kubeflow.org/v1, kind: PaddleJob, metadata: {name: j, namespace: ns, uid: u},
+  spec: {paddleReplicaSpecs: {Master: {replicas: 1, template: `+template+`}, Worker: {replicas: 2, template: `+template+`}}}}`)
+	for slot, want := range map[state.Slot]map[string]string{
+		{Role: v1alpha1.Master}: {"PADDLE_MASTER": "$(POD_IP_DUMMY):8080", "PADDLE_SERVER_NUM": "1", "PADDLE_TRAINER_NUM": "", "PADDLE_NNODES": "3"},
+		{Role: v1alpha1.Worker}: {"PADDLE_MASTER": "j-master-0:8080", "PADDLE_SERVER_NUM": "", "PADDLE_TRAINER_NUM": "1", "PADDLE_NNODES": "3"},
+	} {
+		env := map[string]string{}
+		for _, v := range podOf(served, slot).Spec.Containers[0].Env {
+			env[v.Name] = v.Value
+		}
+		for name, value := range want {
+			if env[name] != value {
+				t.Errorf("%s: %s is %q, want %q", slot, name, env[name], value)
+			}
+		}
+	}
+	if served.Child.Spec.SuccessPolicy == v1alpha1.SuccessAllWorkers {
+		t.Error("the job waits for all workers, not for the master")
+	}
+}
+
 func TestServices(t *testing.T) {
 	ports := `ports: [{name: pytorchjob-port, containerPort: 8080, protocol: TCP}]`
 	for name, c := range map[string]struct {

@@ -20,7 +20,7 @@ type Module struct{ Path, Version, Sum string }
 
 // The modules.
 var (
-	TrainingOperator = Module{"github.com/kubeflow/training-operator", "v1.9.3", "h1:aaSHqskOtCY8Dn8sVd+l9p5XAczW6O0nYMPjVLAw/lc="}
+	TrainingOperator = Module{"github.com/kubeflow/training-operator", "v1.9.4", "h1:MjYXzeaHGBmF47BlhCo6+Mb7ypHrVfO6vsys1ZHF56A="}
 	MPIOperator      = Module{"github.com/kubeflow/mpi-operator", "v0.8.2", "h1:7PVtV31iX3LSVW0BqRQ64w/NYNfAgP86Bmua2OEi5lg="}
 )
 

@@ -53,7 +53,7 @@ func (c *Checker) isLeftBehind(pod *corev1.Pod, d *operator.Decision) bool {
 // checkReason: a pod is deleted for one of the allowed reasons.
 func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
 	slot, life, _, _ := livesIn(job.Name, pod)
-	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot)
+	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot) || isFromBefore(pod, job)
 	switch {
 	case is(job, v1alpha1.ConditionFinished):
 		c.checkCleanUp(r, pod, d, past)
@@ -66,6 +66,12 @@ func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.De
 	default:
 		c.violate("6 deletes: %s, %s, is of the present life of an active job and is deleted", pod.Name, pod.Status.Phase)
 	}
+}
+
+// isFromBefore reports whether the pod is of the time before a suspension in which the job's replicas kept their lives: a request that came late
+// made it.
+func isFromBefore(pod *corev1.Pod, job *v1alpha1.TrainingJob) bool {
+	return ledger.LifeNumber(pod) < job.Status.Memory.ResumeNumber
 }
 
 // isDone reports whether the pod's main container has exited with 0.

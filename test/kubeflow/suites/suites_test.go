@@ -1,0 +1,118 @@
+//go:build kubeflow
+
+package suites
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/trainingjob/operator/test/kubeflow"
+)
+
+// suites are the packages of pkg/controller.v1 that have specs that use only the API.
+var suites = []struct {
+	// folder is the package's folder, and name its name in Go.
+	folder, name string
+	// replaced is the suite file that starts the controller.
+	replaced string
+	// more is what the specs of the package use besides, as Go.
+	more string
+	// focus selects the specs; empty for all.
+	focus string
+	// specs is how many there are.
+	specs int
+}{
+	{folder: "pytorch", name: "pytorch", replaced: "pytorchjob_controller_suite_test.go", specs: 7},
+	{folder: "tensorflow", name: "tensorflow", replaced: "suite_test.go", more: "var reconciler *TFJobReconciler", focus: "suspend semantics|copy labels", specs: 4},
+	{folder: "xgboost", name: "xgboost", replaced: "suite_test.go", specs: 3},
+	{folder: "paddlepaddle", name: "paddle", replaced: "paddlepaddle_controller_suite_test.go", specs: 4},
+	{folder: "jax", name: "jax", replaced: "jaxjob_controller_suite_test.go", specs: 2},
+}
+
+//go:embed suite.go.txt
+var suite string
+
+func TestKubeflowsSpecs(t *testing.T) {
+	if os.Getenv("KUBECONFIG") == "" {
+		t.Fatal("KUBECONFIG names no cluster: run make test-kubeflow")
+	}
+	module := copyModule(t)
+	for _, s := range suites {
+		text := strings.ReplaceAll(suite, "PACKAGE", s.name) + "\n" + s.more + "\n"
+		if err := os.WriteFile(filepath.Join(module, "pkg/controller.v1", s.folder, s.replaced), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range suites {
+		t.Run(s.name, func(t *testing.T) {
+			report := filepath.Join(t.TempDir(), "report.json")
+			run := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=20m", "./pkg/controller.v1/"+s.folder, "-run=TestAPIs",
+				"-args", "--ginkgo.json-report="+report, "--ginkgo.focus="+s.focus)
+			run.Dir = module
+			output, err := run.CombinedOutput()
+			passed, failures := read(t, report, output)
+			fmt.Printf("%s: %d of %d specs passed\n", s.name, passed, passed+len(failures))
+			for _, f := range failures {
+				t.Error(f)
+			}
+			if ran := passed + len(failures); ran != s.specs {
+				t.Errorf("%d specs ran, want %d", ran, s.specs)
+			}
+			if err != nil && len(failures) == 0 {
+				t.Errorf("%v\n%s", err, output)
+			}
+		})
+	}
+}
+
+// copyModule returns a folder with a copy of the operator's module, which can be written.
+func copyModule(t *testing.T) string {
+	t.Helper()
+	from, err := kubeflow.TrainingOperator.Dir(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "module")
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "chmod", "-R", "u+w", to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return to
+}
+
+// read returns the result of a run by its report: how many specs passed, and a text for each that failed.
+func read(t *testing.T, path string, output []byte) (passed int, failures []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("no report: %v\n%s", err, output)
+	}
+	var reports []types.Report
+	if err := json.Unmarshal(text, &reports); err != nil {
+		t.Fatal(err)
+	}
+	for _, report := range reports {
+		for i := range report.SpecReports {
+			spec := &report.SpecReports[i]
+			switch {
+			case spec.State.Is(types.SpecStatePassed):
+				if spec.LeafNodeType == types.NodeTypeIt {
+					passed++
+				}
+			case spec.State.Is(types.SpecStateFailureStates):
+				failures = append(failures, fmt.Sprintf("%s\n%s\n%s", spec.FullText(), spec.Failure.Location, spec.Failure.Message))
+			}
+		}
+	}
+	return passed, failures
+}
