@@ -71,7 +71,9 @@ func (c *connection) named(ctx context.Context, jobs []v1alpha1.TrainingJob, nam
 }
 
 // isNamed reports whether a canonical name means the job.
-func isNamed(job *v1alpha1.TrainingJob, name string) bool { return job.Name == name || nameOf(job) == name }
+func isNamed(job *v1alpha1.TrainingJob, name string) bool {
+	return job.Name == name || nameOf(job) == name
+}
 
 // printJobs prints the list in the form that the flags ask for.
 func (t *tool) printJobs(jobs []v1alpha1.TrainingJob, o *listing, namespace string) error {
