@@ -31,31 +31,49 @@ type operators struct {
 func (t *tool) checkKubeflow(ctx context.Context, c *connection) []finding {
 	resources := c.served(kubeflowVersion.String())
 	all := convert.ServedKinds()
-	has := slices.DeleteFunc(slices.Clone(all), func(kind convert.Kind) bool { return !resources[plural(kind.Name)] })
+	has := which(all, func(kind convert.Kind) bool { return resources[plural(kind.Name)] })
 	found, err := c.operators(ctx)
-	if err != nil {
-		if len(has) == 0 {
-			return nil
-		}
-		findings := []finding{note("Whether the operator serves %s is not known: you may not read Deployments. kubectl tj why pytorchjob/NAME shows it for one job.", names(has))}
-		return append(findings, c.checkUnserved(ctx, t, has)...)
+	if err != nil || len(found.own) == 0 { // it may run outside the cluster
+		return c.checkByJobs(ctx, t, has, found)
 	}
-	flagged := slices.DeleteFunc(all, func(kind convert.Kind) bool { return !isFlagged(found.own, kind) })
-	isIn := func(list []convert.Kind) func(convert.Kind) bool {
-		return func(kind convert.Kind) bool { return slices.Contains(list, kind) }
-	}
+	flagged := which(all, func(kind convert.Kind) bool { return isFlagged(found.own, kind) })
 	var findings []finding
-	if missing := slices.DeleteFunc(slices.Clone(flagged), isIn(has)); len(missing) > 0 {
+	if missing := which(flagged, func(kind convert.Kind) bool { return !slices.Contains(has, kind) }); len(missing) > 0 {
 		findings = append(findings, bad("The operator has --kubeflow-kinds with %s, and the cluster lacks that CRD: it is not ready until it can list the kind.", names(missing)))
 	}
-	if served := slices.DeleteFunc(slices.Clone(has), func(kind convert.Kind) bool { return !isIn(flagged)(kind) }); len(served) > 0 {
+	if served := which(has, func(kind convert.Kind) bool { return slices.Contains(flagged, kind) }); len(served) > 0 {
 		findings = append(findings, ok("The operator serves %s of Kubeflow.", names(served)))
 		findings = append(findings, c.checkUnserved(ctx, t, served)...)
 	}
-	if unserved := slices.DeleteFunc(slices.Clone(has), isIn(flagged)); len(unserved) > 0 {
+	if unserved := which(has, func(kind convert.Kind) bool { return !slices.Contains(flagged, kind) }); len(unserved) > 0 {
 		findings = append(findings, note("The operator does not serve %s: --kubeflow-kinds does not name it. docs/migrating.md shows how to serve it.", names(unserved)))
 	}
 	return append(findings, c.checkFormer(ctx, found, flagged)...)
+}
+
+// checkByJobs returns which of the kinds are served as the jobs of the namespace show, where no Deployment of the operator can be read.
+func (c *connection) checkByJobs(ctx context.Context, t *tool, has []convert.Kind, found *operators) []finding {
+	jobs, err := c.jobs(ctx, c.namespace, "")
+	if err != nil || len(has) == 0 {
+		return nil // checkRights reports why
+	}
+	isServed := func(kind convert.Kind) bool {
+		return slices.ContainsFunc(jobs, func(job v1alpha1.TrainingJob) bool { return serves(&job, kind) })
+	}
+	var findings []finding
+	served := which(has, isServed)
+	if len(served) > 0 {
+		findings = append(findings, ok("An operator serves %s of Kubeflow, as jobs of namespace %s show.", names(served), c.namespace))
+	}
+	if others := which(has, func(kind convert.Kind) bool { return !isServed(kind) }); len(others) > 0 {
+		findings = append(findings, note("Whether an operator serves %s is not known: you see no Deployment of it, and no job that it serves.", names(others)))
+	}
+	return slices.Concat(findings, c.checkUnserved(ctx, t, has), c.checkFormer(ctx, found, served))
+}
+
+// which returns the kinds for which the question is true.
+func which(kinds []convert.Kind, is func(convert.Kind) bool) []convert.Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(kind convert.Kind) bool { return !is(kind) })
 }
 
 // names lists kinds for people.
@@ -152,8 +170,8 @@ func (c *connection) checkFormer(ctx context.Context, found *operators, flagged 
 	for i := range found.former {
 		former := &found.former[i]
 		enabled := flagOf(former, "enable-scheme")
-		both := slices.DeleteFunc(slices.Clone(flagged), func(kind convert.Kind) bool {
-			return len(enabled) > 0 && !slices.ContainsFunc(enabled, func(scheme string) bool { return strings.EqualFold(scheme, kind.Name) })
+		both := which(flagged, func(kind convert.Kind) bool {
+			return len(enabled) == 0 || slices.ContainsFunc(enabled, func(scheme string) bool { return strings.EqualFold(scheme, kind.Name) })
 		})
 		if len(both) == 0 {
 			findings = append(findings, note("Kubeflow's operator runs in namespace %s, and this operator serves none of its kinds.", former.Namespace))

@@ -231,14 +231,17 @@ func TestDoctorOnKubeflow(t *testing.T) {
 		status    int
 		says, not []string
 	}{
-		"no kinds":               {clinic: clinic{serves: whole()}, not: []string{"Kubeflow"}},
-		"served and not served":  {clinic: clinic{serves: kinds, objects: append(served, serving)}, status: 1, says: []string{"ok   The operator serves PyTorchJob of Kubeflow.", "note The operator does not serve TFJob", "bad  The operator has --kubeflow-kinds with JAXJob, and the cluster lacks that CRD"}, not: []string{beside, left, unserved}},
-		"a job that none serves": {clinic: clinic{serves: kinds, objects: []client.Object{serving, old}}, status: 1, says: []string{"note " + unserved}},
-		"beside Kubeflow's":      {clinic: clinic{serves: kinds, objects: []client.Object{serving, former, webhook}}, status: 1, says: []string{"bad  Kubeflow's operator runs in namespace kubeflow beside this one, and both serve PyTorchJob, JAXJob: kubectl -n kubeflow delete deployment training-operator"}, not: []string{left}},
-		"each its own kinds":     {clinic: clinic{serves: kinds, objects: []client.Object{serving, tensorflow}}, status: 1, says: []string{"note Kubeflow's operator runs in namespace kubeflow, and this operator serves none of its kinds."}, not: []string{beside}},
-		"a webhook is left":      {clinic: clinic{serves: kinds, objects: []client.Object{stopped, webhook}}, status: 1, says: []string{"bad  The webhook of Kubeflow's operator is there without the operator"}, not: []string{beside}},
-		"no right to look":       {clinic: clinic{serves: kinds, objects: []client.Object{old}, on: blind}, says: []string{"note Whether the operator serves TFJob, PyTorchJob is not known", "note " + unserved}},
-		"no right to change":     {clinic: clinic{serves: kinds, denies: []string{"patch pytorchjobs"}}, says: []string{"Missing: patch pytorchjobs.kubeflow.org. Ask for the ClusterRole kubeflow-training-edit."}},
+		"no kinds":                      {clinic: clinic{serves: whole()}, not: []string{"Kubeflow"}},
+		"served and not served":         {clinic: clinic{serves: kinds, objects: append(served, serving)}, status: 1, says: []string{"ok   The operator serves PyTorchJob of Kubeflow.", "note The operator does not serve TFJob", "bad  The operator has --kubeflow-kinds with JAXJob, and the cluster lacks that CRD"}, not: []string{beside, left, unserved}},
+		"a job that none serves":        {clinic: clinic{serves: kinds, objects: []client.Object{serving, old}}, status: 1, says: []string{"note " + unserved}},
+		"beside Kubeflow's":             {clinic: clinic{serves: kinds, objects: []client.Object{serving, former, webhook}}, status: 1, says: []string{"bad  Kubeflow's operator runs in namespace kubeflow beside this one, and both serve PyTorchJob, JAXJob: kubectl -n kubeflow delete deployment training-operator"}, not: []string{left}},
+		"each its own kinds":            {clinic: clinic{serves: kinds, objects: []client.Object{serving, tensorflow}}, status: 1, says: []string{"note Kubeflow's operator runs in namespace kubeflow, and this operator serves none of its kinds."}, not: []string{beside}},
+		"a webhook is left":             {clinic: clinic{serves: kinds, objects: []client.Object{serving, stopped, webhook}}, status: 1, says: []string{"bad  The webhook of Kubeflow's operator is there without the operator"}, not: []string{beside}},
+		"no right to look":              {clinic: clinic{serves: kinds, objects: []client.Object{old}, on: blind}, says: []string{"note Whether an operator serves TFJob, PyTorchJob is not known", "note " + unserved}},
+		"no Deployment, and Kubeflow's": {clinic: clinic{serves: kinds, objects: append(slices.Clone(served), former)}, status: 1, says: []string{"beside this one, and both serve PyTorchJob:"}},
+		"no Deployment":                 {clinic: clinic{serves: kinds, objects: served}, says: []string{"ok   An operator serves PyTorchJob of Kubeflow, as jobs of namespace team-a show.", "note Whether an operator serves TFJob is not known"}},
+
+		"no right to change": {clinic: clinic{serves: kinds, denies: []string{"patch pytorchjobs"}}, says: []string{"Missing: patch pytorchjobs.kubeflow.org. Ask for the ClusterRole kubeflow-training-edit."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.objects = append(c.objects, namespace(nil))

@@ -24,6 +24,14 @@ func (v *View) queue() string {
 	return state.QueueOf(v.Job)
 }
 
+// inFieldsOfKubeflow renames the field that suspends a job, in a sentence about a job that serves a Kubeflow job.
+func (v *View) inFieldsOfKubeflow(text string) string {
+	if state.ServedJob(v.Job) == nil {
+		return text
+	}
+	return strings.ReplaceAll(text, "spec.suspend", "spec.runPolicy.suspend")
+}
+
 // ownFields matches a field that only a TrainingJob has.
 var ownFields = regexp.MustCompile(`\b(recovery|scheduling|progress|elastic|network)\.([a-zA-Z]+)`)
 
@@ -36,7 +44,6 @@ func (v *View) inKubeflowsWords(list []string) []string {
 	words := strings.NewReplacer(
 		"kubectl edit tj -n NS NAME", "kubectl edit "+strings.ToLower(ref.Kind)+" -n NS "+v.Job.Name,
 		submitAgain, "A "+ref.Kind+" that has finished does not start again: correct the cause, delete the job and create it again.",
-		"spec.suspend", "spec.runPolicy.suspend",
 	)
 	reworded := make([]string, 0, len(list)+1)
 	for _, text := range list {
