@@ -130,6 +130,8 @@ func TestWhyAKubeflowJobIsNotServed(t *testing.T) {
 		InvolvedObject: corev1.ObjectReference{UID: "kubeflow-mnist"}, LastTimestamp: builder.Time(0),
 	}
 	foreign, _ := running("mnist", 1)
+	young := pytorchJob("mnist", nil)
+	young.SetCreationTimestamp(metav1.Now())
 	managed := func(job map[string]any) {
 		job["spec"] = map[string]any{"runPolicy": map[string]any{"managedBy": "kueue.x-k8s.io/multikueue"}}
 	}
@@ -138,6 +140,7 @@ func TestWhyAKubeflowJobIsNotServed(t *testing.T) {
 		want    string
 	}{
 		"no operator serves it":       {[]client.Object{pytorchJob("mnist", nil)}, "has no TrainingJob, so no operator serves it: kubectl tj doctor shows the served kinds. An administrator adds PyTorchJob to --kubeflow-kinds"},
+		"a job of this moment":        {[]client.Object{young}, "was created a moment ago and has no TrainingJob yet: try again."},
 		"a warning":                   {[]client.Object{pytorchJob("mnist", nil), warning}, "has no TrainingJob. Its latest Event: Odd: It rains."},
 		"managed elsewhere":           {[]client.Object{pytorchJob("mnist", managed)}, "is run by kueue.x-k8s.io/multikueue (spec.runPolicy.managedBy), not by this operator."},
 		"refused":                     {[]client.Object{pytorchJob("mnist", ended("Failed", "PyTorchJobFailedValidation", "no role"))}, "was refused: no role. Correct that, delete the job and create it again."},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +43,9 @@ func (c *connection) unserved(ctx context.Context, kind convert.Kind, name strin
 	if pod := c.podOfKubeflow(ctx, served); pod != "" {
 		return fmt.Errorf("%s has pods of Kubeflow's operator, such as %s, and the operator serves it only when they are gone: wait for its end, or see kubectl get pods -n %s -l %s=%s",
 			job, pod, c.namespace, v1alpha1.KubeflowLabelJobName, name)
+	}
+	if made := served.GetCreationTimestamp(); !made.IsZero() && time.Since(made.Time) < unseenAfter {
+		return fmt.Errorf("%s was created a moment ago and has no TrainingJob yet: try again", job)
 	}
 	text := fmt.Sprintf("%s has no TrainingJob, so no operator serves it: kubectl tj doctor shows the served kinds. An administrator adds %s to --kubeflow-kinds (docs/migrating.md)", job, kind.Name)
 	if warning := c.latestWarning(ctx, served); warning != "" {
