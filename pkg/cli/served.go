@@ -38,7 +38,7 @@ func serves(job *v1alpha1.TrainingJob, kind convert.Kind) bool {
 	return ref != nil && ref.Kind == kind.Name
 }
 
-// nameOf returns the name under which kubectl tj shows a job: that of the Kubeflow job, with its kind, if it serves one.
+// nameOf returns the name under which kubectl tj shows a job: with the kind of the Kubeflow job, if it serves one.
 func nameOf(job *v1alpha1.TrainingJob) string {
 	if ref := state.ServedJob(job); ref != nil {
 		return singular(ref.Kind) + "/" + job.Name

@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Name is how kubectl tj names the job: that of the Kubeflow job, with its kind, if it serves one.
+// Name is how kubectl tj names the job: with the kind of the Kubeflow job, if it serves one.
 func (v *View) Name() string {
 	if ref := state.ServedJob(v.Job); ref != nil {
 		return strings.ToLower(ref.Kind) + "/" + v.Job.Name
@@ -16,7 +16,7 @@ func (v *View) Name() string {
 	return v.Job.Name
 }
 
-// queue returns the queue in which the job waits, which is that of the Kubeflow job if it serves one.
+// queue returns the queue in which the job waits. Of a job that serves a Kubeflow job, the Kubeflow job waits.
 func (v *View) queue() string {
 	if v.Served != nil {
 		return v.Served.GetLabels()[v1alpha1.LabelQueue]
