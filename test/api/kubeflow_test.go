@@ -4,6 +4,7 @@ package api_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,9 +21,16 @@ import (
 	"github.com/trainingjob/operator/test/kubeflow"
 )
 
-// withKubeflowKinds installs Kubeflow's CRDs, as its module has them, until the test ends. It leaves those alone that the cluster has.
+// installed are Kubeflow's CRDs that these tests have installed. They stay until all tests have ended: the API server needs seconds to serve a
+// kind again that has gone.
+var installed []*unstructured.Unstructured
+
+// withKubeflowKinds installs Kubeflow's CRDs, as its module has them, where the cluster has none.
 func withKubeflowKinds(t *testing.T) {
 	t.Helper()
+	if len(installed) > 0 {
+		return
+	}
 	dir, err := kubeflow.TrainingOperator.Dir(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -40,22 +48,28 @@ func withKubeflowKinds(t *testing.T) {
 		if err := yaml.Unmarshal(text, &crd.Object); err != nil {
 			t.Fatal(err)
 		}
-		if err := admin.Create(t.Context(), crd); apierrors.IsAlreadyExists(err) {
-			continue
-		} else if err != nil {
+		err = admin.Create(t.Context(), crd)
+		switch {
+		case err == nil:
+			installed = append(installed, crd)
+		case !apierrors.IsAlreadyExists(err):
 			t.Fatal(err)
 		}
-		t.Cleanup(func() {
-			if err := admin.Delete(context.Background(), crd); err != nil { // the test's own context has ended by now
-				t.Error(err)
-			}
-		})
 	}
-	for _, kind := range []string{"PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob"} {
+	for kind := range kubeflowJobs {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: kind + "List"})
 		eventually(t, kind+" is served", func() error { return admin.List(t.Context(), list, client.InNamespace("default")) }, "")
 	}
+}
+
+// removeKubeflowKinds removes the CRDs that the tests have installed.
+func removeKubeflowKinds() error {
+	var failed error
+	for _, crd := range installed {
+		failed = errors.Join(failed, client.IgnoreNotFound(admin.Delete(context.Background(), crd)))
+	}
+	return failed
 }
 
 // kubeflowJobs are a good job of each kind. CONTAINER(name) stands for a template with a container of that name.
