@@ -132,8 +132,12 @@ func sets(env []corev1.EnvVar, name string) bool {
 	return slices.ContainsFunc(env, func(v corev1.EnvVar) bool { return v.Name == name })
 }
 
-// EnvConflicts returns the names of the variables that the role's template sets although the operator would, sorted.
+// EnvConflicts returns the names of the variables that the role's template sets although the operator would, sorted. A job that serves a Kubeflow
+// job has none: the conversion itself sets some, and its Event lists what the user set.
 func EnvConflicts(job *v1alpha1.TrainingJob, slot state.Slot, env []corev1.EnvVar) []string {
+	if state.ServedJob(job) != nil {
+		return nil
+	}
 	var conflicts []string
 	spec := job.Spec.ReplicaSpecs[slot.Role].Template.Spec
 	for _, v := range append(identity(job, slot, state.Life{}), env...) {

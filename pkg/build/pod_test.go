@@ -180,11 +180,14 @@ func TestEnvConflicts(t *testing.T) {
 		}))
 	}
 	env := []corev1.EnvVar{{Name: "RANK"}, {Name: "MASTER_ADDR"}}
+	served := builder.Job("j", builder.Workers(1), sets("RANK"))
+	served.OwnerReferences = []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "PyTorchJob", Name: "j", Controller: ptr.To(true)}}
 	cases := []struct {
 		name string
 		job  *v1alpha1.TrainingJob
 		want []string
 	}{
+		{"a job that serves a Kubeflow job has none", served, nil},
 		{"the template sets none", builder.Job("j", builder.Workers(1), sets("PATH")), nil},
 		{"conflicts are sorted and named once", builder.Job("j", builder.Workers(1), sets("RANK", "RANK", "PATH", "MASTER_ADDR", "TRAININGJOB_RANK")),
 			[]string{"MASTER_ADDR", "RANK", "TRAININGJOB_RANK"}},

@@ -12,14 +12,11 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/nearest"
 )
 
-// kinds are what kubectl calls a TrainingJob before a slash.
-var kinds = []string{"tj", "trainingjob", "trainingjobs", "trainingjob.trainingjob.dev", "trainingjobs.trainingjob.dev"}
-
 // mostNames is how many jobs a verb takes at a time.
 const mostNames = 100
 
-// jobNames returns the check that a verb gets from least to most names of jobs, and no more than rest arguments behind them. It takes the kind off
-// a name such as tj/mnist, in place: the verb gets the slice that was checked.
+// jobNames returns the check that a verb gets from least to most names of jobs, and no more than rest arguments behind them. It makes the names
+// canonical, in place: the verb gets the slice that was checked.
 func jobNames(least, most, rest int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -29,12 +26,9 @@ func jobNames(least, most, rest int) cobra.PositionalArgs {
 			return fmt.Errorf("%q is one argument too many: write %s", args[most+rest], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 		}
 		for i := range args[:min(len(args), most)] {
-			kind, name, hasKind := strings.Cut(args[i], "/")
-			if !hasKind {
-				continue
-			}
-			if !slices.Contains(kinds, strings.ToLower(kind)) || name == "" || strings.Contains(name, "/") {
-				return fmt.Errorf("%s is no TrainingJob: write its name, or tj/NAME", args[i])
+			name, err := canonical(args[i])
+			if err != nil {
+				return err
 			}
 			args[i] = name
 		}

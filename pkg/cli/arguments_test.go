@@ -14,7 +14,7 @@ func TestWhatIsWrittenWrongSaysWhatToWrite(t *testing.T) {
 		"status":                           "status needs a job: write kubectl tj status NAME; kubectl tj list shows the names.",
 		"suspend":                          "suspend needs a job",
 		"status mnist resnet":              `"resnet" is one argument too many: write kubectl tj status NAME.`,
-		"status pod/mnist":                 "pod/mnist is no TrainingJob: write its name, or tj/NAME.",
+		"status pod/mnist":                 "pod/mnist is no TrainingJob: write its name, tj/NAME or pytorchjob/NAME.",
 		"status tj/":                       "tj/ is no TrainingJob",
 		"status mnist --wach":              "kubectl tj status has no flag --wach; did you mean --watch?",
 		"logs mnist --tial 3":              "did you mean --tail?",

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -58,38 +56,31 @@ func (t *tool) resumeCommand() *cobra.Command {
 	}
 }
 
-// setSuspend returns what sets spec.suspend of a job that has not finished.
+// setSuspend returns what suspends or resumes a job that has not finished.
 func (t *tool) setSuspend(suspend bool) func(context.Context, *connection, *v1alpha1.TrainingJob) error {
 	return func(ctx context.Context, c *connection, job *v1alpha1.TrainingJob) error {
 		did := map[bool]string{true: "suspended", false: "resumed"}[suspend]
-		switch {
-		case isFinished(job):
-			return fmt.Errorf("%s has finished (%s), so it cannot be %s: submit it as another job", job.Name, job.Status.Phase, did)
-		case job.Spec.IsSuspended() == suspend:
-			fmt.Fprintf(t.Out, "trainingjob/%s is %s already\n", job.Name, did)
-			return nil
-		case !suspend && job.Labels[v1alpha1.LabelQueue] != "":
-			fmt.Fprintf(t.ErrOut, "%s waits in queue %s: if the queue has no room it suspends the job again.\n", job.Name, job.Labels[v1alpha1.LabelQueue])
+		if isFinished(job) {
+			return fmt.Errorf("%s has finished (%s), so it cannot be %s: submit it as another job", nameOf(job), job.Status.Phase, did)
 		}
-		if err := patchSpec(ctx, c, job, map[string]any{"suspend": suspend}); err != nil {
+		changed, err := c.target(ctx, job)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(t.Out, "trainingjob/%s %s\n", job.Name, did)
+		queue := changed.GetLabels()[v1alpha1.LabelQueue]
+		switch {
+		case changed.isSuspended == suspend:
+			fmt.Fprintf(t.Out, "%s/%s is %s already\n", changed.word, job.Name, did)
+			return nil
+		case !suspend && queue != "":
+			fmt.Fprintf(t.ErrOut, "%s waits in queue %s: if the queue has no room it suspends the job again.\n", nameOf(job), queue)
+		}
+		if err := c.set(ctx, changed, changed.suspend, suspend); err != nil {
+			return err
+		}
+		fmt.Fprintf(t.Out, "%s/%s %s\n", changed.word, job.Name, did)
 		return nil
 	}
-}
-
-// patchSpec changes fields of a job's spec, if it is still the same job.
-func patchSpec(ctx context.Context, c *connection, job *v1alpha1.TrainingJob, spec map[string]any) error {
-	return patchJob(ctx, c, job, map[string]any{"metadata": map[string]any{"uid": job.UID}, "spec": spec})
-}
-
-func patchJob(ctx context.Context, c *connection, job *v1alpha1.TrainingJob, change map[string]any) error {
-	patch, err := json.Marshal(change)
-	if err != nil {
-		return err
-	}
-	return c.kube.Patch(ctx, job.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner)
 }
 
 func (t *tool) scaleCommand() *cobra.Command {
@@ -102,12 +93,15 @@ func (t *tool) scaleCommand() *cobra.Command {
 			if err := mayScale(job, replicas); err != nil {
 				return err
 			}
-			before := job.Spec.Replicas(v1alpha1.Worker)
-			workers := map[string]any{string(v1alpha1.Worker): map[string]any{"replicas": replicas}}
-			if err := patchSpec(ctx, c, job, map[string]any{"replicaSpecs": workers}); err != nil {
+			changed, err := c.target(ctx, job)
+			if err != nil {
 				return err
 			}
-			fmt.Fprintf(t.Out, "trainingjob/%s scaled from %d to %d workers\n", job.Name, before, replicas)
+			before := job.Spec.Replicas(v1alpha1.Worker)
+			if err := c.set(ctx, changed, changed.workers, int64(replicas)); err != nil {
+				return err
+			}
+			fmt.Fprintf(t.Out, "%s/%s scaled from %d to %d workers\n", changed.word, job.Name, before, replicas)
 			return nil
 		}),
 	}
@@ -129,13 +123,13 @@ func mayScale(job *v1alpha1.TrainingJob, replicas int32) error {
 	case replicas < 0:
 		return fmt.Errorf("--replicas %d: write a number from 0 on", replicas)
 	case isFinished(job):
-		return fmt.Errorf("%s has finished (%s): there is nothing to scale", job.Name, job.Status.Phase)
+		return fmt.Errorf("%s has finished (%s): there is nothing to scale", nameOf(job), job.Status.Phase)
 	case !hasWorkers:
-		return fmt.Errorf("%s has no role Worker, and only workers can be scaled", job.Name)
+		return fmt.Errorf("%s has no role Worker, and only workers can be scaled", nameOf(job))
 	case elastic == nil && !job.Spec.IsSuspended():
-		return fmt.Errorf("%s is not elastic, so its number of workers is fixed while it runs: kubectl tj suspend %s, scale it, and kubectl tj resume %s", job.Name, job.Name, job.Name)
+		return fmt.Errorf("%s is not elastic, so its number of workers is fixed while it runs: kubectl tj suspend %s, scale it, and kubectl tj resume %s", nameOf(job), nameOf(job), nameOf(job))
 	case elastic != nil && (replicas < elastic.MinReplicas || replicas > elastic.MaxReplicas):
-		return fmt.Errorf("--replicas %d: %s has between %d and %d workers (spec.elastic)", replicas, job.Name, elastic.MinReplicas, elastic.MaxReplicas)
+		return fmt.Errorf("--replicas %d: %s has between %d and %d workers (spec.elastic)", replicas, nameOf(job), elastic.MinReplicas, elastic.MaxReplicas)
 	}
 	return nil
 }
@@ -146,15 +140,20 @@ func (t *tool) deleteCommand() *cobra.Command {
 		Short:   "Delete a job with its pods and its record",
 		Example: "  kubectl tj delete mnist",
 		RunE: t.onJobs(func(ctx context.Context, c *connection, job *v1alpha1.TrainingJob) error {
-			err := c.kube.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+			unwanted, err := c.target(ctx, job)
+			if err != nil {
+				return err
+			}
+			uid := unwanted.GetUID()
+			err = c.kube.Delete(ctx, unwanted.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 			if client.IgnoreNotFound(err) != nil {
 				return err
 			}
 			if apierrors.IsNotFound(err) {
-				fmt.Fprintf(t.Out, "trainingjob/%s is gone already\n", job.Name)
+				fmt.Fprintf(t.Out, "%s/%s is gone already\n", unwanted.word, job.Name)
 				return nil
 			}
-			fmt.Fprintf(t.Out, "trainingjob/%s deleted\n", job.Name)
+			fmt.Fprintf(t.Out, "%s/%s deleted\n", unwanted.word, job.Name)
 			return nil
 		}),
 	}

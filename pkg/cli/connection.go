@@ -77,8 +77,13 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// job returns the job of that name. If there is none the error offers the nearest name.
+// job returns the job of that name, or the TrainingJob that serves the Kubeflow job pytorchjob/NAME. If there is none the error offers the
+// nearest name.
 func (c *connection) job(ctx context.Context, name string) (*v1alpha1.TrainingJob, error) {
+	if word, plain, isKubeflow := strings.Cut(name, "/"); isKubeflow {
+		kind, _ := kubeflowKind(word)
+		return c.servedJob(ctx, kind, plain)
+	}
 	job := &v1alpha1.TrainingJob{}
 	err := c.kube.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, job)
 	if apierrors.IsNotFound(err) {
@@ -131,7 +136,7 @@ func (c *connection) pods(ctx context.Context, job *v1alpha1.TrainingJob) ([]cor
 	return pods.Items, err
 }
 
-// view returns all that there is to know of a job.
+// view returns all that there is to know of a job, and of the Kubeflow job that it serves.
 func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJob) (*story.View, error) {
 	pods, err := c.pods(ctx, job)
 	if err != nil {
@@ -143,6 +148,7 @@ func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJo
 	} else if pod := v.SuspectPod(); pod != nil {
 		v.PodEvents, _ = c.eventsAbout(ctx, pod) // the job's Events were readable just now
 	}
+	c.addServed(ctx, v)
 	return v, nil
 }
 

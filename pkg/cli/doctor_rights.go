@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/rights"
+	"github.com/trainingjob/operator/pkg/convert"
 )
 
 // need is what some verbs of kubectl tj need.
@@ -39,10 +41,26 @@ var needs = []need{
 	{"delete", on(v1alpha1.Group, "trainingjobs", "", "delete"), false},
 }
 
+// needs returns the rights of the verbs, also for the Kubeflow kinds of the cluster.
+func (c *connection) needs() []need {
+	resources := c.served(kubeflowVersion.String())
+	var reading, steering []rights.Right
+	for _, kind := range convert.ServedKinds() {
+		if resource := plural(kind.Name); resources[resource] {
+			reading = append(reading, on(kubeflowVersion.Group, resource, "", "get", "list")...)
+			steering = append(steering, on(kubeflowVersion.Group, resource, "", "patch", "delete")...)
+		}
+	}
+	if len(reading) == 0 {
+		return needs
+	}
+	return append(slices.Clone(needs), need{"all verbs on Kubeflow jobs", reading, false}, need{"suspend, resume, scale, restart, delete of Kubeflow jobs", steering, false})
+}
+
 // checkRights returns which verbs of kubectl tj the caller may use in the namespace.
 func (t *tool) checkRights(ctx context.Context, c *connection) []finding {
 	var findings []finding
-	for _, need := range needs {
+	for _, need := range c.needs() {
 		lacks, err := c.lacks(ctx, need.rights)
 		if err != nil {
 			return append(findings, note("Your rights are not known: %s", explain(err, t.flags)))

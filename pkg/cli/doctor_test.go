@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -192,5 +194,66 @@ func TestTheLiveTableFitsTheScreen(t *testing.T) {
 	first, second, painted := strings.Cut(s.out.String(), "\x1b[9A\x1b[J")
 	if !painted || strings.Count(first, "\n") != 9 || first != second || !strings.Contains(first, "... and 26 more") {
 		t.Errorf("painted %q", s.out)
+	}
+}
+
+// deployment is one of an operator, with its labels and arguments.
+func deployment(namespace, name string, labels map[string]string, arguments ...string) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "manager", Args: arguments}}
+	return d
+}
+
+// The doctor knows which Kubeflow kinds are served, and what Kubeflow's operator left.
+func TestDoctorOnKubeflow(t *testing.T) {
+	kinds := whole()
+	kinds["kubeflow.org/v1"] = []string{"pytorchjobs", "tfjobs"}
+	own := map[string]string{"app.kubernetes.io/name": "trainingjob-operator"}
+	theirs := map[string]string{"control-plane": "kubeflow-training-operator"}
+	serving := deployment("trainingjob-system", "trainingjob-operator", own, "--leader-elect", "--kubeflow-kinds=PyTorchJob,JAXJob")
+	former := deployment("kubeflow", "training-operator", theirs)
+	tensorflow := deployment("kubeflow", "training-operator", theirs, "--enable-scheme=tfjob")
+	stopped := deployment("kubeflow", "training-operator", theirs)
+	stopped.Spec.Replicas = ptr.To[int32](0)
+	webhook := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "validator.training-operator.kubeflow.org"}}
+	old := pytorchJob("mnist", nil)
+	old.SetCreationTimestamp(builder.Time(0))
+	_, served := runningServed("mnist")
+	blind := interceptor.Funcs{List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+		if _, isDeployments := list.(*appsv1.DeploymentList); isDeployments {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "", nil)
+		}
+		return w.List(ctx, list, o...)
+	}}
+	const beside, left, unserved = "beside this one", "can neither be created nor changed", "PyTorchJob mnist has no TrainingJob"
+	for name, c := range map[string]struct {
+		clinic
+		status    int
+		says, not []string
+	}{
+		"no kinds":                      {clinic: clinic{serves: whole()}, not: []string{"Kubeflow"}},
+		"served and not served":         {clinic: clinic{serves: kinds, objects: append(served, serving)}, status: 1, says: []string{"ok   The operator serves PyTorchJob of Kubeflow.", "note The operator does not serve TFJob", "bad  The operator has --kubeflow-kinds with JAXJob, and the cluster lacks that CRD"}, not: []string{beside, left, unserved}},
+		"a job that none serves":        {clinic: clinic{serves: kinds, objects: []client.Object{serving, old}}, status: 1, says: []string{"note " + unserved}},
+		"beside Kubeflow's":             {clinic: clinic{serves: kinds, objects: []client.Object{serving, former, webhook}}, status: 1, says: []string{"bad  Kubeflow's operator runs in namespace kubeflow beside this one, and both serve PyTorchJob, JAXJob: kubectl -n kubeflow delete deployment training-operator"}, not: []string{left}},
+		"each its own kinds":            {clinic: clinic{serves: kinds, objects: []client.Object{serving, tensorflow}}, status: 1, says: []string{"note Kubeflow's operator runs in namespace kubeflow, and this operator serves none of its kinds."}, not: []string{beside}},
+		"a webhook is left":             {clinic: clinic{serves: kinds, objects: []client.Object{serving, stopped, webhook}}, status: 1, says: []string{"bad  The webhook of Kubeflow's operator is there without the operator"}, not: []string{beside}},
+		"no right to look":              {clinic: clinic{serves: kinds, objects: []client.Object{old}, on: blind}, says: []string{"note Whether an operator serves TFJob, PyTorchJob is not known", "note " + unserved}},
+		"no Deployment, and Kubeflow's": {clinic: clinic{serves: kinds, objects: append(slices.Clone(served), former)}, status: 1, says: []string{"beside this one, and both serve PyTorchJob:"}},
+		"no Deployment":                 {clinic: clinic{serves: kinds, objects: served}, says: []string{"ok   An operator serves PyTorchJob of Kubeflow, as jobs of namespace team-a show.", "note Whether an operator serves TFJob is not known"}},
+
+		"no right to change": {clinic: clinic{serves: kinds, denies: []string{"patch pytorchjobs"}}, says: []string{"Missing: patch pytorchjobs.kubeflow.org. Ask for the ClusterRole kubeflow-training-edit."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.objects = append(c.objects, namespace(nil))
+			status, says := c.examine(t)
+			for _, line := range c.says {
+				if !strings.Contains(says, line) {
+					t.Errorf("it does not say %q, but\n%s", line, says)
+				}
+			}
+			if status != c.status || slices.ContainsFunc(c.not, func(text string) bool { return strings.Contains(says, text) }) {
+				t.Errorf("status %d, want %d; says\n%s", status, c.status, says)
+			}
+		})
 	}
 }

@@ -60,11 +60,19 @@ func (c *connection) named(ctx context.Context, jobs []v1alpha1.TrainingJob, nam
 		return jobs, nil
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(jobs, func(job v1alpha1.TrainingJob) bool { return job.Name == name }) {
-			return nil, c.unknown(ctx, name)
+		if !slices.ContainsFunc(jobs, func(job v1alpha1.TrainingJob) bool { return isNamed(&job, name) }) {
+			_, err := c.job(ctx, name) // it knows the cause
+			return nil, cmp.Or(err, c.unknown(ctx, name))
 		}
 	}
-	return slices.DeleteFunc(jobs, func(job v1alpha1.TrainingJob) bool { return !slices.Contains(names, job.Name) }), nil
+	return slices.DeleteFunc(jobs, func(job v1alpha1.TrainingJob) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return isNamed(&job, name) })
+	}), nil
+}
+
+// isNamed reports whether a canonical name means the job.
+func isNamed(job *v1alpha1.TrainingJob, name string) bool {
+	return job.Name == name || nameOf(job) == name
 }
 
 // printJobs prints the list in the form that the flags ask for.
@@ -99,7 +107,7 @@ func (t *tool) printJobs(jobs []v1alpha1.TrainingJob, o *listing, namespace stri
 func (t *tool) row(job *v1alpha1.TrainingJob, o *listing) []string {
 	status := &job.Status
 	row := []string{
-		job.Name, cmp.Or(string(status.Phase), "-"), cmp.Or(status.Ready, "-"), fmt.Sprint(status.Restarts),
+		nameOf(job), cmp.Or(string(status.Phase), "-"), cmp.Or(status.Ready, "-"), fmt.Sprint(status.Restarts),
 		duration.HumanDuration(t.now().Sub(job.CreationTimestamp.Time)),
 	}
 	if o.output == "wide" {

@@ -10,7 +10,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -115,19 +114,25 @@ func (c *connection) observe(ctx context.Context, t *tool, job *v1alpha1.Trainin
 	if err := c.kube.Get(ctx, client.ObjectKeyFromObject(job), &service); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	o.HasService = metav1.IsControlledBy(&service, job)
+	o.HasService = isChild(&service, job)
 	if job.Spec.Progress != nil {
 		var lease coordinationv1.Lease
 		err := c.kube.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: state.LeaseName(job.Name)}, &lease)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
-		if o.HasLease = metav1.IsControlledBy(&lease, job); o.HasLease && o.Heeds(&lease) {
+		if o.HasLease = isChild(&lease, job); o.HasLease && o.Heeds(&lease) {
 			o.Progress = state.ProgressOf(&lease)
 		}
 	}
 	forecast.AssumeGang(o)
 	return o, c.addNodes(ctx, t, o)
+}
+
+// isChild reports whether the object is a child of the job.
+func isChild(o client.Object, job *v1alpha1.TrainingJob) bool {
+	ref := state.OwnerOf(o)
+	return ref != nil && ref.UID == job.UID
 }
 
 // addNodes adds the nodes in trouble that hold pods of the job. Few users may read nodes; without, none counts as lost.

@@ -48,7 +48,7 @@ func (t *tool) report(ctx context.Context, name string, o *reportFlags) error {
 	case o.output != "html" && o.output != "json":
 		return fmt.Errorf("--output %q: write html or json", o.output)
 	case o.output == "html" && t.screen.isTerminal:
-		return fmt.Errorf("the report is a page for a browser: write it to a file, kubectl tj report %s > %s.html", name, name)
+		return fmt.Errorf("the report is a page for a browser: write it to a file, kubectl tj report %s > %s.html", name, plainName(name))
 	}
 	lines, err := t.readLogs(o.logs)
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *tool) storyOf(ctx context.Context, name string, lines []journal.Line, h
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		about, _ := report.Of(lines, job.Namespace, name, job.UID)
+		about, _ := report.Of(lines, job.Namespace, job.Name, job.UID)
 		sources := []string{"the status", story.Count(len(v.Pods), "pod"), story.Count(len(v.Events), "Event")}
 		if hasLog {
 			sources = append(sources, fmt.Sprintf("%d lines of the operator's log", len(about)))
@@ -119,7 +119,7 @@ func (t *tool) storyOf(ctx context.Context, name string, lines []journal.Line, h
 		return v, about, sources, nil
 	}
 	namespace := t.namespaceOf(c)
-	about, others := report.Of(lines, namespace, name, "")
+	about, others := report.Of(lines, namespace, plainName(name), "")
 	if len(about) == 0 {
 		return nil, nil, nil, fmt.Errorf("%w The log has no line about %s/%s either", errors.New(sentence(explain(err, t.flags))), namespace, name)
 	}

@@ -74,9 +74,9 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 	job := v.Job
 	switch {
 	case isFinished(job):
-		return nil, fmt.Errorf("%s has finished (%s), and a job that has finished does not start again: submit it as another job", job.Name, job.Status.Phase)
+		return nil, fmt.Errorf("%s has finished (%s), and a job that has finished does not start again: submit it as another job", nameOf(job), job.Status.Phase)
 	case job.Spec.IsSuspended():
-		return nil, fmt.Errorf("%s is suspended: start it with kubectl tj resume %s", job.Name, job.Name)
+		return nil, fmt.Errorf("%s is suspended: start it with kubectl tj resume %s", nameOf(job), nameOf(job))
 	case job.Spec.IsManagedElsewhere():
 		return nil, fmt.Errorf("%s is run by %s (spec.managedBy): ask that to restart it", job.Name, job.Spec.ManagedBy)
 	}
@@ -152,7 +152,7 @@ func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 	if deleted == 0 {
 		return errors.New("its pods were replaced at this moment: see kubectl tj status " + r.job.Name)
 	}
-	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nothing is charged\n", r.job.Name, r.what)
+	fmt.Fprintf(t.Out, "%s restarts: %s; nothing is charged\n", withKind(r.job), r.what)
 	return nil
 }
 
@@ -162,13 +162,14 @@ func (t *tool) askForRestart(ctx context.Context, c *connection, r *restart) err
 	if r.reason != "" {
 		words += ": " + r.reason
 	}
-	err := patchJob(ctx, c, r.job, map[string]any{"metadata": map[string]any{
-		"uid": r.job.UID, "annotations": map[string]string{v1alpha1.AnnotationRestart: words},
-	}})
+	changed, err := c.target(ctx, r.job)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Out, "trainingjob/%s restarts: %s; nothing is charged\n", r.job.Name, r.what)
+	if err := c.set(ctx, changed, []string{"metadata", "annotations", v1alpha1.AnnotationRestart}, words); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Out, "%s/%s restarts: %s; nothing is charged\n", changed.word, r.job.Name, r.what)
 	return nil
 }
 

@@ -101,7 +101,7 @@ func readiness(before string, s *v1alpha1.TrainingJobStatus) string {
 // headline sums the job up in a few lines.
 func (t *tool) headline(v *story.View) string {
 	s := &v.Job.Status
-	text := fmt.Sprintf("%s: %s%s, attempt %d, %s\n", v.Job.Name, cmp.Or(string(s.Phase), "not seen by the operator yet"), readiness(", ", s), s.Attempt, story.Count(s.Restarts, "restart"))
+	text := fmt.Sprintf("%s: %s%s, attempt %d, %s\n", v.Name(), cmp.Or(string(s.Phase), "not seen by the operator yet"), readiness(", ", s), s.Attempt, story.Count(s.Restarts, "restart"))
 	if s.Message != "" {
 		text += s.Message + "\n"
 	}

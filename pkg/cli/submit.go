@@ -179,6 +179,9 @@ func (o *submission) job(cmd *cobra.Command, args []string) (*slim, error) {
 	if len(name) != 1 || o.image == "" {
 		return nil, errors.New("a job needs a name and an image: kubectl tj submit NAME --image IMAGE -- COMMAND, or -f FILE")
 	}
+	if plainName(name[0]) != name[0] {
+		return nil, fmt.Errorf("submit creates TrainingJobs: create %s with kubectl apply -f FILE", name[0])
+	}
 	if o.ps < 0 || o.gpus < 0 || o.workers < 0 {
 		return nil, fmt.Errorf("--workers %d, --ps %d, --gpus %d: write numbers from 0", o.workers, o.ps, o.gpus)
 	}

@@ -44,7 +44,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "test/api:", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := removeKubeflowKinds(); err != nil {
+		fmt.Fprintln(os.Stderr, "test/api: removing Kubeflow's CRDs:", err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func connect() error {

@@ -32,6 +32,21 @@ var onGroups = []string{"create", "delete", "get", "list", "patch", "watch"}
 // What it may know of nodes. They belong to no namespace: an operator for some namespaces knows nothing of them.
 var onNodes = grants{"/nodes": {"get", "list", "watch"}}
 
+// onKubeflowJobs is what it may do with Kubeflow jobs and for them, besides.
+func onKubeflowJobs() grants {
+	all := grants{
+		"trainingjob.dev/trainingjobs":         {"create", "patch"},
+		"/services":                            {"delete"},
+		"autoscaling/horizontalpodautoscalers": {"create", "delete", "get"},
+	}
+	for _, kind := range []string{"pytorchjobs", "tfjobs", "xgboostjobs", "paddlejobs", "jaxjobs"} {
+		all["kubeflow.org/"+kind] = []string{"delete", "get", "list", "watch"}
+		all["kubeflow.org/"+kind+"/status"] = []string{"update"}
+		all["kubeflow.org/"+kind+"/finalizers"] = []string{"update"}
+	}
+	return all
+}
+
 // atHome is what a program may do in its own namespace: lead by the Lease of its name.
 func atHome(name string) grants {
 	return grants{
@@ -68,6 +83,7 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 		"with Kubernetes' own gangs, beside":   {nativeGang, map[string]grants{"ClusterRole trainingjob-native-gang": {"scheduling.k8s.io/podgroups": onGroups}}},
 		"with Volcano, beside the others":      {volcano, map[string]grants{"ClusterRole trainingjob-volcano": {"scheduling.volcano.sh/podgroups": onGroups}}},
 		"with coscheduling, beside the others": {coscheduling, map[string]grants{"ClusterRole trainingjob-coscheduling": {"scheduling.x-k8s.io/podgroups": onGroups}}},
+		"with Kubeflow jobs, beside":           {kubeflowKinds, map[string]grants{"ClusterRole trainingjob-kubeflow": onKubeflowJobs()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, granted(t, operatorName, rendered(t, c.folder))); diff != "" {

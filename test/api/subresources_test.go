@@ -17,16 +17,27 @@ var harmless = map[string]map[string]string{
 		"trainingjobs/scale":  "trainingjob-scaler asks about it",
 		"trainingjobs/status": "users may only read it, and it makes no pods",
 	},
-	"trainingjob-scaler":       {"trainingjobs/status": "it makes no pods"},
-	"trainingjob-queued":       {"trainingjobs/scale": "none is created", "trainingjobs/status": "none is created"},
-	"trainingjob-confine-pods": {"pods/*": "trainingjob-confine-children refuses all subresources"},
+	"trainingjob-kubeflow-kinds": {
+		"pytorchjobs/scale": workersOnly, "paddlejobs/scale": workersOnly, "jaxjobs/scale": workersOnly,
+		"pytorchjobs/status": noSpec, "tfjobs/status": noSpec, "xgboostjobs/status": noSpec, "paddlejobs/status": noSpec, "jaxjobs/status": noSpec,
+	},
+	"trainingjob-kubeflow-mpijobs": {"mpijobs/scale": "none is created", "mpijobs/status": "none is created"},
+	"trainingjob-scaler":           {"trainingjobs/status": "it makes no pods"},
+	"trainingjob-queued":           {"trainingjobs/scale": "none is created", "trainingjobs/status": "none is created"},
+	"trainingjob-confine-pods":     {"pods/*": "trainingjob-confine-children refuses all subresources"},
 }
+
+const (
+	workersOnly = "it changes the number of workers alone, which the TrainingJob checks"
+	noSpec      = "it has no spec"
+)
 
 // A policy on a kind does not hold for its subresources. Discovery lists them, so that a new one in the CRD or in Kubernetes fails here.
 func TestEveryPolicyMindsEverySubresource(t *testing.T) {
+	withKubeflowKinds(t)
 	served := subresources(t)
 	policies := 0
-	for _, folder := range []string{admission, confine, kueue} {
+	for _, folder := range []string{admission, confine, kueue, kubeflowKinds} {
 		for _, object := range rendered(t, folder) {
 			if !strings.HasSuffix(object.GetKind(), "AdmissionPolicy") {
 				continue
@@ -44,7 +55,7 @@ func TestEveryPolicyMindsEverySubresource(t *testing.T) {
 			}
 		}
 	}
-	if policies != 7 {
+	if policies != 10 {
 		t.Errorf("%d policies were looked at", policies)
 	}
 }

@@ -22,13 +22,14 @@ func TestEveryCombinationIsTaken(t *testing.T) {
 	}{
 		"the base":                            {"base", nil},
 		"with Kubeflow":                       {"base", []string{"kubeflow"}},
+		"with Kubeflow's jobs":                {"base", []string{"kubeflow-kinds"}},
 		"with MPI":                            {"base", []string{"mpi"}},
 		"with the policy of creators":         {"base", []string{"admission"}},
 		"with Kueue's adapter":                {"base", []string{"kueue"}},
 		"with Kueue's adapter and the policy": {"base", []string{"kueue", "admission"}},
 		"with the account confined":           {"base", []string{"confine"}},
 		"with gangs and a time to live":       {"base", []string{"native-gang", "volcano", "coscheduling", "ttl"}},
-		"everything":                          {"base", []string{"mpi", "native-gang", "volcano", "coscheduling", "ttl", "confine", "admission", "kueue", "kubeflow"}},
+		"everything":                          {"base", []string{"mpi", "native-gang", "volcano", "coscheduling", "ttl", "confine", "admission", "kueue", "kubeflow", "kubeflow-kinds"}},
 		"some namespaces":                     {"overlays/namespaces", nil},
 		"some namespaces, with Kubeflow":      {"overlays/namespaces", []string{"kubeflow"}},
 	} {

@@ -45,7 +45,7 @@ func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 }
 
 func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
-	everything := []string{"mpi", "ttl", "native-gang", "volcano", "coscheduling", "confine", "admission", "kueue", "kubeflow"}
+	everything := []string{"mpi", "ttl", "native-gang", "volcano", "coscheduling", "confine", "admission", "kueue", "kubeflow", "kubeflow-kinds"}
 	for name, c := range map[string]struct {
 		resource, namespace string
 		components, values  []string
@@ -54,7 +54,7 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 		"the base, by default": {"base", "trainingjob-system", nil, nil, 18},
 		"with every add-on": {"base", "trainingjob-system", everything,
 			[]string{"mpi.enabled=true", "ttl.enabled=true", "gangs.native=true", "gangs.volcano=true", "gangs.coscheduling=true",
-				"confine.enabled=true", "admission.enabled=true", "kueue.enabled=true", "clusterRoles.kubeflow=true"}, 52},
+				"confine.enabled=true", "admission.enabled=true", "kueue.enabled=true", "clusterRoles.kubeflow=true", "kubeflow.enabled=true"}, 63},
 		"some namespaces": {"overlays/namespaces", "trainingjob-training", nil, []string{"operator.flags.namespaces={team-a,team-b}"}, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,11 +129,12 @@ func TestWrongValuesAreRefusedWithASentence(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no registry":            {nil, "image.registry is empty, and no registry is the project's own: write where the image operator is"},
-		"a flag that is none":    {append(slices.Clone(registry), "--set", "operator.flags.frobnicate=true"), "frobnicate"},
-		"a time without unit":    {append(slices.Clone(registry), "--set-string", "operator.flags.node-lost-after=15"), "node-lost-after"},
-		"a value that is none":   {append(slices.Clone(registry), "--set", "replicas=3"), "replicas"},
-		"a digest that is a tag": {append(slices.Clone(registry), "--set", "image.digest=v1"), "digest"},
+		"no registry":               {nil, "image.registry is empty, and no registry is the project's own: write where the image operator is"},
+		"a flag that is none":       {append(slices.Clone(registry), "--set", "operator.flags.frobnicate=true"), "frobnicate"},
+		"a time without unit":       {append(slices.Clone(registry), "--set-string", "operator.flags.node-lost-after=15"), "node-lost-after"},
+		"a value that is none":      {append(slices.Clone(registry), "--set", "replicas=3"), "replicas"},
+		"a kind that is not served": {append(slices.Clone(registry), "--set", "kubeflow.kinds={MPIJob}"), "kinds"},
+		"a digest that is a tag":    {append(slices.Clone(registry), "--set", "image.digest=v1"), "digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := execute(t.Context(), "", helm, append([]string{"template", "trainingjob", chart}, c.args...)...)

@@ -6,6 +6,9 @@
 {{- else if .Values.priorityClass.create -}}
 {{- $_ := set $flags "spare-priority-class" "trainingjob-spare" -}}
 {{- end -}}
+{{- if .Values.kubeflow.enabled -}}
+{{- $_ := set $flags "kubeflow-kinds" .Values.kubeflow.kinds -}}
+{{- end -}}
 {{- range $name, $value := .Values.operator.flags -}}{{- $_ := set $flags $name $value -}}{{- end -}}
 {{- toYaml $flags -}}
 {{- end -}}

@@ -63,3 +63,26 @@ rules:
   resources: [events]
   verbs: [create, patch]
 {{- end -}}
+
+{{/* What the operator does with Kubeflow jobs and for them. */}}
+{{- define "trainingjob.kubeflowRules" -}}
+rules:
+- apiGroups: [kubeflow.org]
+  resources: [pytorchjobs, tfjobs, xgboostjobs, paddlejobs, jaxjobs]
+  verbs: [get, list, watch, delete] # delete: runPolicy.ttlSecondsAfterFinished
+- apiGroups: [kubeflow.org]
+  resources: [pytorchjobs/status, tfjobs/status, xgboostjobs/status, paddlejobs/status, jaxjobs/status]
+  verbs: [update]
+- apiGroups: [kubeflow.org]
+  resources: [pytorchjobs/finalizers, tfjobs/finalizers, xgboostjobs/finalizers, paddlejobs/finalizers, jaxjobs/finalizers]
+  verbs: [update] # for owner references, where OwnerReferencesPermissionEnforcement is on
+- apiGroups: [trainingjob.dev]
+  resources: [trainingjobs] # the one that serves a Kubeflow job
+  verbs: [create, patch]
+- apiGroups: [""]
+  resources: [services] # one of each replica, which go while the job is suspended
+  verbs: [delete]
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers] # elasticPolicy.metrics
+  verbs: [get, create, delete]
+{{- end -}}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -152,7 +151,7 @@ func (c *chooser) sources(job *v1alpha1.TrainingJob, pods []corev1.Pod, follow b
 	var found []Source
 	for i := range pods {
 		slot, lives, isReplica := state.LivesOf(job.Name, &pods[i])
-		if !isReplica || !metav1.IsControlledBy(&pods[i], job) {
+		if ref := state.OwnerOf(&pods[i]); !isReplica || ref == nil || ref.UID != job.UID {
 			continue
 		}
 		present := state.Life{Attempt: int(job.Status.Attempt)}

@@ -1,4 +1,4 @@
-// Package rights names the ClusterRole that holds a right: of those that Kubernetes brings for users, and of the project's two.
+// Package rights names the ClusterRole that holds a right: of those that Kubernetes brings for users, and of the project's own.
 package rights
 
 import (
@@ -27,6 +27,9 @@ const (
 	roleEdit    = "edit"
 	roleJobView = "trainingjob-view"
 	roleJobEdit = "trainingjob-edit"
+	// Of manifests/components/kubeflow-kinds, under the names of Kubeflow's operator.
+	roleKubeflowView = "kubeflow-training-view"
+	roleKubeflowEdit = "kubeflow-training-edit"
 )
 
 var reading = []string{"get", "list", "watch"}
@@ -49,6 +52,11 @@ func (r Right) Role() string {
 		if reads {
 			return roleView
 		}
+	case "kubeflow.org/pytorchjobs", "kubeflow.org/tfjobs", "kubeflow.org/xgboostjobs", "kubeflow.org/paddlejobs", "kubeflow.org/jaxjobs":
+		if reads {
+			return roleKubeflowView
+		}
+		return roleKubeflowEdit
 	case "coordination.k8s.io/leases":
 		return roleEdit
 	}
@@ -63,7 +71,7 @@ func Roles(all []Right) []string {
 			roles = append(roles, role)
 		}
 	}
-	included := map[string][]string{roleJobView: {roleView, roleEdit, roleJobEdit}, roleJobEdit: {roleEdit}, roleView: {roleEdit}}
+	included := map[string][]string{roleJobView: {roleView, roleEdit, roleJobEdit}, roleJobEdit: {roleEdit}, roleView: {roleEdit}, roleKubeflowView: {roleKubeflowEdit}}
 	named := slices.Clone(roles)
 	return slices.DeleteFunc(roles, func(role string) bool {
 		return slices.ContainsFunc(included[role], func(more string) bool { return slices.Contains(named, more) })

@@ -46,6 +46,7 @@ func TestTheRoleThatIsNamedHasTheRight(t *testing.T) {
 	granted := map[string][]rbacv1.PolicyRule{}
 	rules(t, granted, "testdata/kubernetes-1.37.1.yaml")
 	rules(t, granted, "../../../manifests/base/user-roles.yaml")
+	rules(t, granted, "../../../manifests/components/kubeflow-kinds/user-roles.yaml")
 	granted["edit"] = append(granted["edit"], granted["view"]...)
 	for _, r := range []rights.Right{
 		{"get", "trainingjob.dev", "trainingjobs", ""}, {"list", "trainingjob.dev", "trainingjobs", ""}, {"watch", "trainingjob.dev", "trainingjobs", ""},
@@ -53,12 +54,14 @@ func TestTheRoleThatIsNamedHasTheRight(t *testing.T) {
 		{"list", "", "pods", ""}, {"watch", "", "pods", ""}, {"get", "", "pods", "log"}, {"delete", "", "pods", ""},
 		{"list", "", "events", ""}, {"create", "", "events", ""}, {"list", "", "resourcequotas", ""}, {"get", "", "services", ""},
 		{"get", "coordination.k8s.io", "leases", ""}, {"list", "", "nodes", ""}, {"get", "", "secrets", ""},
+		{"get", "kubeflow.org", "pytorchjobs", ""}, {"list", "kubeflow.org", "jaxjobs", ""}, {"patch", "kubeflow.org", "tfjobs", ""}, {"delete", "kubeflow.org", "paddlejobs", ""},
+		{"list", "kubeflow.org", "mpijobs", ""},
 	} {
 		role := r.Role()
 		if role != "" && !allows(granted[role], r) {
 			t.Errorf("%s: role %s does not have it", r, role)
 		}
-		smaller := map[string][]string{"": {"view", "trainingjob-view", "trainingjob-edit"}, "edit": {"view"}, "trainingjob-edit": {"trainingjob-view", "view"}, "view": {"trainingjob-view", "trainingjob-edit"}}
+		smaller := map[string][]string{"": {"view", "trainingjob-view", "trainingjob-edit"}, "edit": {"view"}, "trainingjob-edit": {"trainingjob-view", "view"}, "view": {"trainingjob-view", "trainingjob-edit"}, "kubeflow-training-edit": {"kubeflow-training-view", "edit"}, "kubeflow-training-view": {"view"}}
 		for _, other := range smaller[role] {
 			if allows(granted[other], r) {
 				t.Errorf("%s: role %q is named, and %s has it", r, role, other)

@@ -21,6 +21,7 @@ type advice struct {
 
 const (
 	changeTemplate = "Templates change while the job is suspended: kubectl tj suspend -n NS NAME, kubectl edit tj -n NS NAME, kubectl tj resume -n NS NAME."
+	waitForQueue   = "Wait for the queue: kubectl get workloads.kueue.x-k8s.io -n NS, kubectl describe localqueues.kueue.x-k8s.io -n NS "
 	readLog        = "Read its log: kubectl tj logs -n NS NAME --rank RANK --attempt ATTEMPT --tail 100"
 	submitAgain    = "A job that has finished does not start again: correct the cause and submit it as another job."
 )
@@ -95,7 +96,9 @@ func next(v *View, s *state.Snapshot) []string {
 		return nil
 	case isTrue(job, v1alpha1.ConditionQueued):
 		list = answering(job.Status.Message)
-		list = append(list, "Wait for the queue: kubectl get workloads.kueue.x-k8s.io -n NS, kubectl describe localqueues.kueue.x-k8s.io -n NS "+state.QueueOf(job))
+		list = append(list, waitForQueue+v.queue())
+	case job.Spec.IsSuspended() && v.Served != nil && v.queue() != "":
+		list = []string{waitForQueue + v.queue()}
 	case job.Spec.IsSuspended():
 		list = []string{"Start it again: kubectl tj resume -n NS NAME"}
 	case isTrue(job, v1alpha1.ConditionStalled):
@@ -106,7 +109,7 @@ func next(v *View, s *state.Snapshot) []string {
 	default:
 		list = underWay(v, s)
 	}
-	return fill(v, s, list)
+	return fill(v, s, v.inKubeflowsWords(list))
 }
 
 // underWay returns what to do about a job that has not come to rest.
@@ -235,7 +238,7 @@ func fill(v *View, s *state.Snapshot, list []string) []string {
 	if pod == "" {
 		pod = state.PodName(v.Job.Name, slot, s.Life(slot))
 	}
-	words := strings.NewReplacer("-n NS NAME", "-n "+v.Job.Namespace+" "+v.Job.Name, "-n NS", "-n "+v.Job.Namespace, "POD", pod,
+	words := strings.NewReplacer("-n NS NAME", "-n "+v.Job.Namespace+" "+v.Name(), "-n NS", "-n "+v.Job.Namespace, "POD", pod,
 		"RANK", fmt.Sprint(state.Rank(&v.Job.Spec, slot)), "ATTEMPT", fmt.Sprint(attempt), "node NODE", "node "+node)
 	filled := make([]string, 0, len(list))
 	for _, text := range list {

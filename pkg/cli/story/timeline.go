@@ -74,7 +74,7 @@ const leastBar = 10
 func Timeline(v *View, width int, marks Marks) string {
 	spans := Spans(v)
 	if len(spans) == 0 {
-		return v.Job.Name + " has not started yet.\n"
+		return v.Name() + " has not started yet.\n"
 	}
 	b := &strings.Builder{}
 	head(b, v, spans)
@@ -91,7 +91,7 @@ func Timeline(v *View, width int, marks Marks) string {
 func head(b *strings.Builder, v *View, spans []Span) {
 	status := &v.Job.Status
 	total := spans[len(spans)-1].To.Sub(spans[0].From)
-	fmt.Fprintf(b, "%s: %s, %s, %s in %s", v.Job.Name, status.Phase, Count(status.Attempt-spans[0].First+1, "attempt"), Count(status.Restarts, "restart"), duration.HumanDuration(total))
+	fmt.Fprintf(b, "%s: %s, %s, %s in %s", v.Name(), status.Phase, Count(status.Attempt-spans[0].First+1, "attempt"), Count(status.Restarts, "restart"), duration.HumanDuration(total))
 	if ratio, ok := state.RunningTimeRatio(status, v.Now); ok {
 		fmt.Fprintf(b, ", ran %.3f of the time", ratio)
 	}

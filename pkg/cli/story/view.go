@@ -22,14 +22,16 @@ type View struct {
 	Pods []corev1.Pod
 	// Events are those about the job, in any order. PodEvents are those about SuspectPod.
 	Events, PodEvents []corev1.Event
-	Now               time.Time
+	// Served is the Kubeflow job that the job serves, if the caller may read it.
+	Served metav1.Object
+	Now    time.Time
 }
 
 // Observed returns what there is to see of the job and its pods. Nodes, which few users may read, are left out.
 func (v *View) Observed() *state.Observed {
 	o := &state.Observed{Now: v.Now, Job: v.Job, HasService: true}
 	for i := range v.Pods {
-		if !metav1.IsControlledBy(&v.Pods[i], v.Job) {
+		if ref := state.OwnerOf(&v.Pods[i]); ref == nil || ref.UID != v.Job.UID {
 			continue
 		}
 		if p, isReplica := state.PodOf(v.Job.Name, &v.Pods[i]); isReplica {

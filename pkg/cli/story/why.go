@@ -47,7 +47,7 @@ func Why(v *View) (Explanation, error) {
 		return Explanation{}, err
 	}
 	facts := slices.Concat(failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
-	return Explanation{Sentence: state.Printable(sentence(v)), Facts: printable(facts), Next: printable(next(v, s))}, nil
+	return Explanation{Sentence: state.Printable(v.inFieldsOfKubeflow(sentence(v))), Facts: printable(facts), Next: printable(next(v, s))}, nil
 }
 
 func printable(lines []string) []string {
@@ -74,22 +74,22 @@ func sentence(v *View) string {
 	job := v.Job
 	switch {
 	case job.DeletionTimestamp != nil:
-		return fmt.Sprintf("%s is being deleted since %s; %d of its pods are left.", job.Name, v.clock(job.DeletionTimestamp.Time), len(v.Pods))
+		return fmt.Sprintf("%s is being deleted since %s; %d of its pods are left.", v.Name(), v.clock(job.DeletionTimestamp.Time), len(v.Pods))
 	case job.Spec.IsManagedElsewhere():
-		return fmt.Sprintf("%s is run by %s (spec.managedBy), not by this operator.", job.Name, job.Spec.ManagedBy)
+		return fmt.Sprintf("%s is run by %s (spec.managedBy), not by this operator.", v.Name(), job.Spec.ManagedBy)
 	case job.Status.Phase == "":
-		return fmt.Sprintf("%s was created %s ago, and the operator has not looked at it yet.", job.Name, v.ago(job.CreationTimestamp.Time))
+		return fmt.Sprintf("%s was created %s ago, and the operator has not looked at it yet.", v.Name(), v.ago(job.CreationTimestamp.Time))
 	}
 	how := phrases[job.Status.Phase]
 	if how == "" {
 		how = "is " + string(job.Status.Phase)
 	}
 	if stalled := condition(job, v1alpha1.ConditionProgressing); stalled != nil && stalled.Status == "False" {
-		return fmt.Sprintf("%s %s but does not get on: %s", job.Name, how, stalled.Message)
+		return fmt.Sprintf("%s %s but does not get on: %s", v.Name(), how, stalled.Message)
 	}
-	text := fmt.Sprintf("%s %s (%s)", job.Name, how, job.Status.Reason)
+	text := fmt.Sprintf("%s %s (%s)", v.Name(), how, job.Status.Reason)
 	if job.Status.Phase == v1alpha1.PhaseRestarting {
-		text = fmt.Sprintf("%s %s as attempt %d (%s)", job.Name, how, job.Status.Attempt, job.Status.Reason)
+		text = fmt.Sprintf("%s %s as attempt %d (%s)", v.Name(), how, job.Status.Attempt, job.Status.Reason)
 	}
 	if job.Status.Message == "" {
 		return text + "."

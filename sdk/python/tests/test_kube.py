@@ -38,6 +38,15 @@ class Wire(unittest.TestCase):
             ("PATCH", f"{JOBS}/j", "application/merge-patch+json", {"spec": {"suspend": True}}),
             ("PATCH", f"{JOBS}/j/scale", "application/merge-patch+json", {"spec": {"replicas": 3}})])
 
+    def test_kubeflow_jobs_have_paths_of_their_own(self):
+        self.kube.patch("n", "j", {"spec": {}}, "tfjobs")
+        self.kube.get("n", "j", "tfjobs")
+        self.kube.delete("n", "j", "Background", "tfjobs")
+        self.assertEqual({asked[1].split("?")[0] for asked in self.server.asked}, {"/apis/kubeflow.org/v1/namespaces/n/tfjobs/j"})
+        self.answer({"message": 'tfjobs.kubeflow.org "j" not found'}, status=404)
+        with self.assertRaisesRegex(tj.JobNotFound, "^no tfjob j in namespace n$"):
+            self.kube.get("n", "j", "tfjobs")
+
     def test_a_watch_is_of_one_job_from_one_version(self):
         self.answer({"type": "MODIFIED", "object": JOB})
         self.assertEqual(list(self.kube.watch("n", "j", "1", 30)), [("MODIFIED", JOB)])
@@ -83,7 +92,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write("".join(json.dumps(line) + "\n" for line in self.server.answer).encode())
 
-    do_PATCH = do_POST = do_GET
+    do_PATCH = do_POST = do_DELETE = do_GET
 
     def log_message(self, *_):
         pass

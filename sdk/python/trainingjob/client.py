@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta, timezone
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, cast
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple, cast
 
-from . import pods, restart, shortcut, story
+from . import pods, restart, served, shortcut, story
 from .checks import CONDITIONS, PHASES, one_of
 from .errors import ApiError, JobFailed, JobNotFound, TrainingJobError
 from .follow import condition, countdown, states
@@ -21,6 +21,9 @@ _log = logging.getLogger("trainingjob")
 
 class Client:
     """TrainingJobs of one namespace.
+
+    A method that takes the name of a job takes also pytorchjob/NAME, tfjob/NAME and so on: a Kubeflow job that the operator serves. What it
+    returns is of the TrainingJob that serves it, and what it changes is the Kubeflow job.
 
     namespace: default that of kubectl's context, else that of the pod this runs in, else "default".
     api: an object with the methods of trainingjob.kube.Kube. Default Kube(), which connects as kubectl would, or as a
@@ -57,7 +60,7 @@ class Client:
 
     def get(self, name: str) -> TrainingJob:
         """Returns the job as the API has it: metadata, spec, status."""
-        return cast(TrainingJob, self._api.get(self.namespace, name))
+        return served.get(self._api, self.namespace, name)
 
     def list(self, labels: str | None = None, phase: str | None = None, all_namespaces: bool = False) -> List[TrainingJob]:
         """Returns the jobs by name.
@@ -87,7 +90,9 @@ class Client:
             one_of("until", each, CONDITIONS, required=True)
         told: Any = None
         status: Any = {}
-        for job in states(self._api, self.namespace, name, countdown(timeout_seconds)):
+        remaining = countdown(timeout_seconds)
+        name = served.awaited(self._api, self.namespace, name, remaining)
+        for job in states(self._api, self.namespace, name, remaining):
             status = job.get("status", {})
             now = status.get("phase"), status.get("reason")
             if on_change and status.get("phase") and now != told:
@@ -133,7 +138,7 @@ class Client:
         Those of an earlier job of the same name are among them until Kubernetes forgets them (1 hour by default).
         """
         found = [{"time": _time(e), "type": e.get("type", ""), "reason": e.get("reason", ""),
-                  "message": e.get("message", "")} for e in self._api.events(self.namespace, name)]
+                  "message": e.get("message", "")} for e in self._api.events(self.namespace, served.parse(name)[1])]
         return sorted(found, key=lambda event: event["time"])
 
     def pods(self, name: str) -> List[Dict[str, Any]]:
@@ -151,11 +156,11 @@ class Client:
 
     def suspend(self, name: str) -> None:
         """Sets spec.suspend: the pods are deleted, what was counted is kept."""
-        self._api.patch(self.namespace, name, {"spec": {"suspend": True}})
+        self._patch(name, lambda kind: served.suspension(kind, True))
 
     def resume(self, name: str) -> None:
         """Takes spec.suspend back: the pods are created again."""
-        self._api.patch(self.namespace, name, {"spec": {"suspend": False}})
+        self._patch(name, lambda kind: served.suspension(kind, False))
 
     def restart(self, name: str, replica: str | None = None, reason: str | None = None) -> int:
         """Restarts the job, or one replica such as worker-3, and returns of how many pods that was asked; no budget is charged.
@@ -166,7 +171,7 @@ class Client:
         job = self.get(name)
         chosen = restart.chosen(job, self._pods(job), replica)
         if replica is None:
-            self._api.patch(self.namespace, name, restart.request(reason))
+            self._patch(name, lambda _: restart.request(reason))
             return len(chosen)
         try:
             self._api.tell(self.namespace, restart.event(job, replica, reason))
@@ -182,7 +187,11 @@ class Client:
         """
         if workers < 0:
             raise ValueError(f"workers is {workers}: write 0 or more")
-        self._api.scale(self.namespace, name, workers)
+        kind, plain = self._target(name)
+        if kind is None:
+            self._api.scale(self.namespace, plain, workers)
+        else:
+            self._api.patch(self.namespace, plain, {"spec": {kind.roles: {"Worker": {"replicas": workers}}}}, kind.resource)
 
     def delete(self, name: str, wait: bool = False, timeout_seconds: float | None = None) -> None:
         """Deletes the job and its pods.
@@ -190,14 +199,21 @@ class Client:
         wait: returns only when job and pods are gone. Default False: they go in the background.
         timeout_seconds: of waiting; then TimeoutError. Default None: as long as it takes.
         """
-        self._api.delete(self.namespace, name, "Foreground" if wait else "Background")
+        kind, name = self._target(name)
+        propagation = "Foreground" if wait else "Background"
+        if kind is None:
+            self._api.delete(self.namespace, name, propagation)
+        else:
+            self._api.delete(self.namespace, name, propagation, kind.resource)
         if not wait:
             return
+        remaining = countdown(timeout_seconds)
         try:
-            for _ in states(self._api, self.namespace, name, countdown(timeout_seconds)):
+            for _ in states(self._api, self.namespace, name, remaining):
                 pass
         except JobNotFound:
-            return
+            if kind is None or served.is_gone(self._api, self.namespace, name, kind, remaining):
+                return
         raise TimeoutError(f"TrainingJob {name} is still there after {timeout_seconds} seconds")
 
     def _check(self, job: Mapping[str, Any]) -> None:
@@ -210,6 +226,18 @@ class Client:
     def _create(self, job: Mapping[str, Any], dry_run: bool = False) -> TrainingJob:
         self._check(job)
         return cast(TrainingJob, self._api.create(self.namespace, job, dry_run))
+
+    def _target(self, name: str) -> Tuple[served.Kind | None, str]:
+        """Returns what to change: the kind of Kubeflow's, None for a TrainingJob, and its plain name."""
+        job = self.get(name)
+        return served.of(job), job["metadata"]["name"]
+
+    def _patch(self, name: str, patch: Callable[[served.Kind | None], Dict[str, Any]]) -> None:
+        kind, plain = self._target(name)
+        if kind is None:
+            self._api.patch(self.namespace, plain, patch(kind))
+        else:
+            self._api.patch(self.namespace, plain, patch(kind), kind.resource)
 
     def _pods(self, job: TrainingJob) -> List[Dict[str, Any]]:
         return pods.replicas(self._api.pods(self.namespace, pods.selector(job))["items"])

@@ -19,6 +19,7 @@ from .errors import NO_ANSWER, ApiError, JobNotFound
 
 JOBS = "trainingjobs"
 GROUP = "/apis/trainingjob.dev/v1alpha1"
+KUBEFLOW = "/apis/kubeflow.org/v1"
 CONNECT_SECONDS = 10
 ANSWER_SECONDS = 60
 LOG_SECONDS = 300  # of silence; then the log is opened again where it was, in case the connection is dead
@@ -52,25 +53,26 @@ class Kube:
         query = {"fieldManager": FIELD_MANAGER, "force": str(force).lower(), **_dry(dry_run)}
         return self._json("PATCH", _path(namespace, manifest["metadata"]["name"]), query, body=manifest, content=APPLY)
 
-    def get(self, namespace: str, name: str) -> Json:
-        with _about(namespace, name):
-            return self._json("GET", _path(namespace, name))
+    def get(self, namespace: str, name: str, kubeflow: str = "") -> Json:
+        """Returns the job; of kubeflow, a resource such as pytorchjobs, instead of TrainingJobs, as in patch and delete."""
+        with _about(namespace, name, kubeflow):
+            return self._json("GET", _path(namespace, name, kubeflow))
 
     def list(self, namespace: str | None, labels: str | None = None, fields: str | None = None) -> List[Json]:
         """Returns the jobs of the namespace, or of all for None."""
         return self._json("GET", _path(namespace), _selectors(labels, fields))["items"]
 
-    def patch(self, namespace: str, name: str, patch: Json) -> None:
-        with _about(namespace, name):
-            self._json("PATCH", _path(namespace, name), body=patch, content=MERGE)
+    def patch(self, namespace: str, name: str, patch: Json, kubeflow: str = "") -> None:
+        with _about(namespace, name, kubeflow):
+            self._json("PATCH", _path(namespace, name, kubeflow), body=patch, content=MERGE)
 
     def scale(self, namespace: str, name: str, workers: int) -> None:
         with _about(namespace, name):
             self._json("PATCH", _path(namespace, name) + "/scale", body={"spec": {"replicas": workers}}, content=MERGE)
 
-    def delete(self, namespace: str, name: str, propagation: str) -> None:
-        with _about(namespace, name):
-            self._json("DELETE", _path(namespace, name), body={"propagationPolicy": propagation})
+    def delete(self, namespace: str, name: str, propagation: str, kubeflow: str = "") -> None:
+        with _about(namespace, name, kubeflow):
+            self._json("DELETE", _path(namespace, name, kubeflow), body={"propagationPolicy": propagation})
 
     def watch(self, namespace: str, name: str, version: str, seconds: int) -> Iterator[Tuple[str, Json]]:
         """Yields (ADDED, MODIFIED or DELETED; job) for what changes after a resourceVersion, for so many seconds."""
@@ -156,8 +158,9 @@ class Kube:
             retries=False, preload_content=False)
 
 
-def _path(namespace: str | None, name: str = "") -> str:
-    where = f"{GROUP}/namespaces/{quote(namespace)}/{JOBS}" if namespace else f"{GROUP}/{JOBS}"
+def _path(namespace: str | None, name: str = "", kubeflow: str = "") -> str:
+    group, jobs = (KUBEFLOW, kubeflow) if kubeflow else (GROUP, JOBS)
+    where = f"{group}/namespaces/{quote(namespace)}/{jobs}" if namespace else f"{group}/{jobs}"
     return f"{where}/{quote(name)}" if name else where
 
 
@@ -198,13 +201,14 @@ def _namespace_of_pod() -> str | None:
 
 
 @contextlib.contextmanager
-def _about(namespace: str, name: str) -> Iterator[None]:
+def _about(namespace: str, name: str, kubeflow: str = "") -> Iterator[None]:
     """Makes a 404 about a named job JobNotFound."""
     try:
         yield
     except ApiError as error:
         if error.status == 404 and NO_CRD not in error.message:
-            raise JobNotFound(f"no TrainingJob {name} in namespace {namespace}") from None
+            kind = kubeflow[:-1] if kubeflow else "TrainingJob"
+            raise JobNotFound(f"no {kind} {name} in namespace {namespace}") from None
         raise
 
 

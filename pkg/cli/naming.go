@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trainingjob/operator/pkg/convert"
+)
+
+// kinds are what kubectl calls a TrainingJob before a slash.
+var kinds = []string{"tj", "trainingjob", "trainingjobs", "trainingjob.trainingjob.dev", "trainingjobs.trainingjob.dev"}
+
+// kubeflowVersion is the version of the Kubeflow kinds that the operator can serve.
+var kubeflowVersion = schema.GroupVersion{Group: "kubeflow.org", Version: "v1"}
+
+// kubeflowKind returns the Kubeflow kind that a word means, in any case: pytorchjob, pytorchjobs, pytorchjobs.kubeflow.org.
+func kubeflowKind(word string) (convert.Kind, bool) {
+	word = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(word), "."+kubeflowVersion.Group), "."+kubeflowVersion.Version)
+	for _, kind := range convert.ServedKinds() {
+		if word == singular(kind.Name) || word == plural(kind.Name) {
+			return kind, true
+		}
+	}
+	return convert.Kind{}, false
+}
+
+// singular and plural are how kubectl calls a Kubeflow kind.
+func singular(kind string) string { return strings.ToLower(kind) }
+func plural(kind string) string   { return singular(kind) + "s" }
+
+// canonical returns the argument that names a job in the form that connection.job takes: NAME for a TrainingJob, pytorchjob/NAME for a Kubeflow job.
+func canonical(arg string) (string, error) {
+	word, name, hasKind := strings.Cut(arg, "/")
+	if !hasKind {
+		return arg, nil
+	}
+	kind, isKubeflow := kubeflowKind(word)
+	switch {
+	case name == "" || strings.Contains(name, "/"):
+	case slices.Contains(kinds, strings.ToLower(word)):
+		return name, nil
+	case isKubeflow:
+		return singular(kind.Name) + "/" + name, nil
+	case strings.HasPrefix(strings.ToLower(word), "mpijob"):
+		return "", fmt.Errorf("%s: the operator serves no MPIJob; kubectl tj convert --from-cluster mpijob/%s makes a TrainingJob of it", arg, name)
+	}
+	return "", fmt.Errorf("%s is no TrainingJob: write its name, tj/NAME or pytorchjob/NAME", arg)
+}
+
+// plainName returns the name in a canonical argument.
+func plainName(arg string) string { return arg[strings.Index(arg, "/")+1:] }
+
+// emptyOf returns an object of the Kubeflow kind.
+func emptyOf(kind string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kubeflowVersion.WithKind(kind))
+	return o
+}
+
+// emptyListOf returns a list of objects of the Kubeflow kind.
+func emptyListOf(kind string) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kubeflowVersion.WithKind(kind + "List"))
+	return list
+}

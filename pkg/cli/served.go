@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/convert"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// servedJob returns the TrainingJob that serves a Kubeflow job. Without one, the error gives the cause.
+func (c *connection) servedJob(ctx context.Context, kind convert.Kind, name string) (*v1alpha1.TrainingJob, error) {
+	job := &v1alpha1.TrainingJob{}
+	err := c.kube.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, job)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, c.unserved(ctx, kind, name, nil)
+	case err != nil:
+		return nil, err
+	case !serves(job, kind):
+		return nil, c.unserved(ctx, kind, name, job)
+	}
+	return job, nil
+}
+
+// serves reports whether the TrainingJob serves a Kubeflow job of that kind.
+func serves(job *v1alpha1.TrainingJob, kind convert.Kind) bool {
+	ref := state.ServedJob(job)
+	return ref != nil && ref.Kind == kind.Name
+}
+
+// nameOf returns the name under which kubectl tj shows a job: with the kind of the Kubeflow job, if it serves one.
+func nameOf(job *v1alpha1.TrainingJob) string {
+	if ref := state.ServedJob(job); ref != nil {
+		return singular(ref.Kind) + "/" + job.Name
+	}
+	return job.Name
+}
+
+// withKind returns the name of a job with its kind: trainingjob/NAME, pytorchjob/NAME.
+func withKind(job *v1alpha1.TrainingJob) string {
+	if state.ServedJob(job) == nil {
+		return "trainingjob/" + job.Name
+	}
+	return nameOf(job)
+}
+
+// addServed adds the Kubeflow job that the job serves, and the changes of it that the operator refused. A caller who may read the TrainingJob alone
+// gets the story of that.
+func (c *connection) addServed(ctx context.Context, v *story.View) {
+	ref := state.ServedJob(v.Job)
+	if ref == nil {
+		return
+	}
+	served := emptyOf(ref.Kind)
+	if err := c.kube.Get(ctx, client.ObjectKeyFromObject(v.Job), served); err != nil {
+		return
+	}
+	v.Served = served
+	events, _ := c.eventsAbout(ctx, served)
+	for i := range events {
+		if events[i].Reason == eventRefused {
+			v.Events = append(v.Events, events[i])
+		}
+	}
+}
+
+// eventRefused is the reason of the Event on a Kubeflow job with a change that its TrainingJob cannot follow.
+const eventRefused = "ChangeRefused"
+
+// target is the object that a verb changes: a TrainingJob, or the Kubeflow job that it serves. The operator changes the TrainingJob after that.
+type target struct {
+	client.Object
+	// word is the kind in lower case: pytorchjob.
+	word string
+	// isSuspended is what the object itself requests.
+	isSuspended bool
+	// suspend and workers are the paths of fields.
+	suspend, workers []string
+}
+
+// target returns what to change for the job.
+func (c *connection) target(ctx context.Context, job *v1alpha1.TrainingJob) (*target, error) {
+	ref := state.ServedJob(job)
+	if ref == nil {
+		return &target{
+			Object: job, word: "trainingjob", isSuspended: job.Spec.IsSuspended(),
+			suspend: []string{"spec", "suspend"}, workers: []string{"spec", "replicaSpecs", string(v1alpha1.Worker), "replicas"},
+		}, nil
+	}
+	kind, isKnown := kubeflowKind(ref.Kind)
+	if !isKnown {
+		return nil, fmt.Errorf("%s serves a %s, which this program does not know: change that with kubectl", job.Name, ref.Kind)
+	}
+	served := emptyOf(kind.Name)
+	if err := c.kube.Get(ctx, client.ObjectKeyFromObject(job), served); err != nil {
+		return nil, err
+	}
+	isSuspended, _, err := unstructured.NestedBool(served.Object, "spec", "runPolicy", "suspend")
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", kind.Name, job.Name, err)
+	}
+	return &target{
+		Object: served, word: singular(kind.Name), isSuspended: isSuspended,
+		suspend: []string{"spec", "runPolicy", "suspend"}, workers: []string{"spec", kind.ReplicaSpecs, workerIn(served, kind), "replicas"},
+	}, nil
+}
+
+// workerIn returns how the Kubeflow job spells its role Worker.
+func workerIn(served *unstructured.Unstructured, kind convert.Kind) string {
+	roles, _, _ := unstructured.NestedMap(served.Object, "spec", kind.ReplicaSpecs)
+	for role := range roles {
+		if strings.EqualFold(role, string(v1alpha1.Worker)) {
+			return role
+		}
+	}
+	return string(v1alpha1.Worker)
+}
+
+// set changes a field of the target, if it is still the same object.
+func (c *connection) set(ctx context.Context, t *target, path []string, value any) error {
+	change := map[string]any{"metadata": map[string]any{"uid": string(t.GetUID())}}
+	if err := unstructured.SetNestedField(change, value, path...); err != nil {
+		return err
+	}
+	patch, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	copied, _ := t.DeepCopyObject().(client.Object)
+	return c.kube.Patch(ctx, copied, client.RawPatch(types.MergePatchType, patch), fieldOwner)
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/nearest"
+	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/convert"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// unserved returns the error about a Kubeflow job that no TrainingJob serves: the cause, and the next step. other is the TrainingJob of its name.
+func (c *connection) unserved(ctx context.Context, kind convert.Kind, name string, other *v1alpha1.TrainingJob) error {
+	served := emptyOf(kind.Name)
+	err := c.kube.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, served)
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("the cluster does not know %ss: an administrator must install their CRD, as docs/migrating.md shows", kind.Name)
+	case apierrors.IsNotFound(err):
+		return c.unknownKubeflowJob(ctx, kind, name)
+	case err != nil:
+		return err
+	}
+	job := fmt.Sprintf("%s %s", kind.Name, name)
+	if cause := causeInStatus(kind, served); cause != "" {
+		return fmt.Errorf("%s %s", job, cause)
+	}
+	if other != nil {
+		return fmt.Errorf("%s is not served: TrainingJob %s has its name and does not belong to it. Delete one of them, or create one under another name", job, name)
+	}
+	if pod := c.podOfKubeflow(ctx, served); pod != "" {
+		return fmt.Errorf("%s has pods of Kubeflow's operator, such as %s, and the operator serves it only when they are gone: wait for its end, or see kubectl get pods -n %s -l %s=%s",
+			job, pod, c.namespace, v1alpha1.KubeflowLabelJobName, name)
+	}
+	if made := served.GetCreationTimestamp(); !made.IsZero() && time.Since(made.Time) < unseenAfter {
+		return fmt.Errorf("%s was created a moment ago and has no TrainingJob yet: try again", job)
+	}
+	text := fmt.Sprintf("%s has no TrainingJob, so no operator serves it: kubectl tj doctor shows the served kinds. An administrator adds %s to --kubeflow-kinds (docs/migrating.md)", job, kind.Name)
+	if warning := c.latestWarning(ctx, served); warning != "" {
+		text = fmt.Sprintf("%s has no TrainingJob. Its latest Event: %s", job, warning)
+	}
+	return errors.New(text)
+}
+
+// unknownKubeflowJob returns the error about a Kubeflow job that does not exist.
+func (c *connection) unknownKubeflowJob(ctx context.Context, kind convert.Kind, name string) error {
+	text := fmt.Sprintf("there is no %s %s in namespace %s", kind.Name, name, c.namespace)
+	if near := nearest.Name(name, c.kubeflowNames(ctx, kind)); near != "" {
+		return fmt.Errorf("%s; did you mean %s/%s?", text, singular(kind.Name), near)
+	}
+	return fmt.Errorf("%s: see kubectl get %s -n %s", text, plural(kind.Name), c.namespace)
+}
+
+// kubeflowNames returns the names of the Kubeflow jobs of that kind in the namespace; none if the caller may not list them.
+func (c *connection) kubeflowNames(ctx context.Context, kind convert.Kind) []string {
+	list := emptyListOf(kind.Name)
+	if err := c.kube.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
+		return nil
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].GetName())
+	}
+	return names
+}
+
+// causeInStatus returns why the Kubeflow job needs no TrainingJob, as its spec and its conditions show it; empty for no cause.
+func causeInStatus(kind convert.Kind, served *unstructured.Unstructured) string {
+	manager, _, _ := unstructured.NestedString(served.Object, "spec", "runPolicy", "managedBy")
+	if manager != "" && manager != "kubeflow.org/training-operator" {
+		return fmt.Sprintf("is run by %s (spec.runPolicy.managedBy), not by this operator", manager)
+	}
+	conditions, _, _ := unstructured.NestedSlice(served.Object, "status", "conditions")
+	for _, each := range conditions {
+		condition, _ := each.(map[string]any)
+		text := func(field string) string { value, _ := condition[field].(string); return state.Printable(value) }
+		switch {
+		case text("status") != "True":
+		case text("reason") == kind.Name+"FailedValidation":
+			return "was refused: " + sentence(text("message")) + " Correct that, delete the job and create it again"
+		case text("type") == "Succeeded" || text("type") == "Failed":
+			return "has ended, and no TrainingJob has its history: " + text("message")
+		}
+	}
+	return ""
+}
+
+// podOfKubeflow returns the name of a pod that Kubeflow's operator made for the job; empty for none.
+func (c *connection) podOfKubeflow(ctx context.Context, served *unstructured.Unstructured) string {
+	var pods corev1.PodList
+	if err := c.kube.List(ctx, &pods, client.InNamespace(served.GetNamespace()), client.MatchingLabels{v1alpha1.KubeflowLabelJobName: served.GetName()}); err != nil {
+		return ""
+	}
+	i := slices.IndexFunc(pods.Items, func(pod corev1.Pod) bool { return metav1.IsControlledBy(&pod, served) && state.OwnerOf(&pod) == nil })
+	if i < 0 {
+		return ""
+	}
+	return pods.Items[i].Name
+}
+
+// latestWarning returns the newest warning about an object, with its reason; empty for none.
+func (c *connection) latestWarning(ctx context.Context, o client.Object) string {
+	events, err := c.eventsAbout(ctx, o)
+	if err != nil {
+		return ""
+	}
+	events = slices.DeleteFunc(events, func(e corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
+	if len(events) == 0 {
+		return ""
+	}
+	latest := slices.MaxFunc(events, func(a, b corev1.Event) int { return story.Seen(&a).Compare(story.Seen(&b)) })
+	return state.Printable(latest.Reason + ": " + latest.Message)
+}

@@ -1,0 +1,38 @@
+package kubeflow_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/trainingjob/operator/pkg/convert"
+	"github.com/trainingjob/operator/pkg/kubeflow"
+)
+
+// The kinds that kubectl tj takes by name, the flag takes, and kustomize and the chart turn on.
+func TestTheKindsAreTheSameEverywhere(t *testing.T) {
+	var names []string
+	for _, kind := range convert.ServedKinds() {
+		names = append(names, kind.Name)
+	}
+	parsed, err := kubeflow.ParseKinds(names)
+	if err != nil || len(parsed) != 5 {
+		t.Fatalf("%d kinds, want 5: %v", len(parsed), err)
+	}
+	for i, kind := range convert.ServedKinds() {
+		if parsed[i].Specs != kind.ReplicaSpecs {
+			t.Errorf("%s has its roles in %s and in %s", kind.Name, parsed[i].Specs, kind.ReplicaSpecs)
+		}
+	}
+	for _, file := range []string{"components/kubeflow-kinds/kustomization.yaml", "chart/values.yaml", "chart/values.schema.json"} {
+		text, err := os.ReadFile("../../manifests/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if !strings.Contains(string(text), name) {
+				t.Errorf("%s does not name %s", file, name)
+			}
+		}
+	}
+}
