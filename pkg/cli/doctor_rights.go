@@ -34,8 +34,7 @@ var needs = []need{
 	{"why, report: Events", on("", "events", "", "list"), false},
 	{"logs", on("", "pods", "log", "get"), false},
 	{"submit", on(v1alpha1.Group, "trainingjobs", "", "create"), false},
-	{"suspend, resume, scale", on(v1alpha1.Group, "trainingjobs", "", "patch"), false},
-	{"restart", on("", "pods", "", "delete"), false},
+	{"suspend, resume, scale, restart", on(v1alpha1.Group, "trainingjobs", "", "patch"), false},
 	{"delete", on(v1alpha1.Group, "trainingjobs", "", "delete"), false},
 }
 

@@ -26,9 +26,6 @@ func failureFacts(v *View) []string {
 		title := map[bool]string{true: "Last words", false: "Message"}[failure.LastWords(f) != ""]
 		facts = append(facts, fmt.Sprintf("%s: %q", title, message))
 	}
-	if request := v.RequestFor(f); request != "" {
-		facts = append(facts, request)
-	}
 	if f.Alike > 0 {
 		facts = append(facts, Count(f.Alike, "more replica")+" broke in the same second in the same way: which was first is not known.")
 	}
