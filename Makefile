@@ -266,9 +266,10 @@ go-env: ## print the settings of Go that every target here has, for your shell: 
 	@echo "export CGO_ENABLED=$(CGO_ENABLED) GOFLAGS='$(strip $(GOFLAGS))'"
 
 .PHONY: lab
-lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
+lab: bin/lab bin/kubectl-tj bin/kubectl_complete-tj $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
 	bin/lab up --dir $(LAB_DIR) --nodes $(NODES) --gpus $(GPUS) --real $(REAL) --crds manifests/crd \
 	  $(if $(filter off,$(OPERATOR)),,--operator bin/operator --operator-manifests test/lab/installation)
+	ln -sf $(CURDIR)/bin/kubectl-tj $(CURDIR)/bin/kubectl_complete-tj $(LAB_DIR)/bin/
 
 .PHONY: lab-down
 lab-down: bin/lab ## end the lab in LAB_DIR and leave nothing of it
