@@ -98,6 +98,7 @@ func TestRestart(t *testing.T) {
 		{"the whole job", []string{"restart", "mnist", "--reason", "its loader hangs"}, "restarts: the whole job", "2026-", " with kubectl tj: its loader hangs"},
 		{"one replica", []string{"restart", "mnist", "Worker-1"}, "restarts: worker-1 alone; no budget is charged", "worker-1: 2026-", " with kubectl tj"},
 		{"an unknown one", []string{"restart", "mnist", "wroker-1"}, "did you mean worker-1?", "", ""},
+		{"a number too large", []string{"restart", "mnist", "worker-9"}, "mnist has no replica worker-9: its replicas are worker-0 to worker-1", "", ""},
 		{"a job that has finished", []string{"restart", "done"}, "submit it as another job", "", ""},
 		{"a suspended job", []string{"restart", "idle"}, "kubectl tj resume idle", "", ""},
 	} {

@@ -111,7 +111,8 @@ func whatRestarts(job *v1alpha1.TrainingJob, slot state.Slot) string {
 }
 
 func unknownReplica(job, name string, names []string) error {
-	if near := nearest.Name(name, names); near != "" {
+	number := name[strings.LastIndex(name, "-")+1:]
+	if near := nearest.Name(name, names); near != "" && strings.HasSuffix(near, "-"+number) { // another number is no slip of the pen
 		return fmt.Errorf("%s has no replica %s; did you mean %s?", job, name, near)
 	}
 	return fmt.Errorf("%s has no replica %s: its replicas are %s to %s", job, name, names[0], names[len(names)-1])

@@ -191,6 +191,10 @@ func budgetFacts(v *View) []string {
 	for _, b := range v.Job.Status.Budgets {
 		facts = append(facts, fmt.Sprintf("Budget %s: %d of %d used.", b.Name, b.Used, b.Limit))
 	}
+	if list := v.Job.Status.Incidents; len(list) > 0 && list[0].Cause == v1alpha1.CauseRequested {
+		i := &list[0]
+		facts = append(facts, fmt.Sprintf("%s, %s ago: %s, %s.", WhatBroke(&i.Failure), v.ago(i.RestartTime.Time), Answer(i), Charge(i)))
+	}
 	if n := v.Job.Status.Restarts; n > 0 {
 		facts = append(facts, fmt.Sprintf("Restarts so far: %d, charged: %d.", n, v.Job.Status.ChargedRestarts))
 	}

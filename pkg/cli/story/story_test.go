@@ -262,7 +262,7 @@ func TestTheRestartOfAReplicaSaysWhoAskedForIt(t *testing.T) {
 		phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."))
 	v := view(job)
 	e, err := story.Why(v)
-	if err != nil || !strings.Contains(e.String(), "Last failure: worker-1") || strings.Contains(e.String(), "slow disk") {
+	if err != nil || !strings.Contains(e.String(), "Last failure: worker-1") || !strings.Contains(e.String(), "A user requested a restart of worker-1 (ann with kubectl tj: slow disk), ") {
 		t.Errorf("why (%v):\n%s", err, e)
 	}
 	const request = "A user requested a restart of worker-1 (ann with kubectl tj: slow disk): only this replica"
