@@ -34,7 +34,8 @@ var needs = []need{
 	{"why, report: Events", on("", "events", "", "list"), false},
 	{"logs", on("", "pods", "log", "get"), false},
 	{"submit", on(v1alpha1.Group, "trainingjobs", "", "create"), false},
-	{"suspend, resume, scale, restart", on(v1alpha1.Group, "trainingjobs", "", "patch"), false},
+	{"suspend, resume, scale", on(v1alpha1.Group, "trainingjobs", "", "patch"), false},
+	{"restart", append(on(v1alpha1.Group, "trainingjobs", "", "patch"), on("", "pods", "", "list")...), false},
 	{"delete", on(v1alpha1.Group, "trainingjobs", "", "delete"), false},
 }
 
