@@ -118,7 +118,7 @@ lint: ## run golangci-lint on the operator, the lab and the release; on what nee
 	cd .ci/release && ../../.ci/progress "golangci-lint, the release" $(tool) golangci-lint run --config ../../.golangci.yml
 
 .PHONY: licenses
-licenses: bin/licenses ## hold the licences of all modules in the programs against an allow-list
+licenses: bin/licenses ## compare the licences of all modules in the programs with an allow-list
 	bin/licenses ./cmd/operator ./cmd/kubectl-tj
 	cd cmd/kueue-adapter && ../../bin/licenses .
 
@@ -126,7 +126,7 @@ bin/licenses: $(wildcard .ci/trust/licenses/*.go) .ci/trust/go.mod
 	cd .ci/trust && go build -o $(CURDIR)/$@ ./licenses
 
 .PHONY: vulncheck
-vulncheck: ## tell the known vulnerabilities of code that the programs call, and fail if there are more than in BASE, or any with BASE= (GOVULNDB: the database; jq, curl)
+vulncheck: ## report the known vulnerabilities of code that the programs call, and fail if there are more than in BASE, or any with BASE= (GOVULNDB: the database; jq, curl)
 	.ci/vulncheck $(BASE)
 
 .PHONY: fuzz
@@ -334,7 +334,7 @@ test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every 
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
 .PHONY: test-nodes
-test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fake ones tell the same as they, and the operator on them (root, on Debian or Ubuntu)
+test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fake nodes report the same, and the operator on them (root, on Debian or Ubuntu)
 	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
 
 .PHONY: test-storm
@@ -389,7 +389,7 @@ test-release: ## make a release twice in two clones of the last commit, compare 
 	.ci/test-release '$(PLATFORMS)'
 
 .PHONY: test-observe
-test-observe: bin/promtool ## hold rules, alerts and dashboards against the metrics, with the parser and promtool of Prometheus (compiled once, some minutes)
+test-observe: bin/promtool ## compare rules, alerts and dashboards with the metrics, with the parser and promtool of Prometheus (compiled once, some minutes)
 	cd test/observe && ../../.ci/progress "golangci-lint, rules and dashboards" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/observe && go test -count=1 -timeout 10m -v .
 

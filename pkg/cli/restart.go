@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os/user"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -120,7 +119,7 @@ func unknownReplica(job, name string, names []string) error {
 
 // restart writes the annotation that requests the restart.
 func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
-	words := fmt.Sprintf("%s, %s with kubectl tj", t.now().UTC().Format(time.RFC3339Nano), who())
+	words := fmt.Sprintf("%s, %s with kubectl tj", t.now().UTC().Format("2006-01-02T15:04:05.000Z"), who())
 	if r.replica != "" {
 		words = r.replica + ": " + words
 	}

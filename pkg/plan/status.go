@@ -73,13 +73,13 @@ func setRestartMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *po
 func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
 	words, request := state.RequestOf(s.Job), s.RestartRequest()
 	isVoid := words != "" && request == nil
-	if isFirstRecord(s) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt || isVoid || request != nil && isReplaced(s, memory, request.Replica) {
+	if isFirstRecord(s) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt || isVoid || request != nil && isReplaced(memory, request.Replica) {
 		next.Memory.RestartRequest = words
 	}
 }
 
 // isReplaced reports whether the replica gets another life within the attempt.
-func isReplaced(s *state.Snapshot, memory state.Memory, r *state.Replica) bool {
+func isReplaced(memory state.Memory, r *state.Replica) bool {
 	return r != nil && memory[r.Slot.Role].Replacements[r.Slot.Index] != r.Life.Replacement
 }
 

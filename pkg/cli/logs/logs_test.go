@@ -243,10 +243,10 @@ func TestALogThatCannotBeRead(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	opener := openerFunc(func(Options) (io.ReadCloser, error) {
-		switch readings++; {
-		case readings == 5*mostFailures:
+		switch readings++; readings {
+		case 5 * mostFailures:
 			cancel()
-		case readings == 2*mostFailures: // it can be read for once
+		case 2 * mostFailures: // it can be read for once
 			return io.NopCloser(strings.NewReader(epoch.Format(time.RFC3339Nano) + " line\n")), nil
 		}
 		return nil, refused
