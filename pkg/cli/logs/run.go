@@ -189,7 +189,7 @@ func (r *run) heed(e event) {
 func (r *run) reportUnread(e event) {
 	if f := r.sources[e.number]; !r.isUnread {
 		r.isUnread = true
-		r.Say(fmt.Sprintf("%s, attempt %d: %v; its log is tried again until it can be read, and other logs without a message", f.Slot, f.Life.Attempt, e.err))
+		r.Say(fmt.Sprintf("%s, attempt %d: its log cannot be read yet, and is tried again: %v", f.Slot, f.Life.Attempt, e.err))
 	}
 }
 
