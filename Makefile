@@ -118,7 +118,7 @@ lint: ## run golangci-lint on the operator, the lab and the release; on what nee
 	cd .ci/release && ../../.ci/progress "golangci-lint, the release" $(tool) golangci-lint run --config ../../.golangci.yml
 
 .PHONY: licenses
-licenses: bin/licenses ## hold the licences of all modules in the programs against an allow-list
+licenses: bin/licenses ## compare the licences of all modules in the programs with an allow-list
 	bin/licenses ./cmd/operator ./cmd/kubectl-tj
 	cd cmd/kueue-adapter && ../../bin/licenses .
 
@@ -126,7 +126,7 @@ bin/licenses: $(wildcard .ci/trust/licenses/*.go) .ci/trust/go.mod
 	cd .ci/trust && go build -o $(CURDIR)/$@ ./licenses
 
 .PHONY: vulncheck
-vulncheck: ## tell the known vulnerabilities of code that the programs call, and fail if there are more than in BASE, or any with BASE= (GOVULNDB: the database; jq, curl)
+vulncheck: ## report the known vulnerabilities of code that the programs call, and fail if there are more than in BASE, or any with BASE= (GOVULNDB: the database; jq, curl)
 	.ci/vulncheck $(BASE)
 
 .PHONY: fuzz
@@ -266,9 +266,10 @@ go-env: ## print the settings of Go that every target here has, for your shell: 
 	@echo "export CGO_ENABLED=$(CGO_ENABLED) GOFLAGS='$(strip $(GOFLAGS))'"
 
 .PHONY: lab
-lab: bin/lab $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
+lab: bin/lab bin/kubectl-tj bin/kubectl_complete-tj $(if $(filter off,$(OPERATOR)),,bin/operator) $(if $(filter 0,$(REAL)),,real) ## start a lab in LAB_DIR and leave it running, with REAL real nodes beside the fake ones
 	bin/lab up --dir $(LAB_DIR) --nodes $(NODES) --gpus $(GPUS) --real $(REAL) --crds manifests/crd \
 	  $(if $(filter off,$(OPERATOR)),,--operator bin/operator --operator-manifests test/lab/installation)
+	ln -sf $(CURDIR)/bin/kubectl-tj $(CURDIR)/bin/kubectl_complete-tj $(LAB_DIR)/bin/
 
 .PHONY: lab-down
 lab-down: bin/lab ## end the lab in LAB_DIR and leave nothing of it
@@ -337,7 +338,7 @@ test-kubeflow: bin/lab bin/operator bin/peers/training-operator ## run Kubeflow'
 	.ci/test-kubeflow
 
 .PHONY: test-nodes
-test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fake ones tell the same as they, and the operator on them (root, on Debian or Ubuntu)
+test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fake nodes report the same, and the operator on them (root, on Debian or Ubuntu)
 	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
 
 .PHONY: test-storm
@@ -392,7 +393,7 @@ test-release: ## make a release twice in two clones of the last commit, compare 
 	.ci/test-release '$(PLATFORMS)'
 
 .PHONY: test-observe
-test-observe: bin/promtool ## hold rules, alerts and dashboards against the metrics, with the parser and promtool of Prometheus (compiled once, some minutes)
+test-observe: bin/promtool ## compare rules, alerts and dashboards with the metrics, with the parser and promtool of Prometheus (compiled once, some minutes)
 	cd test/observe && ../../.ci/progress "golangci-lint, rules and dashboards" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/observe && go test -count=1 -timeout 10m -v .
 

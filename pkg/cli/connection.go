@@ -109,7 +109,7 @@ func (c *connection) unknown(ctx context.Context, name string) error {
 	case len(names) == 0:
 		return fmt.Errorf("%s, nor any other: give another one with -n, or see all with kubectl tj list -A", text)
 	default:
-		return fmt.Errorf("%s: see those that there are with kubectl tj list -n %s", text, c.namespace)
+		return fmt.Errorf("%s: kubectl tj list -n %s shows the jobs", text, c.namespace)
 	}
 }
 

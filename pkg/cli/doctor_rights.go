@@ -37,7 +37,7 @@ var needs = []need{
 	{"logs", on("", "pods", "log", "get"), false},
 	{"submit", on(v1alpha1.Group, "trainingjobs", "", "create"), false},
 	{"suspend, resume, scale", on(v1alpha1.Group, "trainingjobs", "", "patch"), false},
-	{"restart", on("", "pods", "", "delete"), false},
+	{"restart", append(on(v1alpha1.Group, "trainingjobs", "", "patch"), on("", "pods", "", "list")...), false},
 	{"delete", on(v1alpha1.Group, "trainingjobs", "", "delete"), false},
 }
 

@@ -128,8 +128,8 @@ func TestDoctor(t *testing.T) {
 		{"a job that nobody looks at", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), unseen}}, 1, []string{"bad  No operator looks at this namespace: job waits was created 10m0s ago"}},
 		{"a job of ten seconds that nobody looks at", clinic{serves: whole(), objects: []client.Object{namespace(nil), young}}, 1, []string{"bad  No operator looks at this namespace: job young was created 11s ago"}},
 		{"no Lease, and a job with a status", clinic{serves: whole(), objects: []client.Object{namespace(nil), seen}}, 0, []string{"note No operator has a Lease", "ok   An operator has given a status to 1 job of namespace team-a."}},
-		{"only the rights on jobs", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"list pods", "watch pods", "list events", "get pods", "delete pods"}}, 1,
-			[]string{"status, why, report: pods. Missing: list pods, watch pods. Ask for the ClusterRole view.", "logs. Missing: get pods/log. Ask for the ClusterRole view.", "restart. Missing: delete pods. Ask for the ClusterRole edit."}},
+		{"only the rights on jobs", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"list pods", "watch pods", "list events", "get pods"}}, 1,
+			[]string{"status, why, report: pods. Missing: list pods, watch pods. Ask for the ClusterRole view.", "logs. Missing: get pods/log. Ask for the ClusterRole view.", "restart. Missing: list pods. Ask for the ClusterRole view."}},
 		{"a job that cannot be decoded", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, skipped: []sieve.Skipped{undecodable}}, 1,
 			[]string{"bad  The operator ignores TrainingJob.trainingjob.dev team-a/odd, which cannot be decoded: port 99999999999. Suspend the job and mend the field"}},
 		{"gangs and queues", clinic{serves: gangs, objects: []client.Object{alive, namespace(nil)}}, 0, []string{"ok   scheduling.gang may be Native. The cluster lacks the API of Volcano, Coscheduling.", "ok   Kueue is there"}},
@@ -138,8 +138,8 @@ func TestDoctor(t *testing.T) {
 		{"admission", clinic{serves: whole(), objects: []client.Object{alive, namespace(map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "istio-injection": "enabled"})}}, 0,
 			[]string{"note Namespace team-a enforces pod security level restricted", "note A service mesh puts a side-car"}},
 		{"no namespace", clinic{serves: whole(), objects: []client.Object{alive}}, 1, []string{"bad  There is no namespace team-a"}},
-		{"few rights", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"delete pods", "create trainingjobs"}}, 0,
-			[]string{"note Rights in namespace team-a do not suffice for: restart. Missing: delete pods.", "note Rights in namespace team-a do not suffice for: submit. Missing: create trainingjobs."}},
+		{"few rights", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"patch trainingjobs", "create trainingjobs"}}, 0,
+			[]string{"note Rights in namespace team-a do not suffice for: restart. Missing: patch trainingjobs.", "note Rights in namespace team-a do not suffice for: submit. Missing: create trainingjobs."}},
 		{"too few rights", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"watch trainingjobs"}}, 1, []string{"bad  Rights in namespace team-a do not suffice for: list, status, why, timeline, report, ui. Missing: watch trainingjobs."}},
 	}
 	for _, c := range cases {

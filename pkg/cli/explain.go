@@ -41,8 +41,14 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded):
 		return "the cluster did not answer in time: try again, or give a longer --request-timeout. (" + text + ")"
 	default:
-		return sentence(unreachable.ReplaceAllString(strings.Join(strings.Fields(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")), " "), `the API server does not reach the kubelet at $1, which has the log ($2)`))
+		return sentence(oneLine(text))
 	}
+}
+
+// oneLine returns a text on one line, without the address of a log that the API server could not read.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")), " ")
+	return unreachable.ReplaceAllString(text, "the API server does not reach the kubelet at $1, which has the log ($2)")
 }
 
 // unreachable matches the API server's answer when a kubelet that has a log does not answer it.

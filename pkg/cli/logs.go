@@ -69,7 +69,7 @@ func (t *tool) logs(ctx context.Context, name string, o *logFlags) error {
 	if o.since > 0 {
 		o.From = t.now().Add(-o.since).Truncate(time.Second)
 	}
-	o.Print, o.Say = t.linePrinter(job, o), t.say
+	o.Print, o.Say = t.linePrinter(job, o), func(text string) { t.say(oneLine(text)) }
 	reader := &podLogs{core: c.core, namespace: job.Namespace}
 	if !o.Follow {
 		pods, err := c.pods(ctx, job)

@@ -2,18 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/user"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/nearest"
@@ -28,9 +21,9 @@ func (t *tool) restartCommand() *cobra.Command {
 		Short: "Restart a job, or one replica of it, without a charge",
 		Long: `Restart a job, or one replica of it, such as worker-3.
 
-For the whole job the command sets the annotation trainingjob.dev/restart. The operator counts a restart of cause Requested, and follows
-recovery.restartMethod: in place or with new pods. For one replica the command emits an Event and deletes the pod: a restart of cause
-Infrastructure and reason Deleted. If the ranks depend on each other, the whole job restarts, and the output shows it.`,
+The command sets the annotation trainingjob.dev/restart. The operator counts a restart of cause Requested, which is no failure. A restart of
+the whole job follows recovery.restartMethod: in place or with new pods. A named replica gets a new pod. If the other ranks cannot continue
+without it, the whole job restarts, and the output shows it.`,
 		Example: "  kubectl tj restart mnist\n  kubectl tj restart mnist worker-3 --reason 'its loader hangs'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := t.connect()
@@ -53,22 +46,20 @@ Infrastructure and reason Deleted. If the ranks depend on each other, the whole 
 			return t.restart(cmd.Context(), c, r)
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the Event on the job")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the incident in the status")
 	return cmd
 }
 
 // restart is a restart that a user requests.
 type restart struct {
 	job *v1alpha1.TrainingJob
-	// pods are those to delete.
-	pods []*state.Pod
-	// whole is whether the request is for the whole job; what is what restarts: "the whole job".
-	whole  bool
-	what   string
-	reason string
+	// replica is the replica to restart; empty for the whole job. what is what restarts: "the whole job".
+	replica string
+	what    string
+	reason  string
 }
 
-// restartOf returns what to delete for a restart of the whole job, or of the named replica. It returns an error with an alternative if
+// restartOf returns the restart of the whole job, or of the named replica. It returns an error with an alternative if
 // nothing runs that could restart.
 func restartOf(v *story.View, replica []string) (*restart, error) {
 	job := v.Job
@@ -84,32 +75,29 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &restart{job: job, whole: len(replica) == 0, what: "the whole job"}
-	found := r.whole
+	r := &restart{job: job, what: "the whole job"}
+	canRestart := false
 	var names []string
 	for row := range s.Replicas() {
 		names = append(names, row.Slot.String())
 		if len(replica) > 0 && !strings.EqualFold(row.Slot.String(), replica[0]) {
 			continue
 		}
-		found = true
-		if row.Pod != nil && row.State != state.Succeeded && row.Pod.Deleted.IsZero() {
-			r.pods = append(r.pods, row.Pod)
-		}
+		canRestart = canRestart || row.Pod != nil && row.NeedsPod() && row.Pod.Deleted.IsZero()
 		if len(replica) > 0 {
-			r.what = whatRestarts(job, row.Slot)
+			r.replica, r.what = row.Slot.String(), whatRestarts(job, row.Slot)
 		}
 	}
-	if !found {
+	if len(replica) > 0 && r.replica == "" {
 		return nil, unknownReplica(job.Name, replica[0], names)
 	}
-	if len(r.pods) == 0 {
+	if !canRestart {
 		return nil, fmt.Errorf("%s has no pod that could be restarted: see kubectl tj status %s", strings.Join(append([]string{job.Name}, replica...), " "), job.Name)
 	}
 	return r, nil
 }
 
-// whatRestarts returns what the operator restarts when the pod of a slot is deleted.
+// whatRestarts returns what the operator restarts with the replica of a slot.
 func whatRestarts(job *v1alpha1.TrainingJob, slot state.Slot) string {
 	switch job.Status.ReplicaStatuses[slot.Role].RestartScope {
 	case v1alpha1.ScopeJob:
@@ -122,43 +110,19 @@ func whatRestarts(job *v1alpha1.TrainingJob, slot state.Slot) string {
 }
 
 func unknownReplica(job, name string, names []string) error {
-	if near := nearest.Name(name, names); near != "" {
+	number := name[strings.LastIndex(name, "-")+1:]
+	if near := nearest.Name(name, names); near != "" && strings.HasSuffix(near, "-"+number) { // another number is no slip of the pen
 		return fmt.Errorf("%s has no replica %s; did you mean %s?", job, name, near)
 	}
 	return fmt.Errorf("%s has no replica %s: its replicas are %s to %s", job, name, names[0], names[len(names)-1])
 }
 
-// restart requests the restart of a whole job. For a replica it emits an Event with the user, then deletes the pods. It ignores a pod
-// that was replaced meanwhile.
+// restart writes the annotation that requests the restart.
 func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
-	if r.whole {
-		return t.askForRestart(ctx, c, r)
+	words := fmt.Sprintf("%s, %s with kubectl tj", t.now().UTC().Format("2006-01-02T15:04:05.000Z"), who())
+	if r.replica != "" {
+		words = r.replica + ": " + words
 	}
-	untold := c.kube.Create(ctx, t.request(r))
-	deleted := 0
-	for _, p := range r.pods {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.job.Namespace, Name: p.Name}}
-		err := c.kube.Delete(ctx, pod, client.Preconditions{UID: &p.UID}, client.GracePeriodSeconds(grace(r.job, p.Slot.Role)))
-		switch {
-		case err == nil:
-			deleted++
-		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
-			return err
-		}
-	}
-	if untold != nil {
-		fmt.Fprintln(t.ErrOut, "No Event reports it:", explain(untold, t.flags))
-	}
-	if deleted == 0 {
-		return errors.New("its pods were replaced at this moment: see kubectl tj status " + r.job.Name)
-	}
-	fmt.Fprintf(t.Out, "%s restarts: %s; nothing is charged\n", withKind(r.job), r.what)
-	return nil
-}
-
-// askForRestart writes the annotation that requests a restart of the whole job.
-func (t *tool) askForRestart(ctx context.Context, c *connection, r *restart) error {
-	words := fmt.Sprintf("%s, %s with kubectl tj", t.now().UTC().Format(time.RFC3339Nano), who())
 	if r.reason != "" {
 		words += ": " + r.reason
 	}
@@ -169,7 +133,7 @@ func (t *tool) askForRestart(ctx context.Context, c *connection, r *restart) err
 	if err := c.set(ctx, changed, []string{"metadata", "annotations", v1alpha1.AnnotationRestart}, words); err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Out, "%s/%s restarts: %s; nothing is charged\n", changed.word, r.job.Name, r.what)
+	fmt.Fprintf(t.Out, "%s/%s restarts: %s; no budget is charged\n", changed.word, r.job.Name, r.what)
 	return nil
 }
 
@@ -179,27 +143,4 @@ func who() string {
 		return u.Username
 	}
 	return "an unknown user"
-}
-
-// grace returns how many seconds a pod has to end in a restart: what the operator would give it.
-func grace(job *v1alpha1.TrainingJob, role v1alpha1.Role) int64 {
-	own := ptr.Deref(job.Spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
-	return min(own, int64(ptr.Deref(job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds)))
-}
-
-// request returns the Event with the user and the reason of the restart.
-func (t *tool) request(r *restart) *corev1.Event {
-	message := fmt.Sprintf("%s asked with kubectl tj for a restart of %s.", who(), r.what)
-	if r.reason != "" {
-		message += " Reason: " + r.reason
-	}
-	now := metav1.NewTime(t.now())
-	return &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: r.job.Name + "-", Namespace: r.job.Namespace},
-		InvolvedObject: corev1.ObjectReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Namespace: r.job.Namespace, Name: r.job.Name, UID: r.job.UID,
-		},
-		Type: corev1.EventTypeNormal, Reason: story.EventRequested, Message: message,
-		FirstTimestamp: now, LastTimestamp: now, Count: 1, Source: corev1.EventSource{Component: "kubectl-tj"},
-	}
 }

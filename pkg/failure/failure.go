@@ -117,7 +117,7 @@ func clip(message string) string {
 // own message.
 func Describe(f *v1alpha1.Failure) string {
 	if f.Cause == v1alpha1.CauseRequested {
-		return fmt.Sprintf("A user requested a restart (%s)", state.Quote(f.Message))
+		return describeRequest(f)
 	}
 	text := SlotOf(f).String()
 	if f.Node != "" {
@@ -132,6 +132,18 @@ func Describe(f *v1alpha1.Failure) string {
 	}
 	if f.Alike > 0 {
 		text += fmt.Sprintf(", and %d more did in the same second", f.Alike)
+	}
+	return text
+}
+
+// describeRequest returns the clause for a requested restart: of the replica whose pod the failure names, else of the whole job.
+func describeRequest(f *v1alpha1.Failure) string {
+	text := "A user requested a restart"
+	if f.Pod != "" {
+		text += " of " + SlotOf(f).String()
+	}
+	if f.Message != "" {
+		text += fmt.Sprintf(" (%s)", state.Quote(f.Message))
 	}
 	return text
 }

@@ -102,7 +102,14 @@ func canRestart(s *state.Snapshot, p *state.Pod) bool {
 	}
 	_, inTrouble := s.NodeTrouble(p)
 	_, isToLeave := s.IsToLeave(p)
-	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !nodes.Avoided(&s.Observed).Now(p.Node)
+	return r.State != state.Vanished && !isNamedByRequest(s.Job.Status.Incidents, p) && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !nodes.Avoided(&s.Observed).Now(p.Node)
+}
+
+// isNamedByRequest reports whether a user requested the restart of the pod's replica. It then gets a new pod, and perhaps another node.
+func isNamedByRequest(incidents []v1alpha1.Incident, p *state.Pod) bool {
+	return slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
+		return incident.Cause == v1alpha1.CauseRequested && incident.Pod == p.Name
+	})
 }
 
 // isAlone reports whether exactly one pod of the slot can act. A second one may have come back with its lost node.
@@ -123,19 +130,22 @@ func isWell(p *state.Pod) bool {
 	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Rejected.Reason == "" && p.Unhealthy.Reason == ""
 }
 
-// restartsAnyInPlace reports whether a pod of the ending attempt continues in the next one. Pods that must share a domain
+// restartsAnyInPlace reports whether a pod continues after the incident, which ends its attempt. Pods that must share a domain
 // continue together or not at all: the pods that stay would hold their domain, and the others may fit only in another one.
-func restartsAnyInPlace(s *state.Snapshot) bool {
+func restartsAnyInPlace(s *state.Snapshot, incident *v1alpha1.Incident) bool {
+	continues := func(p *state.Pod) bool {
+		return canRestart(s, p) && !isNamedByRequest([]v1alpha1.Incident{*incident}, p)
+	}
 	spec := &s.Job.Spec
 	if state.MethodOf(spec) != v1alpha1.RestartInPlace {
 		return false
 	}
 	if state.RequiresDomain(spec) {
 		for r := range s.Replicas() {
-			if state.InDomain(spec, r.Slot.Role) && (r.Pod == nil || !canRestart(s, r.Pod)) {
+			if state.InDomain(spec, r.Slot.Role) && (r.Pod == nil || !continues(r.Pod)) {
 				return false
 			}
 		}
 	}
-	return slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return canRestart(s, &p) })
+	return slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return continues(&p) })
 }

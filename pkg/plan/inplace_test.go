@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,6 +131,35 @@ func TestAPodThatCouldGoOnInPlaceIsDeletedAsItWasRead(t *testing.T) {
 		steps := plan.Make(builder.Snapshot(c.job, waits, builder.Now(20*second))).Steps
 		if d, is := steps[0].(plan.DeletePod); len(steps) != 1 || !is || d.Version != c.want {
 			t.Errorf("%s: steps %+v, want one deletion at version %q", name, steps, c.want)
+		}
+	}
+}
+
+// A user who restarts one rank wants another process in another pod. The other ranks restart in their pods, unless all must share a domain.
+func TestANamedReplicaGetsANewPodWhileTheOthersRestartInPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		options []builder.JobOption
+		stays   bool
+		words   string
+		want    []string
+	}{
+		"one rank":         {nil, true, "worker-2: slow disk", []string{"delete j-worker-2", "restart j-worker-0", "restart j-worker-1"}},
+		"the whole job":    {nil, true, "slow disk", []string{"restart j-worker-0", "restart j-worker-1", "restart j-worker-2"}},
+		"within a domain":  {[]builder.JobOption{builder.Gang(v1alpha1.GangNative), builder.InDomain()}, false, "worker-2: slow disk", nil},
+		"all, in a domain": {[]builder.JobOption{builder.Gang(v1alpha1.GangNative), builder.InDomain()}, true, "slow disk", nil},
+	} {
+		job := inAttempt1(append(c.options, builder.Attempt(0), began(v1alpha1.RestartInPlace))...)
+		request(job, c.words)
+		pods := []builder.SnapshotOption{builder.Now(20 * second), restartable(0, "", "a"), restartable(1, "", "b"), restartable(2, "", "c")}
+		job.Status = plan.Make(builder.Snapshot(job, pods...)).Status
+		if job.Status.Attempt != 1 || (job.Status.Memory.GroupAttempt != nil) != c.stays {
+			t.Errorf("%s: attempt %d, group of attempt %v, want pods to stay: %t", name, job.Status.Attempt, job.Status.Memory.GroupAttempt, c.stays)
+		}
+		steps := lines(plan.Make(builder.Snapshot(job, pods...)).Steps)
+		for _, want := range c.want {
+			if !slices.ContainsFunc(steps, func(step string) bool { return strings.HasPrefix(step, want) }) {
+				t.Errorf("%s: the steps %q lack %q", name, steps, want)
+			}
 		}
 	}
 }

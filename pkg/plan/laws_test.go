@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,7 @@ func TestMakeObeysItsLaws(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(t, "passes") {
 			now += time.Duration(rapid.IntRange(0, 120).Draw(t, "seconds")) * second
 			job.Spec.Suspend = ptr.To(rapid.IntRange(0, 5).Draw(t, "suspended") == 0)
+			request(job, rapid.SampledFrom([]string{"", "", "again", "worker-0: slow", "worker-1", "worker-9", "ps-0: slow"}).Draw(t, "request"))
 			s := builder.Snapshot(job, builder.ArbitraryPods(job, now).Draw(t, "pods")...)
 			p := plan.Make(s)
 			if diff := cmp.Diff(p, plan.Make(s)); diff != "" {
@@ -38,10 +40,38 @@ func TestMakeObeysItsLaws(t *testing.T) {
 			numbers.check(t, s, &p)
 			checkBounds(t, &p.Status)
 			checkDomain(t, s, &p)
+			checkRequest(t, s, &p)
 			checkNamed(t, checkAtRest(t, s))
 			job = stored(t, s.Job, &p.Status)
 		}
 	})
+}
+
+// request lets a user request a restart, with a text that may have been answered before; not if it is empty.
+func request(job *v1alpha1.TrainingJob, words string) {
+	if words != "" {
+		job.Annotations = maps.Clone(job.Annotations)
+		if job.Annotations == nil {
+			job.Annotations = map[string]string{}
+		}
+		job.Annotations["trainingjob.dev/restart"] = words
+	}
+}
+
+// checkRequest: a request makes one restart, which the same status records as answered. The named replica gets a new pod.
+func checkRequest(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
+	words, was, is := s.Job.Annotations["trainingjob.dev/restart"], s.Job.Status.Memory.RestartRequest, p.Status.Memory.RestartRequest
+	for i := range p.Restarts {
+		if p.Restarts[i].Cause == v1alpha1.CauseRequested && (was == words || is != words || len(p.Restarts) > 1) {
+			t.Fatalf("%q is requested, %q was answered, now %q is: %+v", words, was, is, p.Restarts[i].Failure)
+		}
+	}
+	for _, step := range p.Steps {
+		restart, inPlace := step.(plan.RestartPod)
+		if inPlace && slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return i.Cause == v1alpha1.CauseRequested && i.Pod == restart.Name }) {
+			t.Fatalf("a user requested the restart of %s, and it restarts in its pod", restart.Name)
+		}
+	}
 }
 
 // checkDomain: no pod that must share a domain prefers its previous node, and a restart keeps all of them or none.

@@ -168,7 +168,7 @@ func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.M
 		}
 	case v1alpha1.ScopeJob:
 		next.Memory.GroupAttempt = nil
-		if restartsAnyInPlace(s) { // new pods join the group of the pods that stay
+		if restartsAnyInPlace(s, &incident.Incident) { // new pods join the group of the pods that stay
 			next.Memory.GroupAttempt = ptr.To(state.GroupAttempt(&s.Job.Status))
 		}
 		next.Attempt++

@@ -27,7 +27,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		setTimes(s, &next, v)
 		setProgress(s, &next)
 		beginLives(s, &next, memory, v)
-		answerRequest(s, &next, v)
+		answerRequest(s, &next, memory, v)
 		setRestartMethod(s, &next, v)
 		next.CheckpointRequest = v.Asked
 		setAccounts(&next, &v.Accounts)
@@ -72,11 +72,19 @@ func setRestartMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *po
 	}
 }
 
-// answerRequest records a restart request as done: the whole job restarts, is suspended, or was only just submitted.
-func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
-	if isFirstRecord(s) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
-		next.Memory.RestartRequest = state.RequestOf(s.Job)
+// answerRequest records a restart request as done: the job was only just submitted, is suspended or restarts, the named replica gets
+// another life, or there is nothing to restart.
+func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
+	words, request := state.RequestOf(s.Job), s.RestartRequest()
+	isVoid := words != "" && request == nil
+	if isFirstRecord(s) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt || isVoid || request != nil && isReplaced(memory, request.Replica) {
+		next.Memory.RestartRequest = words
 	}
+}
+
+// isReplaced reports whether the replica gets another life within the attempt.
+func isReplaced(memory state.Memory, r *state.Replica) bool {
+	return r != nil && memory[r.Slot.Role].Replacements[r.Slot.Index] != r.Life.Replacement
 }
 
 // countReady sets how many replicas there should be and how many are ready.

@@ -394,13 +394,15 @@ func TestANameThatIsNotFreeYetStallsNoJob(t *testing.T) {
 	}
 }
 
-// A request counts once: the status records it when the whole job restarts, when it is suspended, and when it was submitted with
-// it.
+// A request counts once: the status records it when the whole job or the named replica restarts, when it is suspended, when it was
+// submitted with it, and when nothing is there to restart.
 func TestARequestForARestartIsAnsweredOnce(t *testing.T) {
-	requests := func(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
-		job.Annotations = map[string]string{"trainingjob.dev/restart": "now"}
+	requestsOf := func(words string, job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
+		job.Annotations = map[string]string{"trainingjob.dev/restart": words}
 		return job
 	}
+	requests := func(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob { return requestsOf("now", job) }
+	alone := builder.Job("j", builder.Framework(v1alpha1.Custom), builder.Workers(2), builder.StartedAt(0))
 	runs := []builder.SnapshotOption{builder.Now(20 * second), builder.Running("worker", 0), builder.Running("worker", 1)}
 	for name, c := range map[string]struct {
 		job     *v1alpha1.TrainingJob
@@ -408,10 +410,15 @@ func TestARequestForARestartIsAnsweredOnce(t *testing.T) {
 		attempt int32
 		want    string
 	}{
-		"submitted with it":       {requests(builder.Job("j", builder.Workers(2))), nil, 0, "now"},
-		"the whole job restarts":  {requests(builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0))), runs, 1, "now"},
-		"the job is suspended":    {requests(builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Suspended())), runs, 0, "now"},
-		"a replica restarts, yet": {requests(builder.Job("j", builder.Workers(2), builder.StartedAt(0))), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, ""},
+		"submitted with it":          {requests(builder.Job("j", builder.Workers(2))), nil, 0, "now"},
+		"the whole job restarts":     {requests(builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0))), runs, 1, "now"},
+		"the job is suspended":       {requests(builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Suspended())), runs, 0, "now"},
+		"the named replica restarts": {requestsOf("worker-1: slow", alone.DeepCopy()), runs, 0, "worker-1: slow"},
+		"the named replica fails":    {requestsOf("worker-1: slow", alone.DeepCopy()), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, "worker-1: slow"},
+		"another replica fails":      {requestsOf("worker-0: slow", alone.DeepCopy()), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, ""},
+		"it has no pod yet":          {requestsOf("worker-1: slow", alone.DeepCopy()), runs[:2], 0, ""},
+		"there is none of that name": {requestsOf("worker-7: slow", alone.DeepCopy()), runs, 0, "worker-7: slow"},
+		"a replica restarts, yet":    {requests(builder.Job("j", builder.Workers(2), builder.StartedAt(0))), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, ""},
 	} {
 		got := plan.Make(builder.Snapshot(c.job, c.seen...)).Status
 		if got.Attempt != c.attempt || got.Memory.RestartRequest != c.want {

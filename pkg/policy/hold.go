@@ -19,7 +19,7 @@ var holds = []hold{waitForStart, waitForPeers, waitForCheckpoint}
 // that never ran: a slow image would restart the job for ever. The wait ends at startupDeadlineSeconds, or when a user requests a
 // restart.
 func waitForStart(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
-	if ruling.Kind != Restart || s.Is(v1alpha1.ConditionRunning) || s.RestartRequest() != "" {
+	if ruling.Kind != Restart || s.Is(v1alpha1.ConditionRunning) || s.RestartRequest() != nil {
 		return nil, time.Time{}
 	}
 	for n := range ruling.Restarts {

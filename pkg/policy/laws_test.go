@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,13 @@ func arbitraryJob(t *rapid.T, options ...builder.JobOption) *v1alpha1.TrainingJo
 			some(job)
 		}
 	}
+	job.Annotations = maps.Clone(job.Annotations)
+	if rapid.IntRange(0, 3).Draw(t, "is requested") == 0 {
+		if job.Annotations == nil {
+			job.Annotations = map[string]string{}
+		}
+		job.Annotations[v1alpha1.AnnotationRestart] = rapid.SampledFrom([]string{"again", "worker-0: slow", "worker-1", "worker-9: gone", "evaluator-0: slow"}).Draw(t, "request")
+	}
 	for _, option := range options {
 		option(job)
 	}
@@ -58,8 +66,8 @@ func TestLossesNeitherFailAJobNorAreCharged(t *testing.T) {
 		job := arbitraryJob(t, builder.Rules())
 		s := builder.Snapshot(job, builder.ArbitraryLosses(job, 150*second).Draw(t, "losses")...)
 		v := policy.Judge(s)
-		isOfTime := func(f *v1alpha1.Failure) bool { // a replica that did not run, or not report, in time
-			return f == nil || f.Cause == v1alpha1.CauseStartup || f.Cause == v1alpha1.CauseHang
+		isOfTime := func(f *v1alpha1.Failure) bool { // a replica that did not run, or not report, in time, or a user's request
+			return f == nil || f.Cause == v1alpha1.CauseStartup || f.Cause == v1alpha1.CauseHang || f.Cause == v1alpha1.CauseRequested
 		}
 		if v.Kind == policy.Fail && !isOfTime(v.Failure) {
 			t.Fatalf("the job fails for a loss: %s: %s", v.Reason, v.Message)
@@ -139,6 +147,9 @@ func TestASuspensionEndsInNoRestart(t *testing.T) {
 	})
 }
 
+// goesOn are the states of replicas that a user can restart.
+var goesOn = []state.State{state.Pending, state.Starting, state.Running}
+
 func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 	for i := range v.Restarts {
 		o := &v.Restarts[i]
@@ -147,10 +158,12 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 		switch {
 		case o.NextStart.Before(s.Now.Truncate(time.Second)) || (o.InRow == 1) != !o.NextStart.After(s.Now):
 			t.Fatalf("restart %d in a row may begin at %v, now is %v", o.InRow, o.NextStart, s.Now)
-		case o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator || o.Cause == v1alpha1.CauseCompleted):
+		case o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator || !failure.IsFailure(o.Cause)):
 			t.Fatalf("a failure of cause %s of %s is charged: %t", o.Cause, slot, o.Charged)
 		case o.Cause == v1alpha1.CauseCompleted && o.Scope != v1alpha1.ScopeReplica:
 			t.Fatalf("what is done is restarted with others: %+v", o)
+		case o.Cause == v1alpha1.CauseRequested && o.Pod != "" && !slices.Contains(goesOn, s.Replica(slot).State):
+			t.Fatalf("a user requests a restart of %s, which is %s", slot, s.Replica(slot).State)
 		case o.Cause == v1alpha1.CauseFatal || o.FailedBy != nil:
 			t.Fatalf("what is fatal is restarted: %+v", o.Failure)
 		case o.Scope == v1alpha1.ScopeJob && len(v.Restarts) > 1:

@@ -60,6 +60,48 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 	}
 }
 
+// Only the named replica restarts, or all that cannot go on without it. A name of no role is the user's reason.
+func TestARestartOfOneReplicaThatIsAskedFor(t *testing.T) {
+	tensorflow := func(job *v1alpha1.TrainingJob) {
+		job.Spec.Framework = v1alpha1.TensorFlow
+		builder.PS(1)(job)
+	}
+	run := []builder.SnapshotOption{builder.Now(20 * second), builder.Running("worker", 0, builder.Life(3, 0)), builder.Running("worker", 1, builder.Life(3, 0))}
+	gone := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1"})
+	for name, c := range map[string]struct {
+		words   string
+		options []builder.JobOption
+		pods    []builder.SnapshotOption
+		message string
+	}{
+		"a rank": {"worker-1: slow disk", nil, run, "A user requested a restart of worker-1 (slow disk): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"one that others can do without": {"worker-1: slow disk", []builder.JobOption{tensorflow}, run,
+			"A user requested a restart of worker-1 (slow disk): only this replica is replaced, not charged."},
+		"a role": {"worker-1: slow disk", []builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeRole))}, run,
+			"A user requested a restart of worker-1 (slow disk): all replicas of role Worker are replaced, 1 more follow, not charged."},
+		"without a reason":       {"worker-1", []builder.JobOption{tensorflow}, run, "A user requested a restart of worker-1: only this replica is replaced, not charged."},
+		"one that starts":        {"worker-1", []builder.JobOption{tensorflow}, append(run[:2:2], builder.Pending("worker", 1, builder.Life(3, 0))), "A user requested a restart of worker-1: only this replica is replaced, not charged."},
+		"no role of the job":     {"node-7: is slow", nil, run, "A user requested a restart (node-7: is slow): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"a pod":                  {"worker-1-a3r0: slow", nil, run, "A user requested a restart (worker-1-a3r0: slow): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"none of the job":        {"worker-2: slow disk", nil, run, ""},
+		"one without a pod yet":  {"worker-1: slow disk", nil, run[:2], ""},
+		"one that has succeeded": {"worker-1: slow disk", []builder.JobOption{tensorflow, gone}, run[:2], ""},
+		"one whose pod is ending and has never run": {"worker-1: slow disk", nil,
+			append(run[:2:2], builder.Pending("worker", 1, builder.Life(3, 0), builder.DeletedAt(19*second))), ""},
+	} {
+		v := policy.Judge(builder.Snapshot(requests(c.words, "", c.options...), c.pods...))
+		if (v.Kind == policy.Restart) != (c.message != "") || v.Message != c.message && c.message != "" {
+			t.Errorf("%s: ruling %d (%s), want %q", name, v.Kind, v.Message, c.message)
+			continue
+		}
+		for _, i := range v.Restarts {
+			if i.Charged || i.Cause != v1alpha1.CauseRequested || v.Accounts.LastFailure != nil || len(v.Accounts.AvoidedNodes) > 0 {
+				t.Errorf("%s: incident %+v, accounts %+v: want no failure, and no node to avoid", name, i, v.Accounts)
+			}
+		}
+	}
+}
+
 // A user who restarts a job once does not wait. Further restarts in a row wait 1 s, doubling, whatever backoffSeconds is.
 func TestRestartsThatAreAskedForAgainAndAgainBackOff(t *testing.T) {
 	for row, want := range []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60} {

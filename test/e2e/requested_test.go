@@ -36,6 +36,18 @@ var _ = Describe("A restart that is asked for", func() {
 		j.runs(2, 2)
 	})
 
+	It("gives the named replica a new pod, alone if the others go on without it, and is no failure", promise, func() {
+		j := submit(tensorflow("t", chief(), workers(2), ps(1)))
+		before := j.runs(0, 0)
+		j.asksForRestart("worker-1: slow disk")
+		v := j.runs(0, 1)
+		onlyReplaced("worker-1", before, v)
+		i := incident(v, v1alpha1.CauseRequested, v1alpha1.ReasonRestartRequested)
+		v.is("it says which and why", i.Message == "slow disk" && i.Role == v1alpha1.Worker && i.Index == 1 && i.Node != "")
+		v.is("nothing has failed, and nothing is charged", v.job.Status.LastFailure == nil && v.job.Status.ChargedRestarts == 0)
+		j.tells(v1alpha1.EventReplicaRestarting, "A user requested a restart of worker-1 (slow disk): only this replica is replaced, not charged.")
+	})
+
 	It("keeps every pod of a job that restarts in place, and starts each container once", promise, func() {
 		j := submit(pytorch("p", master(), workers(2), inPlace))
 		before := j.runs(0, 0)

@@ -34,6 +34,11 @@ func (r *run) restarted(n int32) {
 	r.until("a restart is counted", func() bool { return r.Job().Status.Restarts >= n })
 }
 
+// isAnswered reports whether the last request for a restart counts as done.
+func (r *run) isAnswered() bool {
+	return r.Job().Status.Memory.RestartRequest == r.Job().Annotations[v1alpha1.AnnotationRestart]
+}
+
 // suspended waits until the job is suspended and says that no pod is active.
 func (r *run) suspended() {
 	r.until("suspended", func() bool {

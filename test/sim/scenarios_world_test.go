@@ -255,9 +255,7 @@ var worlds = []scenario{
 		r.Suspend(true)
 		r.suspended()
 		r.AskForRestart() // nothing is left to restart
-		r.until("that is answered", func() bool {
-			return r.Job().Status.Memory.RestartRequest == r.Job().Annotations[v1alpha1.AnnotationRestart]
-		})
+		r.until("that is answered", r.isAnswered)
 		r.Suspend(false)
 		r.running()
 		r.AskForRestart()
@@ -270,6 +268,26 @@ var worlds = []scenario{
 		r.restarted(1)
 		r.running()
 		r.goOnInPlace("j-worker-0", "j-worker-1", "j-worker-2")
+		r.succeed("worker-0")
+	}},
+	{name: "one_asked_for_in_place", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 0), play: func(r *run) {
+		r.running()
+		r.AskForRestartOf("worker-1")
+		r.restarted(1)
+		r.running()
+		r.goOnInPlace("j-worker-0", "j-worker-1-a1r0", "j-worker-2")
+		r.AskForRestartOf("worker-7") // the job has none
+		r.until("that is answered", r.isAnswered)
+		r.succeed("worker-0")
+	}},
+	{name: "one_asked_for_alone", job: []builder.JobOption{tensorflow, builder.Workers(2), builder.PS(1)}, want: leaderSucceeded(0, 2, 0), every: 2, play: func(r *run) {
+		r.running()
+		r.AskForRestartOf("worker-1")
+		r.until("it has another pod", func() bool { return r.pod("worker-1") != nil && r.pod("worker-1").Name == "j-worker-1-a0r1" })
+		r.running()
+		r.AskForRestartOf("worker-1")
+		r.until("it has a third pod", func() bool { return r.pod("worker-1") != nil && r.pod("worker-1").Name == "j-worker-1-a0r2" })
+		r.running()
 		r.succeed("worker-0")
 	}},
 	{name: "one_replaced_after_the_method_changed", job: []builder.JobOption{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2, builder.Scope(v1alpha1.ScopeReplica)), quick},

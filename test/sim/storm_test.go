@@ -324,8 +324,10 @@ func (s *storm) meddle(r *run) {
 		}
 	case 22, 23, 24, 25, 26, 27:
 		r.RenewLease(int64(s.rng.IntN(5)))
-	case 42, 43:
+	case 42:
 		r.AskForRestart()
+	case 43:
+		r.AskForRestartOf([]string{"worker-0", "worker-1", "worker-3", "ps-0", "evaluator-0"}[s.rng.IntN(5)]) // the job may have none of that name
 	case 54:
 		s.retune(r)
 	case 55:

@@ -90,6 +90,7 @@ func many(job *v1alpha1.TrainingJob, n int, runs time.Duration) {
 	s := &job.Status
 	s.Phase, s.Reason, s.Message = v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."
 	s.Ready, s.Restarts, s.ChargedRestarts, s.RunningTime = fmt.Sprintf("%d/%d", n, n), 3, 2, builder.TimePtr(48*time.Second)
+	s.RunningSeconds = 4616 // of attempts 0 to 2
 	s.LostSeconds = v1alpha1.LostSeconds{Nodes: 74, Starting: 96, Detection: 19, Restart: 33, Redone: 610}
 	s.Progress = &v1alpha1.ProgressStatus{Step: 48200, Checkpoint: "s3://runs/llama-7b/48000"}
 	s.LastFailure = &s.Incidents[0].Failure

@@ -75,7 +75,7 @@ const (
 	ReasonOutOfMemory = "OutOfMemory"
 	// ReasonHang: the job stopped reporting progress.
 	ReasonHang = "Hang"
-	// ReasonRestartRequested: a user requested a restart of the whole job.
+	// ReasonRestartRequested: a user requested a restart of the job or of one replica.
 	ReasonRestartRequested = "RestartRequested"
 	// ReasonStartupFailed: a replica's container could not start.
 	ReasonStartupFailed = "StartupFailed"

@@ -34,8 +34,10 @@ const AnnotationQueueMessage = Group + "/queue-message"
 // TrainingJob.
 const AnnotationAdmittedWorkers = Group + "/kueue-admitted-workers"
 
-// AnnotationRestart is set by users on a TrainingJob: each new text requests a restart of the whole job. The text becomes the reason, and
-// its first 256 bytes count. Begin it with the time to make it new.
+// AnnotationRestart is set by users on a TrainingJob: each new text requests a restart of the whole job. A text that begins with the name
+// of a replica and a colon, as "worker-3: its disk is slow", requests a restart of this replica: it gets a new pod, and the replicas restart
+// with it that cannot continue without it. The text becomes the reason, and its first 256 bytes count. Begin the reason with the time to
+// make it new.
 const AnnotationRestart = Group + "/restart"
 
 // AnnotationFirstAttempt is set by users on a TrainingJob that continues another one, for example after a restore: the first attempt of

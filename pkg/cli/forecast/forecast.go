@@ -123,14 +123,14 @@ func writeSteps(b *strings.Builder, steps []plan.Step) {
 	named := map[string]int{}
 	for _, step := range steps {
 		text := step.String()
-		kind, _, _ := strings.Cut(text, " ")
+		kind, what, _ := strings.Cut(text, " ")
 		if named[kind]++; named[kind] <= mostSteps {
-			fmt.Fprintf(b, "  does    %s\n", text)
+			fmt.Fprintf(b, "  %-7s %s\n", kind+"s", what)
 		}
 	}
 	for _, kind := range []string{"create", "delete", "fence"} {
 		if more := named[kind] - mostSteps; more > 0 {
-			fmt.Fprintf(b, "  does    %s %d more\n", kind, more)
+			fmt.Fprintf(b, "  %-7s %d more\n", kind+"s", more)
 		}
 	}
 }

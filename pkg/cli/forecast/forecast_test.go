@@ -26,31 +26,31 @@ func TestOfANewJob(t *testing.T) {
 		want string
 	}{
 		{"a collective with a gang", builder.Job("mnist", builder.Framework(v1alpha1.PyTorch), builder.Workers(2), gpus, builder.Gang(v1alpha1.GangNative)), `team-a/mnist, PyTorch: 2 Worker; requests 16 nvidia.com/gpu
-  does    create service mnist
-  does    create group mnist-0
-  does    create mnist-worker-0
-  does    create mnist-worker-1
+  creates service mnist
+  creates group mnist-0
+  creates mnist-worker-0
+  creates mnist-worker-1
   if Worker breaks, it restarts the whole job
   a restart of the whole job creates new pods for all replicas; it keeps the pods of healthy replicas if each template has terminationGracePeriodSeconds: 5
   fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
 `},
 		{"a collective whose ranks end at once", builder.Job("quick", builder.Framework(v1alpha1.JAX), builder.Workers(1), brief), `team-a/quick, JAX: 1 Worker
-  does    create service quick
-  does    create quick-worker-0
+  creates service quick
+  creates quick-worker-0
   if Worker breaks, it restarts the whole job
   a restart of the whole job keeps the pods of healthy replicas
   fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
 `},
 		{"workers that do not depend on each other", builder.Job("sweep", builder.Workers(10)), `team-a/sweep, Custom: 10 Worker
-  does    create service sweep
-  does    create sweep-worker-0
-  does    create sweep-worker-1
-  does    create sweep-worker-2
-  does    create sweep-worker-3
-  does    create sweep-worker-4
-  does    create sweep-worker-5
-  does    create sweep-worker-6
-  does    create 3 more
+  creates service sweep
+  creates sweep-worker-0
+  creates sweep-worker-1
+  creates sweep-worker-2
+  creates sweep-worker-3
+  creates sweep-worker-4
+  creates sweep-worker-5
+  creates sweep-worker-6
+  creates 3 more
   if Worker breaks, it restarts that replica alone
   fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
 `},

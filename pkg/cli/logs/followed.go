@@ -35,14 +35,20 @@ func (f *followed) read(ctx context.Context, first Options) {
 			return f.take(ctx, line)
 		},
 	}
+	reader.unread = func(err error) { f.report(event{number: f.number, err: err}) }
 	var err error
 	if f.run.Follow {
 		err = reader.follow(ctx)
 	} else {
 		err = reader.once(ctx)
 	}
+	f.report(event{number: f.number, ended: true, err: err})
+}
+
+// report passes an event to the run, unless the run has ended.
+func (f *followed) report(e event) {
 	select {
-	case f.run.events <- event{number: f.number, ended: true, err: err}:
+	case f.run.events <- e:
 	case <-f.run.quit:
 	}
 }

@@ -235,6 +235,33 @@ func TestALogThatDoesNotGoOn(t *testing.T) {
 	}
 }
 
+// A log that cannot be read is tried again for ever, and the reason is shown once in a row of failures.
+func TestALogThatCannotBeRead(t *testing.T) {
+	k := newKubelet(rand.New(rand.NewSource(7)))
+	k.is = Container{Started: true}
+	refused, readings, shown := errors.New("the API server does not reach the kubelet"), 0, 0
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	opener := openerFunc(func(Options) (io.ReadCloser, error) {
+		switch readings++; readings {
+		case 5 * mostFailures:
+			cancel()
+		case 2 * mostFailures: // it can be read for once
+			return io.NopCloser(strings.NewReader(epoch.Format(time.RFC3339Nano) + " line\n")), nil
+		}
+		return nil, refused
+	})
+	r := &reader{opener: opener, look: k.look, wants: all, first: Options{Tail: -1}, pause: time.Microsecond, position: position{patience: patience},
+		take: func(Line) bool { return true }, unread: func(err error) {
+			if shown++; !errors.Is(err, refused) {
+				t.Errorf("shown: %v", err)
+			}
+		}}
+	if err := r.follow(ctx); err != nil || shown != 2 {
+		t.Errorf("shown %d times, want 2, one for each row of failures (%v)", shown, err)
+	}
+}
+
 // openerFunc opens what a function returns.
 type openerFunc func(Options) (io.ReadCloser, error)
 

@@ -27,6 +27,8 @@ type reader struct {
 	take func(Line) bool
 	// pause is how long to wait before a log that broke off is opened again.
 	pause time.Duration
+	// unread, if it is set, gets the reason why the log cannot be read, after mostFailures readings in a row.
+	unread func(error)
 
 	position position
 	begun    bool
@@ -38,7 +40,12 @@ type reader struct {
 	broken error
 	// lost is why lines may be missing.
 	lost error
+	// failures is how many readings in a row have failed.
+	failures int
 }
+
+// mostFailures is how many readings in a row may fail before the user learns why: about 5 s.
+const mostFailures = 10
 
 var (
 	errGone     = errors.New("its log is gone")
@@ -62,6 +69,7 @@ func (r *reader) follow(ctx context.Context) error {
 		case done:
 			return err
 		case later:
+			r.reportUnread()
 			wait(ctx, changed, r.pause)
 		}
 	}
@@ -104,6 +112,17 @@ func (r *reader) afterReading(err error, is Container) (next, error) {
 		r.ended, r.broken = false, err
 	}
 	return later, nil
+}
+
+// reportUnread passes on, once in a row of failed readings, why the log cannot be read.
+func (r *reader) reportUnread() {
+	if r.broken == nil {
+		r.failures = 0
+		return
+	}
+	if r.failures++; r.failures == mostFailures && r.unread != nil {
+		r.unread(r.broken)
+	}
 }
 
 // finish takes the remaining text when nothing more comes. It returns an error if lines may be missing.

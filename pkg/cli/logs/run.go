@@ -46,9 +46,11 @@ type run struct {
 	// part is which part of a log is read: what the request leaves out it leaves out of the pods that are there at the beginning only.
 	part   Options
 	failed []error
+	// isUnread is whether the user knows that a log cannot be read at present.
+	isUnread bool
 }
 
-// event is a line of a source, or its end.
+// event is a line of a source, its end, or why it cannot be read at present.
 type event struct {
 	number int
 	line   Line
@@ -163,6 +165,10 @@ func (r *run) start(ctx context.Context, scene Scene) error {
 
 // heed takes an event into account.
 func (r *run) heed(e event) {
+	if !e.ended && e.err != nil {
+		r.reportUnread(e)
+		return
+	}
 	if !e.ended {
 		r.merger.Add(e.number, e.line, time.Now())
 		return
@@ -176,6 +182,14 @@ func (r *run) heed(e event) {
 		if r.Follow {
 			r.Say(err.Error())
 		}
+	}
+}
+
+// reportUnread shows why a log cannot be read at present. The reason is mostly the same for all logs, so it shows one.
+func (r *run) reportUnread(e event) {
+	if f := r.sources[e.number]; !r.isUnread {
+		r.isUnread = true
+		r.Say(fmt.Sprintf("%s, attempt %d: its log cannot be read yet, and is tried again: %v", f.Slot, f.Life.Attempt, e.err))
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 )
 
 const (
-	// mostRows is the maximum number of rows in the picture of replicas, except one for each role.
+	// mostAlone is the largest number of replicas that each have a row of their own: a page is then as high as two screens.
+	mostAlone = 128
+	// mostRows is the maximum number of rows in the picture of more replicas, except one for each role.
 	mostRows = 40
 	// mostSegments is how many segments a picture draws as they are; of more it draws columns.
 	mostSegments = 2000
@@ -14,13 +16,16 @@ const (
 	columns = 160
 )
 
-// rows returns the replicas as the rows of a picture: above mostRows a row stands for several.
+// rows returns the replicas as the rows of a picture: above mostAlone a row stands for several.
 func rows(list []Replicas) []Replicas {
 	total := 0
 	for i := range list {
 		total += list[i].Last - list[i].First + 1
 	}
-	perRow := max(1, (total+mostRows-1)/mostRows)
+	perRow := 1
+	if total > mostAlone {
+		perRow = (total + mostRows - 1) / mostRows
+	}
 	var picture []Replicas
 	var shared [][]Segment
 	for i := range list {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -24,9 +25,9 @@ type chart struct {
 	Rows     []replicaRow
 	Paths    []path
 	Height   int
-	// Shared is whether rows stand for several replicas.
-	Shared bool
-	Marks  []mark
+	// Shared is whether rows stand for several replicas, Dense whether their labels are small.
+	Shared, Dense bool
+	Marks         []mark
 }
 
 // tick is a time on the axis, at so many percent of its length.
@@ -46,6 +47,8 @@ type mark struct {
 	// At and Top are where it is, in percent of the picture.
 	At, Top float64
 	Number  int32
+	// Replica is the one that broke.
+	Replica string
 }
 
 // path is all that has one state in a picture.
@@ -59,7 +62,8 @@ const mostMarks = 200
 
 // replicaRow is the label of a row; most rows have none.
 type replicaRow struct {
-	Name string
+	// Name is the first replica, To the clause for the others: " to 63".
+	Name, To string
 	// At is where it begins and Tall how high it is, in percent of the picture.
 	At, Tall float64
 }
@@ -130,7 +134,7 @@ func (c *chart) drawAttempts(r *Report) {
 			t := r.Incidents[n].Time.Time
 			isOfBefore := i > 0 && !t.After(a.From) // an attempt begins with the incident that ended the one before it
 			if !isOfBefore && !t.Before(a.From) && !t.After(a.To) && len(row.Marks) < mostIncidents {
-				row.Marks = append(row.Marks, mark{c.percent(t), 0, r.Incidents[n].Number})
+				row.Marks = append(row.Marks, c.markOf(&r.Incidents[n], 0))
 			}
 		}
 		c.Attempts = append(c.Attempts, row)
@@ -145,7 +149,7 @@ func (c *chart) drawReplicas(r *Report) {
 	}
 	tall, gap := 16, 3
 	if len(picture) > mostRows/2 {
-		tall, gap = 11, 0
+		tall, gap, c.Dense = 11, 0, true
 	}
 	c.Height = len(picture)*(tall+gap) - gap
 	var segments [][]Segment
@@ -154,23 +158,31 @@ func (c *chart) drawReplicas(r *Report) {
 		segments = append(segments, picture[i].Segments)
 		c.Shared = c.Shared || picture[i].Last > picture[i].First
 		row := replicaRow{At: round(100 * float64(i*(tall+gap)) / float64(c.Height)), Tall: round(100 * float64(tall) / float64(c.Height))}
-		if isFirst := i == 0 || picture[i].Role != picture[i-1].Role; len(picture) <= mostRows/2 || isFirst || i%every == 0 {
+		isFirst := i == 0 || picture[i].Role != picture[i-1].Role
+		if isMarked := c.mark(r, &picture[i], row.At+row.Tall/2); len(picture) <= mostRows/2 || isFirst || i%every == 0 || isMarked {
 			row.Name = state.Slot{Role: picture[i].Role, Index: picture[i].First}.String()
+			row.To = strings.TrimPrefix(picture[i].Name(), row.Name)
 			c.Rows = append(c.Rows, row)
 		}
-		c.mark(r, &picture[i], row.At+row.Tall/2)
 	}
 	c.Paths = c.paths(segments, tall, gap)
 }
 
-// mark marks the incidents of a row's replicas.
-func (c *chart) mark(r *Report, row *Replicas, top float64) {
+// mark marks the incidents of a row's replicas, and reports whether there are any.
+func (c *chart) mark(r *Report, row *Replicas, top float64) bool {
+	before := len(c.Marks)
 	for i := range r.Incidents[:min(len(r.Incidents), mostMarks)] {
 		f := &r.Incidents[i]
 		if f.Role == row.Role && row.First <= int(f.Index) && int(f.Index) <= row.Last {
-			c.Marks = append(c.Marks, mark{c.percent(f.Time.Time), round(top), f.Number})
+			c.Marks = append(c.Marks, c.markOf(f, top))
 		}
 	}
+	return len(c.Marks) > before
+}
+
+// markOf returns the mark of an incident at that height.
+func (c *chart) markOf(i *Incident, top float64) mark {
+	return mark{c.percent(i.Time.Time), round(top), i.Number, story.SlotOf(&i.Failure).String()}
 }
 
 // each returns the replicas one by one, unless there are so many that rows are shared anyway.
@@ -179,7 +191,7 @@ func each(list []Replicas) []Replicas {
 	for i := range list {
 		total += list[i].Last - list[i].First + 1
 	}
-	if total > mostRows {
+	if total > mostAlone {
 		return list
 	}
 	var one []Replicas

@@ -57,7 +57,7 @@ func rowOf(job *v1alpha1.TrainingJob, now time.Time) listRow {
 	}
 	row.Paths = c.paths([][]Segment{byAttempts(&r)}, 12, 0)
 	for i := range r.Incidents {
-		row.Marks = append(row.Marks, mark{c.percent(r.Incidents[i].Time.Time), 0, r.Incidents[i].Number})
+		row.Marks = append(row.Marks, c.markOf(&r.Incidents[i], 0))
 	}
 	return row
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 //go:embed pages
@@ -96,8 +95,8 @@ func (r *Report) tiles() []tile {
 	if r.Start != nil {
 		list = append(list, tile{"Duration", duration.HumanDuration(r.End.Sub(*r.Start)), "since " + clock(*r.Start)})
 	}
-	if ratio, ok := state.RunningTimeRatio(s, r.End); ok {
-		list = append(list, tile{"Ran", fmt.Sprintf("%.1f %%", 100*ratio), "of the time"})
+	if r.RunningTimeRatio != nil {
+		list = append(list, tile{"Ran", fmt.Sprintf("%.1f %%", 100**r.RunningTimeRatio), "of the time"})
 	}
 	if s.Ready != "" && s.Ready != "-" {
 		list = append(list, tile{"Ready", s.Ready, "replicas"})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -119,6 +120,9 @@ func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.Vie
 	for i := range slices.Backward(incidents) {
 		f := &incidents[i]
 		down := Segment{Failed, Interval{f.Time.Time, f.RestartTime.Time}}
+		if !failure.IsFailure(f.Cause) {
+			down.State = Restarting
+		}
 		if !down.To.After(down.From) {
 			down.To = down.From.Add(time.Second) // the status has whole seconds
 		}

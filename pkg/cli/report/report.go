@@ -11,6 +11,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Report is the story of one job.
@@ -30,6 +31,8 @@ type Report struct {
 	// Start and End bound the story; Start is nil if the job has not started, and a job that goes on ends when the report was made.
 	Start *time.Time `json:"start,omitempty"`
 	End   time.Time  `json:"end"`
+	// RunningTimeRatio is the time that the job ran over the time from Start to End, suspensions left out; nil if that is not known.
+	RunningTimeRatio *float64 `json:"runningTimeRatio,omitempty"`
 
 	Attempts []Attempt `json:"attempts"`
 	// Incidents are the restarts, newest first; Untold is the number of other restarts, which no source describes.
@@ -100,6 +103,9 @@ func Make(v *story.View, lines []journal.Line) Report {
 		return r
 	}
 	r.Start = &status.StartTime.Time
+	if ratio, isKnown := state.RunningTimeRatio(status, r.End); isKnown { // of the whole status: a condition shows the present run
+		r.RunningTimeRatio = &ratio
+	}
 	r.Incidents = incidents(status, lines)
 	if n := status.Restarts - int32(len(r.Incidents)); n > 0 {
 		r.Untold = n

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -262,6 +263,10 @@ func TestAPageIsSmallAtTenThousandReplicas(t *testing.T) {
 		t.Errorf("the worst page has %d bytes, want at most %d", len(page), mostBytes)
 	}
 	t.Logf("the worst page has %d bytes", len(page))
+	v, lines = worst(128)
+	if n := len(html(t, v, lines)); n > mostBytes {
+		t.Errorf("the worst page of 128 replicas has %d bytes, want at most %d", n, mostBytes)
+	}
 }
 
 // One broken replica of ten thousand is seen: in its row, which stands for 250, and as a mark.
@@ -281,6 +286,65 @@ func TestOneBrokenReplicaOfTenThousandIsSeen(t *testing.T) {
 	}
 	if strings.Contains(whole(false), `class="s-failed" d=`) {
 		t.Error("a job in which nothing broke shows something broken")
+	}
+}
+
+// Up to 128 replicas each have a row. The row of an incident has a label of its own; above 128 the label names all replicas of the row.
+func TestTheRowOfAnIncidentNamesItsReplicas(t *testing.T) {
+	for _, c := range []struct {
+		workers, index int
+		label          string
+		tall           int
+	}{{20, 7, "worker-7", 0}, {64, 37, "worker-37", 64 * 11}, {128, 101, "worker-101", 128 * 11}, {129, 37, "worker-36<s> to 39</s>", 33 * 11}, {10000, 7777, "worker-7750<s> to 7999</s>", 40 * 11}} {
+		i := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: int32(c.index), Cause: v1alpha1.CauseRetryable, Time: builder.Time(100 * time.Second)},
+			Scope: v1alpha1.ScopeReplica, RestartTime: builder.Time(130 * time.Second)}
+		job := builder.Job("j", builder.Workers(c.workers), builder.RunsSince(10*time.Second), builder.Incidents(i))
+		job.Status.Restarts = 1
+		page := html(t, &story.View{Job: job, Now: builder.Epoch.Add(1000 * time.Second)}, nil)
+		label := regexp.MustCompile(`<span style="top:([0-9.]+)%;height:([0-9.]+)%">` + c.label + `</span>`).FindStringSubmatch(page)
+		mark := regexp.MustCompile(fmt.Sprintf(`<u style="left:10%%;top:([0-9.]+)%%" title="incident 1: worker-%d"></u>`, c.index)).FindStringSubmatch(page)
+		if label == nil || mark == nil {
+			t.Errorf("%d workers: label %v, mark %v", c.workers, label, mark)
+			continue
+		}
+		top, height, at := number(t, label[1]), number(t, label[2]), number(t, mark[1])
+		if at < top || at > top+height {
+			t.Errorf("%d workers: the mark at %v is outside the row from %v, %v high", c.workers, at, top, height)
+		}
+		if want := fmt.Sprintf(`viewBox="0 0 1000 %d"`, c.tall); c.tall > 0 && !strings.Contains(page, want) {
+			t.Errorf("%d workers: the picture lacks %s", c.workers, want)
+		}
+		if marked := strings.Count(page, `<path class="s-failed" d="M100 `); marked != 1 {
+			t.Errorf("%d workers: %d rows show the failure, want 1", c.workers, marked)
+		}
+	}
+}
+
+func number(t *testing.T, text string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// A job that runs has run in its present attempt too, which only a condition shows: 1272 + 1699 + 1645 s and 1642 s of 6480 s.
+func TestTheTimeThatAJobRanIncludesThePresentRun(t *testing.T) {
+	v, lines := stories.Many(64)
+	if page := html(t, v, lines); !strings.Contains(page, "<dt>Ran</dt><dd>96.6 %</dd>") {
+		t.Errorf("the page lacks the time that the job ran: %s", regexp.MustCompile(`<dt>Ran</dt><dd>[^<]*`).FindString(page))
+	}
+}
+
+// A restart that a user requested is no failure, in its row either.
+func TestARequestedRestartIsNotDrawnAsAFailure(t *testing.T) {
+	i := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseRequested, Time: builder.Time(100 * time.Second)},
+		Scope: v1alpha1.ScopeReplica, RestartTime: builder.Time(130 * time.Second)}
+	job := builder.Job("j", builder.Workers(2), builder.RunsSince(10*time.Second), builder.Incidents(i))
+	page := html(t, &story.View{Job: job, Now: builder.Epoch.Add(1000 * time.Second)}, nil)
+	if strings.Contains(page, `<path class="s-failed"`) || !strings.Contains(page, `<path class="s-restarting" d="M100 `) {
+		t.Error("the requested restart is drawn as something else than a restart")
 	}
 }
 
@@ -370,7 +434,7 @@ func TestAnIncidentHasOneMark(t *testing.T) {
 	if err := r.HTML(&page, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(page.String(), `title="incident 1"></i>`); n != 1 {
+	if n := strings.Count(page.String(), `title="incident 1: worker-0"></i>`); n != 1 {
 		t.Errorf("%d marks above the attempts, want 1", n)
 	}
 	if err := report.List(&list, []v1alpha1.TrainingJob{*job}, builder.Epoch, func(*v1alpha1.TrainingJob) string { return "" }, nil); err != nil {

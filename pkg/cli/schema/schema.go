@@ -99,7 +99,11 @@ func sentences(wrong field.ErrorList) error {
 	}
 	var texts []string
 	for _, e := range wrong {
-		texts = append(texts, strings.TrimPrefix(e.Error(), "<nil>: ")) // of rules on the whole object
+		text := strings.TrimPrefix(e.Error(), "<nil>: ") // of rules on the whole object
+		if meant := meantValue(e); meant != "" {
+			text += ": write " + meant
+		}
+		texts = append(texts, text)
 	}
 	return errors.New(strings.Join(texts, "; "))
 }

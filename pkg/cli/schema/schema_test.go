@@ -43,6 +43,8 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 		{"a misspelt field of a role", "{framework: JAX, replicaSpecs: {Worker: {replica: 3, template: " + template + "}}}", "unknown field spec.replicaSpecs.Worker.replica: write replicas"},
 		{"a misspelt field of a container", "{framework: JAX, replicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: i, comand: [a]}]}}}}}", "containers[0].comand: write command"},
 		{"a field in another place", "{framework: JAX, cleanPodPolicy: None, replicaSpecs: {Worker: {template: " + template + "}}}", "unknown field spec.cleanPodPolicy: write spec.runPolicy.cleanPodPolicy"},
+		{"a framework in lower case", "{framework: pytorch, replicaSpecs: {Worker: {template: " + template + "}}}", "write PyTorch"},
+		{"a misspelt framework", "{framework: Pytroch, replicaSpecs: {Worker: {template: " + template + "}}}", "write PyTorch"},
 		{"a role in lower case", "{framework: JAX, replicaSpecs: {worker: {template: " + template + "}}}", "spec.replicaSpecs.worker: write Worker"},
 		{"a misspelt role", "{framework: JAX, replicaSpecs: {Wroker: {template: " + template + "}}}", "spec.replicaSpecs.Wroker is no role: write Worker"},
 		{"a missing field", "{replicaSpecs: {Worker: {template: " + template + "}}}", "spec.framework: Required value"},

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/nearest"
@@ -52,12 +54,31 @@ func (r *rules) meant(path string) string {
 	}
 	spec := below(r.structural, "spec")
 	for _, part := range slices.Sorted(maps.Keys(spec.Properties)) {
-		field := spec.Properties[part]
-		if _, has := field.Properties[name]; has {
+		own := spec.Properties[part]
+		if _, has := own.Properties[name]; has {
 			return "spec." + part + "." + name
 		}
 	}
 	return ""
+}
+
+// quoted matches a value in the list of those that a field takes.
+var quoted = regexp.MustCompile(`"([^"]+)"`)
+
+// meantValue returns the value that a misspelt one of an enum likely means; empty if none is like it.
+func meantValue(e *field.Error) string {
+	wrong, isText := e.BadValue.(string)
+	if !isText || e.Type != field.ErrorTypeNotSupported {
+		return ""
+	}
+	var values []string
+	for _, found := range quoted.FindAllStringSubmatch(e.Detail, -1) {
+		if strings.EqualFold(found[1], wrong) {
+			return found[1]
+		}
+		values = append(values, found[1])
+	}
+	return nearest.Name(wrong, values)
 }
 
 // below returns the schema of a field, an element ("containers[0]") or a value of a map; nil if there is none.

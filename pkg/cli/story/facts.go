@@ -26,9 +26,6 @@ func failureFacts(v *View) []string {
 		title := map[bool]string{true: "Last words", false: "Message"}[failure.LastWords(f) != ""]
 		facts = append(facts, fmt.Sprintf("%s: %q", title, message))
 	}
-	if request := v.RequestFor(f); request != "" {
-		facts = append(facts, request)
-	}
 	if f.Alike > 0 {
 		facts = append(facts, Count(f.Alike, "more replica")+" broke in the same second in the same way: which was first is not known.")
 	}
@@ -193,6 +190,10 @@ func budgetFacts(v *View) []string {
 	var facts []string
 	for _, b := range v.Job.Status.Budgets {
 		facts = append(facts, fmt.Sprintf("Budget %s: %d of %d used.", b.Name, b.Used, b.Limit))
+	}
+	if list := v.Job.Status.Incidents; len(list) > 0 && list[0].Cause == v1alpha1.CauseRequested {
+		i := &list[0]
+		facts = append(facts, fmt.Sprintf("%s, %s ago: %s, %s.", WhatBroke(&i.Failure), v.ago(i.RestartTime.Time), Answer(i), Charge(i)))
 	}
 	if n := v.Job.Status.Restarts; n > 0 {
 		facts = append(facts, fmt.Sprintf("Restarts so far: %d, charged: %d.", n, v.Job.Status.ChargedRestarts))

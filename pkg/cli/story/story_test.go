@@ -252,20 +252,21 @@ func TestSpansBeyondWhatTheStatusKeeps(t *testing.T) {
 	}
 }
 
-// Who deleted a replica's pod by kubectl tj restart, and why, is in why and in timeline.
+// A restart that a user requested is no failure: the crash before it stays the last failure, and the timeline quotes the request.
 func TestTheRestartOfAReplicaSaysWhoAskedForIt(t *testing.T) {
-	deleted := failure(v1alpha1.CauseInfrastructure, v1alpha1.ReasonDeleted, 0, 100*second)
-	job := builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), lastFailure(deleted, ""), builder.Incidents(incident(deleted, v1alpha1.ScopeReplica, false, second)),
+	crash := failure(v1alpha1.CauseRetryable, "Error", 1, 50*second)
+	asked := failure(v1alpha1.CauseRequested, v1alpha1.ReasonRestartRequested, 0, 100*second)
+	asked.Message, asked.ExitCode = "ann with kubectl tj: slow disk", nil
+	job := builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), lastFailure(crash, ""),
+		builder.Incidents(incident(asked, v1alpha1.ScopeReplica, false, second), incident(crash, v1alpha1.ScopeReplica, true, second)),
 		phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."))
-	const request = "ann asked with kubectl tj for a restart of worker-1 alone. Reason: slow disk"
 	v := view(job)
-	for message, at := range map[string]time.Duration{request: 99 * second, "bob asked with kubectl tj for a restart of worker-0 alone.": 99 * second, "eve asked with kubectl tj for a restart of worker-1 alone.": 500 * second} {
-		v.Events = append(v.Events, corev1.Event{Reason: "RestartRequested", Message: message, LastTimestamp: builder.Time(at)})
-	}
 	e, err := story.Why(v)
-	for name, text := range map[string]string{"why": e.String(), "timeline": strings.Join(strings.Fields(story.Timeline(v, 80, story.ASCII)), " ")} {
-		if err != nil || !strings.Contains(text, request) || strings.Contains(text, "bob") || strings.Contains(text, "eve") {
-			t.Errorf("%s (%v):\n%s", name, err, text)
-		}
+	if err != nil || !strings.Contains(e.String(), "Last failure: worker-1") || !strings.Contains(e.String(), "A user requested a restart of worker-1 (ann with kubectl tj: slow disk), ") {
+		t.Errorf("why (%v):\n%s", err, e)
+	}
+	const request = "A user requested a restart of worker-1 (ann with kubectl tj: slow disk): only this replica"
+	if text := strings.Join(strings.Fields(story.Timeline(v, 80, story.ASCII)), " "); !strings.Contains(text, request) || !strings.Contains(text, "not charged") {
+		t.Errorf("timeline:\n%s", text)
 	}
 }

@@ -152,9 +152,6 @@ func incidents(b *strings.Builder, v *View, width int) {
 	b.WriteString("\n")
 	for _, i := range slices.Backward(v.Job.Status.Incidents) {
 		text := fmt.Sprintf("%s %s: %s, %s", i.Time.UTC().Format(time.TimeOnly), WhatBroke(&i.Failure), Answer(&i), Charge(&i))
-		if request := v.RequestFor(&i.Failure); request != "" {
-			text += ". " + request
-		}
 		wrap(b, text, width)
 	}
 	if more := int(v.Job.Status.Restarts) - len(v.Job.Status.Incidents); more > 0 {

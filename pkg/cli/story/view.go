@@ -3,7 +3,6 @@ package story
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -149,27 +148,4 @@ func (v *View) podWarnings() []string {
 		}
 	}
 	return texts
-}
-
-// EventRequested is the reason of the Event that names the user who deleted a replica's pod for a restart, and the user's reason.
-const EventRequested = "RestartRequested"
-
-// requestedWithin is how long before its pod is gone a user may have requested the restart of a replica: the pod has its grace period.
-const requestedWithin = 2 * time.Minute
-
-// isBetweenNames reports whether the letter ends a name such as worker-1.
-func isBetweenNames(r rune) bool { return r == ' ' || r == '.' || r == ',' }
-
-// RequestFor returns who requested the restart of the replica whose pod was deleted; empty without such an Event.
-func (v *View) RequestFor(f *v1alpha1.Failure) string {
-	if f.Reason != v1alpha1.ReasonDeleted {
-		return ""
-	}
-	for _, e := range v.EventsByTime() {
-		before := f.Time.Sub(Seen(&e))
-		if e.Reason == EventRequested && slices.Contains(strings.FieldsFunc(e.Message, isBetweenNames), SlotOf(f).String()) && before > -time.Second && before < requestedWithin {
-			return e.Message
-		}
-	}
-	return ""
 }

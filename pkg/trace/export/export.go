@@ -25,6 +25,8 @@ const endWithin = 5 * time.Second
 type Exporter struct {
 	provider *sdktrace.TracerProvider
 	tracer   oteltrace.Tracer
+	// endWithin is the constant of this name, except in a test.
+	endWithin time.Duration
 }
 
 // Check returns an error if the endpoint is not one that New takes.
@@ -48,7 +50,7 @@ func New(ctx context.Context, endpoint, version string) (*Exporter, error) {
 	operator := resource.NewSchemaless(attribute.String("service.name", "trainingjob-operator"), attribute.String("service.version", version))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(givenIDs{}), sdktrace.WithSampler(sdktrace.AlwaysSample()),
 		sdktrace.WithResource(operator), sdktrace.WithBatcher(client))
-	return &Exporter{provider: provider, tracer: provider.Tracer("github.com/trainingjob/operator")}, nil
+	return &Exporter{provider: provider, tracer: provider.Tracer("github.com/trainingjob/operator"), endWithin: endWithin}, nil
 }
 
 // Tell queues the spans for sending. It does not wait, and drops them if too many are waiting already.
@@ -75,7 +77,7 @@ func (e *Exporter) tell(span *trace.Span) {
 // Start sends spans until the context ends, and then the remaining spans. It implements manager.Runnable.
 func (e *Exporter) Start(ctx context.Context) error {
 	<-ctx.Done()
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.endWithin)
 	defer cancel()
 	_ = e.provider.Shutdown(last) // a collector that does not answer is no reason to fail
 	return nil

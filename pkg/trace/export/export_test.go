@@ -95,7 +95,7 @@ func TestACollectorReceivesTheSpans(t *testing.T) {
 	}
 }
 
-// A collector that accepts and never answers holds up nobody, however much there is to tell; nor is the end late by more than 5 s.
+// A collector that accepts and never answers delays no caller, however many spans there are. The end waits 5 s for it at most, here 50 ms.
 func TestACollectorThatHangsHoldsUpNobody(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -106,6 +106,10 @@ func TestACollectorThatHangsHoldsUpNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const within = 50 * time.Millisecond
+	if byDefault := exporter.EndWithin(within); byDefault != 5*time.Second {
+		t.Errorf("the end may take %v", byDefault)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -114,7 +118,11 @@ func TestACollectorThatHangsHoldsUpNobody(t *testing.T) {
 		}
 		ended, end := context.WithCancel(context.Background())
 		end()
+		asked := time.Now()
 		_ = exporter.Start(ended)
+		if waited := time.Since(asked); waited < within {
+			t.Errorf("the end gives the collector %v of its %v", waited, within)
+		}
 	}()
 	select {
 	case <-done:

@@ -181,7 +181,7 @@ class Rights(unittest.TestCase):
         for name in ("j", "stopped"):
             client.delete(name)
         for refused in (lambda: tj.Client("default", self.kube).list(), lambda: client.events("j"),
-                        lambda: self.kube.delete_pod("kfp-rights", "j-worker-0", "u", 0)):
+                        lambda: self.kube._json("DELETE", "/api/v1/namespaces/kfp-rights/pods/j-worker-0")):
             with self.assertRaises(tj.ApiError) as caught:
                 refused()
             self.assertEqual(caught.exception.status, 403)

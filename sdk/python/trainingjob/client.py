@@ -163,22 +163,15 @@ class Client:
         self._patch(name, lambda kind: served.suspension(kind, False))
 
     def restart(self, name: str, replica: str | None = None, reason: str | None = None) -> int:
-        """Restarts the job, or one replica such as worker-3, and returns of how many pods that was asked; no budget is charged.
+        """Requests a restart of the job, or of one replica such as worker-3, and returns the number of pods that it is for.
 
-        The whole job restarts as recovery.restartMethod says, in place or with new pods. The pod of one replica is deleted; where the ranks
-        depend on each other, that is a restart of the whole job too. Who asked is in the incident, or in an Event.
+        The restart is no failure and not charged; the incident names the user. A restart of the whole job follows recovery.restartMethod: in place
+        or with new pods. A named replica gets a new pod. If the other ranks cannot continue without it, the whole job restarts.
         """
         job = self.get(name)
         chosen = restart.chosen(job, self._pods(job), replica)
-        if replica is None:
-            self._patch(name, lambda _: restart.request(reason))
-            return len(chosen)
-        try:
-            self._api.tell(self.namespace, restart.event(job, replica, reason))
-        except ApiError as error:
-            _log.warning("No Event tells of the restart: %s", error)
-        return sum(self._api.delete_pod(self.namespace, pod["metadata"]["name"], pods.uid(pod), restart.grace(job, pod))
-                   for pod in chosen)
+        self._patch(name, lambda _: restart.request(replica, reason))
+        return len(chosen)
 
     def scale(self, name: str, workers: int) -> None:
         """Sets the number of workers, of an elastic job within its bounds or of a suspended one.

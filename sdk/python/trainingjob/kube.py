@@ -84,27 +84,12 @@ class Kube:
         about = f"involvedObject.kind=TrainingJob,involvedObject.name={name}"
         return self._json("GET", f"/api/v1/namespaces/{namespace}/events", _selectors(None, about))["items"]
 
-    def tell(self, namespace: str, event: Json) -> None:
-        """Creates an Event."""
-        self._json("POST", f"/api/v1/namespaces/{namespace}/events", body=event)
-
     def pods(self, namespace: str, labels: str) -> Json:
         """Returns the list of pods with these labels: items, and metadata.resourceVersion to watch from."""
         return self._json("GET", _pods(namespace), _selectors(labels, None))
 
     def watch_pods(self, namespace: str, labels: str, version: str, seconds: int) -> Iterator[Tuple[str, Json]]:
         return self._watch(_pods(namespace), _selectors(labels, None), version, seconds)
-
-    def delete_pod(self, namespace: str, name: str, uid: str, grace_seconds: int) -> bool:
-        """Deletes the pod if it is still the one with that UID, and returns whether it was."""
-        body = {"preconditions": {"uid": uid}, "gracePeriodSeconds": grace_seconds}
-        try:
-            self._json("DELETE", _pods(namespace, name), body=body)
-        except ApiError as error:
-            if error.status not in (404, 409):
-                raise
-            return False
-        return True
 
     def log(self, namespace: str, pod: str, query: Mapping[str, str]) -> Iterator[bytes]:
         """Yields pieces of the log of a pod as they come; raises ApiError, with status 0 where the connection broke."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any, Dict, Iterator, List, NamedTuple
 
 from . import pods
@@ -75,7 +76,10 @@ def timeline(job: TrainingJob) -> Timeline:
 
 
 def what_broke(failure: Failure | Incident) -> str:
-    """Returns a failure as a clause: worker-3 on gpu-7 broke (exit code 137, OOMKilled, cause OOM)."""
+    """Returns a failure as a clause: worker-3 on gpu-7 broke (exit code 137, OOMKilled, cause OOM). A requested restart is no failure."""
+    if failure.get("cause") == "Requested":
+        replica = f" of {replica_of(failure)}" if failure.get("pod") else ""
+        return f"a user requested a restart{replica} ({failure.get('message', '')})"
     code = f"exit code {failure['exitCode']}" if "exitCode" in failure else ""
     details = ", ".join(filter(None, [code, failure.get("reason", ""), f"cause {failure['cause']}" if "cause" in failure else ""]))
     node = f" on {failure.get('node')}" if failure.get("node") else ""
@@ -126,8 +130,12 @@ def _waiting(job: TrainingJob, found: List[pods.Pod]) -> Iterator[str]:
 
 def _limits(job: TrainingJob) -> Iterator[str]:
     status = job.get("status", {})
-    if status.get("nextStartTime") and not status.get("completionTime"):
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # as the API writes times, which sort by their text
+    if status.get("nextStartTime", "") > now and not status.get("completionTime"):
         yield f"Back-off: the next attempt begins at {status.get('nextStartTime')}."
+    latest = next(iter(status.get("incidents", [])), None)
+    if latest and latest.get("cause") == "Requested":
+        yield f"At {latest.get('time')} {what_broke(latest)}: {_answer(latest)}."
     for budget in status.get("budgets", []):
         yield f"Budget {budget['name']}: {budget.get('used', 0)} of {budget.get('limit')} used."
     if status.get("restarts"):

@@ -69,7 +69,7 @@ func (b *backOffs) promise(job *v1alpha1.TrainingJob, i *v1alpha1.Incident, rows
 		}
 	}
 	first := *job.Spec.Recovery.BackoffSeconds
-	if i.Cause == v1alpha1.CauseCompleted { // nothing was harmed: it doubles from a second on
+	if i.Cause == v1alpha1.CauseCompleted || i.Cause == v1alpha1.CauseRequested { // nothing was harmed: it doubles from a second on
 		first = 1
 	}
 	for _, slot := range slots {

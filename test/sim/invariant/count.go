@@ -83,15 +83,23 @@ func (c *Checker) checkCompleted(h *history, before *v1alpha1.TrainingJob, where
 	}
 }
 
-// checkRequested asks whether a user has asked for the restart, for which no other was made: of nobody's pod, of the whole job, for free.
+// checkRequested: a user has requested the restart, and no other was made for it. It is free. A restart of the whole job names no pod; a
+// restart of one replica names its pod, has the scope of its role, and comes before the replica has ended.
 func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	switch {
-	case i.Message == "" || i.Message != before.Annotations[v1alpha1.AnnotationRestart] || h.answered[i.Message]:
-		c.violate("8 exactly once: a restart is answered, %q, and %q is asked for (answered: %v)", i.Message, before.Annotations[v1alpha1.AnnotationRestart], h.answered)
-	case i.Charged || i.Scope != v1alpha1.ScopeJob || i.Pod != "" || i.Node != "":
+	slot, words, scope := state.Slot{Role: i.Role, Index: int(i.Index)}, i.Message, v1alpha1.ScopeJob
+	if i.Pod != "" {
+		words, scope = slot.String()+": "+words, scopeOf(&before.Spec, slot)
+	}
+	if asked := before.Annotations[v1alpha1.AnnotationRestart]; words == "" || words != asked || h.answered[words] {
+		c.violate("8 exactly once: a restart is answered, %q, and %q is asked for (answered: %v)", words, asked, h.answered)
+	}
+	if i.Charged || i.Scope != scope || i.Pod == "" && i.Node != "" {
 		c.violate("8 exactly once: a requested restart is recorded as %+v", i)
 	}
-	h.answered[i.Message] = true
+	if m := memoryOf(before)[i.Role]; i.Pod != "" && (m.Succeeded.Has(slot.Index) || m.GivenUp.Has(slot.Index) || m.Parked.Has(slot.Index)) {
+		c.violate("8 exactly once: a user restarts %s, which has ended or has no pod", slot)
+	}
+	h.answered[words] = true
 }
 
 // checkCause asks whether the life broke of the cause.

@@ -37,13 +37,18 @@ func (w *World) EditSpec(change func(*v1alpha1.TrainingJobSpec)) {
 }
 
 // AskForRestart asks for a restart of the whole job, if there is one.
-func (w *World) AskForRestart() {
+func (w *World) AskForRestart() { w.askForRestart("") }
+
+// AskForRestartOf asks for a restart of one replica, such as worker-1.
+func (w *World) AskForRestartOf(replica string) { w.askForRestart(replica + ": ") }
+
+func (w *World) askForRestart(of string) {
 	job := w.Job()
 	if job == nil || job.DeletionTimestamp != nil {
 		return
 	}
 	w.requests++
-	words := fmt.Sprintf("request %d", w.requests)
+	words := fmt.Sprintf("%srequest %d", of, w.requests)
 	asking := job.DeepCopy()
 	asking.Annotations = map[string]string{v1alpha1.AnnotationRestart: words}
 	w.say("user: asks for a restart, %s", words)
