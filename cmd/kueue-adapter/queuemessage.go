@@ -109,9 +109,6 @@ func (r *reconciler) showFailure(ctx context.Context, req ctrl.Request, failure 
 		return client.IgnoreNotFound(err)
 	}
 	j := (*trainingJob)(&job)
-	if name := jobframework.PrebuiltWorkloadNameFor(&job); failure == nil && name != "" && j.IsSuspended() && !j.IsActive() {
-		failure = r.client.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: name}, &kueue.Workload{})
-	}
 	said := whyNoWorkload(failure)
 	if said == "" || !j.IsSuspended() || j.Spec.IsManagedElsewhere() || jobframework.QueueName(j) == "" {
 		return nil

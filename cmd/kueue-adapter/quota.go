@@ -35,8 +35,14 @@ func (q *quotas) look(ctx context.Context, j *trainingJob) (wrote bool, err erro
 	if jobframework.QueueName(j) == "" {
 		return q.leave(ctx, j, all.Items)
 	}
-	if j.isSuspendedByUser(all.Items) {
+	if _, isResized := j.Annotations[v1alpha1.AnnotationQueueResized]; isResized {
+		return q.requeue(ctx, j, all.Items)
+	}
+	if j.isPaused() && !j.IsSuspended() && !j.isFinished() || j.isSuspendedByUser(all.Items) {
 		return q.pause(ctx, j, all.Items)
+	}
+	if j.IsActive() { // Kueue gives the quota of a Workload away that is not active
+		return q.change(ctx, j, j.correct)
 	}
 	for i := range all.Items {
 		if err := q.activate(ctx, &all.Items[i], !j.isPaused()); err != nil {
@@ -61,15 +67,26 @@ func (j *trainingJob) isPaused() bool {
 // errPaused keeps a paused job from its start until Kueue has seen that its Workload is not active.
 var errPaused = jobframework.UnretryableError("the job is paused")
 
-// pause takes back the admission of a job that a user has suspended, and keeps the job out of its queue until the user resumes it.
+// pause suspends a job that a user has paused, or pauses one that a user has suspended. It keeps its quota until its last pod is gone, and then
+// stays out of its queue until the user resumes it.
 func (q *quotas) pause(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
-	var wanted []podset.PodSetInfo
-	if len(all) == 1 {
-		wanted = jobframework.GetPodSetsInfoFromWorkload(&all[0])
-	}
-	return j.takeBack(ctx, q.client, wanted, func() {
-		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueuePaused, "spec.suspend")
+	return j.takeBack(ctx, q.client, podSetsOf(all), func() {
+		j.Suspend()
+		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueuePaused, "true")
 	})
+}
+
+// requeue takes back the admission of a job that the admission policy has suspended, because a user wants it in another size.
+func (q *quotas) requeue(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
+	return j.takeBack(ctx, q.client, podSetsOf(all), func() { delete(j.Annotations, v1alpha1.AnnotationQueueResized) })
+}
+
+// podSetsOf returns what the job's templates were before their admission; nil if that is not known.
+func podSetsOf(all []kueue.Workload) []podset.PodSetInfo {
+	if len(all) != 1 {
+		return nil
+	}
+	return jobframework.GetPodSetsInfoFromWorkload(&all[0])
 }
 
 // leave ends the Workloads of a job without a queue, and with them its quota, once the job has no pods.

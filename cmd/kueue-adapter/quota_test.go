@@ -119,8 +119,15 @@ func TestAUsersSuspensionPausesTheJobUntilTheUserResumesIt(t *testing.T) {
 	job, w := admitted(t, suspended, running(4))
 	api := cluster(t, interceptor.Funcs{}, job, w)
 	job, w = after(t, api, job)
-	if !(*trainingJob)(job).isPaused() || (*trainingJob)(job).isStarted() || !job.Spec.IsSuspended() || workload.IsActive(w) {
-		t.Fatalf("after the suspension: annotations %v, Workload active %v", job.Annotations, workload.IsActive(w))
+	if !(*trainingJob)(job).isPaused() || (*trainingJob)(job).isStarted() || !job.Spec.IsSuspended() || !workload.IsActive(w) {
+		t.Fatalf("after the suspension: annotations %v, Workload active %v: Kueue would give its quota away", job.Annotations, workload.IsActive(w))
+	}
+	running(0)(job)
+	if err := api.Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	if job, w = after(t, api, job); workload.IsActive(w) {
+		t.Error("its pods are gone, and its Workload is active")
 	}
 	if err := (*trainingJob)(job).RunWithPodSetsInfo(t.Context(), nil, []podset.PodSetInfo{admission(4)}); !jobframework.IsUnretryableError(err) {
 		t.Errorf("a late admission starts it: %v", err)
@@ -146,7 +153,8 @@ func TestWhatIsPausedAndWhatIsNot(t *testing.T) {
 		active bool
 	}{
 		{"it runs", []change{running(4)}, nil, false, true},
-		{"it runs, and is paused", []change{running(4), paused}, nil, true, false},
+		{"it runs, and is paused", []change{running(4), paused}, nil, true, true},
+		{"it waits, and is paused", []change{suspended, paused}, nil, true, false},
 		{"it is preempted, and its templates could not be restored", []change{suspended},
 			func(w *kueue.Workload) { meta.SetStatusCondition(&w.Status.Conditions, evicted) }, false, true},
 		{"it has finished, and is suspended", []change{suspended, conditions(v1alpha1.ConditionFinished)}, nil, false, true},
@@ -159,6 +167,9 @@ func TestWhatIsPausedAndWhatIsNot(t *testing.T) {
 				c.kueue(w)
 			}
 			job, w = after(t, cluster(t, interceptor.Funcs{}, job, w), job)
+			if (*trainingJob)(job).isPaused() && !job.Spec.IsSuspended() {
+				t.Error("it is paused and not suspended")
+			}
 			if got := (*trainingJob)(job).isPaused(); got != c.paused || workload.IsActive(w) != c.active {
 				t.Errorf("paused %v, Workload active %v; want %v, %v", got, workload.IsActive(w), c.paused, c.active)
 			}

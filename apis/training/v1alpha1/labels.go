@@ -34,6 +34,10 @@ const AnnotationQueueMessage = Group + "/queue-message"
 // kubectl tj suspend and resume, write it. The adapter writes it for a user who suspends an admitted job.
 const AnnotationQueuePaused = Group + "/queue-paused"
 
+// AnnotationQueueResized is on a TrainingJob of a queue that an admission policy has suspended, because a user has changed its number of pods:
+// the job waits in its queue again. The Kueue adapter removes it.
+const AnnotationQueueResized = Group + "/queue-resized"
+
 // FinalizerQuota is on a TrainingJob that a queue has admitted. It keeps a deleted job, and its quota, until the last pod is gone. The Kueue
 // adapter writes and removes it.
 const FinalizerQuota = Group + "/kueue-quota"
