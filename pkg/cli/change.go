@@ -58,25 +58,46 @@ func (t *tool) resumeCommand() *cobra.Command {
 	}
 }
 
-// setSuspend returns what sets spec.suspend of a job that has not finished.
+// setSuspend returns what suspends or resumes a job that has not finished.
 func (t *tool) setSuspend(suspend bool) func(context.Context, *connection, *v1alpha1.TrainingJob) error {
 	return func(ctx context.Context, c *connection, job *v1alpha1.TrainingJob) error {
 		did := map[bool]string{true: "suspended", false: "resumed"}[suspend]
+		queue, isSuspended := job.Labels[v1alpha1.LabelQueue], job.Spec.IsSuspended()
+		if queue != "" {
+			_, isSuspended = job.Annotations[v1alpha1.AnnotationQueuePaused]
+		}
 		switch {
 		case isFinished(job):
 			return fmt.Errorf("%s has finished (%s), so it cannot be %s: submit it as another job", job.Name, job.Status.Phase, did)
-		case job.Spec.IsSuspended() == suspend:
+		case isSuspended == suspend:
 			fmt.Fprintf(t.Out, "trainingjob/%s is %s already\n", job.Name, did)
 			return nil
-		case !suspend && job.Labels[v1alpha1.LabelQueue] != "":
-			fmt.Fprintf(t.ErrOut, "%s waits in queue %s: if the queue has no room it suspends the job again.\n", job.Name, job.Labels[v1alpha1.LabelQueue])
 		}
-		if err := patchSpec(ctx, c, job, map[string]any{"suspend": suspend}); err != nil {
+		if err := patchJob(ctx, c, job, suspension(job, suspend)); err != nil {
 			return err
+		}
+		if queue != "" && !suspend {
+			did += ": it waits in queue " + queue + " until Kueue admits it"
 		}
 		fmt.Fprintf(t.Out, "trainingjob/%s %s\n", job.Name, did)
 		return nil
 	}
+}
+
+// suspension returns the change that suspends or resumes a job. A job of a queue is paused, because only the queue starts it.
+func suspension(job *v1alpha1.TrainingJob, suspend bool) map[string]any {
+	metadata := map[string]any{"uid": job.UID}
+	change := map[string]any{"metadata": metadata, "spec": map[string]any{"suspend": suspend}}
+	if job.Labels[v1alpha1.LabelQueue] == "" {
+		return change
+	}
+	var paused any = "true"
+	if !suspend { // null removes it
+		paused = nil
+		delete(change, "spec")
+	}
+	metadata["annotations"] = map[string]any{v1alpha1.AnnotationQueuePaused: paused}
+	return change
 }
 
 // patchSpec changes fields of a job's spec, if it is still the same job.

@@ -87,14 +87,15 @@ class Asking(unittest.TestCase):
 
     def test_each_method_asks_its_question(self):
         made = tj.job("j", "JAX", {"Worker": tj.replicas(image="i")})
+        self.api.gets = [made, made]
         self.assertEqual(self.client.submit(made), "j")
         self.client.suspend("j")
         self.client.resume("j")
         self.client.scale("j", 3)
         self.client.delete("j")
         self.assertEqual(self.api.asked, [
-            ("create", "team-a", "j"), ("patch", "j", {"spec": {"suspend": True}}),
-            ("patch", "j", {"spec": {"suspend": False}}), ("scale", "j", 3), ("delete", "j", "Background")])
+            ("create", "team-a", "j"), ("get",), ("patch", "j", {"spec": {"suspend": True}}),
+            ("get",), ("patch", "j", {"spec": {"suspend": False}}), ("scale", "j", 3), ("delete", "j", "Background")])
 
     def test_wrong_manifests_and_numbers_are_not_sent(self):
         made = tj.job("j", "JAX", {"Worker": tj.replicas(image="i")}, namespace="team-b")
