@@ -60,3 +60,33 @@ func TestAnyOtherDeletedJobIsLeftAlone(t *testing.T) {
 		}
 	}
 }
+
+// Without an admission policy, and before the adapter suspends it, a job of a queue has no pods.
+func TestAJobOfAQueueBeginsWhenItIsAdmitted(t *testing.T) {
+	queued := func(job *v1alpha1.TrainingJob) { job.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"} }
+	admitted := func(job *v1alpha1.TrainingJob) { job.Finalizers = []string{v1alpha1.FinalizerQuota} }
+	resting := builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)
+	cases := []struct {
+		name  string
+		job   *v1alpha1.TrainingJob
+		phase v1alpha1.Phase
+	}{
+		{"it is new", builder.Job("j", builder.Workers(1), queued), v1alpha1.PhaseQueued},
+		{"it resumes", builder.Job("j", builder.Workers(1), queued, builder.StartedAt(0), resting), v1alpha1.PhaseQueued},
+		{"it is new, and admitted", builder.Job("j", builder.Workers(1), queued, admitted), v1alpha1.PhaseCreated},
+		{"it resumes, admitted", builder.Job("j", builder.Workers(1), queued, admitted, builder.StartedAt(0), resting), v1alpha1.PhaseCreated},
+		{"an earlier adapter has started it", builder.Job("j", builder.Workers(1), queued, builder.StartedAt(0), created), v1alpha1.PhaseCreated},
+		{"it is in no queue", builder.Job("j", builder.Workers(1)), v1alpha1.PhaseCreated},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			p := plan.Make(builder.Snapshot(c.job))
+			if p.Status.Phase != c.phase {
+				t.Errorf("phase %s, want %s: %s", p.Status.Phase, c.phase, p.Status.Message)
+			}
+			if c.phase == v1alpha1.PhaseQueued && p.Status.Message != "The job waits in queue team-a to be admitted: Kueue and the Kueue adapter start it." {
+				t.Errorf("message %q", p.Status.Message)
+			}
+		})
+	}
+}
