@@ -47,7 +47,7 @@ func (j *trainingJob) takeBack(ctx context.Context, c client.Client, wanted []po
 	return wrote, err
 }
 
-// writeChange writes the difference between a job as it was read and as it is now, if there is one and no other client has written the job.
+// writeChange writes what has changed in a job since it was read. It writes nothing if nothing has, or if another client has written the job.
 func writeChange(ctx context.Context, c client.Client, j *trainingJob, before *v1alpha1.TrainingJob) (wrote bool, err error) {
 	if equality.Semantic.DeepEqual(before, j.Object()) {
 		return false, nil
@@ -56,7 +56,7 @@ func writeChange(ctx context.Context, c client.Client, j *trainingJob, before *v
 	return err == nil, err
 }
 
-// isStarted reports whether the templates are those of an admission: the adapter has started the job, and has not stopped it since.
+// isStarted reports whether the adapter has started the job and has not stopped it since: an admission has changed the templates.
 func (j *trainingJob) isStarted() bool {
 	for _, role := range j.roles() {
 		if j.Spec.ReplicaSpecs[role].Template.Labels[constants.PodSetLabel] != "" {

@@ -4,13 +4,17 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -157,4 +161,49 @@ var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func()
 			})
 		}
 	})
+
+	It("is needed by a job that names no queue, where the namespace has a default one", func() {
+		q = newQueue(1)
+		q.isCalled("default")
+		j := submit(pytorch("nameless", gpuWorkers(2)))
+		v := j.becomes("it waits in the default queue", func(v *view) bool { return v.job.Status.Phase == v1alpha1.PhaseQueued })
+		v.is("it has its label", v.job.Labels[v1alpha1.LabelQueue] == "default" && v.job.Spec.IsSuspended())
+		j.stays("no pod is there", func(v *view) bool { return len(v.pods) == 0 })
+		q.grows(2)
+		j.runs(0, 0)
+	})
+
+	It("is needed by every job, where the administrator requires a queue", func() {
+		q = newQueue(1)
+		requireQueues()
+		nameless := pytorch("nameless", gpuWorkers(1))
+		Expect(kube.Create(here.ctx, nameless)).To(MatchError(ContainSubstring("names its queue: set the label kueue.x-k8s.io/queue-name")))
+		j := q.submit("named", 1)
+		j.runs(0, 0)
+		j.suspend()
+		j.becomes("it is suspended", func(v *view) bool { return v.isTrue(v1alpha1.ConditionSuspended) })
+		Expect(j.patched(`{"metadata": {"labels": null}}`)).To(MatchError(ContainSubstring("names its queue")))
+	})
 })
+
+// requireQueues installs the policy that requires queues, for the spec's namespace alone.
+func requireQueues() {
+	GinkgoHelper()
+	rendered, err := os.ReadFile("../../manifests/components/queue-required/policy.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	for _, text := range strings.Split(string(rendered), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal([]byte(text), object)).To(Succeed())
+		object.SetName(here.namespace)
+		if object.GetKind() == "ValidatingAdmissionPolicyBinding" {
+			only := fields{"namespaceSelector": fields{"matchLabels": fields{corev1.LabelMetadataName: here.namespace}}}
+			Expect(unstructured.SetNestedMap(object.Object, only, "spec", "matchResources")).To(Succeed())
+			Expect(unstructured.SetNestedField(object.Object, here.namespace, "spec", "policyName")).To(Succeed())
+		}
+		Expect(kube.Create(here.ctx, object)).To(Succeed())
+		DeferCleanup(func() { Expect(kube.Delete(here.ctx, object)).To(Succeed()) })
+	}
+	Eventually(func() error {
+		return kube.Create(here.ctx, pytorch("probe", gpuWorkers(1)), client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("names its queue")), "the policy holds")
+}
