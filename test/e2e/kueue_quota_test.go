@@ -71,8 +71,9 @@ var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func()
 		})
 		v.is("nothing failed", v.job.Status.Restarts == 0)
 		Expect(first.patched(`{"spec": {"replicaSpecs": {"Worker": {"replicas": 6}}}}`)).To(Succeed())
-		v = first.becomes("it runs with what there is quota for", func(v *view) bool { return v.job.Status.Reason == v1alpha1.ReasonPartiallyAdmitted })
-		v.is("that is two", len(v.pods) == 2 && v.allRun())
+		first.becomes("it runs with what there is quota for, which is two", func(v *view) bool {
+			return v.job.Status.Reason == v1alpha1.ReasonPartiallyAdmitted && len(v.pods) == 2 && v.allRun()
+		})
 	})
 
 	It("cannot be passed by: a user neither starts a job, nor takes it out of its queue, nor writes what the adapter writes", func() {
