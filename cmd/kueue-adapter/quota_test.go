@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -234,6 +235,18 @@ func TestASuspensionDependsOnNothingElse(t *testing.T) {
 				t.Errorf("stopped again: %v, %v", again, err)
 			}
 		})
+	}
+}
+
+// The API server refuses the suspension of a finished job.
+func TestAFinishedJobIsNotSuspended(t *testing.T) {
+	for active, want := range map[int32]error{1: errPodsEnd, 0: nil} {
+		job, w := admitted(t, conditions(v1alpha1.ConditionFinished), running(active))
+		api := cluster(t, interceptor.Funcs{}, job, w)
+		stopped, err := (*trainingJob)(job).Stop(t.Context(), api, nil, jobframework.StopReasonWorkloadDeleted, "")
+		if stopped || !errors.Is(err, want) || job.Spec.IsSuspended() {
+			t.Errorf("%d pods: stopped %v, error %v, want %v", active, stopped, err, want)
+		}
 	}
 }
 

@@ -18,9 +18,12 @@ import (
 // another.
 var errPodsEnd = jobframework.UnretryableError("the job's pods are ending")
 
-// Stop suspends the job and takes back what its admission changed.
+// Stop suspends the job and takes back what its admission changed. A finished job cannot be suspended: its quota is free when its pods end.
 func (j *trainingJob) Stop(ctx context.Context, c client.Client, wanted []podset.PodSetInfo, _ jobframework.StopReason, _ string) (bool, error) {
-	if j.IsSuspended() {
+	switch {
+	case j.isFinished() && j.IsActive():
+		return false, errPodsEnd
+	case j.IsSuspended(), j.isFinished():
 		return false, nil
 	}
 	wrote, err := j.takeBack(ctx, c, wanted, j.Suspend)
