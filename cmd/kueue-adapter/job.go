@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/kueue/pkg/controller/jobframework"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -24,6 +25,8 @@ var (
 	_ jobframework.GenericJob           = (*trainingJob)(nil)
 	_ jobframework.JobWithPriorityClass = (*trainingJob)(nil)
 	_ jobframework.JobWithSkip          = (*trainingJob)(nil)
+	_ jobframework.JobWithCustomStop    = (*trainingJob)(nil)
+	_ jobframework.JobWithFinalize      = (*trainingJob)(nil)
 )
 
 func newJob() jobframework.GenericJob { return &trainingJob{} }
@@ -34,8 +37,16 @@ func (j *trainingJob) Object() client.Object { return (*v1alpha1.TrainingJob)(j)
 // GVK returns the kind of TrainingJobs.
 func (j *trainingJob) GVK() schema.GroupVersionKind { return gvk }
 
-// Skip reports whether another controller runs the job: then the adapter requests no quota.
-func (j *trainingJob) Skip(context.Context) bool { return j.Spec.IsManagedElsewhere() }
+// Skip reports whether Kueue's controller leaves the job alone: another controller runs it, or its pods are to end and have not yet. Kueue
+// frees the quota of a suspended or deleted job at once, for example if its Workload is deleted or no longer matches.
+func (j *trainingJob) Skip(context.Context) bool {
+	isLeaving := !j.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+	return j.Spec.IsManagedElsewhere() || (isLeaving || j.IsSuspended()) && j.IsActive()
+}
+
+func (j *trainingJob) isFinished() bool {
+	return meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionFinished)
+}
 
 // IsSuspended returns spec.suspend.
 func (j *trainingJob) IsSuspended() bool { return j.Spec.IsSuspended() }
@@ -58,15 +69,17 @@ func (j *trainingJob) IsActive() bool {
 	return false
 }
 
-// PodsReady reports whether all replicas run, of an elastic job enough of them.
+// PodsReady reports whether all replicas run, of an elastic job enough of them. A job that has finished needs no recovery, though pods may
+// outlive it.
 func (j *trainingJob) PodsReady(context.Context, client.Client) bool {
-	return meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionRunning)
+	conditions := j.Status.Conditions
+	return meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionRunning) || meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionSucceeded) || j.isFinished()
 }
 
 // Finished returns how the job has ended, once its last pod has: runPolicy.cleanPodPolicy may let pods outlive it.
 func (j *trainingJob) Finished(context.Context) (message string, success, finished bool) {
 	end := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionFinished)
-	if end == nil || end.Status != "True" || j.IsActive() {
+	if !j.isFinished() || j.IsActive() {
 		return "", false, false
 	}
 	return end.Message, meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionSucceeded), true

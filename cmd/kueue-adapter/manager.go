@@ -86,11 +86,11 @@ func setUp(ctx context.Context, mgr manager.Manager, waitForPodsReady bool) erro
 		how = append(how, jobframework.WithWaitForPodsReady(&configapi.WaitForPodsReady{}), jobframework.WithCache(empty))
 	}
 	factory := jobframework.NewGenericReconcilerFactory(newJob)
-	reconciler, err := factory(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(name), how...)
+	generic, err := factory(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(name), how...)
 	if err != nil {
 		return err
 	}
-	if err := reconciler.SetupWithManager(mgr); err != nil {
+	if err := setUpJobs(mgr, generic); err != nil {
 		return err
 	}
 	if features.Enabled(features.PriorityBoost) {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/controller/jobframework"
 	"sigs.k8s.io/kueue/pkg/features"
@@ -15,8 +16,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// annotationPartial is on a job that runs with fewer workers than requested: "2 of 6". It restores the 6 for the next admission, and
-// shows whether a user has scaled the job since.
+// annotationPartial is on a job that runs with fewer workers than requested: "2 of 6". It shows whether a user has scaled the job since.
 const annotationPartial = v1alpha1.AnnotationAdmittedWorkers
 
 // roles returns the roles that have pods, by rank: the order of the pod sets.
@@ -38,6 +38,15 @@ func (j *trainingJob) spares(role v1alpha1.Role) int32 {
 	return 0
 }
 
+// replicas returns how many replicas of the role need quota. A manifest that is applied again requests all workers of a job that was admitted
+// with fewer: the admission stays, and quotas gives the spec the admitted number again.
+func (j *trainingJob) replicas(role v1alpha1.Role) int32 {
+	if given, isRequested := j.requestedAgain(); isRequested && role == v1alpha1.Worker {
+		return given
+	}
+	return j.Spec.Replicas(role)
+}
+
 // PodSets returns what each role needs.
 func (j *trainingJob) PodSets(context.Context, client.Client) ([]kueue.PodSet, error) {
 	var sets []kueue.PodSet
@@ -57,7 +66,7 @@ func (j *trainingJob) podSet(role v1alpha1.Role) (kueue.PodSet, error) {
 	set := kueue.PodSet{
 		Name:     kueue.NewPodSetReference(string(role)),
 		Template: *template,
-		Count:    j.Spec.Replicas(role) + j.spares(role),
+		Count:    j.replicas(role) + j.spares(role),
 	}
 	if j.Spec.Elastic != nil && role == v1alpha1.Worker {
 		set.MinCount = ptr.To(j.Spec.Elastic.MinReplicas + j.spares(role))
@@ -72,10 +81,14 @@ func (j *trainingJob) podSet(role v1alpha1.Role) (kueue.PodSet, error) {
 
 // RunWithPodSetsInfo starts the job where and with as many workers as Kueue has admitted.
 func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, admitted []podset.PodSetInfo) error {
+	if j.isPaused() {
+		return errPaused
+	}
 	roles := j.roles()
 	if len(admitted) != len(roles) {
 		return podset.BadPodSetsInfoLenError(len(roles), len(admitted))
 	}
+	delete(j.Annotations, annotationPartial)
 	for i, role := range roles {
 		spec := j.Spec.ReplicaSpecs[role]
 		if err := podset.Merge(ctrl.LoggerFrom(ctx), &spec.Template.ObjectMeta, &spec.Template.Spec, admitted[i]); err != nil {
@@ -88,6 +101,7 @@ func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, a
 		j.Spec.ReplicaSpecs[role] = spec
 	}
 	j.Spec.Suspend = ptr.To(false)
+	controllerutil.AddFinalizer(j.Object(), v1alpha1.FinalizerQuota)
 	return nil
 }
 
@@ -98,30 +112,30 @@ func (j *trainingJob) RestorePodSetsInfo(ctx context.Context, wanted []podset.Po
 		ctrl.LoggerFrom(ctx).Info("templates are left as they are: the job's roles have changed", "roles", len(roles), "podSets", len(wanted))
 		return false
 	}
-	changed := j.restoreWorkers()
+	note, changed := j.Annotations[annotationPartial]
+	delete(j.Annotations, annotationPartial)
+	given, _, isPartial := readPartial(note)
 	for i, role := range roles {
 		spec := j.Spec.ReplicaSpecs[role]
+		if asked := wanted[i].Count - j.spares(role); isPartial && role == v1alpha1.Worker && given == j.Spec.Replicas(role) {
+			spec.Replicas = &asked
+		}
 		changed = podset.RestorePodSpec(&spec.Template.ObjectMeta, &spec.Template.Spec, wanted[i]) || changed
 		j.Spec.ReplicaSpecs[role] = spec
 	}
 	return changed
 }
 
-// restoreWorkers ends a partial admission.
-func (j *trainingJob) restoreWorkers() bool {
-	note, found := j.Annotations[annotationPartial]
-	if !found {
-		return false
-	}
-	delete(j.Annotations, annotationPartial)
-	var given, asked int32
-	if _, err := fmt.Sscanf(note, "%d of %d", &given, &asked); err != nil || given != j.Spec.Replicas(v1alpha1.Worker) {
-		return true
-	}
-	workers := j.Spec.ReplicaSpecs[v1alpha1.Worker]
-	workers.Replicas = &asked
-	j.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
-	return true
+// requestedAgain reports whether the spec of a running job requests all workers again though Kueue has admitted fewer, and how many.
+func (j *trainingJob) requestedAgain() (given int32, isRequested bool) {
+	given, asked, isPartial := readPartial(j.Annotations[annotationPartial])
+	return given, isPartial && !j.IsSuspended() && given < asked && asked == j.Spec.Replicas(v1alpha1.Worker)
+}
+
+// readPartial reads "2 of 6".
+func readPartial(note string) (given, asked int32, isPartial bool) {
+	_, err := fmt.Sscanf(note, "%d of %d", &given, &asked)
+	return given, asked, err == nil
 }
 
 func (j *trainingJob) annotatePartial(note string) {

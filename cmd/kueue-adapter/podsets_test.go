@@ -159,6 +159,7 @@ func TestWhatIsAdmittedRunsAndIsTakenBack(t *testing.T) {
 				t.Error("nothing is taken back")
 			}
 			scaled(c.after)(want)
+			want.Finalizers = []string{v1alpha1.FinalizerQuota}
 			if diff := cmp.Diff(want, c.job, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("the job afterwards (-want +got):\n%s", diff)
 			}
@@ -212,5 +213,57 @@ func TestTemplatesAreLeftAloneWhenTheRolesHaveChanged(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, j); diff != "" {
 		t.Errorf("the job (-want +got):\n%s", diff)
+	}
+}
+
+// The annotation is in a user's hand: what a stopped job asks for is in its Workload.
+func TestAWrittenAnnotationDoesNotChangeTheNumberOfWorkers(t *testing.T) {
+	for _, note := range []string{"4 of 99999", "4 of 5", "99999 of 4", "many"} {
+		j := (*trainingJob)(waiting(replicas(v1alpha1.Worker, 4)))
+		asked := infos(t, j)
+		if err := j.RunWithPodSetsInfo(t.Context(), nil, []podset.PodSetInfo{admission(4)}); err != nil {
+			t.Fatal(err)
+		}
+		j.Annotations = map[string]string{annotationPartial: note}
+		j.Suspend()
+		j.RestorePodSetsInfo(t.Context(), asked)
+		if got := j.Spec.Replicas(v1alpha1.Worker); got != 4 || len(j.Annotations) > 0 {
+			t.Errorf("%q: %d workers, annotations %v", note, got, j.Annotations)
+		}
+	}
+}
+
+func TestAManifestThatIsAppliedAgainKeepsAPartialAdmission(t *testing.T) {
+	cases := []struct {
+		name   string
+		note   string
+		change change
+		want   int32
+	}{
+		{"all workers are requested again", "2 of 4", scaled(4), 2},
+		{"it runs as admitted", "2 of 4", nil, 2},
+		{"it is scaled to another number", "2 of 4", scaled(3), 3},
+		{"the annotation is more than was requested", "9 of 4", scaled(4), 4},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			job := waiting(replicas(v1alpha1.Worker, 4), elastic(2, 8))
+			j := (*trainingJob)(job)
+			if err := j.RunWithPodSetsInfo(t.Context(), nil, []podset.PodSetInfo{admission(2)}); err != nil {
+				t.Fatal(err)
+			}
+			job.Annotations[annotationPartial] = c.note
+			if c.change != nil {
+				c.change(job)
+			}
+			sets, err := j.PodSets(t.Context(), nil)
+			if err != nil || sets[0].Count != c.want {
+				t.Errorf("quota for %d workers, error %v; want %d", sets[0].Count, err, c.want)
+			}
+			j.correct()
+			if got := job.Spec.Replicas(v1alpha1.Worker); got != c.want {
+				t.Errorf("%d workers afterwards, want %d", got, c.want)
+			}
+		})
 	}
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -11,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/controller/jobframework"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -40,6 +44,12 @@ func (q *queueMessages) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	said := whyItWaits(&workload)
+	switch j := (*trainingJob)(&job); {
+	case jobframework.QueueName(j) == "":
+		said = ""
+	case j.isPaused() && said != "":
+		said = "it was suspended, and does not wait for quota until kubectl tj resume " + job.Name
+	}
 	if job.UID != owner.UID || job.Annotations[v1alpha1.AnnotationQueueMessage] == said {
 		return ctrl.Result{}, nil
 	}
@@ -63,11 +73,46 @@ func ownerOf(o client.Object) *metav1.OwnerReference {
 	return nil
 }
 
-// whyItWaits returns Kueue's message about a Workload that has no quota; empty if it has some, or if there is no message yet.
+// whyItWaits returns why a Workload is not admitted, in Kueue's words; empty if it is, or if there is no message yet.
 func whyItWaits(w *kueue.Workload) string {
-	c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
-	if c == nil || c.Status != metav1.ConditionFalse || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished) {
+	conditions := w.Status.Conditions
+	quota := meta.FindStatusCondition(conditions, kueue.WorkloadQuotaReserved)
+	if quota == nil || meta.IsStatusConditionTrue(conditions, kueue.WorkloadAdmitted) || meta.IsStatusConditionTrue(conditions, kueue.WorkloadFinished) {
 		return ""
 	}
-	return c.Message
+	if quota.Status == metav1.ConditionFalse {
+		return quota.Message
+	}
+	var waits []string
+	for _, check := range w.Status.AdmissionChecks {
+		if check.State != kueue.CheckStateReady {
+			waits = append(waits, strings.TrimSuffix(fmt.Sprintf("admission check %s is %s: %s", check.Name, check.State, check.Message), ": "))
+		}
+	}
+	return strings.Join(waits, "; ")
+}
+
+// whyNoWorkload returns why Kueue's controller cannot make a Workload; empty if another try may succeed at once.
+func whyNoWorkload(err error) string {
+	isShort := err == nil || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+		errors.Is(err, jobframework.ErrNoMatchingWorkloads) || errors.Is(err, jobframework.ErrExtraWorkloads)
+	if isShort {
+		return ""
+	}
+	return "it has no Workload: " + err.Error()
+}
+
+// showFailure writes into a waiting job why it has no Workload.
+func (r *reconciler) showFailure(ctx context.Context, req ctrl.Request, failure error) error {
+	var job v1alpha1.TrainingJob
+	if err := r.client.Get(ctx, req.NamespacedName, &job); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	j := (*trainingJob)(&job)
+	said := whyNoWorkload(failure)
+	if said == "" || !j.IsSuspended() || j.Spec.IsManagedElsewhere() || jobframework.QueueName(j) == "" {
+		return nil
+	}
+	_, err := r.quotas.change(ctx, j, func() { metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueueMessage, said) })
+	return err
 }

@@ -64,19 +64,18 @@ func (t *tool) setSuspend(suspend bool) func(context.Context, *connection, *v1al
 			return fmt.Errorf("%s has finished (%s), so it cannot be %s: submit it as another job", nameOf(job), job.Status.Phase, did)
 		}
 		changed, err := c.target(ctx, job)
-		if err != nil {
-			return err
-		}
-		queue := changed.GetLabels()[v1alpha1.LabelQueue]
 		switch {
-		case changed.isSuspended == suspend:
+		case err != nil:
+			return err
+		case changed.isPaused() == suspend:
 			fmt.Fprintf(t.Out, "%s/%s is %s already\n", changed.word, job.Name, did)
 			return nil
-		case !suspend && queue != "":
-			fmt.Fprintf(t.ErrOut, "%s waits in queue %s: if the queue has no room it suspends the job again.\n", nameOf(job), queue)
 		}
-		if err := c.set(ctx, changed, changed.suspend, suspend); err != nil {
+		if err := c.set(ctx, changed, changed.suspension(suspend)...); err != nil {
 			return err
+		}
+		if queue := changed.GetLabels()[v1alpha1.LabelQueue]; queue != "" && !suspend {
+			did += ": it waits in queue " + queue + " until Kueue admits it"
 		}
 		fmt.Fprintf(t.Out, "%s/%s %s\n", changed.word, job.Name, did)
 		return nil
@@ -98,7 +97,7 @@ func (t *tool) scaleCommand() *cobra.Command {
 				return err
 			}
 			before := job.Spec.Replicas(v1alpha1.Worker)
-			if err := c.set(ctx, changed, changed.workers, int64(replicas)); err != nil {
+			if err := c.set(ctx, changed, field{changed.workers, int64(replicas)}); err != nil {
 				return err
 			}
 			fmt.Fprintf(t.Out, "%s/%s scaled from %d to %d workers\n", changed.word, job.Name, before, replicas)

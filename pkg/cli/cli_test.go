@@ -146,6 +146,35 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 }
 
+// Only the queue starts a job of a queue, so the user pauses it, whether it runs or waits.
+func TestSuspendAndResumeInAQueue(t *testing.T) {
+	queued := func(job *v1alpha1.TrainingJob) { job.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"} }
+	_, runs := running("runs", 1, queued)
+	waits := builder.Job("waits", builder.Workers(1), builder.Suspended(), queued)
+	s := newStage(interceptor.Funcs{}, append(runs, waits)...)
+	for _, name := range []string{"runs", "waits"} {
+		for _, step := range []struct {
+			verb, want string
+			paused     bool
+		}{
+			{"suspend", "suspended", true}, {"suspend", "suspended already", true},
+			{"resume", "resumed: it waits in queue team-a until Kueue admits it", false}, {"resume", "resumed already", false},
+		} {
+			s.out.Reset()
+			if status := s.run(t.Context(), []string{step.verb, name}); status != 0 || !strings.Contains(s.out.String(), step.want) {
+				t.Fatalf("%s %s: status %d, %q, %s", step.verb, name, status, s.out, s.err)
+			}
+			var now v1alpha1.TrainingJob
+			if err := s.kube.Get(t.Context(), client.ObjectKey{Namespace: waits.Namespace, Name: name}, &now); err != nil {
+				t.Fatal(err)
+			}
+			if _, paused := now.Annotations[v1alpha1.AnnotationQueuePaused]; paused != step.paused || !now.Spec.IsSuspended() {
+				t.Errorf("after %s %s: paused %t, suspended %t", step.verb, name, paused, now.Spec.IsSuspended())
+			}
+		}
+	}
+}
+
 func TestScale(t *testing.T) {
 	_, rigid := running("rigid", 2)
 	_, elastic := running("elastic", 2, builder.Elastic(2, 8))

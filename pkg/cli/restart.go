@@ -130,7 +130,7 @@ func (t *tool) restart(ctx context.Context, c *connection, r *restart) error {
 	if err != nil {
 		return err
 	}
-	if err := c.set(ctx, changed, []string{"metadata", "annotations", v1alpha1.AnnotationRestart}, words); err != nil {
+	if err := c.set(ctx, changed, field{[]string{"metadata", "annotations", v1alpha1.AnnotationRestart}, words}); err != nil {
 		return err
 	}
 	fmt.Fprintf(t.Out, "%s/%s restarts: %s; no budget is charged\n", changed.word, r.job.Name, r.what)

@@ -126,11 +126,19 @@ func workerIn(served *unstructured.Unstructured, kind convert.Kind) string {
 	return string(v1alpha1.Worker)
 }
 
-// set changes a field of the target, if it is still the same object.
-func (c *connection) set(ctx context.Context, t *target, path []string, value any) error {
+// field is a value for a field of an object.
+type field struct {
+	path  []string
+	value any
+}
+
+// set changes fields of the object, if it is still the same one. A nil value removes the field.
+func (c *connection) set(ctx context.Context, t *target, fields ...field) error {
 	change := map[string]any{"metadata": map[string]any{"uid": string(t.GetUID())}}
-	if err := unstructured.SetNestedField(change, value, path...); err != nil {
-		return err
+	for _, f := range fields {
+		if err := unstructured.SetNestedField(change, f.value, f.path...); err != nil {
+			return err
+		}
 	}
 	patch, err := json.Marshal(change)
 	if err != nil {
@@ -138,4 +146,33 @@ func (c *connection) set(ctx context.Context, t *target, path []string, value an
 	}
 	copied, _ := t.DeepCopyObject().(client.Object)
 	return c.kube.Patch(ctx, copied, client.RawPatch(types.MergePatchType, patch), fieldOwner)
+}
+
+// pausedPath is where a user pauses a TrainingJob of a queue.
+var pausedPath = []string{"metadata", "annotations", v1alpha1.AnnotationQueuePaused}
+
+// isQueued reports whether the adapter of Kueue starts and suspends the object.
+func (t *target) isQueued() bool {
+	_, isTrainingJob := t.Object.(*v1alpha1.TrainingJob)
+	return isTrainingJob && t.GetLabels()[v1alpha1.LabelQueue] != ""
+}
+
+// isPaused reports whether a user has suspended the object.
+func (t *target) isPaused() bool {
+	if _, paused := t.GetAnnotations()[v1alpha1.AnnotationQueuePaused]; t.isQueued() {
+		return paused
+	}
+	return t.isSuspended
+}
+
+// suspension returns the fields that suspend or resume the object. A TrainingJob of a queue is paused, because only the queue starts it.
+func (t *target) suspension(suspend bool) []field {
+	switch {
+	case t.isQueued() && suspend:
+		return []field{{pausedPath, "true"}, {t.suspend, true}}
+	case t.isQueued():
+		return []field{{pausedPath, nil}}
+	default:
+		return []field{{t.suspend, suspend}}
+	}
 }

@@ -170,7 +170,7 @@ func awaitedBy(s *state.Snapshot) awaited {
 			found.add(r.Pod.Name, started)
 		}
 	}
-	allEnd := s.IsFinished() || s.Job.Spec.IsSuspended()
+	allEnd := s.IsFinished() || s.Job.Spec.IsSuspended() || !s.Job.DeletionTimestamp.IsZero()
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,9 @@ func (t *templates) trimJob(o any) (any, error) {
 		Spec: job.Spec, Status: job.Status,
 	}
 	trimmed.Labels = only(job.Labels, v1alpha1.LabelQueue)
+	if slices.Contains(job.Finalizers, v1alpha1.FinalizerQuota) {
+		trimmed.Finalizers = []string{v1alpha1.FinalizerQuota}
+	}
 	trimmed.Spec.ReplicaSpecs = maps.Clone(job.Spec.ReplicaSpecs)
 	used := make([]fingerprint, 0, len(trimmed.Spec.ReplicaSpecs))
 	for role, replicas := range trimmed.Spec.ReplicaSpecs {

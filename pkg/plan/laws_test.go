@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -26,11 +27,18 @@ import (
 func TestMakeObeysItsLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := builder.ArbitraryJob().Draw(t, "job")
+		if rapid.IntRange(0, 2).Draw(t, "in a queue") == 0 {
+			job.Labels = map[string]string{v1alpha1.LabelQueue: "q"}
+		}
 		now, numbers := time.Duration(0), lifeNumbers{}
 		for range rapid.IntRange(1, 8).Draw(t, "passes") {
 			now += time.Duration(rapid.IntRange(0, 120).Draw(t, "seconds")) * second
 			job.Spec.Suspend = ptr.To(rapid.IntRange(0, 5).Draw(t, "suspended") == 0)
 			request(job, rapid.SampledFrom([]string{"", "", "again", "worker-0: slow", "worker-1", "worker-9", "ps-0: slow"}).Draw(t, "request"))
+			job.Finalizers = nil
+			if rapid.Bool().Draw(t, "holds quota") {
+				job.Finalizers = []string{v1alpha1.FinalizerQuota}
+			}
 			s := builder.Snapshot(job, builder.ArbitraryPods(job, now).Draw(t, "pods")...)
 			p := plan.Make(s)
 			if diff := cmp.Diff(p, plan.Make(s)); diff != "" {
@@ -41,6 +49,7 @@ func TestMakeObeysItsLaws(t *testing.T) {
 			checkBounds(t, &p.Status)
 			checkDomain(t, s, &p)
 			checkRequest(t, s, &p)
+			checkQuota(t, s, &p)
 			checkNamed(t, checkAtRest(t, s))
 			job = stored(t, s.Job, &p.Status)
 		}
@@ -72,6 +81,44 @@ func checkRequest(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 			t.Fatalf("a user requested the restart of %s, and it restarts in its pod", restart.Name)
 		}
 	}
+}
+
+// checkQuota: a job of a queue does not begin or resume before its admission. A deleted job that holds quota ends every pod, and creates none.
+func checkQuota(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
+	begins := s.Job.Status.StartTime == nil || s.Is(v1alpha1.ConditionSuspended)
+	if begins && s.Job.Labels[v1alpha1.LabelQueue] != "" && len(s.Job.Finalizers) == 0 && newPods(p.Steps) > 0 {
+		t.Fatalf("no queue has admitted the job: %v", lines(p.Steps))
+	}
+	if len(s.Job.Finalizers) == 0 {
+		return
+	}
+	leaving := *s
+	leaving.Job = s.Job.DeepCopy()
+	leaving.Job.DeletionTimestamp = &metav1.Time{Time: s.Now}
+	steps := plan.Make(&leaving).Steps
+	for i := range s.Pods {
+		ends := func(step plan.Step) bool {
+			deletes, is := step.(plan.DeletePod)
+			return is && deletes.UID == s.Pods[i].UID
+		}
+		if s.Pods[i].Deleted.IsZero() && !slices.ContainsFunc(steps, ends) {
+			t.Fatalf("%s outlives its deleted job: %v", s.Pods[i].Name, lines(steps))
+		}
+	}
+	if newPods(steps) > 0 {
+		t.Fatalf("a deleted job gets pods: %v", lines(steps))
+	}
+}
+
+// newPods returns how many pods the steps create.
+func newPods(steps []plan.Step) int {
+	n := 0
+	for _, step := range steps {
+		if _, is := step.(plan.CreatePod); is {
+			n++
+		}
+	}
+	return n
 }
 
 // checkDomain: no pod that must share a domain prefers its previous node, and a restart keeps all of them or none.

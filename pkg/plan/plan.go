@@ -66,11 +66,13 @@ func (p Plan) String() string {
 	return text
 }
 
-// Make returns the plan for a snapshot. It plans nothing if another controller manages the job, the job is being deleted, or the
-// snapshot is too old to decide. A job with a pod of a life that it never had, or with an invalid first attempt, only gets a
-// status that shows it.
+// Make returns the plan for a snapshot. It plans nothing if another controller manages the job, the garbage collector deletes the
+// pods with the job, or the snapshot is too old to decide. A job with a pod of a life that it never had, or with an invalid first
+// attempt, only gets a status that shows it.
 func Make(s *state.Snapshot) Plan {
 	switch {
+	case isLeaving(s.Job) && !s.Job.Spec.IsManagedElsewhere() && !s.IsStale():
+		return leave(s)
 	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
 		return Plan{Status: s.Job.Status}
 	case s.Foreign != "" && !s.IsFinished():

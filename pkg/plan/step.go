@@ -14,6 +14,7 @@ import (
 const (
 	WhyPastLife     = "its life is past"
 	WhySuspended    = "the job is suspended"
+	WhyJobDeleted   = "the job is being deleted"
 	WhyCleanUp      = "the job has finished"
 	WhyDone         = "its main container has succeeded"
 	WhyNotRestarted = "it has not restarted in place in time"

@@ -75,7 +75,7 @@ func TestLostTimeIsAddedUpByWhatTheJobWaitedFor(t *testing.T) {
 	job.Spec.Suspend = ptr.To(true)
 	queued := v1alpha1.LostSeconds{Starting: 41, Nodes: 20, Detection: 4, Restart: 10, Redone: 80}
 	expect("its queue suspends it", 400, queued, builder.Running("worker", 0, again), at(41, 300))
-	job.Spec.Suspend = ptr.To(false)
+	job.Spec.Suspend, job.Finalizers = ptr.To(false), []string{v1alpha1.FinalizerQuota}
 	queued.Queue = 600
 	expect("its queue admits it", 1000, queued)
 	expect("it runs once more", 1010, v1alpha1.LostSeconds{Queue: 600, Starting: 41, Nodes: 30, Detection: 4, Restart: 10, Redone: 80}, builder.Running("worker", 0, resumed), at(41, 300))

@@ -54,7 +54,7 @@ func firstRuling(s *state.Snapshot) (Ruling, time.Time) {
 			first = breaks
 		}
 	}
-	return first, state.Earliest(wake, nextLoss(s))
+	return first, state.Earliest(wake, NextLoss(s))
 }
 
 // firstOf returns the first ruling of the rules, or Continue. wake is when one of the applied rules may rule otherwise.
@@ -69,9 +69,9 @@ func firstOf(s *state.Snapshot, rules []rule) (first Ruling, wake time.Time) {
 	return Ruling{}, wake
 }
 
-// nextLoss returns when the next node in trouble counts as lost; zero if there is none. A suspended or finished job needs this
+// NextLoss returns when the next node in trouble counts as lost; zero if there is none. A suspended or finished job needs this
 // too, to delete its pods.
-func nextLoss(s *state.Snapshot) time.Time {
+func NextLoss(s *state.Snapshot) time.Time {
 	var next time.Time
 	for i := range s.Nodes {
 		if s.Now.Before(s.Nodes[i].Lost.Time) {

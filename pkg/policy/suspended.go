@@ -24,6 +24,8 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	case s.Job.Spec.IsSuspended():
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted; its counters are kept."}, time.Time{}
+	case isUnadmitted(s):
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
 	case s.ChangedUnseen() && !isResting(s):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job was suspended and changed: it resumes when its old pods are gone."}, time.Time{}
@@ -45,12 +47,19 @@ func whySuspended(job *v1alpha1.TrainingJob) string {
 
 // whyQueued returns which queue the job waits in, and the queue's message if there is one.
 func whyQueued(job *v1alpha1.TrainingJob) string {
-	message := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "spec.suspend is true until then.")
+	message := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "Kueue and the Kueue adapter start it.")
 	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], state.Quote(message))
 }
 
 // isQueued reports whether a queue decides when the job runs.
 func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }
+
+// isUnadmitted reports whether a job of a queue begins or resumes, and no queue has admitted it. It holds without an admission policy
+// that suspends the job, and without the adapter that does so a moment later.
+func isUnadmitted(s *state.Snapshot) bool {
+	begins := s.Job.Status.StartTime == nil || isResting(s)
+	return begins && isQueued(s.Job) && !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
+}
 
 // isResting reports whether the job is suspended, or about to resume.
 func isResting(s *state.Snapshot) bool { return s.Is(v1alpha1.ConditionSuspended) }

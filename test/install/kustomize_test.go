@@ -27,6 +27,7 @@ func TestEveryCombinationIsTaken(t *testing.T) {
 		"with the policy of creators":         {"base", []string{"admission"}},
 		"with Kueue's adapter":                {"base", []string{"kueue"}},
 		"with Kueue's adapter and the policy": {"base", []string{"kueue", "admission"}},
+		"with Kueue's adapter on 1.34":        {"base", []string{"kueue-1.34", "queue-required"}},
 		"with the account confined":           {"base", []string{"confine"}},
 		"with gangs and a time to live":       {"base", []string{"native-gang", "volcano", "coscheduling", "ttl"}},
 		"everything":                          {"base", []string{"mpi", "native-gang", "volcano", "coscheduling", "ttl", "confine", "admission", "kueue", "kubeflow", "kubeflow-kinds"}},

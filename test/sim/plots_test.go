@@ -60,6 +60,25 @@ func deleted(propagation metav1.DeletionPropagation) func(*run) {
 	}
 }
 
+// holdsQuota is a job that a queue has admitted.
+func holdsQuota(job *v1alpha1.TrainingJob) { job.Finalizers = []string{v1alpha1.FinalizerQuota} }
+
+// deletedWithQuota deletes a job in the background that holds quota: it goes when its last pod has ended.
+func deletedWithQuota(before func(*run)) func(*run) {
+	return func(r *run) {
+		r.running()
+		before(r)
+		r.DeleteJob(metav1.DeletePropagationBackground)
+		r.until("its quota is free", r.ReleaseQuota)
+		for _, pod := range r.Pods() {
+			if pod.Status.Phase == corev1.PodRunning {
+				r.check.Violate("the quota is free, and %s runs", pod.Name)
+			}
+		}
+		r.until("gone", func() bool { return r.Job() == nil })
+	}
+}
+
 // lost takes worker 1 away from a job that runs.
 func lost(takeAway func(*run, *corev1.Pod)) func(*run) {
 	return func(r *run) {

@@ -172,6 +172,12 @@ var basics = []scenario{
 			r.Remove(world.User, pod)
 		}
 	}},
+	{name: "deleted_with_quota", job: []builder.JobOption{builder.Workers(2), holdsQuota}, want: gone, play: deletedWithQuota(func(*run) {})},
+	{name: "deleted_with_quota_after_its_end", job: []builder.JobOption{builder.Workers(2), builder.Clean(v1alpha1.CleanNone), holdsQuota}, want: gone,
+		play: deletedWithQuota(func(r *run) {
+			r.exit(0, "worker-0")
+			r.phase(v1alpha1.PhaseSucceeded)
+		})},
 	{name: "same_name_again", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 0, 0),
 		before: func(r *run) { r.Deaf["j-worker-1"] = true },
 		play: func(r *run) {

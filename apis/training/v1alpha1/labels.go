@@ -30,6 +30,18 @@ const LabelQueue = "kueue.x-k8s.io/queue-name"
 // AnnotationQueueMessage is the queue's message about the wait. The Kueue adapter writes it to a TrainingJob.
 const AnnotationQueueMessage = Group + "/queue-message"
 
+// AnnotationQueuePaused keeps a TrainingJob out of its queue while it is there: the Kueue adapter deactivates the job's Workload. Users, and
+// kubectl tj suspend and resume, write it. The adapter writes it for a user who suspends an admitted job.
+const AnnotationQueuePaused = Group + "/queue-paused"
+
+// AnnotationQueueResized is on a TrainingJob of a queue that an admission policy has suspended, because a user has changed its number of pods:
+// the job waits in its queue again. The Kueue adapter removes it.
+const AnnotationQueueResized = Group + "/queue-resized"
+
+// FinalizerQuota is on a TrainingJob that a queue has admitted. It keeps a deleted job, and its quota, until the last pod is gone. The Kueue
+// adapter writes and removes it.
+const FinalizerQuota = Group + "/kueue-quota"
+
 // AnnotationAdmittedWorkers shows that the queue has admitted fewer workers than the job requests: "2 of 6". The Kueue adapter writes it to a
 // TrainingJob.
 const AnnotationAdmittedWorkers = Group + "/kueue-admitted-workers"

@@ -94,7 +94,7 @@ func next(v *View, s *state.Snapshot) []string {
 		list = append(afterFailure(v), submitAgain)
 	case isTrue(job, v1alpha1.ConditionSucceeded):
 		return nil
-	case isTrue(job, v1alpha1.ConditionQueued):
+	case isTrue(job, v1alpha1.ConditionQueued) && !isPaused(job):
 		list = answering(job.Status.Message)
 		list = append(list, waitForQueue+v.queue())
 	case job.Spec.IsSuspended() && v.Served != nil && v.queue() != "":
@@ -110,6 +110,12 @@ func next(v *View, s *state.Snapshot) []string {
 		list = underWay(v, s)
 	}
 	return fill(v, s, v.inKubeflowsWords(list))
+}
+
+// isPaused reports whether a user keeps the job out of its queue.
+func isPaused(job *v1alpha1.TrainingJob) bool {
+	_, is := job.Annotations[v1alpha1.AnnotationQueuePaused]
+	return is
 }
 
 // underWay returns what to do about a job that has not come to rest.

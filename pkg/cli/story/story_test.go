@@ -134,6 +134,10 @@ func TestWhy(t *testing.T) {
 			phase(v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended, "spec.suspend is true.")))},
 		{"it waits in a queue", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionQueued, true, v1alpha1.ReasonQueued, 0),
 			func(j *v1alpha1.TrainingJob) { j.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"} }, phase(v1alpha1.PhaseQueued, v1alpha1.ReasonQueued, "The job waits to be admitted by queue team-a.")))},
+		{"it is suspended in its queue", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionQueued, true, v1alpha1.ReasonQueued, 0),
+			func(j *v1alpha1.TrainingJob) {
+				j.Labels, j.Annotations = map[string]string{v1alpha1.LabelQueue: "team-a"}, map[string]string{v1alpha1.AnnotationQueuePaused: "true"}
+			}, phase(v1alpha1.PhaseQueued, v1alpha1.ReasonQueued, "The job waits in queue team-a to be admitted: it was suspended.")))},
 		{"it has succeeded", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionSucceeded, true, v1alpha1.ReasonLeaderSucceeded, 500*second),
 			builder.Condition(v1alpha1.ConditionFinished, true, v1alpha1.ReasonLeaderSucceeded, 500*second), phase(v1alpha1.PhaseSucceeded, v1alpha1.ReasonLeaderSucceeded, "worker-0 has succeeded.")))},
 	}

@@ -87,7 +87,7 @@ class Asking(unittest.TestCase):
 
     def test_each_method_asks_its_question(self):
         made = tj.job("j", "JAX", {"Worker": tj.replicas(image="i")})
-        self.api.gets = [job(1) for _ in range(4)]
+        self.api.gets = [job(1) for _ in range(6)]
         self.assertEqual(self.client.submit(made), "j")
         self.client.suspend("j")
         self.client.resume("j")

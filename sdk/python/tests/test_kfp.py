@@ -125,6 +125,18 @@ class Retried(unittest.TestCase):
         self.assertEqual((outcome.name, outcome.phase, outcome.restarts), ("j", "Succeeded", 2))
         self.assertIn("taken up", said[0])
 
+    def test_a_job_of_a_queue_goes_back_to_its_queue(self):
+        api = Taken("run/7/train", suspended=True)
+        for there in api.gets:
+            there["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team-a"}
+        client = tj.Client(api=api)
+        client.suspend("j")
+        client.resume("j")
+        self.assertEqual([request for request in api.asked if request[0] == "patch"], [
+            ("patch", "j", {"metadata": {"annotations": {"trainingjob.dev/queue-paused": "true"}}, "spec": {"suspend": True}}),
+            ("patch", "j", {"metadata": {"annotations": {"trainingjob.dev/queue-paused": None}}}),
+        ])
+
     def test_a_job_that_a_termination_suspended_goes_on(self):
         api = Taken("run/7/train", suspended=True)
         launch.run(tj.Client(api=api), self.MADE, "run/7/train", out=lambda text: None)

@@ -76,7 +76,7 @@ class Served(unittest.TestCase):
     def test_what_changes_the_job_changes_the_kubeflow_job(self):
         for name in ("j", "pytorchjob/j"):
             with self.subTest(name):
-                api = Kubeflow([serving(1) for _ in range(4)])
+                api = Kubeflow([serving(1) for _ in range(6)])
                 client = tj.Client("n", api)
                 client.suspend(name)
                 client.resume(name)

@@ -11,11 +11,12 @@ from .checks import CONDITIONS, PHASES, one_of
 from .errors import ApiError, JobFailed, JobNotFound, TrainingJobError
 from .follow import condition, countdown, states
 from .logs import Choice, Line, Logs
-from .manifest import KIND
+from .manifest import KIND, QUEUE_LABEL
 from .scene import Scene
 from .types import TrainingJob, TrainingJobStatus
 
 LAST_LINES = 10  # of the log of the replica that failed the job
+_QUEUE_PAUSED = "trainingjob.dev/queue-paused"  # the Kueue adapter keeps such a job out of its queue
 _log = logging.getLogger("trainingjob")
 
 
@@ -155,12 +156,19 @@ class Client:
         return story.timeline(self.get(name))
 
     def suspend(self, name: str) -> None:
-        """Sets spec.suspend: the pods are deleted, what was counted is kept."""
-        self._patch(name, lambda kind: served.suspension(kind, True))
+        """Sets spec.suspend: the pods are deleted, what was counted is kept. A job of a queue leaves its place in the queue."""
+        paused = {"metadata": {"annotations": {_QUEUE_PAUSED: "true"}}} if self._waits_in_a_queue(name) else {}
+        self._patch(name, lambda kind: {**paused, **served.suspension(kind, True)})
 
     def resume(self, name: str) -> None:
-        """Takes spec.suspend back: the pods are created again."""
-        self._patch(name, lambda kind: served.suspension(kind, False))
+        """Takes spec.suspend back: the pods are created again. A job of a queue waits in it until it is admitted."""
+        if self._waits_in_a_queue(name):
+            self._patch(name, lambda _: {"metadata": {"annotations": {_QUEUE_PAUSED: None}}})
+        else:
+            self._patch(name, lambda kind: served.suspension(kind, False))
+
+    def _waits_in_a_queue(self, name: str) -> bool:
+        return bool((self.get(name)["metadata"].get("labels") or {}).get(QUEUE_LABEL))
 
     def restart(self, name: str, replica: str | None = None, reason: str | None = None) -> int:
         """Requests a restart of the job, or of one replica such as worker-3, and returns the number of pods that it is for.

@@ -36,6 +36,29 @@ func (w *World) EditSpec(change func(*v1alpha1.TrainingJobSpec)) {
 	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Jobs, Key: w.Key, Object: edited})
 }
 
+// ReleaseQuota lets a deleted job go, as Kueue's adapter does when the status counts no active pod of the present generation. It reports whether
+// it has.
+func (w *World) ReleaseQuota() bool {
+	job := w.Job()
+	if job.Status.ObservedGeneration != job.Generation || Active(job) > 0 {
+		return false
+	}
+	released := job.DeepCopy()
+	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(name string) bool { return name == v1alpha1.FinalizerQuota })
+	w.say("kueue: the quota of %s is free", job.Name)
+	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Jobs, Key: w.Key, Object: released})
+	return true
+}
+
+// Active returns how many pods the job's status counts as active.
+func Active(job *v1alpha1.TrainingJob) int32 {
+	var active int32
+	for _, status := range job.Status.ReplicaStatuses {
+		active += status.Active + status.Spares
+	}
+	return active
+}
+
 // AskForRestart asks for a restart of the whole job, if there is one.
 func (w *World) AskForRestart() { w.askForRestart("") }
 

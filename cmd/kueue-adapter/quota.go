@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/controller/jobframework"
+	"sigs.k8s.io/kueue/pkg/podset"
+	"sigs.k8s.io/kueue/pkg/workload"
+	workloadevict "sigs.k8s.io/kueue/pkg/workload/evict"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// annotationDeactivated is on a Workload that the adapter has deactivated because its job is paused. Kueue deactivates Workloads too, and the
+// adapter leaves those alone.
+const annotationDeactivated = v1alpha1.AnnotationQueuePaused
+
+// quotas keeps quota and pods together where Kueue relies on webhooks, which it has only for its own kinds of jobs: it ends the Workload of a
+// job that has left its queue, pauses and resumes jobs, and corrects a job that has pods without quota.
+type quotas struct{ client client.Client }
+
+// look handles one job of the operator that is not deleted. wrote reports whether Kueue's controller has to wait for the changed job.
+func (q *quotas) look(ctx context.Context, j *trainingJob) (wrote bool, err error) {
+	var all kueue.WorkloadList
+	if err := q.client.List(ctx, &all, client.InNamespace(j.Namespace), jobframework.OwnerReferenceIndexFieldMatcher(gvk, j.Name)); err != nil {
+		return false, fmt.Errorf("listing the Workloads of job %s: %w", j.Name, err)
+	}
+	if jobframework.QueueName(j) == "" {
+		return q.leave(ctx, j, all.Items)
+	}
+	if _, isResized := j.Annotations[v1alpha1.AnnotationQueueResized]; isResized {
+		return q.requeue(ctx, j, all.Items)
+	}
+	if j.isPaused() && !j.IsSuspended() && !j.isFinished() || j.isSuspendedByUser(all.Items) {
+		return q.pause(ctx, j, all.Items)
+	}
+	if j.IsActive() { // Kueue gives the quota of a Workload away that is not active
+		return q.change(ctx, j, j.correct)
+	}
+	for i := range all.Items {
+		if err := q.activate(ctx, &all.Items[i], !j.isPaused()); err != nil {
+			return false, fmt.Errorf("pausing or resuming Workload %s: %w", all.Items[i].Name, err)
+		}
+	}
+	return q.change(ctx, j, j.correct)
+}
+
+// isSuspendedByUser reports whether a user has suspended a job that Kueue lets run.
+func (j *trainingJob) isSuspendedByUser(all []kueue.Workload) bool {
+	return j.IsSuspended() && j.isStarted() && !j.isPaused() && !j.isFinished() && slices.ContainsFunc(all, func(w kueue.Workload) bool {
+		return workload.IsAdmitted(&w) && !workloadevict.IsEvicted(&w) && w.DeletionTimestamp.IsZero()
+	})
+}
+
+func (j *trainingJob) isPaused() bool {
+	_, isPaused := j.Annotations[v1alpha1.AnnotationQueuePaused]
+	return isPaused
+}
+
+// errPaused keeps a paused job from its start until Kueue has seen that its Workload is not active.
+var errPaused = jobframework.UnretryableError("the job is paused")
+
+// pause suspends a job that a user has paused, or pauses one that a user has suspended. It keeps its quota until its last pod is gone, and then
+// stays out of its queue until the user resumes it.
+func (q *quotas) pause(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
+	return j.takeBack(ctx, q.client, podSetsOf(all), func() {
+		j.Suspend()
+		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueuePaused, "true")
+	})
+}
+
+// requeue takes back the admission of a job that the admission policy has suspended, because a user wants it in another size.
+func (q *quotas) requeue(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
+	return j.takeBack(ctx, q.client, podSetsOf(all), func() { delete(j.Annotations, v1alpha1.AnnotationQueueResized) })
+}
+
+// podSetsOf returns what the job's templates were before their admission; nil if that is not known.
+func podSetsOf(all []kueue.Workload) []podset.PodSetInfo {
+	if len(all) != 1 {
+		return nil
+	}
+	return jobframework.GetPodSetsInfoFromWorkload(&all[0])
+}
+
+// leave ends the Workloads of a job without a queue, and with them its quota, once the job has no pods.
+func (q *quotas) leave(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
+	if j.IsActive() {
+		return false, nil
+	}
+	for i := range all {
+		if _, err := workload.Delete(ctx, q.client, &all[i]); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("deleting Workload %s, whose job has left its queue: %w", all[i].Name, err)
+		}
+	}
+	return q.change(ctx, j, func() {
+		controllerutil.RemoveFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+		delete(j.Annotations, v1alpha1.AnnotationQueueMessage)
+		delete(j.Annotations, v1alpha1.AnnotationQueuePaused)
+	})
+}
+
+// activate sets spec.active of a Workload. It activates no Workload that it has not deactivated.
+func (q *quotas) activate(ctx context.Context, w *kueue.Workload, active bool) error {
+	_, isOurs := w.Annotations[annotationDeactivated]
+	if workload.IsActive(w) == active || active && !isOurs || !w.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	before := w.DeepCopy()
+	w.Spec.Active = ptr.To(active)
+	if active {
+		delete(w.Annotations, annotationDeactivated)
+	} else {
+		metav1.SetMetaDataAnnotation(&w.ObjectMeta, annotationDeactivated, "true")
+	}
+	return client.IgnoreNotFound(q.client.Patch(ctx, w, client.MergeFrom(before)))
+}
+
+// change writes what a function changes of the job.
+func (q *quotas) change(ctx context.Context, j *trainingJob, change func()) (wrote bool, err error) {
+	before := (*v1alpha1.TrainingJob)(j).DeepCopy()
+	change()
+	return writeChange(ctx, q.client, j, before)
+}
+
+// correct gives a partially admitted job its admitted number of workers, where a manifest was applied again. A job holds quota from its start
+// until it is stopped and its last pod is gone; it has the finalizer for so long.
+func (j *trainingJob) correct() {
+	if given, isRequested := j.requestedAgain(); isRequested {
+		workers := j.Spec.ReplicaSpecs[v1alpha1.Worker]
+		workers.Replicas = &given
+		j.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
+	}
+	switch {
+	case j.isFinished(): // Finalize removes it with the Workload's end
+	case !j.IsSuspended() && j.isStarted():
+		controllerutil.AddFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+	case j.IsSuspended() && !j.isStarted() && !j.IsActive():
+		controllerutil.RemoveFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+	}
+}
+
+// Finalize lets a deleted or finished job go. Kueue calls it when the job's Workload has ended.
+func (j *trainingJob) Finalize(ctx context.Context, c client.Client) error {
+	before := (*v1alpha1.TrainingJob)(j).DeepCopy()
+	controllerutil.RemoveFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+	_, err := writeChange(ctx, c, j, before)
+	return err
+}
