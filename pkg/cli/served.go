@@ -46,14 +46,6 @@ func nameOf(job *v1alpha1.TrainingJob) string {
 	return job.Name
 }
 
-// withKind returns the name of a job with its kind: trainingjob/NAME, pytorchjob/NAME.
-func withKind(job *v1alpha1.TrainingJob) string {
-	if state.ServedJob(job) == nil {
-		return "trainingjob/" + job.Name
-	}
-	return nameOf(job)
-}
-
 // addServed adds the Kubeflow job that the job serves, and the changes of it that the operator refused. A caller who may read the TrainingJob alone
 // gets the story of that.
 func (c *connection) addServed(ctx context.Context, v *story.View) {

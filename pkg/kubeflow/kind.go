@@ -15,6 +15,8 @@ var GroupVersion = schema.GroupVersion{Group: "kubeflow.org", Version: "v1"}
 type Kind struct {
 	// Name is the kind: PyTorchJob.
 	Name string
+	// framework is the name of its framework in metrics.
+	framework string
 	// Specs is the field of the spec that holds the roles.
 	Specs string
 	// port is the port of a replica whose template declares none under the name portName.
@@ -30,11 +32,11 @@ func unlessMaster(hasMaster bool) bool { return !hasMaster }
 
 // kinds lists the served kinds. Source: the constants, defaults and controllers of Training Operator 1.9.4.
 var kinds = []Kind{
-	{"PyTorchJob", "pytorchReplicaSpecs", "pytorchjob-port", 23456, unlessMaster},
-	{"TFJob", "tfReplicaSpecs", "tfjob-port", 2222, always},
-	{"XGBoostJob", "xgbReplicaSpecs", "xgboostjob-port", 9999, never},
-	{"PaddleJob", "paddleReplicaSpecs", "master", 36543, unlessMaster},
-	{"JAXJob", "jaxReplicaSpecs", "jaxjob-port", 6666, always},
+	{"PyTorchJob", "pytorch", "pytorchReplicaSpecs", "pytorchjob-port", 23456, unlessMaster},
+	{"TFJob", "tensorflow", "tfReplicaSpecs", "tfjob-port", 2222, always},
+	{"XGBoostJob", "xgboost", "xgbReplicaSpecs", "xgboostjob-port", 9999, never},
+	{"PaddleJob", "paddle", "paddleReplicaSpecs", "master", 36543, unlessMaster},
+	{"JAXJob", "jax", "jaxReplicaSpecs", "jaxjob-port", 6666, always},
 }
 
 // ParseKinds returns the kinds of those names. Its error lists the valid kinds.

@@ -37,6 +37,7 @@ type reconciler struct {
 	live   client.Reader
 	events events.EventRecorder
 	clock  clock.PassiveClock
+	counts *counters
 }
 
 // Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status. After a conflict it tries again without an error.
@@ -287,6 +288,7 @@ func (r *reconciler) record(ctx context.Context, job *Job, next Status) error {
 	} else if err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
+	r.counts.record(job, &next)
 	for _, c := range next.Conditions {
 		if known := job.Status.condition(c.Type); known != nil && known.Status == c.Status && known.Reason == c.Reason {
 			continue

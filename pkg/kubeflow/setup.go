@@ -8,11 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -43,14 +47,26 @@ func trim(o any) (any, error) {
 	return o, nil
 }
 
-// Setup adds a controller for each kind to the manager, which emits Events as source. It returns an error if the manager has started.
+// Setup adds a controller for each kind to the manager, which emits Events as source. It returns an error if the manager has started, or has
+// served kinds already.
 func Setup(mgr manager.Manager, kinds []Kind, source string) error {
+	if len(kinds) == 0 {
+		return nil
+	}
+	counts, err := newCounters(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering the metrics of Kubeflow jobs: %w", err)
+	}
 	ofChild := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.TrainingJob{})
 	for _, kind := range kinds {
-		r := &reconciler{kind: kind, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(source), clock: clock.RealClock{}}
+		countDeleted := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
+			counts.sawGone(e.Object.GetNamespace(), kind)
+			return true
+		}}
+		r := &reconciler{kind: kind, counts: counts, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(source), clock: clock.RealClock{}}
 		err := ctrl.NewControllerManagedBy(mgr).
 			Named("kubeflow-"+kind.Name).
-			For(kind.empty()).
+			For(kind.empty(), builder.WithPredicates(countDeleted)).
 			Owns(&v1alpha1.TrainingJob{}).
 			Watches(&corev1.Service{}, ofChild). // a TrainingJob has the name of the job that it serves
 			WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestAServedJobKeepsItsPodNamesInASuspension(t *testing.T) {
 		"a pod is left":             {[]builder.JobOption{builder.Served()}, []builder.SnapshotOption{builder.Succeeded("worker", 1)}, "1:1"},
 		"a job that serves nothing": {nil, nil, "0-1:1"},
 	} {
-		options := append(c.options, builder.Framework(v1alpha1.PyTorch), builder.Workers(2), builder.StartedAt(0), resting)
+		options := slices.Concat(c.options, []builder.JobOption{builder.Framework(v1alpha1.PyTorch), builder.Workers(2), builder.StartedAt(0), resting})
 		status := plan.Make(builder.Snapshot(builder.Job("j", options...), c.pods...)).Status
 		if got := status.Memory.Roles[v1alpha1.Worker].Replacements; got != c.want {
 			t.Errorf("%s: after the resumption these have another life: %q, want %q", name, got, c.want)
