@@ -33,6 +33,10 @@ var _ = Describe("The example", Serial, func() {
 			gpusAreFree()
 			example := applyExample(file)
 			j := &submitted{name: example.GetName(), generation: 1}
+			if example.GetLabels()[v1alpha1.LabelQueue] != "" { // there is no such queue, and a queue alone starts the job
+				j.reaches(v1alpha1.PhaseQueued)
+				return
+			}
 			if suspended, _, _ := unstructured.NestedBool(example.Object, "spec", "suspend"); suspended {
 				j.reaches(v1alpha1.PhaseSuspended)
 				j.resume()
