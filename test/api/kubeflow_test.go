@@ -98,8 +98,8 @@ func kubeflowJob(t *testing.T, namespace, kind, change string) *unstructured.Uns
 	return job
 }
 
-// newKubeflowJobs say which sentence refuses a change of the good job of a kind. None: it is accepted. The cases are those of the tests of
-// Kubeflow's webhooks, and what these accept besides.
+// newKubeflowJobs are changes of a valid job, each with the sentence that refuses it; an empty sentence means that the job is accepted. The cases
+// come from the tests of Kubeflow's webhooks, and from what these accept.
 var newKubeflowJobs = []struct{ name, kind, change, refusal string }{
 	{"a name that begins with a digit", "PyTorchJob", `metadata: {name: 0-test}`, "metadata.name 0-test cannot be part of host names: write at most 63 small letters"},
 	{"a name with a dot", "JAXJob", `metadata: {name: a.b}`, "metadata.name a.b cannot be part of host names"},
