@@ -337,6 +337,10 @@ test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every 
 test-kubeflow: bin/lab bin/operator bin/peers/training-operator real ## run Kubeflow's own specs, unchanged, against its operator and then against ours (10 minutes)
 	.ci/test-kubeflow
 
+.PHONY: test-multikueue
+test-multikueue: bin/lab bin/operator bin/kueue bin/kueue-adapter ## run jobs in other clusters by MultiKueue, on three labs: a manager and two workers (10 minutes)
+	.ci/test-multikueue
+
 .PHONY: test-nodes
 test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fake nodes report the same, and the operator on them (root, on Debian or Ubuntu)
 	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)

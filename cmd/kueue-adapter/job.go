@@ -41,8 +41,11 @@ func (j *trainingJob) GVK() schema.GroupVersionKind { return gvk }
 // frees the quota of a suspended or deleted job at once, for example if its Workload is deleted or no longer matches.
 func (j *trainingJob) Skip(context.Context) bool {
 	isLeaving := !j.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(j.Object(), v1alpha1.FinalizerQuota)
-	return j.Spec.IsManagedElsewhere() || (isLeaving || j.IsSuspended()) && j.IsActive()
+	return j.isForeign() || !j.Spec.IsDispatched() && (isLeaving || j.IsSuspended()) && j.IsActive()
 }
+
+// isForeign reports whether neither the operator nor MultiKueue runs the job.
+func (j *trainingJob) isForeign() bool { return j.Spec.IsManagedElsewhere() && !j.Spec.IsDispatched() }
 
 func (j *trainingJob) isFinished() bool {
 	return meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionFinished)
@@ -56,9 +59,10 @@ func (j *trainingJob) Suspend() { j.Spec.Suspend = ptr.To(true) }
 
 // IsActive reports whether the job may have pods. While it may, Kueue gives its quota to no other job.
 //
-// A status for an older spec was written before the operator saw the suspension: pods may have come since. Where there is no status there are no pods, as the operator writes it first.
+// A status for an older spec was written before the operator saw the suspension: pods may have come since. Where there is no status there are
+// no pods, as the operator writes it first. The status of a dispatched job is of the spec in the other cluster.
 func (j *trainingJob) IsActive() bool {
-	if seen := j.Status.ObservedGeneration; seen != 0 && seen != j.Generation {
+	if seen := j.Status.ObservedGeneration; seen != 0 && seen != j.Generation && !j.Spec.IsDispatched() {
 		return true
 	}
 	for _, role := range j.Status.ReplicaStatuses {

@@ -101,7 +101,9 @@ func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, a
 		j.Spec.ReplicaSpecs[role] = spec
 	}
 	j.Spec.Suspend = ptr.To(false)
-	controllerutil.AddFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+	if !j.Spec.IsDispatched() {
+		controllerutil.AddFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+	}
 	return nil
 }
 

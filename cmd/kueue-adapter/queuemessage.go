@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,19 +51,28 @@ func (q *queueMessages) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	case j.isPaused() && said != "":
 		said = "it was suspended, and does not wait for quota until kubectl tj resume " + job.Name
 	}
-	if job.UID != owner.UID || job.Annotations[v1alpha1.AnnotationQueueMessage] == said {
+	if job.UID != owner.UID {
 		return ctrl.Result{}, nil
 	}
 	before := job.DeepCopy()
-	if said == "" {
-		delete(job.Annotations, v1alpha1.AnnotationQueueMessage)
-	} else {
-		metav1.SetMetaDataAnnotation(&job.ObjectMeta, v1alpha1.AnnotationQueueMessage, said)
+	annotate(&job, v1alpha1.AnnotationQueueMessage, said)
+	annotate(&job, v1alpha1.AnnotationCluster, clusterOf(&workload))
+	if maps.Equal(before.Annotations, job.Annotations) {
+		return ctrl.Result{}, nil
 	}
 	if err := q.client.Patch(ctx, &job, client.MergeFrom(before)); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("telling job %s why it waits: %w", job.Name, err))
 	}
 	return ctrl.Result{}, nil
+}
+
+// annotate sets an annotation of the job, or removes it if the value is empty.
+func annotate(job *v1alpha1.TrainingJob, name, value string) {
+	if value == "" {
+		delete(job.Annotations, name)
+	} else {
+		metav1.SetMetaDataAnnotation(&job.ObjectMeta, name, value)
+	}
 }
 
 // ownerOf returns the reference to the TrainingJob that controls the object, or nil.
@@ -110,7 +120,7 @@ func (r *reconciler) showFailure(ctx context.Context, req ctrl.Request, failure 
 	}
 	j := (*trainingJob)(&job)
 	said := whyNoWorkload(failure)
-	if said == "" || !j.IsSuspended() || j.Spec.IsManagedElsewhere() || jobframework.QueueName(j) == "" {
+	if said == "" || !j.IsSuspended() || j.isForeign() || jobframework.QueueName(j) == "" {
 		return nil
 	}
 	_, err := r.quotas.change(ctx, j, func() { metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueueMessage, said) })

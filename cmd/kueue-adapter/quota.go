@@ -26,7 +26,7 @@ const annotationDeactivated = v1alpha1.AnnotationQueuePaused
 // job that has left its queue, pauses and resumes jobs, and corrects a job that has pods without quota.
 type quotas struct{ client client.Client }
 
-// look handles one job of the operator that is not deleted. wrote reports whether Kueue's controller has to wait for the changed job.
+// look handles one job of the operator or of MultiKueue that is not deleted. wrote reports whether Kueue's controller has to wait for the changed job.
 func (q *quotas) look(ctx context.Context, j *trainingJob) (wrote bool, err error) {
 	var all kueue.WorkloadList
 	if err := q.client.List(ctx, &all, client.InNamespace(j.Namespace), jobframework.OwnerReferenceIndexFieldMatcher(gvk, j.Name)); err != nil {
@@ -41,13 +41,14 @@ func (q *quotas) look(ctx context.Context, j *trainingJob) (wrote bool, err erro
 	if j.isPaused() && !j.IsSuspended() && !j.isFinished() || j.isSuspendedByUser(all.Items) {
 		return q.pause(ctx, j, all.Items)
 	}
+	if j.Spec.IsDispatched() {
+		return q.lookDispatched(ctx, j, all.Items)
+	}
 	if j.IsActive() { // Kueue gives the quota of a Workload away that is not active
 		return q.change(ctx, j, j.correct)
 	}
-	for i := range all.Items {
-		if err := q.activate(ctx, &all.Items[i], !j.isPaused()); err != nil {
-			return false, fmt.Errorf("pausing or resuming Workload %s: %w", all.Items[i].Name, err)
-		}
+	if err := q.activateAll(ctx, j, all.Items); err != nil {
+		return false, err
 	}
 	return q.change(ctx, j, j.correct)
 }
@@ -91,7 +92,7 @@ func podSetsOf(all []kueue.Workload) []podset.PodSetInfo {
 
 // leave ends the Workloads of a job without a queue, and with them its quota, once the job has no pods.
 func (q *quotas) leave(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
-	if j.IsActive() {
+	if j.IsActive() && !j.Spec.IsDispatched() {
 		return false, nil
 	}
 	for i := range all {
@@ -104,6 +105,16 @@ func (q *quotas) leave(ctx context.Context, j *trainingJob, all []kueue.Workload
 		delete(j.Annotations, v1alpha1.AnnotationQueueMessage)
 		delete(j.Annotations, v1alpha1.AnnotationQueuePaused)
 	})
+}
+
+// activateAll deactivates the Workloads of a paused job, and activates those of any other.
+func (q *quotas) activateAll(ctx context.Context, j *trainingJob, all []kueue.Workload) error {
+	for i := range all {
+		if err := q.activate(ctx, &all[i], !j.isPaused()); err != nil {
+			return fmt.Errorf("pausing or resuming Workload %s: %w", all[i].Name, err)
+		}
+	}
+	return nil
 }
 
 // activate sets spec.active of a Workload. It activates no Workload that it has not deactivated.

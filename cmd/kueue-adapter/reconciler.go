@@ -35,7 +35,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	j := (*trainingJob)(&job)
-	if err == nil && !j.Spec.IsManagedElsewhere() && j.DeletionTimestamp.IsZero() {
+	if err == nil && !j.isForeign() && j.DeletionTimestamp.IsZero() {
 		if wrote, err := r.quotas.look(ctx, j); wrote || err != nil {
 			return ctrl.Result{}, ignoreConflict(err)
 		}
@@ -43,6 +43,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	result, err := r.kueue.Reconcile(ctx, req)
 	if failed := r.showFailure(ctx, req, err); failed != nil {
 		err = errors.Join(err, failed)
+	}
+	if j.Spec.IsDispatched() && j.IsSuspended() && j.IsActive() {
+		result.RequeueAfter = recheckDispatched
 	}
 	return result, ignoreConflict(err)
 }

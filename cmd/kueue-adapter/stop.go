@@ -27,7 +27,7 @@ func (j *trainingJob) Stop(ctx context.Context, c client.Client, wanted []podset
 		return false, nil
 	}
 	wrote, err := j.takeBack(ctx, c, wanted, j.Suspend)
-	if err == nil && j.IsActive() {
+	if err == nil && j.IsActive() && !j.Spec.IsDispatched() {
 		err = errPodsEnd
 	}
 	return wrote, err

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -40,6 +41,9 @@ func (t *templates) trimJob(o any) (any, error) {
 	trimmed := v1alpha1.TrainingJob{
 		TypeMeta: job.TypeMeta, ObjectMeta: identity(job, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationAdmittedWorkers, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt, v1alpha1.AnnotationReplicaServices),
 		Spec: job.Spec, Status: job.Status,
+	}
+	if carried, isSet := job.Annotations[v1alpha1.AnnotationCarriedStatus]; isSet && job.Status.Phase == "" { // it is read once, and large
+		metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, v1alpha1.AnnotationCarriedStatus, carried)
 	}
 	trimmed.Labels = only(job.Labels, v1alpha1.LabelQueue)
 	if slices.Contains(job.Finalizers, v1alpha1.FinalizerQuota) {

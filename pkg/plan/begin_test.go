@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -69,6 +72,65 @@ func TestAJobWithoutAStatusBesideItsPodsSaysHowToGoOn(t *testing.T) {
 	} {
 		if !strings.Contains(stalled.Message, want) {
 			t.Errorf("the message lacks %q: %s", want, stalled.Message)
+		}
+	}
+}
+
+// MultiKueue runs a job in one cluster and then in another. What it has counted in the first goes on in the second, in the next attempt.
+func TestAJobFromAnotherClusterBringsItsCounts(t *testing.T) {
+	charges := []v1alpha1.Charges{{Name: v1alpha1.BudgetRestarts, Times: []metav1.Time{{Time: builder.Epoch.Add(10 * second)}}}}
+	former := builder.Job("j", builder.Workers(2))
+	former.Status = v1alpha1.TrainingJobStatus{
+		Attempt: 4, Restarts: 6, ChargedRestarts: 1, Budgets: []v1alpha1.Budget{{Name: v1alpha1.BudgetRestarts, Used: 1, Limit: 10}}, StartTime: builder.TimePtr(0), RunningSeconds: 20,
+		Incidents:       []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1}}},
+		ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Active: 2, Ready: 2, Restarts: 6}},
+		AvoidedNodes:    []v1alpha1.AvoidedNode{{Name: "of-the-other-cluster"}},
+		Memory:          v1alpha1.Memory{Charges: charges, CountedTime: builder.TimePtr(30 * second)},
+		Conditions: []metav1.Condition{
+			{Type: v1alpha1.ConditionCreated, Status: metav1.ConditionTrue},
+			{Type: v1alpha1.ConditionRunning, Status: metav1.ConditionTrue, LastTransitionTime: builder.Time(40 * second)},
+		},
+	}
+	carried, err := state.CarriedStatus(former, builder.Epoch.Add(100*second))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	job := builder.Job("j", builder.Workers(2), builder.Suspended())
+	job.Annotations = map[string]string{v1alpha1.AnnotationCarriedStatus: carried}
+	first := plan.Make(builder.Snapshot(job, builder.Now(130*second)))
+	want := map[string]int64{"attempt": 5, "restarts": 6, "charged": 1, "incidents": 1, "worker restarts": 6, "worker active": 0, "ran": 80, "away": 30, "nodes": 0, "charges": 1}
+	status := first.Status
+	got := map[string]int64{
+		"attempt": int64(status.Attempt), "restarts": int64(status.Restarts), "charged": int64(status.ChargedRestarts), "incidents": int64(len(status.Incidents)),
+		"worker restarts": int64(status.ReplicaStatuses[v1alpha1.Worker].Restarts), "worker active": int64(status.ReplicaStatuses[v1alpha1.Worker].Active),
+		"ran": status.RunningSeconds, "away": status.SuspendedSeconds, "nodes": int64(len(status.AvoidedNodes)), "charges": int64(len(status.Memory.Charges)),
+	}
+	if diff := cmp.Diff(want, got); diff != "" || status.Phase != v1alpha1.PhaseSuspended || len(first.Restarts)+len(first.Steps) > 0 {
+		t.Fatalf("%s; -want +got:\n%s", first, diff)
+	}
+	if !status.StartTime.Time.Equal(builder.Epoch.Add(0)) || status.Budgets[0].Used != 1 {
+		t.Errorf("started at %s, budgets %v", status.StartTime, status.Budgets)
+	}
+
+	job.Status = status
+	if again, err := state.CarriedStatus(job, builder.Epoch.Add(200*second)); err != nil || again == carried {
+		t.Errorf("the status of the next attempt is not carried: %v", err)
+	}
+	job.Status.Attempt = 4
+	if again, err := state.CarriedStatus(job, builder.Epoch.Add(200*second)); err != nil || again != carried {
+		t.Errorf("the same status is carried anew (%v): %s", err, again)
+	}
+}
+
+func TestAJobThatBringsNoStatusSaysSo(t *testing.T) {
+	for _, text := range []string{"4", "{", `{"attempt": -1}`, `{"attempt": 999999}`, `{"attempt": "1"}`} {
+		job := builder.Job("j", builder.Workers(1))
+		job.Annotations = map[string]string{v1alpha1.AnnotationCarriedStatus: text}
+		p := plan.Make(builder.Snapshot(job, builder.Now(0)))
+		stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled)
+		if stalled == nil || stalled.Reason != v1alpha1.ReasonInvalid || !strings.Contains(stalled.Message, "remove it") || len(p.Steps) > 0 {
+			t.Errorf("%q: %s, Stalled %v", text, p, stalled)
 		}
 	}
 }

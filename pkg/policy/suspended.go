@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -20,12 +18,12 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	}
 	switch {
 	case s.Job.Spec.IsSuspended() && isQueued(s.Job):
-		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: state.WhyQueued(s.Job)}, time.Time{}
 	case s.Job.Spec.IsSuspended():
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted; its counters are kept."}, time.Time{}
 	case isUnadmitted(s):
-		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: state.WhyQueued(s.Job)}, time.Time{}
 	case s.ChangedUnseen() && !isResting(s):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job was suspended and changed: it resumes when its old pods are gone."}, time.Time{}
@@ -43,12 +41,6 @@ func whySuspended(job *v1alpha1.TrainingJob) string {
 		return v1alpha1.ReasonQueued
 	}
 	return v1alpha1.ReasonSuspended
-}
-
-// whyQueued returns which queue the job waits in, and the queue's message if there is one.
-func whyQueued(job *v1alpha1.TrainingJob) string {
-	message := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "Kueue and the Kueue adapter start it.")
-	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], state.Quote(message))
 }
 
 // isQueued reports whether a queue decides when the job runs.

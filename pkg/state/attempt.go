@@ -21,18 +21,25 @@ func FirstAttempt(job *v1alpha1.TrainingJob) (int32, error) {
 	return int32(first), nil
 }
 
-// Begin returns the snapshot of a job that has no status yet as one of its first attempt, and any other snapshot as it is. It returns an error if
-// the job's annotation names no attempt.
+// Begin returns the snapshot of a job that has no status yet as one of its first attempt, with the counts that it brings from another
+// cluster, and any other snapshot as it is. It returns an error if an annotation of the job does not say how to begin.
 func (s *Snapshot) Begin() (*Snapshot, error) {
 	if s.Is(v1alpha1.ConditionCreated) {
 		return s, nil
 	}
 	first, err := FirstAttempt(s.Job)
-	if err != nil || first <= s.Job.Status.Attempt { // it never falls
+	if err != nil {
+		return s, err
+	}
+	carried, err := readCarried(s.Job, s.Now)
+	if err != nil || carried == nil && first <= s.Job.Status.Attempt { // it never falls
 		return s, err
 	}
 	o, job := s.Observed, *s.Job
-	job.Status.Attempt = first
+	if carried != nil {
+		job.Status = *carried
+	}
+	job.Status.Attempt = max(job.Status.Attempt, first)
 	o.Job = &job
 	return New(o)
 }

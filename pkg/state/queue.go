@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -19,4 +20,10 @@ func QueueOf(job *v1alpha1.TrainingJob) string {
 func PartialAdmission(job *v1alpha1.TrainingJob) (admitted, asked int32, ok bool) {
 	_, err := fmt.Sscanf(job.Annotations[v1alpha1.AnnotationAdmittedWorkers], "%d of %d", &admitted, &asked)
 	return admitted, asked, err == nil && admitted < asked && admitted == job.Spec.Replicas(v1alpha1.Worker)
+}
+
+// WhyQueued returns which queue of Kueue the job waits in, and the queue's message if there is one.
+func WhyQueued(job *v1alpha1.TrainingJob) string {
+	message := cmp.Or(Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "Kueue and the Kueue adapter start it.")
+	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], Quote(message))
 }

@@ -57,6 +57,16 @@ const AnnotationRestart = Group + "/restart"
 // reads it until the job has a status.
 const AnnotationFirstAttempt = Group + "/first-attempt"
 
+// AnnotationCarriedStatus is the status, as JSON, that a TrainingJob had in another cluster: what it has counted goes on in this one. Kueue's
+// adapter writes it to a job that MultiKueue runs, before the job is dispatched again. The operator reads it until the job has a status.
+const AnnotationCarriedStatus = Group + "/carried-status"
+
+// AnnotationCluster is the name of the MultiKueueCluster in which MultiKueue runs a TrainingJob. Kueue's adapter writes it.
+const AnnotationCluster = Group + "/cluster"
+
+// MultiKueue is the spec.managedBy of jobs that Kueue dispatches to other clusters.
+const MultiKueue = "kueue.x-k8s.io/multikueue"
+
 // MaxFirstAttempt is the largest value of AnnotationFirstAttempt: names of checkpoints have room for six digits.
 const MaxFirstAttempt = 999_999
 

@@ -162,6 +162,9 @@ func (s *TrainingJobSpec) IsManagedElsewhere() bool {
 	return s.ManagedBy != "" && s.ManagedBy != OperatorName
 }
 
+// IsDispatched reports whether MultiKueue runs the job in another cluster.
+func (s *TrainingJobSpec) IsDispatched() bool { return s.ManagedBy == MultiKueue }
+
 // Framework is the training framework whose launcher the replicas run.
 //
 // +kubebuilder:validation:Enum=TensorFlow;PyTorch;JAX;MPI;XGBoost;LightGBM;Paddle;Custom

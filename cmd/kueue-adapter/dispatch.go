@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/workload"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// MultiKueue runs a dispatched job in a worker cluster, by a copy without a status, and copies the status of that back. No operator looks at
+// the job in this cluster, the manager. So while the job is in no worker cluster, the adapter does here what the operator would do: it
+// shows that the job waits, and keeps what it has counted for the next worker cluster.
+
+// dispatchedEndsWithin is how long after the eviction of a dispatched job its status in the worker cluster is believed, beyond the time that
+// its pods have. A cluster that is lost reports no end of pods.
+const dispatchedEndsWithin = time.Minute
+
+// recheckDispatched is how often a dispatched job is looked at whose pods have not ended.
+const recheckDispatched = 10 * time.Second
+
+// lookDispatched handles one job that MultiKueue runs. The Workload of a paused job is deactivated at once, as nothing else ends its pods.
+func (q *quotas) lookDispatched(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
+	if err := q.activateAll(ctx, j, all); err != nil {
+		return false, err
+	}
+	now := time.Now()
+	if !j.IsSuspended() || j.isFinished() || isInCluster(all) || j.IsActive() && now.Before(endsBy(j, all)) {
+		return false, nil
+	}
+	carried, err := state.CarriedStatus((*v1alpha1.TrainingJob)(j), now)
+	if err != nil {
+		return false, fmt.Errorf("writing what job %s has counted: %w", j.Name, err)
+	}
+	if carried != j.Annotations[v1alpha1.AnnotationCarriedStatus] {
+		return q.change(ctx, j, func() { metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationCarriedStatus, carried) })
+	}
+	return q.showWait(ctx, j, now)
+}
+
+// isInCluster reports whether a worker cluster runs the job.
+func isInCluster(all []kueue.Workload) bool {
+	for i := range all {
+		if all[i].Status.ClusterName != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// endsBy returns when the pods of an evicted job have ended, or their cluster is lost; zero if the job has no Workload, so that MultiKueue
+// copies no status any more.
+func endsBy(j *trainingJob, all []kueue.Workload) time.Time {
+	var latest time.Time
+	for i := range all {
+		evicted := meta.FindStatusCondition(all[i].Status.Conditions, kueue.WorkloadEvicted)
+		switch {
+		case !all[i].DeletionTimestamp.IsZero():
+		case evicted == nil || evicted.Status != metav1.ConditionTrue:
+			return time.Now().Add(dispatchedEndsWithin)
+		default:
+			latest = state.Latest(latest, evicted.LastTransitionTime.Add(j.graceOfPods()+dispatchedEndsWithin))
+		}
+	}
+	return latest
+}
+
+// graceOfPods returns how long the job's pods may take to end once the job is suspended.
+func (j *trainingJob) graceOfPods() time.Duration {
+	seconds := int64(0)
+	for _, role := range j.roles() {
+		seconds = max(seconds, ptr.Deref(j.Spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds, 30))
+	}
+	if j.Spec.Progress != nil {
+		seconds += int64(j.Spec.Progress.CheckpointGraceSeconds)
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// showWait writes the status of a job that waits in its queue and has no pods, as the operator gives it.
+func (q *quotas) showWait(ctx context.Context, j *trainingJob, now time.Time) (wrote bool, err error) {
+	before := (*v1alpha1.TrainingJob)(j).DeepCopy()
+	j.setWaiting(now)
+	if equality.Semantic.DeepEqual(&before.Status, &j.Status) {
+		return false, nil
+	}
+	err = q.client.Status().Patch(ctx, j.Object(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+func (j *trainingJob) setWaiting(now time.Time) {
+	status, message := &j.Status, state.WhyQueued((*v1alpha1.TrainingJob)(j))
+	status.RunningSeconds = int64(state.RunningFor(status, now).Seconds())
+	for _, c := range []metav1.Condition{
+		{Type: v1alpha1.ConditionCreated, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonJobCreated, Message: "Kueue's adapter has accepted the job."},
+		{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonQueued, Message: message},
+		{Type: v1alpha1.ConditionQueued, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonQueued, Message: message},
+	} {
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	for _, under := range []string{v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionScheduled, v1alpha1.ConditionProgressing} {
+		if meta.IsStatusConditionTrue(status.Conditions, under) {
+			meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+				Type: under, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonQueued, Message: "No cluster runs the job."})
+		}
+	}
+	status.Phase, status.Reason, status.Message = v1alpha1.PhaseQueued, v1alpha1.ReasonQueued, message
+	status.Ready, status.ReadyReplicas = "-", 0
+	for role, s := range status.ReplicaStatuses {
+		s.Active, s.Ready, s.Spares = 0, 0, 0
+		status.ReplicaStatuses[role] = s
+	}
+}
+
+// clusterOf returns the name of the worker cluster in which a Workload runs; empty for none.
+func clusterOf(w *kueue.Workload) string {
+	if workload.IsAdmitted(w) {
+		return ptr.Deref(w.Status.ClusterName, "")
+	}
+	return ""
+}

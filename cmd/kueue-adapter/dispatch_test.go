@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/workload"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// dispatched makes MultiKueue the controller of a job that ran as attempt 3 in a worker cluster.
+func dispatched(j *v1alpha1.TrainingJob) {
+	j.Spec.ManagedBy, j.Finalizers = v1alpha1.MultiKueue, nil
+	j.Status.Phase, j.Status.Attempt, j.Status.Restarts, j.Status.ObservedGeneration = v1alpha1.PhaseRunning, 3, 4, 77
+	j.Status.StartTime = &metav1.Time{Time: time.Now().Add(-time.Hour)}
+	meta.SetStatusCondition(&j.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionRunning, Status: metav1.ConditionTrue, Reason: "AllReplicasRunning"})
+}
+
+// all makes several changes.
+func all(changes ...change) change {
+	return func(j *v1alpha1.TrainingJob) {
+		for _, change := range changes {
+			change(j)
+		}
+	}
+}
+
+// patchWhole patches the status, which is no subresource in these tests.
+func patchWhole(ctx context.Context, c client.Client, _ string, o client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	return c.Patch(ctx, o, patch)
+}
+
+// evicted says that Kueue has evicted the Workload so long ago.
+func evicted(w *kueue.Workload, ago time.Duration) {
+	meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: kueue.WorkloadEvicted, Status: metav1.ConditionTrue, Reason: "AdmissionCheck",
+		LastTransitionTime: metav1.NewTime(time.Now().Add(-ago))})
+}
+
+func TestADispatchedJobGetsAWorkloadAndNoFinalizer(t *testing.T) {
+	job, _ := admitted(t, dispatched)
+	if (*trainingJob)(job).Skip(t.Context()) {
+		t.Error("Kueue's controller skips it")
+	}
+	job.Spec.Suspend, job.Finalizers = ptr.To(true), nil
+	j := (*trainingJob)(job)
+	if err := j.RunWithPodSetsInfo(t.Context(), nil, nil); err == nil || len(job.Finalizers) > 0 {
+		t.Errorf("finalizers %v, error %v", job.Finalizers, err)
+	}
+}
+
+// Its status is of the worker cluster as long as that reports, and says that it waits when none runs it.
+func TestADispatchedJobInNoClusterSaysSoAndKeepsItsCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		change       change
+		workload     func(*kueue.Workload)
+		saysItWaits  bool
+		wantInactive bool
+	}{
+		"it runs in a worker cluster":                      {running(4), func(w *kueue.Workload) { w.Status.ClusterName = ptr.To("c") }, false, false},
+		"it was evicted, and its pods are ending":          {all(suspended, running(4)), func(w *kueue.Workload) { evicted(w, time.Second) }, false, false},
+		"it was evicted, and its pods have ended":          {all(suspended, running(0)), func(w *kueue.Workload) { evicted(w, time.Second) }, true, false},
+		"it was evicted, and its cluster reports no more":  {all(suspended, running(4)), func(w *kueue.Workload) { evicted(w, time.Hour) }, true, false},
+		"a user has suspended it, and its pods are ending": {all(suspended, paused, running(4)), func(*kueue.Workload) {}, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job, w := admitted(t, dispatched, c.change)
+			c.workload(w)
+			api := cluster(t, interceptor.Funcs{SubResourcePatch: patchWhole}, job, w)
+			job, w = after(t, api, job)
+			carried := job.Annotations[v1alpha1.AnnotationCarriedStatus]
+			if says := job.Status.Phase == v1alpha1.PhaseQueued; says != c.saysItWaits || says != strings.Contains(carried, `"attempt":3`) {
+				t.Errorf("phase %s, carries %q", job.Status.Phase, carried)
+			}
+			if (*trainingJob)(job).IsActive() && c.saysItWaits {
+				t.Errorf("it waits, and has pods: %v", job.Status.ReplicaStatuses)
+			}
+			if job.Status.Attempt != 3 || job.Status.Restarts != 4 {
+				t.Errorf("attempt %d, %d restarts", job.Status.Attempt, job.Status.Restarts)
+			}
+			if workload.IsActive(w) == c.wantInactive {
+				t.Errorf("the Workload is active: %v", workload.IsActive(w))
+			}
+		})
+	}
+}
