@@ -68,6 +68,8 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 		return nil, fmt.Errorf("%s has finished (%s), and a job that has finished does not start again: submit it as another job", nameOf(job), job.Status.Phase)
 	case job.Spec.IsSuspended():
 		return nil, fmt.Errorf("%s is suspended: start it with kubectl tj resume %s", nameOf(job), nameOf(job))
+	case job.Spec.IsDispatched():
+		return nil, fmt.Errorf("%s runs in cluster %s, and restarts there: use kubectl tj restart with the --context of that cluster", job.Name, state.ClusterOf(job))
 	case job.Spec.IsManagedElsewhere():
 		return nil, fmt.Errorf("%s is run by %s (spec.managedBy): ask that to restart it", job.Name, job.Spec.ManagedBy)
 	}

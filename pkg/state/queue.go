@@ -27,3 +27,11 @@ func WhyQueued(job *v1alpha1.TrainingJob) string {
 	message := cmp.Or(Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "Kueue and the Kueue adapter start it.")
 	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], Quote(message))
 }
+
+// ClusterOf returns the worker cluster in which MultiKueue runs the job; empty for none.
+func ClusterOf(job *v1alpha1.TrainingJob) string {
+	if !job.Spec.IsDispatched() {
+		return ""
+	}
+	return Printable(job.Annotations[v1alpha1.AnnotationCluster])
+}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 const (
@@ -80,6 +81,9 @@ func Run(ctx context.Context, cluster Cluster, request Request) error {
 	defer close(r.quit)
 	if err := r.loop(reading, stop); err != nil {
 		return err
+	}
+	if cluster := state.ClusterOf(scene.Job); !r.Follow && len(r.sources) == 0 && cluster != "" {
+		return fmt.Errorf("the pods of %s are in cluster %s: use kubectl tj logs with the --context of that cluster", scene.Job.Name, cluster)
 	}
 	if !r.Follow && len(r.sources) == 0 {
 		return fmt.Errorf("no such pod of %s is there, and a log goes with its pod: see kubectl tj status %s", scene.Job.Name, scene.Job.Name)

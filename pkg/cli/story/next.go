@@ -86,8 +86,10 @@ func next(v *View, s *state.Snapshot) []string {
 	job := v.Job
 	var list []string
 	switch {
-	case job.DeletionTimestamp != nil, job.Spec.IsManagedElsewhere():
+	case job.DeletionTimestamp != nil, job.Spec.IsManagedElsewhere() && !job.Spec.IsDispatched():
 		return nil
+	case state.ClusterOf(job) != "":
+		list = []string{fmt.Sprintf("Its pods and logs are in cluster %s. Use the context of that cluster: kubectl tj why -n NS NAME --context CONTEXT", state.ClusterOf(job))}
 	case job.Status.Phase == "":
 		list = []string{"If this lasts, the operator may not be running: kubectl tj doctor"}
 	case isTrue(job, v1alpha1.ConditionFailed):

@@ -75,7 +75,7 @@ func sentence(v *View) string {
 	switch {
 	case job.DeletionTimestamp != nil:
 		return fmt.Sprintf("%s is being deleted since %s; %d of its pods are left.", v.Name(), v.clock(job.DeletionTimestamp.Time), len(v.Pods))
-	case job.Spec.IsManagedElsewhere():
+	case job.Spec.IsManagedElsewhere() && !job.Spec.IsDispatched():
 		return fmt.Sprintf("%s is run by %s (spec.managedBy), not by this operator.", v.Name(), job.Spec.ManagedBy)
 	case job.Status.Phase == "":
 		return fmt.Sprintf("%s was created %s ago, and the operator has not looked at it yet.", v.Name(), v.ago(job.CreationTimestamp.Time))
@@ -83,6 +83,9 @@ func sentence(v *View) string {
 	how := phrases[job.Status.Phase]
 	if how == "" {
 		how = "is " + string(job.Status.Phase)
+	}
+	if cluster := state.ClusterOf(job); cluster != "" {
+		how += " in cluster " + cluster
 	}
 	if stalled := condition(job, v1alpha1.ConditionProgressing); stalled != nil && stalled.Status == "False" {
 		return fmt.Sprintf("%s %s but does not get on: %s", v.Name(), how, stalled.Message)
