@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -37,14 +36,19 @@ func (q *quotas) lookDispatched(ctx context.Context, j *trainingJob, all []kueue
 	if !j.IsSuspended() || j.isFinished() || isInCluster(all) || j.IsActive() && now.Before(endsBy(j, all)) {
 		return false, nil
 	}
-	carried, err := state.CarriedStatus((*v1alpha1.TrainingJob)(j), now)
-	if err != nil {
-		return false, fmt.Errorf("writing what job %s has counted: %w", j.Name, err)
-	}
-	if carried != j.Annotations[v1alpha1.AnnotationCarriedStatus] {
-		return q.change(ctx, j, func() { metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationCarriedStatus, carried) })
-	}
 	return q.showWait(ctx, j, now)
+}
+
+// carry keeps in an annotation what a dispatched job has counted, for its next worker cluster. It is part of the write that suspends the job:
+// from then on, MultiKueue may begin the job anew in a cluster, and copy that status.
+func (j *trainingJob) carry() {
+	if !j.Spec.IsDispatched() {
+		return
+	}
+	carried, err := state.CarriedStatus((*v1alpha1.TrainingJob)(j), time.Now())
+	if err == nil && carried != "" {
+		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationCarriedStatus, carried)
+	}
 }
 
 // isInCluster reports whether a worker cluster runs the job.
@@ -98,6 +102,10 @@ func (q *quotas) showWait(ctx context.Context, j *trainingJob, now time.Time) (w
 }
 
 func (j *trainingJob) setWaiting(now time.Time) {
+	carried, err := state.ParseCarried(j.Annotations[v1alpha1.AnnotationCarriedStatus])
+	if err == nil && carried != nil && j.Status.StartTime == nil { // the status is of a copy that has not started
+		j.Status = *carried
+	}
 	status, message := &j.Status, state.WhyQueued((*v1alpha1.TrainingJob)(j))
 	status.RunningSeconds = int64(state.RunningFor(status, now).Seconds())
 	for _, c := range []metav1.Condition{

@@ -36,6 +36,7 @@ func (j *trainingJob) Stop(ctx context.Context, c client.Client, wanted []podset
 // takeBack makes a change together with the reversal of the admission. If the API server refuses both together, it makes the change alone.
 func (j *trainingJob) takeBack(ctx context.Context, c client.Client, wanted []podset.PodSetInfo, change func()) (wrote bool, err error) {
 	before := (*v1alpha1.TrainingJob)(j).DeepCopy()
+	j.carry()
 	change()
 	if wanted != nil {
 		j.RestorePodSetsInfo(ctx, wanted)
@@ -44,6 +45,7 @@ func (j *trainingJob) takeBack(ctx context.Context, c client.Client, wanted []po
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
 		ctrl.LoggerFrom(ctx).Error(err, "the admission is not taken back")
 		*j = trainingJob(*before.DeepCopy())
+		j.carry()
 		change()
 		wrote, err = writeChange(ctx, c, j, before)
 	}

@@ -18,7 +18,7 @@ const maxCarriedBytes = 128 << 10
 // would be too large.
 func CarriedStatus(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 	text := job.Annotations[v1alpha1.AnnotationCarriedStatus]
-	former, err := parseCarried(text)
+	former, err := ParseCarried(text)
 	if isCarried := err == nil && former != nil && former.Attempt >= job.Status.Attempt; isCarried || job.Status.StartTime == nil {
 		return text, nil
 	}
@@ -57,7 +57,7 @@ func counted(status *v1alpha1.TrainingJobStatus) *v1alpha1.TrainingJobStatus {
 // are newer, and with the time since then as time in the queue. It returns nil without the annotation, and an error with a correction if
 // the annotation is not a status.
 func readCarried(job *v1alpha1.TrainingJob, now time.Time) (*v1alpha1.TrainingJobStatus, error) {
-	status, err := parseCarried(job.Annotations[v1alpha1.AnnotationCarriedStatus])
+	status, err := ParseCarried(job.Annotations[v1alpha1.AnnotationCarriedStatus])
 	if status == nil || err != nil {
 		return nil, err
 	}
@@ -72,8 +72,9 @@ func readCarried(job *v1alpha1.TrainingJob, now time.Time) (*v1alpha1.TrainingJo
 	return carried, nil
 }
 
-// parseCarried returns the status in an annotation; nil for no annotation.
-func parseCarried(text string) (*v1alpha1.TrainingJobStatus, error) {
+// ParseCarried returns the status in the value of AnnotationCarriedStatus; nil for an empty one. It returns an error with a correction if
+// the value is not a status.
+func ParseCarried(text string) (*v1alpha1.TrainingJobStatus, error) {
 	if text == "" {
 		return nil, nil
 	}

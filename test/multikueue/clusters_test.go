@@ -46,6 +46,7 @@ func TestMultiKueue(t *testing.T) {
 	RegisterFailHandler(Fail)
 	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(90 * time.Second) // three clusters share the machine
+	EnforceDefaultTimeoutsWhenUsingContexts()
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	RunSpecs(t, "TrainingJobs and MultiKueue")
 }
