@@ -389,7 +389,7 @@ bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)
 	@.ci/build test/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
 
 .PHONY: test-pipelines
-test-pipelines: bin/lab bin/operator bin/s3 bin/images/pipelines.tar bin/pipelines/train.yaml bin/venv/ready real ## run TrainingJobs in pipelines of kfp 1.8, by Argo Workflows on real nodes (root, Debian or Ubuntu; 7 minutes, the first time 20 more)
+test-pipelines: bin/lab bin/operator bin/s3 bin/images/pipelines.tar bin/pipelines/train.yaml bin/venv/ready real ## run TrainingJobs in pipelines of kfp 1.8, by Argo Workflows on real nodes (root, Debian or Ubuntu; 9 minutes, the first time 20 more)
 	.ci/test-pipelines $(PIPELINES_ARGS)
 
 bin/argo/argoexec: .ci/build-argo

@@ -170,7 +170,7 @@ class Retried(unittest.TestCase):
         self.assertIn(("patch", "j", {"spec": {"suspend": True}}), api.asked)
 
     def test_the_logic_needs_no_kfp(self):
-        program = "import sys; sys.modules['kfp'] = None; import trainingjob.kfp.launch, trainingjob.kfp.step"
+        program = "import sys; sys.modules['kfp'] = None; import trainingjob.kfp.launch, trainingjob.kfp.step, trainingjob.kfp.__main__"
         self.assertEqual(subprocess.run([sys.executable, "-c", program], cwd=HERE.parent).returncode, 0)
 
 
