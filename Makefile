@@ -55,6 +55,9 @@ FRAMEWORKS ?=
 PICTURES ?= $(CURDIR)/bin/pictures
 # For which platforms make release and make test-release make it, as linux/amd64,linux/arm64: all by default, fewer for a trial.
 PLATFORMS ?=
+# The version of Argo Workflows that make test-pipelines runs, and what it hands to the specs: --ginkgo.label-filter=end ...
+ARGO := v3.7.2
+PIPELINES_ARGS ?=
 # What make test-install hands to go test: -run TestTwoTeams ...
 INSTALL_ARGS ?=
 # The versions of Kubernetes beside the lab's own on which make test-versions runs, each a module below test/versions, and which specs of
@@ -78,6 +81,7 @@ adapter_files := $(shell find apis cmd/kueue-adapter pkg/memory pkg/outage -type
 demo_files := $(shell find test/demo test/testbed test/builder -type f -not -name '*_test.go' 2>/dev/null)
 demo_programs := bin/lab bin/operator bin/kubectl-tj bin/demo
 lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md' -not -path '*/dns/*' -not -path '*/standin/*')
+sdk_files := $(shell find sdk/python/trainingjob -type f -not -name '*.pyc') sdk/python/requirements-test.txt
 
 ##@ Help
 
@@ -387,6 +391,31 @@ test-integrations: bin/lab bin/operator bin/kube-state-metrics ## prove the reci
 
 bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)
 	@.ci/build test/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
+
+.PHONY: test-pipelines
+test-pipelines: bin/lab bin/operator bin/s3 bin/images/pipelines.tar bin/pipelines/train.yaml bin/venv/ready real ## run TrainingJobs in pipelines of kfp 1.8, by Argo Workflows on real nodes (root, Debian or Ubuntu; 9 minutes, the first time 20 more)
+	.ci/test-pipelines $(PIPELINES_ARGS)
+
+bin/argo/argoexec: .ci/build-argo
+	@.ci/build-argo $(ARGO) $(@D)
+
+bin/s3: $(wildcard test/pipelines/s3/*)
+	@.ci/build test/pipelines/s3 github.com/johannesboyne/gofakes3/cmd/gofakes3 $@ ""
+
+# What an image is made of lies in one folder.
+bin/images/pipelines.tar: test/pipelines/Dockerfile examples/hello-ps/train.py bin/argo/argoexec $(sdk_files) | bin/lab
+	rm -rf bin/pipelines/image && mkdir -p bin/pipelines/image
+	cp -r --parents $^ bin/pipelines/image/ && mv bin/pipelines/image/test/pipelines/Dockerfile bin/pipelines/image/
+	bin/lab image build bin/pipelines/image --tag registry.example.com/pipelines/step:v1 -o $@
+
+bin/pipelines/train.yaml: test/pipelines/pipelines.py bin/venv-pipelines/ready $(sdk_files)
+	PYTHONPATH=sdk/python bin/venv-pipelines/bin/python $< $(@D)
+
+bin/venv-pipelines/ready: test/pipelines/requirements.txt
+	rm -rf bin/venv-pipelines
+	python3 -m venv bin/venv-pipelines
+	bin/venv-pipelines/bin/pip install -q -r $<
+	touch $@
 
 .PHONY: test-install
 test-install: bin/lab bin/operator bin/helm image-archive ## install, upgrade, roll back and uninstall by Helm and by kustomize; and from an image archive, on real nodes (root)

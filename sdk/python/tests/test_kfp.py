@@ -9,10 +9,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import trainingjob as tj
-from tests.fake import FakeApi, changes, job
-from trainingjob.kfp import launch
+from tests.fake import AWAY, FakeApi, changes, job
+from trainingjob.kfp import launch, termination
 
 try:
     from kfp import compiler
@@ -146,8 +147,30 @@ class Retried(unittest.TestCase):
         with self.assertRaisesRegex(tj.ApiError, "not of this step"):
             launch.run(tj.Client(api=Taken("run/7/other")), self.MADE, "run/7/train", out=lambda text: None)
 
+    def test_a_termination_outlasts_an_api_server_that_is_away(self):
+        api = Taken("run/7/train")
+        api.gets = [AWAY, AWAY, *api.gets]
+        with mock.patch.object(termination, "PAUSE_SECONDS", 0):
+            termination.end(tj.Client(api=api), "j", "suspend")
+        self.assertIn(("patch", "j", {"spec": {"suspend": True}}), api.asked)
+
+    def test_a_termination_that_is_refused_is_an_error(self):
+        api = Taken("run/7/train")
+        api.gets = [tj.ApiError(403, "forbidden")]
+        with self.assertRaisesRegex(tj.ApiError, "forbidden"):
+            termination.end(tj.Client(api=api), "j", "suspend")
+
+    def test_a_termination_before_the_step_is_ready_ends_the_job(self):
+        api, said = Taken("run/7/train"), []
+        self.addCleanup(signal.pthread_sigmask, signal.SIG_UNBLOCK, {signal.SIGTERM})
+        termination.hold()
+        signal.raise_signal(signal.SIGTERM)
+        with self.assertRaises(termination.Terminated):
+            launch.run(tj.Client(api=api), self.MADE, "run/7/train", out=said.append)
+        self.assertIn(("patch", "j", {"spec": {"suspend": True}}), api.asked)
+
     def test_the_logic_needs_no_kfp(self):
-        program = "import sys; sys.modules['kfp'] = None; import trainingjob.kfp.launch, trainingjob.kfp.step"
+        program = "import sys; sys.modules['kfp'] = None; import trainingjob.kfp.launch, trainingjob.kfp.step, trainingjob.kfp.__main__"
         self.assertEqual(subprocess.run([sys.executable, "-c", program], cwd=HERE.parent).returncode, 0)
 
 

@@ -1,17 +1,20 @@
 """TrainingJobs as steps of Kubeflow Pipelines: pip install "trainingjob[kfp]".
 
-trainingjob.kfp.train() makes a step. The step runs in an image that has this package with its extra, as nothing is installed at run
-time; what it does is in trainingjob.kfp.launch, which imports nothing of kfp.
+trainingjob.kfp.train() makes a step with kfp 2. The step runs in an image that has this package with its extra, as nothing is installed at
+run time; what it does is in trainingjob.kfp.launch, which imports nothing of kfp. COMPONENT is the file that kfp 1.8 makes a step of.
 """
 
 from __future__ import annotations
 
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .component import train
 
-__all__ = ["train"]
+__all__ = ["COMPONENT", "train"]
+
+COMPONENT = str(pathlib.Path(__file__).with_name("component.yaml"))
 
 
 def __getattr__(name: str) -> Any:

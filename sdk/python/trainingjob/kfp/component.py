@@ -7,8 +7,8 @@ from typing import Any, Dict, Mapping, Optional
 from kfp import dsl
 
 from .. import shortcut
-from .launch import ON_TERMINATION
 from .task import run_training_job
+from .termination import ON_TERMINATION
 
 PASSED = (dsl.TaskConfigField.RESOURCES, dsl.TaskConfigField.ENV, dsl.TaskConfigField.KUBERNETES_NODE_SELECTOR,
           dsl.TaskConfigField.KUBERNETES_TOLERATIONS, dsl.TaskConfigField.KUBERNETES_VOLUMES, dsl.TaskConfigField.KUBERNETES_AFFINITY)

@@ -10,26 +10,20 @@ never trains twice. A run that is terminated sends SIGTERM, and the job is suspe
 from __future__ import annotations
 
 import calendar
-import contextlib
 import hashlib
 import re
-import signal
 import threading
 import time
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
+from typing import Any, Dict, List, Mapping, NamedTuple
 
 from ..client import Client
-from ..errors import ApiError, JobFailed, JobNotFound
+from ..errors import ApiError, JobFailed
 from ..types import TrainingJobStatus
+from .termination import ON_TERMINATION, ending
 
 MOST_NAME = 30  # letters of a job's name, so that those of its pods fit a DNS label
-ON_TERMINATION = ("suspend", "delete", "keep")
 LAST_LINES_SECONDS = 15  # how long the end of the log may take after the job's
 OWNED_BY = "trainingjob.dev/pipeline-step"  # an annotation: which step a job is of
-
-
-class Terminated(BaseException):
-    """The run of the pipeline was terminated: not an error that a retry could mend."""
 
 
 class Outcome(NamedTuple):
@@ -42,9 +36,12 @@ class Outcome(NamedTuple):
     metrics: Dict[str, float]
 
 
-def job_name(prefix: str, run: str, group: str, task: str) -> str:
-    """Returns the name of the job of a task: the same in each try of it, another in every other task and run."""
-    short = hashlib.sha256("\n".join((run, group, task)).encode()).hexdigest()[:10]
+def job_name(prefix: str, *task: str) -> str:
+    """Returns the name of the job of a task: the same in each try of it, another in every other task and run.
+
+    task: what identifies it, such as the run, the group of tasks and the name.
+    """
+    short = hashlib.sha256("\n".join(task).encode()).hexdigest()[:10]
     plain = re.sub("[^a-z0-9-]+", "-", prefix.lower()).strip("-")
     plain = re.sub("^[^a-z]+", "", plain)[: MOST_NAME - len(short) - 1].strip("-") or "train"
     return f"{plain}-{short}"
@@ -68,7 +65,7 @@ def run(client: Client, job: Mapping[str, Any], step: str, on_termination: str =
     if on_termination not in ON_TERMINATION:
         raise ValueError(f"on_termination is {on_termination!r}: write suspend, delete or keep")
     name = job["metadata"]["name"]
-    with _terminated(client, name, on_termination, out):
+    with ending(client, name, on_termination, out):
         _create_or_attach(client, job, step, out)
         log = threading.Thread(target=_copy_log, args=(client, name, out), daemon=True)
         log.start()
@@ -126,27 +123,6 @@ def _create_or_attach(client: Client, job: Mapping[str, Any], step: str, out: An
     out(f"TrainingJob {meta['name']} is there from an earlier try of this step: it is taken up")
     if found["spec"].get("suspend") and not job["spec"].get("suspend"):
         client.resume(meta["name"])
-
-
-@contextlib.contextmanager
-def _terminated(client: Client, name: str, on_termination: str, out: Any) -> Iterator[None]:
-    """Suspends, deletes or keeps the job when SIGTERM comes."""
-    def stop(*_: Any) -> None:
-        raise Terminated
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except Terminated:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not keep the job running
-        out(f"The run was terminated: TrainingJob {name}: {on_termination}")
-        with contextlib.suppress(JobNotFound):
-            if on_termination == "suspend":
-                client.suspend(name)
-            elif on_termination == "delete":
-                client.delete(name)
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _copy_log(client: Client, name: str, out: Any) -> None:
