@@ -38,6 +38,9 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 		why = cmp.Or(group.Waiting.Message, why)
 	}
 	runs := s.Is(v1alpha1.ConditionRunning)
+	if neverFits(s) && placed == 0 {
+		return v1alpha1.ReasonGangWaiting, fmt.Sprintf("minAvailable is %d, and the job has %d replicas: write %[2]d or less.", minAvailable(s), state.Total(&s.Job.Spec)), true
+	}
 	if why == "" || placed >= terms(s).Minimum || placed > 0 && runs {
 		return "", "", false
 	}
