@@ -83,27 +83,25 @@ func TestAQueueOfKubeflowJobs(t *testing.T) {
 	}
 }
 
-// play is the story of three jobs.
+// play is the story of three jobs. Nobody sets spec.active of a Workload: Kueue then frees the quota at once, for all kinds of jobs.
 func (q *queue) play() {
 	q.submit("first", "")
 	q.runs("first")
+	q.stop("HoldAndDrain") // evicts it
+	q.waits("first")
+	q.stop("None")
+	q.runs("first")
+
 	q.submit("second", "")
 	q.waits("second")
-
-	q.setActive("first", false) // an administrator evicts it
-	q.waits("first")
-	q.runs("second")
-
 	q.submit("urgent", q.name)
-	q.runs("urgent") // it preempts the second
-	q.waits("second")
+	q.runs("urgent") // it preempts the first
+	q.waits("first")
 
-	q.finish("urgent")
-	q.runs("second")
-	q.finish("second")
-	q.setActive("first", true)
-	q.runs("first")
-	q.finish("first")
+	for _, name := range []string{"urgent", "first", "second"} {
+		q.runs(name)
+		q.finish(name)
+	}
 }
 
 func (q *queue) create(text string) {
@@ -167,11 +165,11 @@ func (q *queue) finish(name string) {
 	})
 }
 
-// setActive evicts the job, or lets it queue again.
-func (q *queue) setActive(name string, active bool) {
-	q.eventually(func(g gomega.Gomega) {
-		workload := q.workload(g, name)
-		g.Expect(unstructured.SetNestedField(workload.Object, active, "spec", "active")).To(gomega.Succeed())
-		g.Expect(q.client.Update(context.Background(), workload)).To(gomega.Succeed())
-	})
+// stop sets the stop policy of the queue.
+func (q *queue) stop(policy string) {
+	local := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}}
+	local.SetNamespace(q.name)
+	local.SetName("queue")
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"stopPolicy":"`+policy+`"}}`))
+	q.Expect(q.client.Patch(context.Background(), local, patch)).To(gomega.Succeed())
 }
