@@ -4,6 +4,8 @@ package suites
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,27 +16,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// countPods counts the pods that exist and have not ended. most ends the count and returns the highest number.
-func (q *queue) countPods(t *testing.T) (most func() chan int) {
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	watch, err := q.client.Watch(ctx, &corev1.PodList{}, client.InNamespace(q.name))
+// countPods watches the pods whose containers may still run. most ends that, and returns the names of the most that existed at a time.
+func (q *queue) countPods(t *testing.T) (most func() []string) {
+	watch, err := q.client.Watch(t.Context(), &corev1.PodList{}, client.InNamespace(q.name))
 	q.Expect(err).NotTo(gomega.HaveOccurred())
-	counted := make(chan int, 1)
+	result := make(chan []string, 1)
 	go func() {
-		alive, highest := map[types.UID]bool{}, 0
+		alive, highest := map[types.UID]string{}, []string{}
 		for event := range watch.ResultChan() {
 			if pod, isPod := event.Object.(*corev1.Pod); isPod {
 				delete(alive, pod.UID)
-				if event.Type != "DELETED" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-					alive[pod.UID] = true
+				if event.Type != "DELETED" && !hasEnded(pod) {
+					alive[pod.UID] = pod.Name
 				}
-				highest = max(highest, len(alive))
+			}
+			if len(alive) > len(highest) {
+				highest = slices.Sorted(maps.Values(alive))
 			}
 		}
-		counted <- highest
+		result <- highest
 	}()
-	return func() chan int { watch.Stop(); return counted }
+	return func() []string { watch.Stop(); return <-result }
+}
+
+// hasEnded reports whether no container of the pod runs any more, or ever.
+func hasEnded(pod *corev1.Pod) bool {
+	statuses := pod.Status.ContainerStatuses
+	return len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil })
 }
 
 // reserved returns how many CPUs Kueue counts as in use.
