@@ -46,11 +46,11 @@ var changes = []struct{ name, from, change, refusal string }{
 	{"needing all pods at once", `spec: {scheduling: {gang: Native, minAvailable: 3}}`, `spec: {scheduling: {minAvailable: null}}`, ""},
 	{
 		"changing the gang while the job runs", `spec: {scheduling: {gang: Native, minAvailable: 3}}`, `spec: {scheduling: {gang: Volcano, minAvailable: 2}}`,
-		"scheduling may change only while the job is suspended, but for minAvailable: set suspend: true first",
+		"scheduling may change only while the job is suspended, except minAvailable: set suspend: true first",
 	},
 	{
 		"taking scheduling away while the job runs", `spec: {scheduling: {timeoutSeconds: 60}}`, `spec: {scheduling: null}`,
-		"scheduling may change only while the job is suspended, but for minAvailable: set suspend: true first",
+		"scheduling may change only while the job is suspended, except minAvailable: set suspend: true first",
 	},
 	{"changing managedBy", `{}`, `spec: {managedBy: example.com/other}`, "managedBy cannot change: create another job"},
 	{"taking managedBy away", `{}`, `spec: {managedBy: null}`, "managedBy cannot change: create another job"},
