@@ -24,16 +24,7 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if s.Gang.Unavailable != "" {
 		return v1alpha1.ReasonGangUnavailable, s.Gang.Unavailable, true
 	}
-	why, placed := "", int32(0)
-	for r := range s.Replicas() {
-		switch {
-		case !isOfGang(s, r):
-		case r.HasNode():
-			placed++
-		case why == "" && r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable:
-			why = r.Slot.String() + ": " + r.Pod.Waiting.Message
-		}
-	}
+	why, placed := gangPlacement(s)
 	if group := s.PresentGroup(); group != nil {
 		why = cmp.Or(group.Waiting.Message, why)
 	}
@@ -45,6 +36,20 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 		return "", "", false
 	}
 	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), inQueue(s), why)), true
+}
+
+// gangPlacement returns how many pods of the gang have nodes, and the scheduler's message on the first pod that has none.
+func gangPlacement(s *state.Snapshot) (why string, placed int32) {
+	for r := range s.Replicas() {
+		switch {
+		case !isOfGang(s, r):
+		case r.HasNode():
+			placed++
+		case why == "" && r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable:
+			why = r.Slot.String() + ": " + r.Pod.Waiting.Message
+		}
+	}
+	return why, placed
 }
 
 // inQueue names the queue that the gang waits in: Volcano's messages do not distinguish a full queue from a full cluster.
