@@ -20,12 +20,21 @@ func terms(s *state.Snapshot) state.GangTerms {
 		t.Scheduling.PriorityClassName = own
 	}
 	least := minAvailable(s)
+	if neverFits(s) {
+		t.Minimum = least
+	}
 	for r := range s.Replicas() {
 		if t.Minimum < least && r.NeedsPod() && isOfGang(s, r) {
 			t.Minimum++
 		}
 	}
 	return t
+}
+
+// neverFits reports whether a Kubeflow job needs more pods at once than it has. It waits until its user writes fewer, as under Kubeflow's operator. Any
+// other job needs all its pods at most, because a queue may admit it with fewer workers.
+func neverFits(s *state.Snapshot) bool {
+	return state.ServedJob(s.Job) != nil && int(minAvailable(s)) > state.Total(&s.Job.Spec)
 }
 
 // joinsGang reports whether the role's pods join the job's pod group: the roles that the training needs. A group that keeps a
@@ -106,7 +115,7 @@ func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Re
 	}
 	// workers are sorted by index: the gang can do without the last ones
 	canMiss := min(needed-minimum, len(workers))
-	if canMiss == 0 {
+	if canMiss <= 0 {
 		return missing
 	}
 	from := workers[len(workers)-canMiss].Slot.Index

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -41,9 +40,6 @@ func TestAnElasticGangBeginsWithTheWorkersItNeeds(t *testing.T) {
 
 func TestTheMinimumOfAGang(t *testing.T) {
 	succeeded := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "0"})
-	minAvailable := func(job *v1alpha1.TrainingJob) {
-		job.Spec.Scheduling = &v1alpha1.Scheduling{MinAvailable: ptr.To[int32](3)}
-	}
 	for name, c := range map[string]struct {
 		options []builder.JobOption
 		want    int32
@@ -52,7 +48,10 @@ func TestTheMinimumOfAGang(t *testing.T) {
 		"but no evaluator":                  {[]builder.JobOption{builder.Workers(4), builder.PS(2), builder.Evaluators(1)}, 6},
 		"nor a role of the job's own":       {[]builder.JobOption{builder.Workers(4), builder.Replicas("actor", 3)}, 4},
 		"of elastic workers minReplicas":    {[]builder.JobOption{builder.Workers(4), builder.PS(2), builder.Elastic(1, 8)}, 3},
-		"minAvailable":                      {[]builder.JobOption{builder.Workers(4), minAvailable}, 3},
+		"minAvailable":                      {[]builder.JobOption{builder.Workers(4), builder.MinAvailable(3)}, 3},
+		"no more than there are":            {[]builder.JobOption{builder.Workers(2), builder.MinAvailable(3)}, 2},
+		"more than a Kubeflow job has":      {[]builder.JobOption{builder.Served(), builder.Workers(2), builder.MinAvailable(3)}, 3},
+		"of all that a Kubeflow job has":    {[]builder.JobOption{builder.Served(), builder.Workers(2), builder.Evaluators(1), builder.MinAvailable(3)}, 2},
 		"fewer when a replica has finished": {[]builder.JobOption{builder.Workers(4), builder.AllWorkers(), succeeded}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {

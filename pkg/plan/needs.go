@@ -24,7 +24,22 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if s.Gang.Unavailable != "" {
 		return v1alpha1.ReasonGangUnavailable, s.Gang.Unavailable, true
 	}
-	why, placed := "", int32(0)
+	why, placed := gangPlacement(s)
+	if group := s.PresentGroup(); group != nil {
+		why = cmp.Or(group.Waiting.Message, why)
+	}
+	runs := s.Is(v1alpha1.ConditionRunning)
+	if neverFits(s) && placed == 0 {
+		return v1alpha1.ReasonGangWaiting, fmt.Sprintf("minAvailable is %d, and the job has %d replicas: write %[2]d or less.", minAvailable(s), state.Total(&s.Job.Spec)), true
+	}
+	if why == "" || placed >= terms(s).Minimum || placed > 0 && runs {
+		return "", "", false
+	}
+	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), inQueue(s), why)), true
+}
+
+// gangPlacement returns how many pods of the gang have nodes, and the scheduler's message on the first pod that has none.
+func gangPlacement(s *state.Snapshot) (why string, placed int32) {
 	for r := range s.Replicas() {
 		switch {
 		case !isOfGang(s, r):
@@ -34,14 +49,7 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 			why = r.Slot.String() + ": " + r.Pod.Waiting.Message
 		}
 	}
-	if group := s.PresentGroup(); group != nil {
-		why = cmp.Or(group.Waiting.Message, why)
-	}
-	runs := s.Is(v1alpha1.ConditionRunning)
-	if why == "" || placed >= terms(s).Minimum || placed > 0 && runs {
-		return "", "", false
-	}
-	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), inQueue(s), why)), true
+	return why, placed
 }
 
 // inQueue names the queue that the gang waits in: Volcano's messages do not distinguish a full queue from a full cluster.

@@ -42,6 +42,16 @@ var changes = []struct{ name, from, change, refusal string }{
 	{"changing a template while the job is suspended", suspendedJob, otherImage, ""},
 	{"changing a template and resuming at once", suspendedJob, `spec: {suspend: false, replicaSpecs: {Worker: {template: {metadata: {labels: {a: b}}}}}}`, ""},
 	{"changing the framework", suspendedJob, `spec: {framework: Custom}`, "framework cannot change: create another job"},
+	{"needing fewer pods at once", `spec: {scheduling: {gang: Native, minAvailable: 3}}`, `spec: {scheduling: {minAvailable: 2}}`, ""},
+	{"needing all pods at once", `spec: {scheduling: {gang: Native, minAvailable: 3}}`, `spec: {scheduling: {minAvailable: null}}`, ""},
+	{
+		"changing the gang while the job runs", `spec: {scheduling: {gang: Native, minAvailable: 3}}`, `spec: {scheduling: {gang: Volcano, minAvailable: 2}}`,
+		"scheduling may change only while the job is suspended, except minAvailable: set suspend: true first",
+	},
+	{
+		"taking scheduling away while the job runs", `spec: {scheduling: {timeoutSeconds: 60}}`, `spec: {scheduling: null}`,
+		"scheduling may change only while the job is suspended, except minAvailable: set suspend: true first",
+	},
 	{"changing managedBy", `{}`, `spec: {managedBy: example.com/other}`, "managedBy cannot change: create another job"},
 	{"taking managedBy away", `{}`, `spec: {managedBy: null}`, "managedBy cannot change: create another job"},
 	{

@@ -1,5 +1,5 @@
-// Package kubeflow finds what Kubeflow's operators publish, for tests of who comes from them: the examples and the CRDs in their
-// Go modules, at one version. They are downloaded and neither copied into this tree nor compiled.
+// Package kubeflow finds what Kubeflow's operators and Kueue publish, for tests of who comes from them: the examples, the CRDs and the specs in
+// their Go modules, at one version. They are downloaded and not copied into this tree.
 package kubeflow
 
 import (
@@ -21,6 +21,7 @@ type Module struct{ Path, Version, Sum string }
 // The modules.
 var (
 	TrainingOperator = Module{"github.com/kubeflow/training-operator", "v1.9.4", "h1:MjYXzeaHGBmF47BlhCo6+Mb7ypHrVfO6vsys1ZHF56A="}
+	Kueue            = Module{"sigs.k8s.io/kueue", "v0.19.0", "h1:5yCu85qsJhvUVVxE0Csw546DDBcRwUXpBEOmEFlws34="}
 	MPIOperator      = Module{"github.com/kubeflow/mpi-operator", "v0.8.2", "h1:7PVtV31iX3LSVW0BqRQ64w/NYNfAgP86Bmua2OEi5lg="}
 )
 

@@ -137,6 +137,7 @@ waits until it is ready.`,
 
 func peerCommand() *cobra.Command {
 	var dir, speed string
+	var more []string
 	command := &cobra.Command{
 		Use:   "peer",
 		Short: "Run controllers of training jobs by others, to compare",
@@ -146,10 +147,11 @@ func peerCommand() *cobra.Command {
 		Short: "Start a peer that up --peer has installed",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return cluster.StartPeer(command.Context(), dir, args[0], cluster.Speed(speed), command.OutOrStdout())
+			return cluster.StartPeer(command.Context(), dir, args[0], cluster.Speed(speed), more, command.OutOrStdout())
 		},
 	}
 	start.Flags().StringVar(&speed, "speed", string(cluster.Tuned), "shipped: limits and threads as upstream ships them; tuned: as fast as its settings let it be")
+	start.Flags().StringArrayVar(&more, "arg", nil, "a further argument of its program: --arg=--gang-scheduler-name=volcano (may be repeated); not for Volcano")
 	stop := &cobra.Command{
 		Use:   "stop PEER",
 		Short: "End a peer, with its webhooks",

@@ -39,6 +39,11 @@ func (r *run) unbound() {
 	}
 }
 
+// needsAtOnce sets how many pods of the gang are enough.
+func (r *run) needsAtOnce(n int32) {
+	r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Scheduling.MinAvailable = &n })
+}
+
 // waits waits until the job says why its pods have no node, in those words if there are any.
 func (r *run) waits(reason, words string) {
 	r.until("waits: "+reason, func() bool {

@@ -106,6 +106,27 @@ var gangs = []scenario{
 			r.Room = 0
 			r.succeed("worker-0")
 		}},
+	{name: "gang_needs_fewer", job: []builder.JobOption{builder.Workers(3), native, builder.MinAvailable(3)}, want: leaderSucceeded(0, 0, 0),
+		before: func(r *run) { r.DeleteNode("node-2"); r.Room = 1 }, // two nodes
+		play: func(r *run) {
+			r.waits(v1alpha1.ReasonGangWaiting, "")
+			r.needsAtOnce(2)
+			r.waits(v1alpha1.ReasonUnschedulable, "")
+			r.grouped("j-0", 2)
+			r.Room = 0
+			r.succeed("worker-0")
+		}},
+	{name: "gang_of_a_kubeflow_job_needs_too_many", job: []builder.JobOption{pytorch, builder.Served(), builder.Workers(2), native, builder.MinAvailable(10)},
+		want: leaderSucceeded(0, 0, 0),
+		play: func(r *run) {
+			r.waits(v1alpha1.ReasonGangWaiting, "minAvailable is 10, and the job has 2 replicas: write 2 or less.")
+			r.wait(20 * time.Second)
+			r.unbound()
+			r.needsAtOnce(2)
+			r.running()
+			r.grouped("j-0", 2)
+			r.succeed("worker-0")
+		}},
 	{name: "gang_some_finished", job: []builder.JobOption{builder.Workers(3), builder.AllWorkers(), native},
 		want: outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonAllWorkersSucceeded, 0, 1, 1}, play: func(r *run) {
 			r.running()

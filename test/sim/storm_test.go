@@ -350,7 +350,9 @@ func (s *storm) meddle(r *run) {
 // retune changes fields that may change while the job runs.
 func (s *storm) retune(r *run) {
 	r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) {
-		if progress := spec.Progress; s.rng.IntN(2) == 0 {
+		if spec.Scheduling != nil && spec.Scheduling.Gang == v1alpha1.GangNative && s.rng.IntN(2) == 0 {
+			spec.Scheduling.MinAvailable = ptr.To(1 + s.rng.Int32N(6)) // may be more than there are
+		} else if progress := spec.Progress; s.rng.IntN(2) == 0 {
 			s.watch(spec, progress)
 		} else if s.rng.IntN(2) == 0 {
 			spec.Recovery.TerminationGraceSeconds = ptr.To([]int32{2, 5, 30}[s.rng.IntN(3)])
@@ -501,6 +503,11 @@ func (s *storm) settle(r *run) {
 		}
 	}
 	r.Habits = world.Habits{Lazy: 1, Succeeding: 4, Serving: "ps", Staying: r.Habits.Staying}
+	r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) {
+		if spec.Scheduling != nil {
+			spec.Scheduling.MinAvailable = nil // a job that needs more than it has would wait for ever
+		}
+	})
 	r.Suspend(false)
 	leader := r.leader()
 	r.start(leader)

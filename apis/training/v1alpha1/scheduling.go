@@ -11,7 +11,7 @@ type Scheduling struct {
 	// +optional
 	Gang Gang `json:"gang,omitempty"`
 	// minAvailable is the number of pods that must fit at once. Evaluators and a Custom job's own roles do not count: they join no gang.
-	// Default: all other replicas; for an elastic job's workers minReplicas.
+	// It may change while the job waits for nodes. Default: all other replicas; for an elastic job's workers minReplicas.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional

@@ -328,7 +328,8 @@ class Scheduling(TypedDict, total=False):
 
     minAvailable: int
     """minAvailable is the number of pods that must fit at once. Evaluators and a Custom job's own roles do not
-    count: they join no gang. Default: all other replicas; for an elastic job's workers minReplicas."""
+    count: they join no gang. It may change while the job waits for nodes. Default: all other replicas; for an
+    elastic job's workers minReplicas."""
 
     priorityClassName: str
     """priorityClassName of the gang, and of pods whose template names none. Default: none."""

@@ -17,66 +17,93 @@ import (
 	"github.com/trainingjob/operator/test/kubeflow"
 )
 
-// suites are the packages of pkg/controller.v1 that have specs that use only the API.
-var suites = []struct {
-	// folder is the package's folder, and name its name in Go.
+// suite is a package with specs that use only the API.
+type suite struct {
+	// folder is the package's folder in its module, and name its name in Go.
 	folder, name string
 	// replaced is the suite file that starts the controller.
 	replaced string
 	// more is what the specs of the package use besides, as Go.
 	more string
-	// focus selects the specs; empty for all.
-	focus string
+	// focus and labels select the specs; empty for all.
+	focus, labels string
 	// specs is how many there are.
 	specs int
-}{
-	{folder: "pytorch", name: "pytorch", replaced: "pytorchjob_controller_suite_test.go", specs: 7},
-	{folder: "tensorflow", name: "tensorflow", replaced: "suite_test.go", more: "var reconciler *TFJobReconciler", focus: "suspend semantics|copy labels", specs: 4},
-	{folder: "xgboost", name: "xgboost", replaced: "suite_test.go", specs: 3},
-	{folder: "paddlepaddle", name: "paddle", replaced: "paddlepaddle_controller_suite_test.go", specs: 4},
-	{folder: "jax", name: "jax", replaced: "jaxjob_controller_suite_test.go", specs: 2},
 }
 
-//go:embed suite.go.txt
-var suite string
+//go:embed kubeflow.go.txt
+var kubeflowSuite string
+
+//go:embed kueue.go.txt
+var kueueSuite string
 
 func TestKubeflowsSpecs(t *testing.T) {
+	run(t, kubeflow.TrainingOperator, kubeflowSuite,
+		suite{folder: "pkg/controller.v1/pytorch", name: "pytorch", replaced: "pytorchjob_controller_suite_test.go", specs: 7},
+		suite{
+			folder: "pkg/controller.v1/tensorflow", name: "tensorflow", replaced: "suite_test.go", more: "var reconciler *TFJobReconciler",
+			focus: "suspend semantics|copy labels", specs: 4,
+		},
+		suite{folder: "pkg/controller.v1/xgboost", name: "xgboost", replaced: "suite_test.go", specs: 3},
+		suite{folder: "pkg/controller.v1/paddlepaddle", name: "paddle", replaced: "paddlepaddle_controller_suite_test.go", specs: 4},
+		suite{folder: "pkg/controller.v1/jax", name: "jax", replaced: "jaxjob_controller_suite_test.go", specs: 2})
+}
+
+// TestKueuesSpecs needs real nodes: the specs end pods by commands in them.
+func TestKueuesSpecs(t *testing.T) {
+	run(t, kubeflow.Kueue, kueueSuite, suite{
+		folder: "test/e2e/singlecluster/extended", name: "extended", replaced: "suite_test.go", labels: "feature:pytorchjob || feature:jaxjob", specs: 2,
+	})
+}
+
+// TestKueuesTopologySpecs needs nodes named as kind names them.
+func TestKueuesTopologySpecs(t *testing.T) {
+	run(t, kubeflow.Kueue, kueueSuite, suite{
+		folder: "test/e2e/tas/extended", name: "extended", replaced: "suite_test.go", labels: "feature:pytorchjob", specs: 1,
+	})
+}
+
+// run runs the suites of a module, with that text in place of each suite file.
+func run(t *testing.T, from kubeflow.Module, text string, suites ...suite) {
 	if os.Getenv("KUBECONFIG") == "" {
 		t.Fatal("KUBECONFIG names no cluster: run make test-kubeflow")
 	}
-	module := copyModule(t)
+	module := copyModule(t, from)
 	for _, s := range suites {
-		text := strings.ReplaceAll(suite, "PACKAGE", s.name) + "\n" + s.more + "\n"
-		if err := os.WriteFile(filepath.Join(module, "pkg/controller.v1", s.folder, s.replaced), []byte(text), 0o600); err != nil {
+		replacement := strings.ReplaceAll(text, "PACKAGE", s.name) + "\n" + s.more + "\n"
+		if err := os.WriteFile(filepath.Join(module, s.folder, s.replaced), []byte(replacement), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, s := range suites {
-		t.Run(s.name, func(t *testing.T) {
-			report := filepath.Join(t.TempDir(), "report.json")
-			run := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=20m", "./pkg/controller.v1/"+s.folder, "-run=TestAPIs",
-				"-args", "--ginkgo.json-report="+report, "--ginkgo.focus="+s.focus)
-			run.Dir = module
-			output, err := run.CombinedOutput()
-			passed, failures := read(t, report, output)
-			fmt.Printf("%s: %d of %d specs passed\n", s.name, passed, passed+len(failures))
-			for _, f := range failures {
-				t.Error(f)
-			}
-			if ran := passed + len(failures); ran != s.specs {
-				t.Errorf("%d specs ran, want %d", ran, s.specs)
-			}
-			if err != nil && len(failures) == 0 {
-				t.Errorf("%v\n%s", err, output)
-			}
-		})
+		t.Run(s.folder, func(t *testing.T) { s.run(t, module) })
 	}
 }
 
-// copyModule returns a folder with a copy of the operator's module, which can be written.
-func copyModule(t *testing.T) string {
+// run runs the specs of the suite in a copy of its module.
+func (s *suite) run(t *testing.T, module string) {
+	report := filepath.Join(t.TempDir(), "report.json")
+	run := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=20m", "./"+s.folder, "-run=TestAPIs",
+		"-args", "--ginkgo.json-report="+report, "--ginkgo.focus="+s.focus, "--ginkgo.label-filter="+s.labels)
+	run.Dir = module
+	output, err := run.CombinedOutput()
+	passed, failures := read(t, report, output)
+	fmt.Printf("%s: %d of %d specs passed\n", s.folder, passed, passed+len(failures))
+	for _, f := range failures {
+		t.Error(f)
+	}
+	if ran := passed + len(failures); ran != s.specs {
+		t.Errorf("%d specs ran, want %d", ran, s.specs)
+	}
+	if err != nil && len(failures) == 0 {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+// copyModule returns a folder with a copy of the module, which can be written.
+func copyModule(t *testing.T, module kubeflow.Module) string {
 	t.Helper()
-	from, err := kubeflow.TrainingOperator.Dir(t.Context())
+	from, err := module.Dir(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

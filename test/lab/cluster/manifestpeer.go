@@ -125,7 +125,7 @@ func (p manifestPeer) render(ctx context.Context, l *lab, program program) ([]by
 	return l.kubectl(ctx, "kustomize", p.folder(l.dir))
 }
 
-func (p manifestPeer) start(ctx context.Context, l *lab, program program, speed Speed) error {
+func (p manifestPeer) start(ctx context.Context, l *lab, program program, speed Speed, args []string) error {
 	rendered, err := p.render(ctx, l, program)
 	if err != nil {
 		return err
@@ -162,6 +162,7 @@ func (p manifestPeer) start(ctx context.Context, l *lab, program program, speed 
 	if err != nil {
 		return err
 	}
+	c.Args = append(c.Args, args...)
 	return l.start(ctx, c)
 }
 

@@ -21,8 +21,8 @@ type peer struct {
 type peerProgram interface {
 	// install applies what a cluster has before the peer runs; the controllers of Kubernetes are not up yet.
 	install(context.Context, *lab, program) error
-	// start starts the peer at a speed and waits until it is ready.
-	start(context.Context, *lab, program, Speed) error
+	// start starts the peer at a speed, with further arguments, and waits until it is ready.
+	start(context.Context, *lab, program, Speed, []string) error
 	// stop takes away what must not stay when the peer's processes have ended.
 	stop(context.Context, *lab) error
 	// processes are the names of its processes.
@@ -103,8 +103,9 @@ func (l *lab) installPeers(ctx context.Context) error {
 	return nil
 }
 
-// StartPeer starts a peer that was installed in the lab in the folder; it is no error if it runs already, at whatever speed.
-func StartPeer(ctx context.Context, path, name string, speed Speed, out io.Writer) error {
+// StartPeer starts a peer that was installed in the lab in the folder, with those further arguments; it is no error if it runs already, at whatever
+// speed.
+func StartPeer(ctx context.Context, path, name string, speed Speed, args []string, out io.Writer) error {
 	l, p, err := labWithPeer(path, name, out)
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func StartPeer(ctx context.Context, path, name string, speed Speed, out io.Write
 	if err != nil {
 		return err
 	}
-	return p.start(ctx, l, program, speed)
+	return p.start(ctx, l, program, speed, args)
 }
 
 // StopPeer ends a peer of the lab in the folder; it is no error if it does not run.

@@ -1,6 +1,9 @@
 package cluster
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // volcanoPeer is the add-on volcano, with its scheduler, as a peer. Its admission webhooks are another program, which the lab does not have.
 type volcanoPeer struct{}
@@ -18,7 +21,10 @@ func (volcanoPeer) install(ctx context.Context, l *lab, _ program) error {
 	return nil
 }
 
-func (volcanoPeer) start(ctx context.Context, l *lab, program program, speed Speed) error {
+func (volcanoPeer) start(ctx context.Context, l *lab, program program, speed Speed, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("--arg %s: Volcano is two programs, and takes no further arguments", args[0])
+	}
 	return l.startVolcanoAt(ctx, program, volcanoSpeeds[speed])
 }
 

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -116,7 +117,8 @@ func conditionOf(group *schedulingv1beta1.PodGroup, d *operator.Decision) string
 }
 
 // minimum returns between which bounds a group's minimum is right: minAvailable, or all replicas, with minReplicas of elastic
-// workers; but not more than there are left to run. What has ended unseen may be counted or not.
+// workers; but not more than there are left to run. What has ended unseen may be counted or not. A Kubeflow job that needs more than all its
+// replicas waits.
 func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 	spec := &d.From.Spec
 	wanted := int32(0)
@@ -129,6 +131,9 @@ func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 		wanted += spec.Elastic.MinReplicas - spec.Replicas(v1alpha1.Worker)
 	}
 	wanted = ptr.Deref(spec.Scheduling.MinAvailable, wanted)
+	if metav1.GetControllerOf(d.From) != nil && int(wanted) > state.Total(spec) {
+		return wanted, wanted
+	}
 	now, _ := c.knownTo(d)
 	left := func(job *v1alpha1.TrainingJob, unseen bool) (n int32) {
 		memory := memoryOf(job)
