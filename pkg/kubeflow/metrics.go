@@ -11,6 +11,8 @@ type counters struct {
 	// byCondition count jobs whose condition of that type becomes True.
 	byCondition map[string]*prometheus.CounterVec
 	deleted     *prometheus.CounterVec
+	// steppedBack counts jobs that this operator left to another controller.
+	steppedBack *prometheus.CounterVec
 }
 
 // newCounters registers the metrics. It returns an error if they are registered already.
@@ -23,6 +25,12 @@ func newCounters(registry prometheus.Registerer) (*counters, error) {
 	c := &counters{deleted: counter("deleted"), byCondition: map[string]*prometheus.CounterVec{
 		Created: counter("created"), Succeeded: counter("successful"), Failed: counter("failed"), Restarting: counter("restarted"),
 	}}
+	c.steppedBack = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "trainingjob_kubeflow_stepped_back_total", Help: "Kubeflow jobs that this operator left to another controller, which wrote their status too.",
+	}, []string{"job_namespace", "framework"})
+	if err := registry.Register(c.steppedBack); err != nil {
+		return nil, err
+	}
 	for _, vector := range c.byCondition {
 		if err := registry.Register(vector); err != nil {
 			return nil, err
