@@ -11,7 +11,7 @@ type counters struct {
 	// byCondition count jobs whose condition of that type becomes True.
 	byCondition map[string]*prometheus.CounterVec
 	deleted     *prometheus.CounterVec
-	// steppedBack counts jobs that this operator left to another controller.
+	// steppedBack counts jobs that this operator left to another controller: Kubeflow's operator has no such metric.
 	steppedBack *prometheus.CounterVec
 }
 
@@ -22,19 +22,16 @@ func newCounters(registry prometheus.Registerer) (*counters, error) {
 			Name: "training_operator_jobs_" + what + "_total", Help: "Number of Kubeflow jobs " + what,
 		}, []string{"job_namespace", "framework"})
 	}
-	c := &counters{deleted: counter("deleted"), byCondition: map[string]*prometheus.CounterVec{
+	c := &counters{deleted: counter("deleted"), steppedBack: counter("stepped_back"), byCondition: map[string]*prometheus.CounterVec{
 		Created: counter("created"), Succeeded: counter("successful"), Failed: counter("failed"), Restarting: counter("restarted"),
 	}}
-	c.steppedBack = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "trainingjob_kubeflow_stepped_back_total", Help: "Kubeflow jobs that this operator left to another controller, which wrote their status too.",
-	}, []string{"job_namespace", "framework"})
-	if err := registry.Register(c.steppedBack); err != nil {
-		return nil, err
-	}
 	for _, vector := range c.byCondition {
 		if err := registry.Register(vector); err != nil {
 			return nil, err
 		}
+	}
+	if err := registry.Register(c.steppedBack); err != nil {
+		return nil, err
 	}
 	return c, registry.Register(c.deleted)
 }

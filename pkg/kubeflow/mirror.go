@@ -154,6 +154,18 @@ func (m *mirror) count() {
 			Active: counted.Active, Succeeded: counted.Succeeded, Failed: counted.Failed, Selector: m.selector(source),
 		}
 	}
+	if m.next.is(Succeeded) {
+		settle(m.next.ReplicaStatuses)
+	}
+}
+
+// settle counts the replicas that still run as succeeded, after the job has succeeded. Workflows wait for that number.
+// Source: pkg/controller.v1/common/job.go of Training Operator 1.9.4.
+func settle(counts map[string]ReplicaStatus) {
+	for role, count := range counts {
+		count.Succeeded, count.Active = count.Succeeded+count.Active, 0
+		counts[role] = count
+	}
 }
 
 // selector returns the label selector of a role's pods, as text.

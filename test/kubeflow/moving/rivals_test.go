@@ -1,0 +1,104 @@
+//go:build kubeflow
+
+package moving
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kubeflow's operator begins beside this one: this one steps back from its jobs, and goes on with them when that one has ended.
+func TestTwoOperators(t *testing.T) {
+	address := freeAddress(t)
+	startOurs(t, "--metrics-bind-address="+address, "--metrics-secure=false")
+	m := movers{t, namespace(t, "rivals")}
+	m.watchDoubles()
+	ends, breaks := m.create("ends"), m.create("breaks", "POLICY", "ExitCode")
+	before, broken := m.hasPods(ends, corev1.PodRunning), m.hasPods(breaks, corev1.PodRunning)
+	ends.until(t, "Running")
+	breaks.until(t, "Running")
+
+	endFormer := startFormer(t)
+	until(t, "this operator steps back", func() (bool, any) { return !m.isServed(ends) && !m.isServed(breaks), "TrainingJobs" })
+	for _, j := range []job{ends, breaks} {
+		until(t, "an Event reports it", func() (bool, any) {
+			var events corev1.EventList
+			err := kube.List(t.Context(), &events, client.InNamespace(m.namespace))
+			return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+				return e.Reason == "SteppedBack" && e.InvolvedObject.Name == j.name && strings.Contains(e.Message, "training-operator")
+			}), err
+		})
+	}
+	if text := scrape(t, address); !strings.Contains(text, `training_operator_jobs_stepped_back_total{framework="pytorch",job_namespace="`+m.namespace+`"} 2`) {
+		t.Errorf("the metrics do not count 2 jobs:\n%s", text)
+	}
+	late := m.create("late") // under both
+	m.hasPods(late, corev1.PodRunning)
+	late.until(t, "Running")
+	if after := ends.pods(t); !slices.Equal(uids(before), uids(after)) {
+		t.Errorf("the pods were %v and are %v", uids(before), uids(after))
+	}
+	exit(t, "0", ends.pods(t)["ends-master-0"])
+	ends.until(t, "Succeeded")
+
+	endFormer()
+	exit(t, "137", broken["breaks-worker-0"])
+	until(t, "all pods are new and run", func() (bool, any) {
+		pods := breaks.pods(t)
+		for name, pod := range pods {
+			if pod.Status.Phase != corev1.PodRunning || pod.UID == broken[name].UID {
+				return false, name
+			}
+		}
+		return len(pods) == 3 && m.isServed(breaks), len(pods)
+	})
+	for _, j := range []job{breaks, late} {
+		j.until(t, "Running")
+		for name, pod := range j.pods(t) {
+			if strings.Contains(name, "master-0") {
+				exit(t, "0", pod)
+			}
+		}
+		j.until(t, "Succeeded")
+	}
+}
+
+// freeAddress returns an address of this machine that is free.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// scrape returns the lines of the metrics that count jobs left to another controller.
+func scrape(t *testing.T, address string) string {
+	t.Helper()
+	response, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "training_operator_jobs_") {
+			lines = append(lines, line)
+		}
+	}
+	return fmt.Sprint(lines)
+}
