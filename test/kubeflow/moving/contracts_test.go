@@ -4,6 +4,7 @@ package moving
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -76,16 +77,16 @@ func TestClientsReadTheStatusOfAJob(t *testing.T) {
 	succeeds, fails := m.create("succeeds", "POLICY", "ExitCode"), m.create("fails", "POLICY", "Never")
 	for _, j := range []job{succeeds, fails} {
 		j.until(t, "Running")
-		expectCurrent(t, j, "Running", "", "")
+		expectCurrent(t, j, "Running", false, false)
 	}
 	exit(t, "137", succeeds.pods(t)["succeeds-worker-0"])
 	succeeds.until(t, "Restarting")
-	expectCurrent(t, succeeds, "Restarting", "", "")
+	expectCurrent(t, succeeds, "Restarting", false, false)
 	until(t, "it runs again", func() (bool, any) {
 		are := succeeds.conditions(t)
 		return slices.Contains(are, "Running"), are
 	})
-	expectCurrent(t, succeeds, "Running", "", "")
+	expectCurrent(t, succeeds, "Running", false, false)
 	for _, pod := range m.hasPods(succeeds, corev1.PodRunning) {
 		if pod.Labels["training.kubeflow.org/job-role"] == "master" { // Katib's primary pod
 			exit(t, "0", pod)
@@ -96,10 +97,10 @@ func TestClientsReadTheStatusOfAJob(t *testing.T) {
 		text := text(t, succeeds)
 		return argo(t, text, "status.replicaStatuses.Worker.succeeded = 2"), text
 	})
-	expectCurrent(t, succeeds, "Succeeded", "True", "")
+	expectCurrent(t, succeeds, "Succeeded", true, false)
 	exit(t, "1", fails.pods(t)["fails-worker-1"])
 	fails.until(t, "Failed")
-	expectCurrent(t, fails, "Failed", "", "True")
+	expectCurrent(t, fails, "Failed", false, true)
 	if text := text(t, fails); !argo(t, text, "status.replicaStatuses.Worker.failed > 0") {
 		t.Errorf("Argo's condition of failure does not hold in %s", text)
 	}
@@ -107,7 +108,7 @@ func TestClientsReadTheStatusOfAJob(t *testing.T) {
 
 func text(t *testing.T, j job) string {
 	t.Helper()
-	encoded, err := j.read(t).MarshalJSON()
+	encoded, err := json.Marshal(map[string]any{"status": j.read(t).Object["status"]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func text(t *testing.T, j job) string {
 }
 
 // expectCurrent checks which condition Flyte and arena take for the present one, and whether Katib takes the job for succeeded or failed.
-func expectCurrent(t *testing.T, j job, want, succeeded, failed string) {
+func expectCurrent(t *testing.T, j job, want string, succeeded, failed bool) {
 	t.Helper()
 	object := text(t, j)
 	if got := flyte(t, object); got != want {
@@ -125,17 +126,18 @@ func expectCurrent(t *testing.T, j job, want, succeeded, failed string) {
 		t.Errorf("arena sees %s, want %s, in %s", got, want, object)
 	}
 	if got := katib(object, "Succeeded"); got != succeeded {
-		t.Errorf("Katib's successCondition is %q, want %q, in %s", got, succeeded, object)
+		t.Errorf("Katib's successCondition holds: %t, want %t, in %s", got, succeeded, object)
 	}
 	if got := katib(object, "Failed"); got != failed {
-		t.Errorf("Katib's failureCondition is %q, want %q, in %s", got, failed, object)
+		t.Errorf("Katib's failureCondition holds: %t, want %t, in %s", got, failed, object)
 	}
 }
 
-// katib returns the status of the condition that Katib's default successCondition or failureCondition finds; empty for none.
-// Source: kubeflow/katib, the documentation of trialTemplate.successCondition.
-func katib(object, kind string) string {
-	return gjson.Get(object, `status.conditions.#(type=="`+kind+`")#|#(status=="True")#.0.status`).String()
+// katib reports whether Katib's default successCondition or failureCondition finds the condition.
+// Sources: kubeflow/katib pkg/controller.v1beta1/trial/util/job_util.go, GetDeployedJobStatus, commit 05967b46919f; the conditions: the
+// documentation of trialTemplate.successCondition.
+func katib(object, kind string) bool {
+	return len(gjson.Get(object, `status.conditions.#(type=="`+kind+`")#|#(status=="True")#`).Array()) > 0
 }
 
 // latest returns the type of the True condition with the latest time of that field. It is an error if two of them have the same.

@@ -168,6 +168,34 @@ func TestMovingDay(t *testing.T) {
 	rests.until(t, "Succeeded")
 }
 
+// The page's command adds the CRDs that a cluster lacks, and changes no other.
+func TestMissingCRDsAreCreated(t *testing.T) {
+	versions := func() string {
+		return kubectl(t, "get", "crds", "--output", `jsonpath={range .items[?(@.spec.group=="kubeflow.org")]}{.metadata.name}={.metadata.uid}/{.metadata.generation} {end}`)
+	}
+	kubectl(t, "delete", "crd", "jaxjobs.kubeflow.org", "--ignore-not-found")
+	before := strings.Fields(versions())
+	page, err := os.ReadFile(filepath.Join(root, "docs/migrating.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, command, found := strings.Cut(string(page), "\nkubectl create -k ")
+	command, _, _ = strings.Cut(command, "\n")
+	folder := formerFrom(t, command)
+	if said, err := lab.Kubectl(t.Context(), "create", "--kustomize", folder); !found || err == nil || strings.Count(said, "AlreadyExists") != 5 {
+		t.Fatalf("creating %s: %v, want five CRDs that exist already", folder, err)
+	}
+	after := strings.Fields(versions())
+	if len(after) != 6 || len(before) != 5 {
+		t.Errorf("%d CRDs, want 6; before %d, want 5", len(after), len(before))
+	}
+	for _, version := range before {
+		if !slices.Contains(after, version) {
+			t.Errorf("%s has changed: %v", version, after)
+		}
+	}
+}
+
 // leave ends the process of Kubeflow's operator, installs what the operator has beside it, and runs the commands of the page that remove all but the CRDs.
 func (m movers) leave(endFormer func()) {
 	m.t.Helper()
