@@ -41,18 +41,14 @@ func (m movers) create(name string, change ...string) job {
 	return job{m.namespace, "PyTorchJob", name}
 }
 
-// hasPods waits until the job has three pods of that phase, and returns them.
+// hasPods waits until the job has three pods of that phase, and returns them. A failed pod may stay for its log.
 func (m movers) hasPods(j job, phase corev1.PodPhase) map[string]corev1.Pod {
 	m.t.Helper()
 	var pods map[string]corev1.Pod
 	until(m.t, j.name+" has 3 pods that are "+string(phase), func() (bool, any) {
 		pods = j.pods(m.t)
-		for _, pod := range pods {
-			if pod.Status.Phase != phase {
-				return false, pod.Name + " is " + string(pod.Status.Phase)
-			}
-		}
-		return len(pods) == 3, len(pods)
+		maps.DeleteFunc(pods, func(_ string, pod corev1.Pod) bool { return pod.Status.Phase != phase })
+		return len(pods) == 3, slices.Collect(maps.Keys(pods))
 	})
 	return pods
 }
