@@ -90,6 +90,7 @@ func (i *inheritance) fate() (fate, string) {
 	broken := ""
 	for _, slot := range i.slots() {
 		switch pod := i.newest[slot]; {
+		case pod == nil && i.isElastic(slot.Role):
 		case pod == nil:
 			broken = fmt.Sprintf("%s has no pod.", slot)
 		case pod.Status.Phase == corev1.PodFailed && isFinal(spec.ReplicaSpecs[slot.Role].RestartPolicy, pod):
@@ -106,6 +107,17 @@ func (i *inheritance) fate() (fate, string) {
 		return replace, broken
 	}
 	return goOn, ""
+}
+
+// isElastic reports whether the training can go on without some replicas of the role.
+func (i *inheritance) isElastic(role v1alpha1.Role) bool {
+	elastic, workers := i.served.Child.Spec.Elastic, 0
+	for slot := range i.newest {
+		if slot.Role == role {
+			workers++
+		}
+	}
+	return elastic != nil && role == v1alpha1.Worker && workers >= int(elastic.MinReplicas)
 }
 
 // hasSucceeded reports whether the pods whose success is the job's have succeeded.

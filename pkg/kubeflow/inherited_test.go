@@ -75,6 +75,8 @@ func TestTheFateOfInheritedPods(t *testing.T) {
 		"a pod that goes has no verdict":       {policy(pytorchJob, "Never"), "master-0 Running, worker-0 Failed 137 going, worker-1 Running", 0, goOn},
 		"success after the deletion is none":   {pytorchJob, "master-0 Succeeded going, worker-0 Running, worker-1 Running", 0, goOn},
 		"a failed pod of an earlier life":      {policy(pytorchJob, "Never"), "master-0 Running, worker-0 Failed 1, worker-0 Running newer, worker-1 Running", time.Hour, goOn},
+		"an elastic job has fewer workers":     {elasticJob, "worker-1 Running", time.Hour, goOn},
+		"an elastic job has too few workers":   {strings.Replace(elasticJob, "minReplicas: 1", "minReplicas: 2", 1), "worker-1 Running", time.Hour, replace},
 		"the job is suspended":                 {pytorchJob + "  runPolicy: {suspend: true}\n", "master-0 Running, worker-0 Running, worker-1 Running", 0, replace},
 		"the deadline is over":                 {pytorchJob + "  runPolicy: {activeDeadlineSeconds: 60}\n", "master-0 Running, worker-0 Running, worker-1 Running", 61 * time.Second, fail},
 		"a chief that the TFJob calls Master":  {strings.Replace(tfJob, "PS:", "Master:", 1), "master-0 Succeeded, worker-0 Running, worker-1 Running", 0, succeed},

@@ -79,11 +79,11 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 		return ctrl.Result{RequeueAfter: retryConflict}, r.stepBack(ctx, job, child, other)
 	}
 	served, err := job.Serve()
-	if err != nil && !job.Status.isFinished() {
-		return r.refuseChange(ctx, job, child, err)
-	}
 	if child == nil && job.Status.isFinished() { // it finished under Kubeflow's operator, or its TrainingJob was deleted
 		return ctrl.Result{}, r.cleanUp(ctx, job, served)
+	}
+	if err != nil {
+		return r.refuseChange(ctx, job, child, err)
 	}
 	if wait, err := r.isBlocked(ctx, job, child, served); wait != 0 || err != nil {
 		return ctrl.Result{RequeueAfter: wait}, err
@@ -103,10 +103,16 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 	return ctrl.Result{}, r.record(ctx, job, job.Mirror(child, served.Roles, r.clock.Now()))
 }
 
-// refuseChange fails a job that means nothing, or leaves a job that runs as it is.
+// refuseChange fails a job that means nothing, or leaves a job that runs as it is, also if Kubeflow's operator made its pods.
 func (r *reconciler) refuseChange(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, why error) (ctrl.Result, error) {
 	if child == nil {
-		return ctrl.Result{}, r.refuse(ctx, job, why.Error())
+		pods, err := r.pods(ctx, job)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if len(pods) == 0 {
+			return ctrl.Result{}, r.refuse(ctx, job, why.Error())
+		}
 	}
 	r.warn(job, "ChangeRefused", why.Error())
 	return ctrl.Result{RequeueAfter: askAgain}, nil
