@@ -52,15 +52,7 @@ func TestTwoOperators(t *testing.T) {
 	endFormer()
 	broken = m.hasPods(breaks, corev1.PodRunning)
 	exit(t, "137", broken["breaks-worker-0"])
-	until(t, "all pods are new and run", func() (bool, any) {
-		pods := breaks.pods(t)
-		for name, pod := range pods {
-			if pod.Status.Phase != corev1.PodRunning || pod.UID == broken[name].UID {
-				return false, name
-			}
-		}
-		return len(pods) == 3 && m.isServed(breaks), len(pods)
-	})
+	m.isNew(breaks, broken)
 	for _, j := range []job{breaks, late} {
 		j.until(t, "Running")
 		for name, pod := range j.pods(t) {
