@@ -19,6 +19,10 @@ var start = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 // read returns the job of a manifest.
 func read(t *testing.T, manifest string) *Job {
 	t.Helper()
+	return parsed(t, manifest)
+}
+
+func parsed(t interface{ Fatal(args ...any) }, manifest string) *Job {
 	source := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(manifest), &source.Object); err != nil {
 		t.Fatal(err)
