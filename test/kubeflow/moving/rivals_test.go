@@ -51,17 +51,25 @@ func TestTwoOperators(t *testing.T) {
 
 	endFormer()
 	broken = m.hasPods(breaks, corev1.PodRunning)
-	exit(t, "137", broken["breaks-worker-0"])
+	exit(t, "137", replica(t, broken, "worker", "0"))
 	m.isNew(breaks, broken)
 	for _, j := range []job{breaks, late} {
 		j.until(t, "Running")
-		for name, pod := range j.pods(t) {
-			if strings.Contains(name, "master-0") {
-				exit(t, "0", pod)
-			}
-		}
+		exit(t, "0", replica(t, m.hasPods(j, corev1.PodRunning), "master", "0"))
 		j.until(t, "Succeeded")
 	}
+}
+
+// replica returns the pod of a replica, whose name depends on the operator that made it.
+func replica(t *testing.T, pods map[string]corev1.Pod, role, index string) corev1.Pod {
+	t.Helper()
+	for _, pod := range pods {
+		if pod.Labels["training.kubeflow.org/replica-type"] == role && pod.Labels["training.kubeflow.org/replica-index"] == index {
+			return pod
+		}
+	}
+	t.Fatalf("no pod of %s %s in %v", role, index, pods)
+	return corev1.Pod{}
 }
 
 // freeAddress returns an address of this machine that is free.
