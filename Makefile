@@ -334,7 +334,7 @@ test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every 
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
 .PHONY: test-kubeflow
-test-kubeflow: bin/lab bin/operator bin/peers/training-operator real ## run Kubeflow's own specs, unchanged, against its operator and then against ours (10 minutes)
+test-kubeflow: bin/lab bin/operator bin/peers/training-operator real ## run Kubeflow's own specs, unchanged, against its operator and then against ours; a move from one to the other and back (20 minutes)
 	.ci/test-kubeflow
 
 .PHONY: test-nodes
