@@ -341,7 +341,7 @@ test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every 
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
 .PHONY: test-kubeflow
-test-kubeflow: bin/lab bin/operator bin/peers/training-operator bin/agnhost bin/coscheduling bin/volcano bin/kueue real ## run the tests of Kubeflow's operator, and Kueue's of its jobs, unchanged, against that operator and then against ours (40 minutes; PARTS='specs python volcano scheduler-plugins kueue')
+test-kubeflow: bin/lab bin/operator bin/peers/training-operator bin/agnhost bin/coscheduling bin/volcano bin/kueue real ## run the tests of Kubeflow's operator, and Kueue's of its jobs, unchanged, against that operator and then against ours; a move from one to the other and back (50 minutes; PARTS='moving specs python volcano scheduler-plugins kueue')
 	.ci/test-kubeflow $(PARTS)
 
 .PHONY: test-multikueue

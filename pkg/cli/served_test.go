@@ -146,7 +146,7 @@ func TestWhyAKubeflowJobIsNotServed(t *testing.T) {
 		"refused":                     {[]client.Object{pytorchJob("mnist", ended("Failed", "PyTorchJobFailedValidation", "no role"))}, "was refused: no role. Correct that, delete the job and create it again."},
 		"ended":                       {[]client.Object{pytorchJob("mnist", ended("Succeeded", "PyTorchJobSucceeded", "done"))}, "has ended, and no TrainingJob has its history: done."},
 		"a name that another one has": {[]client.Object{pytorchJob("mnist", nil), foreign}, "TrainingJob mnist has its name and does not belong to it"},
-		"pods of Kubeflow's operator": {[]client.Object{pytorchJob("mnist", nil), former}, "has pods of Kubeflow's operator, such as mnist-worker-0"},
+		"pods of Kubeflow's operator": {[]client.Object{pytorchJob("mnist", nil), former}, "has pods that no TrainingJob owns, such as mnist-worker-0"},
 		"a misspelling":               {[]client.Object{pytorchJob("mnits", nil)}, "did you mean pytorchjob/mnits?"},
 	} {
 		t.Run(name, func(t *testing.T) {

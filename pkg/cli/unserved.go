@@ -41,7 +41,7 @@ func (c *connection) unserved(ctx context.Context, kind convert.Kind, name strin
 		return fmt.Errorf("%s is not served: TrainingJob %s has its name and does not belong to it. Delete one of them, or create one under another name", job, name)
 	}
 	if pod := c.podOfKubeflow(ctx, served); pod != "" {
-		return fmt.Errorf("%s has pods of Kubeflow's operator, such as %s, and the operator serves it only when they are gone: wait for its end, or see kubectl get pods -n %s -l %s=%s",
+		return fmt.Errorf("%s has pods that no TrainingJob owns, such as %s: the job ends as they do, and a TrainingJob takes over when one of them fails. See kubectl get pods -n %s -l %s=%s",
 			job, pod, c.namespace, v1alpha1.KubeflowLabelJobName, name)
 	}
 	if made := served.GetCreationTimestamp(); !made.IsZero() && time.Since(made.Time) < unseenAfter {

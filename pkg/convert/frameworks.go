@@ -115,6 +115,12 @@ func (c *conversion) needsAll() {
 	c.note(Added, "spec.successPolicy", nil, "%s without a leader succeeds when all workers succeed; TrainingJob when worker 0 succeeds, unless it sets AllWorkers", c.kind.name)
 }
 
+// needsAny makes the job succeed with the first worker that succeeds, as an elastic job without a master did.
+func (c *conversion) needsAny() {
+	c.job.Spec.SuccessPolicy = v1alpha1.SuccessAnyWorker
+	c.note(Added, "spec.successPolicy", nil, "an elastic %s without a Master succeeds with the first worker that does; TrainingJob with worker 0, unless it sets AnyWorker", c.kind.name)
+}
+
 // namePort writes the default port of the kind into the template of the leader's role, where it was not a TrainingJob's.
 func (c *conversion) namePort(role v1alpha1.Role) {
 	template := ptr.To(c.job.Spec.ReplicaSpecs[role].Template) // whose containers are the job's own

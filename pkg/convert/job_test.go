@@ -73,7 +73,8 @@ func TestSuccessOf(t *testing.T) {
 		"a TFJob with a chief is his in any case":       {tf + "{successPolicy: AllWorkers, tfReplicaSpecs: {Chief: {template: TEMPLATE}, Worker: {template: TEMPLATE}}}}", ""},
 		"a PyTorchJob is its master's":                  {torch + "{pytorchReplicaSpecs: {Master: {template: TEMPLATE}, Worker: {replicas: 2, template: TEMPLATE}}}}", ""},
 		"a PyTorchJob without a master is all workers'": {torch + "{pytorchReplicaSpecs: {Worker: {replicas: 2, template: TEMPLATE}}}}", v1alpha1.SuccessAllWorkers},
-		"an elastic PyTorchJob is worker 0's":           {torch + "{elasticPolicy: {}, pytorchReplicaSpecs: {Worker: {replicas: 2, template: TEMPLATE}}}}", ""},
+		"an elastic PyTorchJob is its first worker's":   {torch + "{elasticPolicy: {}, pytorchReplicaSpecs: {Worker: {replicas: 2, template: TEMPLATE}}}}", v1alpha1.SuccessAnyWorker},
+		"an elastic PyTorchJob with a master is his":    {torch + "{elasticPolicy: {}, pytorchReplicaSpecs: {Master: {template: TEMPLATE}, Worker: {template: TEMPLATE}}}}", ""},
 		"a JAXJob is all workers'":                      {"{apiVersion: kubeflow.org/v1, kind: JAXJob, metadata: {name: j}, spec: {jaxReplicaSpecs: {Worker: {replicas: 2, template: TEMPLATE}}}}", v1alpha1.SuccessAllWorkers},
 		"a JAXJob of one worker is worker 0's":          {"{apiVersion: kubeflow.org/v1, kind: JAXJob, metadata: {name: j}, spec: {jaxReplicaSpecs: {Worker: {template: TEMPLATE}}}}", ""},
 	} {

@@ -32,6 +32,9 @@ func (c *conversion) pytorch(spec *fields) {
 	if isElastic {
 		c.elastic(elastic)
 	}
+	if !c.has(master) && isElastic {
+		c.needsAny()
+	}
 	c.namePort(leader)
 }
 
@@ -80,7 +83,7 @@ func (c *conversion) elastic(f *fields) {
 	workers.Replicas = c.within("spec.pytorchReplicaSpecs."+c.sources[worker]+".replicas", int64(*workers.Replicas), int64(*low), int64(*high))
 	c.job.Spec.ReplicaSpecs[worker] = workers
 	c.job.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: *low, MaxReplicas: *high, Rendezvous: c.rendezvous(f)}
-	c.note(Changed, f.path, nil, "the job succeeds with worker 0, not with the first worker that ends; workers that fit nowhere are parked, down to minReplicas")
+	c.note(Changed, f.path, nil, "workers that fit nowhere are parked, down to minReplicas")
 	if c.has(master) {
 		c.note(Changed, f.path, nil, "torchrun waits for minReplicas to maxReplicas workers and the master; the master was not counted")
 	}

@@ -106,11 +106,11 @@ func hashOf(child *v1alpha1.TrainingJob) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// changes returns the notes on what has another meaning, in one text for an Event.
+// changes returns the notes on what has another meaning, in one text for an Event. The metadata stays on the Kubeflow job.
 func (s *Served) changes() string {
 	var text strings.Builder
 	for _, n := range s.Notes {
-		if n.Effect == convert.Changed || n.Effect == convert.Dropped {
+		if (n.Effect == convert.Changed || n.Effect == convert.Dropped) && !strings.HasPrefix(n.Path, "metadata.") {
 			fmt.Fprintf(&text, "%s: %s. ", n.Path, n.Advice)
 		}
 	}

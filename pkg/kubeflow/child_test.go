@@ -114,6 +114,17 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// The API server gives each job metadata that no TrainingJob takes over.
+func TestAnEventShowsOnlyWhatHasAnotherMeaning(t *testing.T) {
+	manifest := strings.Replace(pytorchJob, "uid: u", `uid: u, resourceVersion: "1", generation: 1, finalizers: [a/b]`, 1)
+	if text := serve(t, manifest).changes(); text != "" {
+		t.Errorf("the Event would show %q, want none", text)
+	}
+	if text := serve(t, manifest+"  runPolicy: {cleanUp: All}\n").changes(); !strings.HasPrefix(text, "spec.runPolicy.cleanUp: is no field of PyTorchJob") {
+		t.Errorf("the Event would show %q, want the misspelled field", text)
+	}
+}
+
 // What no field of the job says holds as under Kubeflow's operator.
 func TestDefaults(t *testing.T) {
 	manifest := strings.Replace(pytorchJob, "uid: u", "uid: u, labels: {kueue.x-k8s.io/queue-name: q, team: a}", 1) +

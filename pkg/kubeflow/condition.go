@@ -34,14 +34,14 @@ func (s *Status) condition(kind string) *Condition {
 
 // set sets a condition by the rules of Kubeflow's operator (pkg/util/status.go): a condition that changes moves to the end, Running and
 // Restarting replace each other, the end of the job makes Running False, and nothing changes after Failed. Clients take the last condition, or
-// the True one with the latest transition: so no two transitions have the same second.
+// the True one with the latest transition or update: so no two of them have the same second.
 func (s *Status) set(c Condition, now time.Time) {
 	known := s.condition(c.Type)
 	if s.is(Failed) || known != nil && known.Status == c.Status && known.Reason == c.Reason {
 		return
 	}
-	c.LastUpdateTime = metav1.NewTime(now.Truncate(time.Second))
 	c.LastTransitionTime = s.nextTransition(now)
+	c.LastUpdateTime = c.LastTransitionTime
 	if known != nil && known.Status == c.Status {
 		c.LastTransitionTime = known.LastTransitionTime
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -74,7 +76,19 @@ func Read(kind Kind, source *unstructured.Unstructured) (*Job, error) {
 	if err := json.Unmarshal(text, job); err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", kind.Name, source.GetName(), err)
 	}
+	source.SetManagedFields(nil) // an update with a part of them would be one of them
 	return job, nil
+}
+
+// otherWriter returns the last client beside this operator that wrote the job's status, and when; an empty name for none.
+func (j *Job) otherWriter() (manager string, at time.Time) {
+	for _, entry := range j.ManagedFields {
+		isOther := entry.Subresource == "status" && !strings.HasPrefix(entry.Manager, ownManager)
+		if isOther && entry.Time != nil && entry.Time.After(at) {
+			manager, at = entry.Manager, entry.Time.Time
+		}
+	}
+	return manager, at
 }
 
 func (j *Job) key() client.ObjectKey { return client.ObjectKey{Namespace: j.Namespace, Name: j.Name} }

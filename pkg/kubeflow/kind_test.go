@@ -1,7 +1,9 @@
 package kubeflow_test
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,5 +36,26 @@ func TestTheKindsAreTheSameEverywhere(t *testing.T) {
 				t.Errorf("%s does not name %s", file, name)
 			}
 		}
+	}
+}
+
+// An uninstallation deletes what the manifests contain, and the deletion of a CRD deletes all jobs of its kind.
+func TestTheManifestsContainNoKubeflowCRD(t *testing.T) {
+	searched := 0
+	err := filepath.WalkDir("../../manifests", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "kind: CustomResourceDefinition") {
+			searched++
+			if strings.Contains(string(text), "group: kubeflow.org") {
+				t.Errorf("%s contains a CRD of kubeflow.org", path)
+			}
+		}
+		return err
+	})
+	if err != nil || searched == 0 {
+		t.Errorf("%d CRDs searched: %v", searched, err)
 	}
 }

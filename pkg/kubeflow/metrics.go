@@ -11,6 +11,8 @@ type counters struct {
 	// byCondition count jobs whose condition of that type becomes True.
 	byCondition map[string]*prometheus.CounterVec
 	deleted     *prometheus.CounterVec
+	// steppedBack counts jobs that this operator left to another controller: Kubeflow's operator has no such metric.
+	steppedBack *prometheus.CounterVec
 }
 
 // newCounters registers the metrics. It returns an error if they are registered already.
@@ -20,13 +22,16 @@ func newCounters(registry prometheus.Registerer) (*counters, error) {
 			Name: "training_operator_jobs_" + what + "_total", Help: "Number of Kubeflow jobs " + what,
 		}, []string{"job_namespace", "framework"})
 	}
-	c := &counters{deleted: counter("deleted"), byCondition: map[string]*prometheus.CounterVec{
+	c := &counters{deleted: counter("deleted"), steppedBack: counter("stepped_back"), byCondition: map[string]*prometheus.CounterVec{
 		Created: counter("created"), Succeeded: counter("successful"), Failed: counter("failed"), Restarting: counter("restarted"),
 	}}
 	for _, vector := range c.byCondition {
 		if err := registry.Register(vector); err != nil {
 			return nil, err
 		}
+	}
+	if err := registry.Register(c.steppedBack); err != nil {
+		return nil, err
 	}
 	return c, registry.Register(c.deleted)
 }

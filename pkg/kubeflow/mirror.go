@@ -17,12 +17,7 @@ import (
 
 // Mirror returns the status of the job that its TrainingJob makes true. roles are the names of the TrainingJob's roles in the job.
 func (j *Job) Mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]string, now time.Time) Status {
-	m := mirror{job: j, child: child, roles: roles, now: now, next: j.Status}
-	m.next.Conditions = slices.Clone(j.Status.Conditions)
-	m.next.ReplicaStatuses = maps.Clone(j.Status.ReplicaStatuses)
-	if len(m.next.Conditions) == 0 {
-		m.set(Created, corev1.ConditionTrue, "Created", "%s %s is created.", j.kind.Name, j.Name)
-	}
+	m := j.mirror(child, roles, now)
 	switch {
 	case m.next.isFinished():
 		m.count()
@@ -39,7 +34,7 @@ func (j *Job) Mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]string
 
 // Refuse returns the status of a job that cannot be served.
 func (j *Job) Refuse(why string, now time.Time) Status {
-	m := mirror{job: j, now: now, next: j.Status}
+	m := &mirror{job: j, now: now, next: j.Status}
 	m.next.Conditions = slices.Clone(j.Status.Conditions)
 	m.set(Failed, corev1.ConditionTrue, "FailedValidation", "%s", why)
 	end := metav1.NewTime(now.Truncate(time.Second))
@@ -54,6 +49,17 @@ type mirror struct {
 	roles map[v1alpha1.Role]string
 	now   time.Time
 	next  Status
+}
+
+// mirror returns the start of a status: the one that the job has, and Created.
+func (j *Job) mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]string, now time.Time) *mirror {
+	m := &mirror{job: j, child: child, roles: roles, now: now, next: j.Status}
+	m.next.Conditions = slices.Clone(j.Status.Conditions)
+	m.next.ReplicaStatuses = maps.Clone(j.Status.ReplicaStatuses)
+	if len(m.next.Conditions) == 0 {
+		m.set(Created, corev1.ConditionTrue, "Created", "%s %s is created.", j.kind.Name, j.Name)
+	}
+	return m
 }
 
 func (m *mirror) set(kind string, status corev1.ConditionStatus, reason, message string, args ...any) {
@@ -81,10 +87,7 @@ func (m *mirror) resume() {
 
 // goOn mirrors a job that is not suspended. The conditions of a suspension that is over do not count.
 func (m *mirror) goOn() {
-	if m.next.StartTime == nil {
-		start := metav1.NewTime(m.now.Truncate(time.Second))
-		m.next.StartTime = &start
-	}
+	m.begin()
 	if m.childIs(v1alpha1.ConditionSuspended) || m.child.Spec.IsSuspended() {
 		return
 	}
@@ -100,6 +103,14 @@ func (m *mirror) goOn() {
 		m.set(Restarting, corev1.ConditionTrue, "Restarting", "%s %s is restarting. %s", kind, m.job.Name, m.messageOf(v1alpha1.ConditionRestarting))
 	case m.childIs(v1alpha1.ConditionRunning):
 		m.set(Running, corev1.ConditionTrue, "Running", "%s %s is running.", kind, m.named())
+	}
+}
+
+// begin sets the start of a job that has none.
+func (m *mirror) begin() {
+	if m.next.StartTime == nil {
+		start := metav1.NewTime(m.now.Truncate(time.Second))
+		m.next.StartTime = &start
 	}
 }
 
@@ -142,6 +153,18 @@ func (m *mirror) count() {
 		m.next.ReplicaStatuses[source] = ReplicaStatus{
 			Active: counted.Active, Succeeded: counted.Succeeded, Failed: counted.Failed, Selector: m.selector(source),
 		}
+	}
+	if m.next.is(Succeeded) {
+		settle(m.next.ReplicaStatuses)
+	}
+}
+
+// settle counts the replicas that still run as succeeded, after the job has succeeded. Workflows wait for that number.
+// Source: pkg/controller.v1/common/job.go of Training Operator 1.9.4.
+func settle(counts map[string]ReplicaStatus) {
+	for role, count := range counts {
+		count.Succeeded, count.Active = count.Succeeded+count.Active, 0
+		counts[role] = count
 	}
 }
 

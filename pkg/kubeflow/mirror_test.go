@@ -19,6 +19,10 @@ var start = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 // read returns the job of a manifest.
 func read(t *testing.T, manifest string) *Job {
 	t.Helper()
+	return parsed(t, manifest)
+}
+
+func parsed(t interface{ Fatal(args ...any) }, manifest string) *Job {
 	source := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(manifest), &source.Object); err != nil {
 		t.Fatal(err)
@@ -147,7 +151,7 @@ func TestConditionsAreInTheOrderOfKubeflowsOperator(t *testing.T) {
 	}
 }
 
-// Flyte takes the True condition with the latest transition.
+// Flyte takes the True condition with the latest transition, and arena the condition with the latest update.
 func TestNoTwoTransitionsHaveTheSameSecond(t *testing.T) {
 	job := read(t, pytorchJob)
 	served, err := job.Serve()
@@ -165,6 +169,9 @@ func TestNoTwoTransitionsHaveTheSameSecond(t *testing.T) {
 			t.Errorf("%s has the time of another condition: %v", c.Type, c.LastTransitionTime)
 		}
 		seen[c.LastTransitionTime.String()] = true
+		if !c.LastUpdateTime.Equal(&c.LastTransitionTime) {
+			t.Errorf("%s was updated at %v, want the time of the transition, %v", c.Type, c.LastUpdateTime, c.LastTransitionTime)
+		}
 	}
 	if len(seen) < 2 {
 		t.Errorf("conditions %v", job.Status.Conditions)
@@ -206,5 +213,22 @@ func TestReplicaStatusesHaveTheRolesOfTheSource(t *testing.T) {
 	want := map[string]ReplicaStatus{"PS": {Active: 1, Selector: selector + "ps"}, "Worker": {Active: 1, Succeeded: 1, Selector: selector + "worker"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A workflow waits for that number. The wanted numbers are those of pkg/controller.v1/common/job.go of Training Operator 1.9.4.
+func TestReplicasThatRunCountAsSucceededAfterSuccess(t *testing.T) {
+	job := read(t, tfJob)
+	served, err := job.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := func(_ *Job, child *v1alpha1.TrainingJob) {
+		child.Status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.PS: {Active: 1}, v1alpha1.Worker: {Active: 1, Succeeded: 1}}
+		child.Status.Conditions = []metav1.Condition{is(v1alpha1.ConditionSucceeded, "")}
+	}
+	got := play(t, job, served, end, end).ReplicaStatuses
+	if ps, workers := got["PS"], got["Worker"]; ps.Succeeded != 1 || ps.Active != 0 || workers.Succeeded != 2 || workers.Active != 0 {
+		t.Errorf("replicaStatuses are %+v, want 1 succeeded PS and 2 succeeded Workers", got)
 	}
 }

@@ -3,11 +3,8 @@ package kubeflow
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,13 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
-// fieldOwner names this package in the managed fields of the TrainingJobs that it makes.
-const fieldOwner = client.FieldOwner("trainingjob-operator-kubeflow")
+// ownManager begins the names of this operator in managed fields, and fieldOwner names this package there.
+const (
+	ownManager = "trainingjob-operator"
+	fieldOwner = client.FieldOwner(ownManager + "-kubeflow")
+)
 
-// askAgain is how long to wait for what makes no event: another object that holds a name, pods of Kubeflow's operator.
+// askAgain is how long to wait for what makes no event: another object that holds a name, pods that no TrainingJob owns.
 const askAgain = 15 * time.Second
 
 // retryConflict is how long to wait for the cache when another client wrote the job first.
@@ -76,15 +75,18 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if child == nil && job.Status.isFinished() { // it finished under Kubeflow's operator, or its TrainingJob was deleted
-		return ctrl.Result{}, nil
+	if other := job.rival(child); other != "" {
+		return ctrl.Result{RequeueAfter: retryConflict}, r.stepBack(ctx, job, child, other)
 	}
 	served, err := job.Serve()
+	if child == nil && job.Status.isFinished() { // it finished under Kubeflow's operator, or its TrainingJob was deleted
+		return ctrl.Result{}, r.cleanUp(ctx, job, served)
+	}
 	if err != nil {
 		return r.refuseChange(ctx, job, child, err)
 	}
-	if wait, err := r.isBlocked(ctx, job, child); wait || err != nil {
-		return ctrl.Result{RequeueAfter: askAgain}, err
+	if wait, err := r.isBlocked(ctx, job, child, served); wait != 0 || err != nil {
+		return ctrl.Result{RequeueAfter: wait}, err
 	}
 	if child, err = r.converge(ctx, job, child, served); err != nil {
 		if apierrors.IsInvalid(err) && child == nil {
@@ -101,25 +103,31 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 	return ctrl.Result{}, r.record(ctx, job, job.Mirror(child, served.Roles, r.clock.Now()))
 }
 
-// refuseChange fails a job that means nothing, or leaves a job that runs as it is.
+// refuseChange fails a job that means nothing, or leaves a job that runs as it is, also if Kubeflow's operator made its pods.
 func (r *reconciler) refuseChange(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, why error) (ctrl.Result, error) {
 	if child == nil {
-		return ctrl.Result{}, r.refuse(ctx, job, why.Error())
+		pods, err := r.pods(ctx, job)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if len(pods) == 0 {
+			return ctrl.Result{}, r.refuse(ctx, job, why.Error())
+		}
 	}
 	r.warn(job, "ChangeRefused", why.Error())
 	return ctrl.Result{RequeueAfter: askAgain}, nil
 }
 
-// isBlocked reports whether the job waits for pods of Kubeflow's operator, or for a name that another TrainingJob holds.
-func (r *reconciler) isBlocked(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) (bool, error) {
+// isBlocked returns how long the job waits for pods that no TrainingJob owns, or for a name that another TrainingJob holds; 0 if for neither.
+func (r *reconciler) isBlocked(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, served *Served) (time.Duration, error) {
 	switch {
 	case child == nil:
-		return r.podsOfKubeflow(ctx, job)
+		return r.inherit(ctx, job, served)
 	case !metav1.IsControlledBy(child, job):
 		r.warn(job, "NameConflict", fmt.Sprintf("TrainingJob %s exists and does not belong to this %s: delete it, or give the job another name.", child.Name, r.kind.Name))
-		return true, nil
+		return askAgain, nil
 	default:
-		return false, nil
+		return 0, nil
 	}
 }
 
@@ -180,137 +188,4 @@ func (r *reconciler) apply(ctx context.Context, child *v1alpha1.TrainingJob) err
 	}
 	child.UID = applied.GetUID()
 	return nil
-}
-
-// podsOfKubeflow reports whether pods of the job exist that Kubeflow's operator made: the job ends as it began.
-func (r *reconciler) podsOfKubeflow(ctx context.Context, job *Job) (bool, error) {
-	var pods corev1.PodList
-	err := r.live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name}, client.Limit(500))
-	if err != nil {
-		return false, fmt.Errorf("looking for pods of Kubeflow's operator: %w", err)
-	}
-	for i := range pods.Items {
-		if metav1.IsControlledBy(&pods.Items[i], job) && state.OwnerOf(&pods.Items[i]) == nil {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// convergeServices creates the Services of the replicas that are missing and deletes those that are not wanted.
-func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
-	if job.Status.isFinished() || child.UID == "" {
-		return nil
-	}
-	var existing corev1.ServiceList
-	if err := r.client.List(ctx, &existing, client.InNamespace(job.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing Services: %w", err)
-	}
-	unwanted := map[string]*corev1.Service{}
-	for i := range existing.Items {
-		own := &existing.Items[i]
-		if ref := state.OwnerOf(own); ref != nil && ref.UID == child.UID && own.Name != child.Name && own.DeletionTimestamp.IsZero() {
-			unwanted[own.Name] = own
-		}
-	}
-	for _, service := range job.services(child) {
-		if unwanted[service.Name] != nil {
-			delete(unwanted, service.Name)
-			continue
-		}
-		if err := r.client.Create(ctx, service, fieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating Service %s: %w", service.Name, err)
-		}
-	}
-	for name, own := range unwanted {
-		if err := r.client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting Service %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// convergeAutoscaler creates or deletes the job's autoscaler.
-func (r *reconciler) convergeAutoscaler(ctx context.Context, job *Job) error {
-	if !job.wantsAutoscaler() {
-		return nil
-	}
-	want := job.autoscaler()
-	is := &autoscalingv2.HorizontalPodAutoscaler{}
-	err := r.live.Get(ctx, job.key(), is)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return fmt.Errorf("reading the autoscaler: %w", err)
-	case err != nil && want != nil:
-		if err := r.client.Create(ctx, want, fieldOwner, client.DisableReadYourWritesConsistency); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating the autoscaler: %w", err)
-		}
-	case err == nil && want == nil && metav1.IsControlledBy(is, job):
-		if err := r.client.Delete(ctx, is, client.DisableReadYourWritesConsistency); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting the autoscaler: %w", err)
-		}
-	}
-	return nil
-}
-
-// deleteExpired deletes a finished job when its time to live is over. It returns how long that takes yet; 0 if the job stays.
-func (r *reconciler) deleteExpired(ctx context.Context, job *Job) (time.Duration, error) {
-	ttl, end := job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Status.CompletionTime
-	if ttl == nil || end == nil {
-		return 0, nil
-	}
-	if left := end.Add(time.Duration(*ttl) * time.Second).Sub(r.clock.Now()); left > 0 {
-		return left, nil
-	}
-	uid := job.UID
-	err := r.client.Delete(ctx, job.source, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	return askAgain, client.IgnoreNotFound(err)
-}
-
-// refuse records that the job cannot be served.
-func (r *reconciler) refuse(ctx context.Context, job *Job, why string) error {
-	return r.record(ctx, job, job.Refuse(why, r.clock.Now()))
-}
-
-// record writes the status and emits an Event for each condition that is new.
-func (r *reconciler) record(ctx context.Context, job *Job, next Status) error {
-	if reflect.DeepEqual(job.Status, next) {
-		return nil
-	}
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&next)
-	if err != nil {
-		return fmt.Errorf("writing the status as an object: %w", err)
-	}
-	updated := job.source.DeepCopy()
-	updated.Object["status"] = object
-	if err := r.client.Status().Update(ctx, updated); apierrors.IsNotFound(err) { // the job was deleted meanwhile
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("writing the status: %w", err)
-	}
-	r.counts.record(job, &next)
-	for _, c := range next.Conditions {
-		if known := job.Status.condition(c.Type); known != nil && known.Status == c.Status && known.Reason == c.Reason {
-			continue
-		}
-		kind := corev1.EventTypeNormal
-		if c.Type == Failed || c.Type == Restarting {
-			kind = corev1.EventTypeWarning
-		}
-		r.events.Eventf(job.source, nil, kind, c.Reason, c.Type, "%s", c.Message)
-	}
-	return nil
-}
-
-// note emits one Event with what does not hold as it did under Kubeflow's operator.
-func (r *reconciler) note(job *Job, served *Served) {
-	changed := served.changes()
-	if changed == "" {
-		return
-	}
-	r.events.Eventf(job.source, nil, corev1.EventTypeNormal, "Converted", "Converted", "%s", changed)
-}
-
-func (r *reconciler) warn(job *Job, reason, message string) {
-	r.events.Eventf(job.source, nil, corev1.EventTypeWarning, reason, reason, "%s", state.Cut(message, state.MaxMessage))
 }

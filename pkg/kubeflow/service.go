@@ -1,11 +1,15 @@
 package kubeflow
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
@@ -67,4 +71,37 @@ func (j *Job) ports(child *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Se
 		}
 	}
 	return ports
+}
+
+// convergeServices creates the Services of the replicas that are missing and deletes those that are not wanted.
+func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
+	if job.Status.isFinished() || child.UID == "" {
+		return nil
+	}
+	var existing corev1.ServiceList
+	if err := r.client.List(ctx, &existing, client.InNamespace(job.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing Services: %w", err)
+	}
+	unwanted := map[string]*corev1.Service{}
+	for i := range existing.Items {
+		own := &existing.Items[i]
+		if ref := state.OwnerOf(own); ref != nil && ref.UID == child.UID && own.Name != child.Name && own.DeletionTimestamp.IsZero() {
+			unwanted[own.Name] = own
+		}
+	}
+	for _, service := range job.services(child) {
+		if unwanted[service.Name] != nil {
+			delete(unwanted, service.Name)
+			continue
+		}
+		if err := r.client.Create(ctx, service, fieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating Service %s: %w", service.Name, err)
+		}
+	}
+	for name, own := range unwanted {
+		if err := r.client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting Service %s: %w", name, err)
+		}
+	}
+	return nil
 }

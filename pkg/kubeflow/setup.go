@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
@@ -39,11 +40,19 @@ func (k Kind) empty() *unstructured.Unstructured {
 	return o
 }
 
-// trim returns the job without its managed fields.
+// trim returns the job with only the names and times of its managed fields, and of those only the status'.
 func trim(o any) (any, error) {
-	if job, isObject := o.(client.Object); isObject {
-		job.SetManagedFields(nil)
+	job, isObject := o.(client.Object)
+	if !isObject {
+		return o, nil
 	}
+	var writers []metav1.ManagedFieldsEntry
+	for _, entry := range job.GetManagedFields() {
+		if entry.Subresource == "status" {
+			writers = append(writers, metav1.ManagedFieldsEntry{Manager: entry.Manager, Subresource: entry.Subresource, Time: entry.Time})
+		}
+	}
+	job.SetManagedFields(writers)
 	return o, nil
 }
 

@@ -88,6 +88,7 @@ var (
 	spent  = judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonMaxRestartsExceeded}
 	leader = judged{Ruling: policy.Succeed, Reason: v1alpha1.ReasonLeaderSucceeded}
 	all    = judged{Ruling: policy.Succeed, Reason: v1alpha1.ReasonAllWorkersSucceeded}
+	first  = judged{Ruling: policy.Succeed, Reason: v1alpha1.ReasonAnyWorkerSucceeded}
 )
 
 const (

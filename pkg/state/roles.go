@@ -39,12 +39,14 @@ func IsRank(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha
 // what a Custom job's own roles do is not known: the job runs, and its gang is placed, without them.
 func IsNeeded(role v1alpha1.Role) bool { return IsRank(role) || role == v1alpha1.PS }
 
-// IsAwaited reports whether the job's success needs the success of the slot.
+// IsAwaited reports whether the success of the slot counts for the job's success.
 func IsAwaited(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
-	if spec.SuccessPolicy == v1alpha1.SuccessAllWorkers {
+	switch spec.SuccessPolicy {
+	case v1alpha1.SuccessAllWorkers, v1alpha1.SuccessAnyWorker:
 		return IsRank(slot.Role)
+	default:
+		return slot == Leader(spec)
 	}
-	return slot == Leader(spec)
 }
 
 // Leader returns the slot that leads the job: its chief, master or launcher, else worker 0.

@@ -92,6 +92,12 @@ func TestAStolenTokenMakesOnlyTheChildrenOfServedJobs(t *testing.T) {
 	create(t, replica)
 	own := s.servedService("served")
 	create(t, own)
+	alone := func(m *metav1.ObjectMeta) { m.OwnerReferences = m.OwnerReferences[:1] }
+	inherited, other, former := s.servedPod("served-worker-7", alone), s.servedPod("other-worker-7", alone), s.servedService("served-worker-7")
+	alone(&former.ObjectMeta)
+	for _, object := range []client.Object{inherited, other, former} {
+		create(t, object)
+	}
 	s.try(t, []attempt{
 		s.creates(t, "a pod", s.servedPod("served-worker-0", same), ""),
 		s.creates(t, "a pod of the PyTorchJob alone", s.servedPod("served-worker-0", func(m *metav1.ObjectMeta) { m.OwnerReferences = m.OwnerReferences[:1] }), notOfAJob),
@@ -102,6 +108,9 @@ func TestAStolenTokenMakesOnlyTheChildrenOfServedJobs(t *testing.T) {
 		s.creates(t, "a Service of another name", s.servedService("other"), "named after their TrainingJob"),
 		s.deletes(t, "the Service of a replica", replica, ""),
 		s.deletes(t, "the Service of the job", own, "the operator only creates services"),
+		s.deletes(t, "a pod of the PyTorchJob alone", inherited, ""),
+		s.deletes(t, "a Service of the PyTorchJob alone", former, ""),
+		s.deletes(t, "a pod of another name of the PyTorchJob alone", other, notOfAJob),
 		s.creates(t, "the autoscaler", s.scaler(same), ""),
 		s.creates(t, "an autoscaler of another object", s.scaler(func(a *autoscalingv2.HorizontalPodAutoscaler) { a.Spec.ScaleTargetRef.Name = "other" }), onlyItsScaler),
 		s.creates(t, "an autoscaler without owner", s.scaler(func(a *autoscalingv2.HorizontalPodAutoscaler) { a.OwnerReferences = nil }), onlyItsScaler),
@@ -140,6 +149,7 @@ func TestAStolenTokenChangesOfServedJobsOnlyWhatTheOperatorChanges(t *testing.T)
 		s.deletes(t, "a job that has ended", finished, onlyExpired),
 		s.deletes(t, "a job that has ended and has a time to live", expiring, ""),
 		merges("the spec of the TrainingJob that serves", s.child, `{"spec": {"suspend": true}}`, ""),
+		s.deletes(t, "the TrainingJob that serves", s.child, ""),
 		merges("the owners of the TrainingJob that serves", s.child, `{"metadata": {"ownerReferences": null}}`, "neither owners nor finalizers"),
 		merges("the spec of another TrainingJob", s.running, `{"spec": {"suspend": true}}`, "changes nothing of a TrainingJob but its status"),
 		s.creates(t, "a TrainingJob that serves none", in(s.tenant, typed(t, job(t, s.tenant, `{}`))), "unless the TrainingJob serves a Kubeflow job"),

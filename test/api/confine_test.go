@@ -259,11 +259,11 @@ func TestAStolenTokenDeletesOnlyJobsWhoseTimeToLiveIsOver(t *testing.T) {
 	s.try(t, []attempt{
 		{"a status", func() error { return s.Status().Update(t.Context(), status.DeepCopy(), client.DryRunAll) }, ""},
 		s.deletes(t, "a job that has finished and has a time to live", s.expiring, ""),
-		s.deletes(t, "a job that runs", s.running, "deletes only a TrainingJob that has finished and has"),
-		s.deletes(t, "a job that has finished", s.finished, "deletes only a TrainingJob that has finished and has"),
+		s.deletes(t, "a job that runs", s.running, "deletes only a TrainingJob that serves a Kubeflow job, or that has finished and has"),
+		s.deletes(t, "a job that has finished", s.finished, "deletes only a TrainingJob that serves a Kubeflow job, or that has finished and has"),
 		{"all jobs", func() error {
 			return s.DeleteAllOf(t.Context(), &v1alpha1.TrainingJob{}, client.InNamespace(s.tenant), client.DryRunAll)
-		}, "deletes only a TrainingJob that has finished and has"},
+		}, "deletes only a TrainingJob that serves a Kubeflow job, or that has finished and has"},
 		{"a spec", func() error {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"suspend": true}}`))
 			return s.Patch(t.Context(), s.running.DeepCopy(), patch, client.DryRunAll)

@@ -35,7 +35,7 @@ var onNodes = grants{"/nodes": {"get", "list", "watch"}}
 // onKubeflowJobs is what it may do with Kubeflow jobs and for them, besides.
 func onKubeflowJobs() grants {
 	all := grants{
-		"trainingjob.dev/trainingjobs":         {"create", "patch"},
+		"trainingjob.dev/trainingjobs":         {"create", "delete", "patch"},
 		"/services":                            {"delete"},
 		"autoscaling/horizontalpodautoscalers": {"create", "delete", "get"},
 	}

@@ -23,7 +23,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 			Recovery(arbitraryRecovery(t)),
 		}
 		for _, some := range []JobOption{
-			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
+			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), AnyWorker(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
 			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Of(v1alpha1.Worker, Spares(2)), Clean(v1alpha1.CleanAll),
 			Gang(v1alpha1.GangNative), MinAvailable(2), InDomain(), SchedulingTimeout(100), FirstAttempt("7"), Served(),
 		} {

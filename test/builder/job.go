@@ -141,6 +141,11 @@ func AllWorkers() JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers }
 }
 
+// AnyWorker makes success that of the first worker.
+func AnyWorker() JobOption {
+	return func(job *v1alpha1.TrainingJob) { job.Spec.SuccessPolicy = v1alpha1.SuccessAnyWorker }
+}
+
 // Suspended sets spec.suspend.
 func Suspended() JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = ptr.To(true) }

@@ -46,6 +46,7 @@ var jobs = [][]builder.JobOption{
 	{builder.Workers(3), builder.AllWorkers()},
 	{builder.Workers(3), builder.AllWorkers(), builder.Elastic(2, 5)},
 	{builder.Workers(3, builder.Scope(v1alpha1.ScopeRole))},
+	{pytorch, builder.Workers(3), builder.AnyWorker(), builder.Elastic(1, 5)},
 	{builder.Leader(v1alpha1.Launcher), builder.Workers(2, builder.Scope(v1alpha1.ScopeJob))},
 	{builder.Workers(1)},
 	{builder.Workers(3, builder.Scope(v1alpha1.ScopeJob), builder.Policy(v1alpha1.RestartAlways)), builder.AllWorkers()},

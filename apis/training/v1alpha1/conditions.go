@@ -101,6 +101,8 @@ const (
 	ReasonLeaderSucceeded = "LeaderSucceeded"
 	// ReasonAllWorkersSucceeded: the leader and every worker exited with code 0.
 	ReasonAllWorkersSucceeded = "AllWorkersSucceeded"
+	// ReasonAnyWorkerSucceeded: the leader or a worker exited with code 0, and spec.successPolicy is AnyWorker.
+	ReasonAnyWorkerSucceeded = "AnyWorkerSucceeded"
 	// ReasonFatalExit: a replica exited with a code that is permanent under its restart policy.
 	ReasonFatalExit = "FatalExit"
 	// ReasonMaxRestartsExceeded: one more failure than recovery.maxRestarts, maxOOMRestarts or maxHangRestarts allows.

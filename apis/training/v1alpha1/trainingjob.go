@@ -65,7 +65,7 @@ type TrainingJobList struct {
 // +kubebuilder:validation:XValidation:rule="!(self.framework in ['XGBoost', 'LightGBM']) || self.replicaSpecs.all(r, r in ['Master', 'Worker', 'Evaluator'])",message="an XGBoost or LightGBM job has the roles Master, Worker and Evaluator"
 // +kubebuilder:validation:XValidation:rule="self.framework != 'Paddle' || self.replicaSpecs.all(r, r in ['Master', 'PS', 'Worker', 'Evaluator'])",message="a Paddle job has the roles Master, PS, Worker and Evaluator; write PS for what was a Master with parameters in a PaddleJob"
 // +kubebuilder:validation:XValidation:rule="self.framework != 'MPI' || (self.replicaSpecs.all(r, r in ['Launcher', 'Worker']) && ['Launcher', 'Worker'].all(r, r in self.replicaSpecs && self.replicaSpecs[r].replicas > 0))",message="an MPI job has a Launcher, which runs mpirun, and at least one Worker; it has no other roles"
-// +kubebuilder:validation:XValidation:rule="self.framework != 'MPI' || self.successPolicy != 'AllWorkers'",message="the workers of an MPI job do not end by themselves: write successPolicy: Leader"
+// +kubebuilder:validation:XValidation:rule="self.framework != 'MPI' || self.successPolicy == 'Leader'",message="the workers of an MPI job do not end by themselves: write successPolicy: Leader"
 // +kubebuilder:validation:XValidation:rule="!has(self.mpi) || self.framework == 'MPI'",message="only an MPI job has a launcher that needs mpi: write framework: MPI or leave mpi out"
 // +kubebuilder:validation:XValidation:rule="self.framework != 'MPI' || self.?mpi.launchAgent.orValue('SSH') == 'None' || self.replicaSpecs.all(r, !self.replicaSpecs[r].template.?spec.securityContext.fsGroup.hasValue() || self.replicaSpecs[r].template.?spec.securityContext.runAsUser.orValue(self.replicaSpecs[r].template.?spec.securityContext.runAsNonRoot.orValue(false) ? 1 : 0) > 0)",message="ssh of root takes no key that a group may read, and fsGroup makes the job's key such a one: leave securityContext.fsGroup out, or write the runAsUser of another user beside it"
 // +kubebuilder:validation:XValidation:rule="self.framework != 'TensorFlow' || self.replicaSpecs.all(r, r in ['Chief', 'PS', 'Worker', 'Evaluator'])",message="a TensorFlow job has the roles Chief, PS, Worker and Evaluator; write Chief instead of Master"
@@ -119,7 +119,8 @@ type TrainingJobSpec struct {
 	MPI *MPISpec `json:"mpi,omitempty"`
 
 	// successPolicy selects the replicas whose exit code 0 ends the job with success. Leader: the chief, master or launcher, or worker 0.
-	// AllWorkers: every leader and worker. Default Leader. May change at any time and counts at once.
+	// AllWorkers: every leader and worker. AnyWorker: the first leader or worker that ends so. Default Leader. May change at any time and
+	// counts at once.
 	// +kubebuilder:default=Leader
 	// +optional
 	SuccessPolicy SuccessPolicy `json:"successPolicy,omitempty"`
@@ -184,11 +185,12 @@ const (
 
 // SuccessPolicy selects the replicas whose success is the success of the job.
 //
-// +kubebuilder:validation:Enum=Leader;AllWorkers
+// +kubebuilder:validation:Enum=Leader;AllWorkers;AnyWorker
 type SuccessPolicy string
 
 // The success policies.
 const (
 	SuccessLeader     SuccessPolicy = "Leader"
 	SuccessAllWorkers SuccessPolicy = "AllWorkers"
+	SuccessAnyWorker  SuccessPolicy = "AnyWorker"
 )

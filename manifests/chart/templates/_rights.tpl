@@ -77,8 +77,8 @@ rules:
   resources: [pytorchjobs/finalizers, tfjobs/finalizers, xgboostjobs/finalizers, paddlejobs/finalizers, jaxjobs/finalizers]
   verbs: [update] # for owner references, where OwnerReferencesPermissionEnforcement is on
 - apiGroups: [trainingjob.dev]
-  resources: [trainingjobs] # the one that serves a Kubeflow job
-  verbs: [create, patch]
+  resources: [trainingjobs] # the one that serves a Kubeflow job; delete: where another controller serves that job too
+  verbs: [create, patch, delete]
 - apiGroups: [""]
   resources: [services] # one of each replica, which go while the job is suspended
   verbs: [delete]

@@ -143,7 +143,7 @@ class WrongArguments(unittest.TestCase):
             (lambda: tj.job("j", "JAX", {}), 'write roles={"Worker"'),
             (lambda: tj.job("j", "JAX", {"Worker": 4}), 'write "Worker": replicas('),
             (lambda: tj.job("1_J", "JAX", one), "lower-case letters"),
-            (lambda: tj.job("j", "JAX", one, success_policy="All"), "write Leader or AllWorkers"),
+            (lambda: tj.job("j", "JAX", one, success_policy="All"), "write Leader, AllWorkers or AnyWorker"),
             (lambda: tj.mpi(launch_agent="rsh"), "write SSH or None"),
             (lambda: tj.mpi(slots_per_worker=0), "write a whole number from 1 to 1024"),
             (lambda: tj.replicas(-1, image="i"), "replicas is -1: write a whole number from 0 to 10000"),

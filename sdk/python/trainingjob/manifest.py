@@ -38,7 +38,7 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
     managed_by: another controller that runs this job. Default this operator.
     elastic, mpi, network, run_policy, recovery, scheduling, progress: what the functions of those names return.
     queue: Kueue's LocalQueue that the job waits in. Default none; Volcano's queues are scheduling(queue=...).
-    success_policy: Leader (default) or AllWorkers.
+    success_policy: Leader (default), AllWorkers or AnyWorker.
 
     Raises ValueError, which says what to write instead.
     """
@@ -52,7 +52,7 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
             one_of("role", role, ROLES, required=True)
         if not isinstance(spec, dict) or "template" not in spec:
             raise ValueError(f'role {role}: write "{role}": replicas(4, image=...)')
-    one_of("success_policy", success_policy, ("Leader", "AllWorkers"))
+    one_of("success_policy", success_policy, ("Leader", "AllWorkers", "AnyWorker"))
     if queue is not None:
         labels = {**(labels or {}), QUEUE_LABEL: queue}
     return cast(TrainingJob, {

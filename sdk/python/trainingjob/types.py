@@ -399,10 +399,10 @@ class TrainingJobSpec(TrainingJobSpecRequired, total=False):
     """scheduling sets how the job's pods get nodes: all or none, the queue, and the distance between them. Default:
     each pod separately, unless the operator's --gang sets a gang. May change only while suspended."""
 
-    successPolicy: Literal["Leader", "AllWorkers"]
+    successPolicy: Literal["Leader", "AllWorkers", "AnyWorker"]
     """successPolicy selects the replicas whose exit code 0 ends the job with success. Leader: the chief, master or
-    launcher, or worker 0. AllWorkers: every leader and worker. Default Leader. May change at any time and counts at
-    once."""
+    launcher, or worker 0. AllWorkers: every leader and worker. AnyWorker: the first leader or worker that ends so.
+    Default Leader. May change at any time and counts at once."""
 
     suspend: bool
     """suspend true deletes the pods and keeps all counts; false starts the job again. Queues such as Kueue write

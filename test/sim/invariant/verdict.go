@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -42,10 +43,10 @@ func (c *Checker) checkVerdict(h *history, before, after *v1alpha1.TrainingJob) 
 	memory := memoryOf(after)
 	switch {
 	case is(after, v1alpha1.ConditionSucceeded):
-		for _, slot := range requiredForSuccess(after) {
-			if !memory[slot.Role].Succeeded.Has(slot.Index) {
-				c.violate("12 verdicts are earned: the job succeeded without %s", slot)
-			}
+		required := requiredForSuccess(after)
+		open := slices.DeleteFunc(slices.Clone(required), func(slot state.Slot) bool { return memory[slot.Role].Succeeded.Has(slot.Index) })
+		if len(open) == len(required) || len(open) > 0 && after.Spec.SuccessPolicy != v1alpha1.SuccessAnyWorker {
+			c.violate("12 verdicts are earned: the job succeeded without %s", open)
 		}
 	case is(after, v1alpha1.ConditionFailed) && after.Status.Reason == v1alpha1.ReasonDeadlineExceeded:
 		limit := int64(ptr.Deref(before.Spec.RunPolicy.ActiveDeadlineSeconds, 1<<30)) + after.Status.SuspendedSeconds
@@ -79,9 +80,9 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 	}
 }
 
-// requiredForSuccess returns the slots whose success is the job's.
+// requiredForSuccess returns the slots whose success is the job's: all of them, or one under AnyWorker.
 func requiredForSuccess(job *v1alpha1.TrainingJob) []state.Slot {
-	if job.Spec.SuccessPolicy != v1alpha1.SuccessAllWorkers {
+	if job.Spec.SuccessPolicy == v1alpha1.SuccessLeader {
 		return []state.Slot{leader(&job.Spec)}
 	}
 	var all []state.Slot

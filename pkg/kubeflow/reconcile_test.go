@@ -1,0 +1,82 @@
+package kubeflow
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// reconciled returns the status of the job after one reconcile, with these other objects in the cluster.
+func reconciled(t *testing.T, job *Job, others ...client.Object) Status {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	kube := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(job.kind.empty()).WithObjects(append(others, job.source)...).Build()
+	counts, err := newCounters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reconciler{kind: job.kind, client: kube, live: kube, events: events.NewFakeRecorder(10), clock: testingclock.NewFakePassiveClock(start), counts: counts}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+		t.Fatal(err)
+	}
+	after := job.kind.empty()
+	if err := kube.Get(t.Context(), job.key(), after); err != nil {
+		t.Fatal(err)
+	}
+	read, err := Read(job.kind, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read.Status
+}
+
+const unservable = `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: j, namespace: ns, uid: u, annotations: {trainingjob.dev/overrides: "{"}}
+spec: {pytorchReplicaSpecs: {Worker: {replicas: 1, template: {spec: {containers: [{name: pytorch, image: i}]}}}}}
+`
+
+func TestAJobThatCannotBeServedFailsUnlessItRuns(t *testing.T) {
+	job := read(t, unservable)
+	if status := reconciled(t, job); !status.is(Failed) {
+		t.Errorf("conditions %+v, want Failed", status.Conditions)
+	}
+	job = read(t, unservable)
+	pod := formerPod("worker-0 Running")
+	pod.Namespace, pod.OwnerReferences = "ns", []metav1.OwnerReference{*metav1.NewControllerRef(job, job.kind.GroupVersionKind())}
+	pod.Labels[v1alpha1.KubeflowLabelJobName] = "j"
+	if status := reconciled(t, job, pod.DeepCopy()); status.isFinished() {
+		t.Errorf("conditions %+v of a job that runs", status.Conditions)
+	}
+}
+
+// An annotation of a job that has ended can become wrong.
+func TestAFinishedJobThatCannotBeServedStays(t *testing.T) {
+	job := read(t, unservable)
+	own := metav1.ObjectMeta{Namespace: "ns", Name: "j", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, job.kind.GroupVersionKind())}}
+	for name, others := range map[string][]client.Object{"with its TrainingJob": {&v1alpha1.TrainingJob{ObjectMeta: own}}, "without its TrainingJob": nil} {
+		job := read(t, unservable)
+		job.source.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": Succeeded, "status": string(corev1.ConditionTrue)}}}
+		if status := reconciled(t, job, others...); !status.is(Succeeded) || status.is(Failed) {
+			t.Errorf("%s: conditions %+v, want Succeeded", name, status.Conditions)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package kubeflow
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// refuse records that the job cannot be served.
+func (r *reconciler) refuse(ctx context.Context, job *Job, why string) error {
+	return r.record(ctx, job, job.Refuse(why, r.clock.Now()))
+}
+
+// record writes the status and emits an Event for each condition that is new.
+func (r *reconciler) record(ctx context.Context, job *Job, next Status) error {
+	if reflect.DeepEqual(job.Status, next) {
+		return nil
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&next)
+	if err != nil {
+		return fmt.Errorf("writing the status as an object: %w", err)
+	}
+	updated := job.source.DeepCopy()
+	updated.Object["status"] = object
+	if err := r.client.Status().Update(ctx, updated, fieldOwner); apierrors.IsNotFound(err) { // the job was deleted meanwhile
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	r.counts.record(job, &next)
+	for _, c := range next.Conditions {
+		if known := job.Status.condition(c.Type); known != nil && known.Status == c.Status && known.Reason == c.Reason {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if c.Type == Failed || c.Type == Restarting {
+			kind = corev1.EventTypeWarning
+		}
+		r.events.Eventf(job.source, nil, kind, c.Reason, c.Type, "%s", c.Message)
+	}
+	return nil
+}
+
+// note emits one Event with what does not hold as it did under Kubeflow's operator.
+func (r *reconciler) note(job *Job, served *Served) {
+	changed := served.changes()
+	if changed == "" {
+		return
+	}
+	r.events.Eventf(job.source, nil, corev1.EventTypeNormal, "Converted", "Converted", "%s", changed)
+}
+
+func (r *reconciler) warn(job *Job, reason, message string) {
+	r.events.Eventf(job.source, nil, corev1.EventTypeWarning, reason, reason, "%s", state.Cut(message, state.MaxMessage))
+}
+
+// deleteExpired deletes a finished job when its time to live is over. It returns how long that takes yet; 0 if the job stays.
+func (r *reconciler) deleteExpired(ctx context.Context, job *Job) (time.Duration, error) {
+	ttl, end := job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Status.CompletionTime
+	if ttl == nil || end == nil {
+		return 0, nil
+	}
+	if left := end.Add(time.Duration(*ttl) * time.Second).Sub(r.clock.Now()); left > 0 {
+		return left, nil
+	}
+	uid := job.UID
+	err := r.client.Delete(ctx, job.source, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return askAgain, client.IgnoreNotFound(err)
+}
