@@ -40,7 +40,7 @@ func (q *quotas) lookDispatched(ctx context.Context, j *trainingJob, all []kueue
 }
 
 // carry keeps in an annotation what a dispatched job has counted, for its next worker cluster. It is part of the write that suspends the job:
-// from then on, MultiKueue may begin the job anew in a cluster, and copy that status.
+// from then on, MultiKueue may make a new copy of the job, and return the status of that copy.
 func (j *trainingJob) carry() {
 	if !j.Spec.IsDispatched() {
 		return

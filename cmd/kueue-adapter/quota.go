@@ -107,7 +107,7 @@ func (q *quotas) leave(ctx context.Context, j *trainingJob, all []kueue.Workload
 	})
 }
 
-// activateAll deactivates the Workloads of a paused job, and activates those of any other.
+// activateAll deactivates the Workloads of a paused job, and activates the Workloads of any other job.
 func (q *quotas) activateAll(ctx context.Context, j *trainingJob, all []kueue.Workload) error {
 	for i := range all {
 		if err := q.activate(ctx, &all[i], !j.isPaused()); err != nil {
