@@ -34,31 +34,18 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 	}
 }
 
-// outOfMemory is the kubelet's reason for a container that the kernel killed because it ran out of memory.
-const outOfMemory = "OOMKilled"
-
 // wasTakenAway reports whether the pod was lost through no fault of its own: its node or device broke, it was deleted or
-// evicted, or it failed before a container ran.
+// evicted, or its kubelet or a controller turned it away before a container ran. Of a pod that the kubelet evicts after it ran, the limits
+// of its own template decide.
 func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
-	return s.IsLost(p) || !p.Deleted.IsZero() || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected(p) || wasForgotten(p)
+	wasRejected := p.NeverRan && p.Rejected.Reason != "" && p.Rejected.Reason != pastDeadline
+	return s.IsLost(p) || !p.Deleted.IsZero() || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected || wasForgotten(p)
 }
 
 // wasForgotten reports whether the kubelet does not know how the container ended: its node was rebooted, or its runtime lost it. A
 // kubelet that evicts a pod knows that it ended it.
 func wasForgotten(p *state.Pod) bool {
 	return p.Exit != nil && ReasonOf(p.Exit.Reason).isForgotten && p.Rejected.Reason != evicted
-}
-
-// evicted is the kubelet's reason for a pod that uses more than it may, or than its node has.
-const evicted = "Evicted"
-
-// pastDeadline is the kubelet's reason for a pod that was active for longer than its own activeDeadlineSeconds.
-const pastDeadline = "DeadlineExceeded"
-
-// wasRejected reports whether the pod failed although it never began: its kubelet turned it away, or a controller ended it before it had a
-// node. Of a pod that the kubelet evicts after it ran, the limits of its own template decide.
-func wasRejected(p *state.Pod) bool {
-	return p.NeverRan && p.Rejected.Reason != "" && p.Rejected.Reason != pastDeadline
 }
 
 // isPermanent reports whether a restart cannot mend the exit code. It never mends 126 and 127 (the command cannot be run) and 93 (by which

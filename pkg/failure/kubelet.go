@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"regexp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,25 +19,15 @@ func MayBeKubelets(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) bool {
 	if !IsOfProgram(f) || f.Reason != "Error" || f.Container != "" {
 		return false
 	}
-	return exitCode(f) == 128+15 || exitCode(f) == 128+9 && hasMain(spec, f.Role, isWatched)
-}
-
-// isWatched reports whether the kubelet may end the container while it runs.
-func isWatched(c *corev1.Container) bool {
-	return c.LivenessProbe != nil || c.StartupProbe != nil || c.Lifecycle != nil && c.Lifecycle.PostStart != nil
-}
-
-// hasMain reports whether the main container of the role's template is so.
-func hasMain(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role, is func(*corev1.Container) bool) bool {
-	template := spec.ReplicaSpecs[role].Template
-	main := state.MainContainer(&corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec})
-	return slices.ContainsFunc(template.Spec.Containers, func(c corev1.Container) bool { return c.Name == main && is(&c) })
+	return exitCode(f) == 128+15 || exitCode(f) == 128+9 && state.HasMain(spec, f.Role, func(c *corev1.Container) bool {
+		return c.LivenessProbe != nil || c.StartupProbe != nil || c.Lifecycle != nil && c.Lifecycle.PostStart != nil
+	})
 }
 
 // failedToStart reports whether the kubelet ended the pod's main container because its startup probe failed: it has one, and was never ready.
 func failedToStart(s *state.Snapshot, p *state.Pod) bool {
 	wasTold := p.Exit != nil && p.Exit.Main && p.Exit.Reason == "Error" && (p.Exit.Code == 128+15 || p.Exit.Code == 128+9)
-	return wasTold && p.Exit.NeverReady && hasMain(&s.Job.Spec, p.Slot.Role, func(c *corev1.Container) bool { return c.StartupProbe != nil })
+	return wasTold && p.Exit.NeverReady && state.HasMain(&s.Job.Spec, p.Slot.Role, func(c *corev1.Container) bool { return c.StartupProbe != nil })
 }
 
 // Hint returns a sentence about where to look if the kubelet may have ended the container; otherwise it is empty.
@@ -45,4 +36,29 @@ func Hint(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) string {
 		return ""
 	}
 	return " The kubelet ends a container so when a probe or a postStart hook fails: kubectl describe pod " + f.Pod + "."
+}
+
+// cannotStart are the reasons of containers that ended before their process began. The message comes from the container runtime.
+var cannotStart = []string{"StartError", "ContainerCannotRun", "CreateContainerError", "RunContainerError"}
+
+// noProgram matches the reports of runc and crun that the command is not in the image, or is not executable.
+// Source: os/exec.Error, which runc wraps, and crun's src/libcrun/linux.c and utils.c.
+var noProgram = regexp.MustCompile(`(?i)exec: \\?"[^"]*": (stat [^:]*: no such file or directory|executable file not found|permission denied|is a directory)` +
+	`|executable file [^:]* not found|open executable: permission denied`)
+
+// lacksProgram reports whether a container could not be started because its command is not there or not executable. No node mends that, as it
+// does not mend the exit codes 126 and 127 of a shell.
+func lacksProgram(reason, message string) bool {
+	return slices.Contains(cannotStart, reason) && noProgram.MatchString(message)
+}
+
+// LacksProgram reports whether the failure is that the command is not there or not executable. Such an end is no evidence about the node.
+func LacksProgram(f *v1alpha1.Failure) bool { return lacksProgram(f.Reason, f.Message) }
+
+// LastWords returns the end of the output of the program; empty if the message comes from the kubelet, the runtime or a user.
+func LastWords(f *v1alpha1.Failure) string {
+	if !IsOfProgram(f) || !IsFailure(f.Cause) || slices.Contains(cannotStart, f.Reason) || f.Reason == evicted || f.Reason == pastDeadline {
+		return ""
+	}
+	return f.Message
 }

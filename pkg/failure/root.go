@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -84,10 +86,7 @@ func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 func killedBy(code int32) bool { return code == 128+9 }
 
 func exitCode(f *v1alpha1.Failure) int32 {
-	if f.ExitCode == nil {
-		return 0
-	}
-	return *f.ExitCode
+	return ptr.Deref(f.ExitCode, 0)
 }
 
 // Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. Else

@@ -25,7 +25,8 @@ func awaitCheckpoint(s *state.Snapshot, stop stop) (*Ruling, time.Time) {
 	case checkpointWait(s) == 0 || !canSave(s):
 		return nil, time.Time{}
 	case r == nil:
-		r = s.NewCheckpointRequest(stop.reason, stopBy(s, by))
+		own := s.Now.Add(checkpointWait(s) + time.Second - 1) // rounded up to whole seconds
+		r = s.NewCheckpointRequest(stop.reason, state.Earliest(own, by).Truncate(time.Second))
 	case s.HasAnswered(r):
 		return nil, time.Time{}
 	}
@@ -72,34 +73,17 @@ func firstEnd(s *state.Snapshot) time.Time {
 	return by
 }
 
-// stopBy returns the deadline of a new request, in whole seconds.
-func stopBy(s *state.Snapshot, by time.Time) time.Time {
-	own := s.Now.Add(checkpointWait(s) + time.Second - 1)
-	return state.Earliest(own, by).Truncate(time.Second)
-}
-
-// canSave reports whether the job runs by its status and all its broken replicas are still terminating. It does not check that
-// every pod runs: the cached pods may be older than the status.
+// canSave reports whether the job runs by its status, all its broken replicas are still terminating, and the pods of all running
+// ones have the file of requests. It does not check that every pod runs: the cached pods may be older than the status.
+//
+// Pods from before progress.checkpointGraceSeconds was set do not have the file. A rank without it trains on, and the checkpoint of
+// the others is incomplete. Evaluators need not save.
 func canSave(s *state.Snapshot) bool {
-	for r := range s.Replicas() {
-		if r.IsBroken() && !isTerminating(r) {
-			return false
-		}
-	}
-	return s.Is(v1alpha1.ConditionRunning) && haveStopFile(s)
-}
-
-// haveStopFile reports whether the pods of all running replicas have the file of requests. Pods from before
-// progress.checkpointGraceSeconds was set do not have it. A rank without the file trains on, and the checkpoint of the others is
-// incomplete. Evaluators need not save.
-func haveStopFile(s *state.Snapshot) bool {
-	for r := range s.Replicas() {
-		runs := r.State == state.Running || isTerminating(r)
-		if runs && !r.Pod.Hears && r.Slot.Role != v1alpha1.Evaluator {
-			return false
-		}
-	}
-	return true
+	return s.Is(v1alpha1.ConditionRunning) && !s.Any(func(r *state.Replica) bool {
+		terminates := isTerminating(r)
+		runs := r.State == state.Running || terminates
+		return r.IsBroken() && !terminates || runs && !r.Pod.Hears && r.Slot.Role != v1alpha1.Evaluator
+	})
 }
 
 // isTerminating reports whether the replica's pod was deleted and still runs in its grace period.

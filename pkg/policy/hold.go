@@ -40,13 +40,10 @@ func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica
 	if incident.Scope == v1alpha1.ScopeReplica {
 		return nil
 	}
-	for r := range s.Replicas() {
+	return s.First(func(r *state.Replica) bool {
 		isMember := incident.Scope == v1alpha1.ScopeJob && r.Slot.Role != v1alpha1.Evaluator || incident.Scope == v1alpha1.ScopeRole && r.Slot.Role == incident.Role
-		if isMember && r.State == state.Starting {
-			return r
-		}
-	}
-	return nil
+		return isMember && r.State == state.Starting
+	})
 }
 
 const (
@@ -81,12 +78,7 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 
 // hasRank reports whether a rank is in the state.
 func hasRank(s *state.Snapshot, is state.State) bool {
-	for r := range s.Replicas() {
-		if state.IsRank(r.Slot.Role) && r.State == is {
-			return true
-		}
-	}
-	return false
+	return s.Any(func(r *state.Replica) bool { return state.IsRank(r.Slot.Role) && r.State == is })
 }
 
 // waitForCheckpoint holds a restart of the whole job while all ranks can save a checkpoint, for example after pods were evicted.

@@ -32,7 +32,7 @@ func requested(s *state.Snapshot) (*Ruling, time.Time) {
 // canRestart reports whether the replica has a pod to restart. The request waits for a pod that is not created yet, and a life that ends
 // otherwise answers it.
 func canRestart(s *state.Snapshot, r *state.Replica) bool {
-	return !isResting(s) && (r.State == state.Pending || r.State == state.Starting || r.State == state.Running)
+	return !s.Is(v1alpha1.ConditionSuspended) && (r.State == state.Pending || r.State == state.Starting || r.State == state.Running)
 }
 
 // requestedIncident returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.

@@ -12,12 +12,7 @@ func blocksRunning(s *state.Snapshot) *state.Replica { return firstRequiredWitho
 
 // notRunning returns the lowest-ranked replica that does not run, even if the job can do without it; nil if all run.
 func notRunning(s *state.Snapshot) *state.Replica {
-	for r := range s.Replicas() {
-		if !isUp(r) && !isBeingGivenUp(s, r) {
-			return r
-		}
-	}
-	return nil
+	return s.First(func(r *state.Replica) bool { return !isUp(r) && !isBeingGivenUp(s, r) })
 }
 
 // firstRequiredWithout returns the lowest-ranked required replica for which has is false; nil if there is none. It skips as many
