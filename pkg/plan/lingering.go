@@ -49,18 +49,13 @@ func lingering(s *state.Snapshot) []linger {
 	}
 	for i := range s.Gang.Groups {
 		if g := &s.Gang.Groups[i]; g.IsGoing() && (isResting(s) || s.IsGang() && g == s.PresentGroup()) {
-			all = append(all, lingerOfGroup(s, g))
+			all = append(all, linger{
+				what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), since: g.Deleted, endsBy: g.Deleted,
+				remedy: fmt.Sprintf("Its metadata.finalizers show which controller keeps it: kubectl get podgroups --namespace %s %s -o yaml", s.Job.Namespace, g.Name),
+			})
 		}
 	}
 	return all
-}
-
-// lingerOfGroup describes a pod group in deletion.
-func lingerOfGroup(s *state.Snapshot, g *state.Group) linger {
-	return linger{
-		what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), since: g.Deleted, endsBy: g.Deleted,
-		remedy: fmt.Sprintf("Its metadata.finalizers show which controller keeps it: kubectl get podgroups --namespace %s %s -o yaml", s.Job.Namespace, g.Name),
-	}
 }
 
 // isResting reports whether the job is suspended, must be, or still has pods from before its suspension.

@@ -48,7 +48,7 @@ func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 			explanation = meta.FindStatusCondition(status.Conditions, p.condition)
 		}
 	}
-	if !isAtRest(status.Phase) {
+	if !slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued}, status.Phase) {
 		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled); c != nil && isWaiting(c.Reason) {
 			explanation = c
 		}
@@ -67,15 +67,12 @@ func isWaiting(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting, v1alpha1.ReasonGangUnavailable}, reason)
 }
 
-func isAtRest(phase v1alpha1.Phase) bool {
-	return phase == v1alpha1.PhaseSucceeded || phase == v1alpha1.PhaseFailed || phase == v1alpha1.PhaseSuspended || phase == v1alpha1.PhaseQueued
-}
-
 // whyNotRunning returns why the replica, and so its attempt, does not run.
 func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string) {
 	p, slot := r.Pod, r.Slot
+	everyPod := []string{"", "ContainerCreating", "PodInitializing", "SchedulingGated"} // passes through these reasons
 	switch next := s.Job.Status.NextStartTime; {
-	case p != nil && p.Waiting.Reason != "" && !isOrdinary(p.Waiting.Reason):
+	case p != nil && !slices.Contains(everyPod, p.Waiting.Reason):
 		return p.Waiting.Reason, clip(slot.String() + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)
 	case p == nil && next != nil && s.Now.Before(next.Time):
 		return v1alpha1.ReasonBackOff, "The next pods are created at " + next.UTC().Format("15:04:05") + " UTC."
@@ -94,19 +91,5 @@ func createdAgain(s *state.Snapshot, slot state.Slot) string {
 		slot, s.NextStart(slot).UTC().Format("15:04:05"), s.Memory[slot.Role].RestartsInRow[slot.Index])
 }
 
-// isOrdinary reports whether every starting pod passes through the reason.
-func isOrdinary(reason string) bool {
-	return slices.Contains([]string{"ContainerCreating", "PodInitializing", "SchedulingGated"}, reason)
-}
-
 // clip returns the beginning of a message, in at most maxMessage bytes.
-func clip(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	cut := maxMessage
-	for cut > 0 && message[cut]&0xC0 == 0x80 { // not within a UTF-8 character
-		cut--
-	}
-	return message[:cut]
-}
+func clip(message string) string { return state.Cut(message, maxMessage) }

@@ -36,14 +36,6 @@ func requestCheckpoint(s *state.Snapshot) (steps []Step, again time.Time) {
 	return steps, again
 }
 
-// stopID returns the id of the checkpoint request in the status; empty for none.
-func stopID(status *v1alpha1.TrainingJobStatus) string {
-	if status.CheckpointRequest == nil {
-		return ""
-	}
-	return status.CheckpointRequest.ID
-}
-
 // checkpointEvents returns the Events of a checkpoint request and of its result. Other Events report why a request was dropped:
 // the ranks broke first, or need not stop any more.
 func checkpointEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event {

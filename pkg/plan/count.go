@@ -3,10 +3,12 @@ package plan
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -21,16 +23,7 @@ func setRunningSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *p
 	if v.Failure != nil {
 		until = v.Failure.Time.Time
 	}
-	next.RunningSeconds = s.Job.Status.RunningSeconds + int64(presentRun(s, until).Seconds())
-}
-
-// presentRun returns how long the job has been running without a break until the time.
-func presentRun(s *state.Snapshot, until time.Time) time.Duration {
-	c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return 0
-	}
-	return max(0, until.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
+	next.RunningSeconds = s.Job.Status.RunningSeconds + int64(state.PresentRun(&s.Job.Status, until).Seconds())
 }
 
 // setLostSeconds adds up the time that the job lost since the last addition. The status of then shows what the job waited for.
@@ -43,7 +36,7 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 	next.Memory.CountedTime = &metav1.Time{Time: now}
 	passed := int64(max(0, now.Sub(since)).Seconds())
 	lost := &next.LostSeconds
-	running := presentRun(s, now)
+	running := state.PresentRun(&s.Job.Status, now)
 	switch {
 	case meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionQueued):
 		lost.Queue += passed
@@ -53,7 +46,7 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 			lost.Redone += passed
 		}
 		if v.Failure != nil && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
-			lost.Detection += int64((running - presentRun(s, v.Failure.Time.Time)).Seconds())
+			lost.Detection += int64((running - state.PresentRun(&s.Job.Status, v.Failure.Time.Time)).Seconds())
 		}
 	case isStopping(was):
 		lost.Restart += passed
@@ -76,11 +69,49 @@ func isStopping(status *v1alpha1.TrainingJobStatus) bool {
 
 // setRedoStep records the reached step at a whole-job restart, and clears it when the next attempt has reached that step again.
 func setRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
-	since := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
+	since := state.TrueSince(&s.Job.Status, v1alpha1.ConditionRunning)
 	switch {
 	case next.Attempt > s.Job.Status.Attempt:
 		next.Memory.RedoStep = s.HighestStep()
-	case since != nil && s.Is(v1alpha1.ConditionRunning) && s.Progress.Renewed.After(since.LastTransitionTime.Time) && s.Progress.Step >= next.Memory.RedoStep:
+	case !since.IsZero() && s.Progress.Renewed.After(since) && s.Progress.Step >= next.Memory.RedoStep:
 		next.Memory.RedoStep = 0
 	}
+}
+
+// observe returns the replica statuses with the present numbers of pods and the recorded counters.
+func observe(s *state.Snapshot, v *policy.Verdict) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
+	counted := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}
+	for role := range s.Memory {
+		counted[role] = &v1alpha1.ReplicaStatus{
+			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
+			RestartScope: v.Scopes[role],
+			Selector:     build.Selector(s.Job, role),
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if status := counted[p.Slot.Role]; status != nil && s.MayAct(p) {
+			status.Active++
+		}
+	}
+	for i := range s.Spares { // a terminating spare holds its node until it has ended
+		p := &s.Spares[i]
+		if status := counted[p.Slot.Role]; status != nil && p.Phase == corev1.PodRunning && !s.IsLost(p) {
+			status.Spares++
+		}
+	}
+	for r := range s.Replicas() {
+		status := counted[r.Slot.Role]
+		if r.Pod != nil && r.Pod.Ready && r.Pod.Deleted.IsZero() && r.State != state.Lost {
+			status.Ready++
+		}
+		if r.Pod != nil && (r.IsBroken() || r.Pod.Phase == corev1.PodFailed) {
+			status.Failed++
+		}
+	}
+	statuses := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
+	for role, status := range counted {
+		statuses[role] = *status
+	}
+	return statuses
 }
