@@ -23,24 +23,25 @@ func Spare(job *v1alpha1.TrainingJob, role v1alpha1.Role, i int, avoided []strin
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](leastGrace)
 	pod.Spec.Containers = append(pod.Spec.Containers, sideCars(&pod.Spec)...)
 	pod.Spec.InitContainers = nil
-	dropClaims(pod.Spec.Volumes)
+	for i := range pod.Spec.Volumes { // it must not hold a volume that a replica needs
+		if state.IsClaim(pod.Spec.Volumes[i]) {
+			pod.Spec.Volumes[i].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+		}
+	}
 	if class := cmp.Or(spares.PriorityClassName, priorityClass); class != "" {
 		pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = class, nil, nil
 	}
-	for c := range pod.Spec.Containers {
-		idle(&pod.Spec.Containers[c], spares.Command)
-	}
-	avoid(pod, avoided)
-	return pod
-}
-
-// idle makes a container do nothing but be there.
-func idle(c *corev1.Container, command []string) {
+	command := spares.Command
 	if len(command) == 0 {
 		command = []string{"sleep", "infinity"}
 	}
-	c.Command, c.Args = command, nil
-	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		c.Command, c.Args = command, nil
+		c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+	}
+	avoid(pod, avoided)
+	return pod
 }
 
 // sideCars returns the init containers that run as long as the pod: they are part of its shape.
@@ -53,13 +54,4 @@ func sideCars(spec *corev1.PodSpec) []corev1.Container {
 		}
 	}
 	return list
-}
-
-// dropClaims puts empty directories in the place of claims: a spare must not hold a volume that a replica needs.
-func dropClaims(volumes []corev1.Volume) {
-	for i := range volumes {
-		if volumes[i].PersistentVolumeClaim != nil || volumes[i].Ephemeral != nil {
-			volumes[i].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
-		}
-	}
 }

@@ -35,8 +35,6 @@ type Reconciler struct {
 	waiting atomic.Int64
 }
 
-func (r *Reconciler) waitingReconciles() int { return int(r.waiting.Load()) }
-
 // Traces takes spans. It must not wait, and cannot fail.
 type Traces interface{ Tell(spans []trace.Span) }
 

@@ -4,17 +4,23 @@ import (
 	"fmt"
 	"slices"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Service returns the headless Service that gives named pods of the job their names in DNS. It selects by a label of its own, so that it
 // can stay unchanged when the job changes during a suspension. Names need no ports, but a service mesh encrypts only traffic to the ports
 // of a Service.
 func Service(job *v1alpha1.TrainingJob, ports []int32) *corev1.Service {
+	var own []corev1.ServicePort
+	for _, number := range ports { // with a protocol, so that a mesh does not guess one
+		own = append(own, corev1.ServicePort{Name: fmt.Sprintf("tcp-%d", number), Port: number, Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To("tcp")})
+	}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: job.Name, Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: Owners(job),
@@ -23,20 +29,11 @@ func Service(job *v1alpha1.TrainingJob, ports []int32) *corev1.Service {
 			ClusterIP: corev1.ClusterIPNone,
 			// ranks look each other up before they are ready, so no init container has to wait for DNS
 			PublishNotReadyAddresses: true,
-			Ports:                    servicePorts(ports),
+			Ports:                    own,
 			// a pod on a lost node loses its job-name label, and so its place here
 			Selector: map[string]string{v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelJobName: job.Name, v1alpha1.LabelNamed: "true"},
 		},
 	}
-}
-
-// servicePorts returns the ports of a Service, with TCP as protocol, so that a mesh does not guess one.
-func servicePorts(numbers []int32) []corev1.ServicePort {
-	var ports []corev1.ServicePort
-	for _, number := range numbers {
-		ports = append(ports, corev1.ServicePort{Name: fmt.Sprintf("tcp-%d", number), Port: number, Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To("tcp")})
-	}
-	return ports
 }
 
 // DeclaredPorts returns the TCP ports that the job's templates declare.
@@ -62,4 +59,20 @@ func PortsByRole(job *v1alpha1.TrainingJob, name string, fallback int32) []int32
 		ports = append(ports, Port(job, role, name, fallback))
 	}
 	return ports
+}
+
+// ProgressLease returns the Lease that the training renews; its own service account needs only patch on that one name.
+func ProgressLease(job *v1alpha1.TrainingJob) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Name: state.LeaseName(job.Name), Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: Owners(job),
+	}}
+}
+
+// Group returns the pod group as the present attempt's own.
+func Group(job *v1alpha1.TrainingJob, group state.Object) state.Object {
+	group.SetName(state.GroupNameOf(job))
+	group.SetNamespace(job.Namespace)
+	group.SetLabels(JobLabels(job))
+	group.SetOwnerReferences(Owners(job))
+	return group
 }
