@@ -30,7 +30,7 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	if len(steps) == 0 {
 		return nil
 	}
-	c.memo(job, func(m *jobMemo) { m.found = nil })
+	c.memo(job, func(m *jobMemo) { clear(m.found) })
 	a := acting{Cluster: c, job: job, build: plan.Pods(job)}
 	stages := map[plan.Stage][]plan.Step{}
 	for _, step := range steps {
@@ -67,8 +67,8 @@ type acting struct {
 
 // settle passes the refusals to handle, and returns every other error.
 func (a *acting) settle(err error, handle func(*v1alpha1.TrainingJob, error) error) error {
-	if refused := a.refused.orNil(); refused != nil && refusalReason(err) == "" {
-		return errors.Join(handle(a.job, refused), err)
+	if a.refused.first != nil && refusalReason(err) == "" {
+		return errors.Join(handle(a.job, &a.refused), err)
 	}
 	return handle(a.job, err)
 }
@@ -108,14 +108,14 @@ func (a *acting) takeInParallel(ctx context.Context, steps []plan.Step) error {
 	return staleCache(a.job, "the job or a pod has changed since it was read")
 }
 
-// takeOne takes a step. It records a refused pod.
+// takeOne takes a step. It records a refused pod: such an error concerns the pod alone, and others may still be created.
 func (a *acting) takeOne(ctx context.Context, step plan.Step) error {
 	create, isCreate := step.(plan.CreatePod)
 	if isCreate && a.refused.covers(create) {
 		return nil
 	}
 	err := a.take(ctx, a.job, step, a.build)
-	if isCreate && isRefusal(err) {
+	if held := (*nameHeld)(nil); isCreate && (refusalReason(err) != "" || errors.As(err, &held)) {
 		a.refused.add(create, err)
 		return nil
 	}
@@ -206,13 +206,6 @@ func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, gr
 		return staleCache(job, "it does not show pod group "+group.GetName())
 	}
 	return err
-}
-
-// isAnother reports whether the API server refused a patch because the object of that name has another UID. A UID never changes,
-// so the error is Invalid and not Conflict.
-func isAnother(err error) bool {
-	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
-	return apierrors.IsInvalid(err) && found && cause.Field == "metadata.uid"
 }
 
 // isGoing reports whether the object frees its name soon: it was deleted, or an earlier job of that name has left it behind.

@@ -55,7 +55,7 @@ type jobMemo struct {
 	// replicas and spares are the API server's latest refusals. All children but spares count with the replicas.
 	replicas, spares refused
 	failedSpares     failedSpares
-	// pendingWrites are the own writes to the job's pods, by UID, that the cache does not show yet; nil if it shows them all.
+	// pendingWrites are the own writes to the job's pods, by UID, that the cache does not show yet.
 	pendingWrites map[types.UID]pendingWrite
 	// unrestartable are the pods whose restart in place the API server has refused.
 	unrestartable map[types.UID]bool
@@ -144,6 +144,26 @@ func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 	return ref != nil && ref.UID == job.UID
 }
 
+func newMemo(job types.UID, pending map[types.UID]pendingWrite) *jobMemo {
+	return &jobMemo{
+		uid: job, pendingWrites: pending, unrestartable: map[types.UID]bool{}, gone: map[string]state.Pod{}, found: map[string]found{},
+		previousNodes: map[state.Slot]previousNode{},
+	}
+}
+
+// ownerMemo changes what is remembered about the job that owns the pod. It does nothing if no job owns it, or nothing is remembered.
+func (c *Cluster) ownerMemo(pod *corev1.Pod, change func(*jobMemo)) {
+	ref := state.OwnerOf(pod)
+	if ref == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.jobs[client.ObjectKey{Namespace: pod.Namespace, Name: ref.Name}]; m != nil && m.uid == ref.UID {
+		change(m)
+	}
+}
+
 // memo changes what is remembered about a job, and returns a copy of it. With a nil change it only reads.
 func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo {
 	c.mu.Lock()
@@ -152,9 +172,9 @@ func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo
 	m := c.jobs[key]
 	switch {
 	case m == nil:
-		m = &jobMemo{uid: job.UID}
+		m = newMemo(job.UID, map[types.UID]pendingWrite{})
 	case m.uid != job.UID:
-		m = &jobMemo{uid: job.UID, pendingWrites: m.pendingWrites}
+		m = newMemo(job.UID, m.pendingWrites)
 	}
 	if change != nil {
 		change(m)

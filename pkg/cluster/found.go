@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,8 +28,10 @@ type found struct {
 // reports a change of that name, or the operator writes to pods of the job. Otherwise a pod without its label would cost a
 // request in each reconcile.
 func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name string) (*state.Pod, error) {
-	if known, isKnown := c.foundBefore(job, name); isKnown {
-		return &known, nil
+	var known found
+	c.memo(job, func(m *jobMemo) { known = m.found[name] })
+	if c.clock.Now().Before(known.until) {
+		return &known.pod, nil
 	}
 	var pod corev1.Pod
 	if err := c.live.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, &pod); err != nil {
@@ -41,48 +45,60 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 		if m.awaited.observed[name] { // the answer may be older than the watch event
 			return
 		}
-		if m.found == nil {
-			m.found = map[string]found{}
-		}
 		m.found[name] = found{pod: p, until: c.clock.Now().Add(foundFor)}
 	})
 	return &p, nil
 }
 
-func (c *Cluster) foundBefore(job *v1alpha1.TrainingJob, name string) (state.Pod, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.jobs[client.ObjectKeyFromObject(job)]
-	if m == nil || m.uid != job.UID {
-		return state.Pod{}, false
-	}
-	known, isKnown := m.found[name]
-	return known.pod, isKnown && c.clock.Now().Before(known.until)
+// SawGone records the last version of a deleted pod. If the job misses the pod, it shows where the pod was and why it went. A pod
+// on a tainted node can be deleted and gone before the cache has shown either. SawGone keeps nothing for jobs without a record.
+func (c *Cluster) SawGone(pod *corev1.Pod) {
+	c.ownerMemo(pod, func(m *jobMemo) {
+		if p, hadNode := state.GonePodOf(state.OwnerOf(pod).Name, pod, c.clock.Now()); hadNode {
+			m.gone[p.Name] = p
+		}
+	})
 }
 
-// fairReader reads from the API server. The reads of a namespace share slots as its writes do. A namespace whose pods need a read
-// each therefore does not delay the others.
-type fairReader struct {
-	client.Reader
-	slots *slots
+// lastVersions returns the last versions of the pods that the snapshot misses. It forgets all others: their lives are over, or
+// their success counts.
+func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
+	var last []state.Pod
+	c.memo(s.Job, func(m *jobMemo) {
+		maps.DeleteFunc(m.gone, func(_ string, p state.Pod) bool {
+			r := s.Replica(p.Slot)
+			return !s.Misses(r) || r.Life != s.LifeOf(&p)
+		})
+		last = slices.Collect(maps.Values(m.gone))
+	})
+	slices.SortFunc(last, func(a, b state.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return last
 }
 
-// Get reads one object once there is a slot.
-func (r fairReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-	release, err := r.slots.acquire(ctx, key.Namespace)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", key, err)
-	}
-	defer release()
-	return r.Reader.Get(ctx, key, o, options...)
+// previousNode is the node of a slot's latest pod with a node.
+type previousNode struct {
+	life state.Life
+	node string
 }
 
-// List reads a list once there is a slot.
-func (r fairReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	release, err := r.slots.acquire(ctx, (&client.ListOptions{}).ApplyOptions(options).Namespace)
-	if err != nil {
-		return fmt.Errorf("reading a list: %w", err)
-	}
-	defer release()
-	return r.Reader.List(ctx, list, options...)
+// previousNodes records the nodes of the job's pods, and returns the latest node of each slot whose pod is missing. This process
+// must have seen the pod: after a change of leader during a restart some nodes are unknown.
+func (c *Cluster) previousNodes(s *state.Snapshot) map[state.Slot]string {
+	nodes := map[state.Slot]string{}
+	c.memo(s.Job, func(m *jobMemo) {
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.Scheduled() && !p.Life.Before(m.previousNodes[p.Slot].life) {
+				m.previousNodes[p.Slot] = previousNode{p.Life, p.Node}
+			}
+		}
+		for r := range s.Replicas() {
+			if r.State != state.Missing {
+				continue
+			}
+			if previous, isKnown := m.previousNodes[r.Slot]; isKnown {
+				nodes[r.Slot] = previous.node
+			}
+		}
+	})
+	return nodes
 }

@@ -23,21 +23,16 @@ type pendingWrite struct {
 // writes of all jobs, so that a hundred jobs would wait for each other.
 func (c *Cluster) expectWrite(job *v1alpha1.TrainingJob, pod types.UID, deleted bool) {
 	until := c.clock.Now().Add(pendingAtMost)
-	c.memo(job, func(m *jobMemo) {
-		if m.pendingWrites == nil {
-			m.pendingWrites = map[types.UID]pendingWrite{}
-		}
-		m.pendingWrites[pod] = pendingWrite{deleted: deleted, until: until}
-	})
+	c.memo(job, func(m *jobMemo) { m.pendingWrites[pod] = pendingWrite{deleted: deleted, until: until} })
 }
 
 // showsOwnWrites reports whether the cached pods show every own write to the job's pods.
-func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) bool {
-	if c.memo(job, nil).pendingWrites == nil {
+func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) (shows bool) {
+	if len(c.memo(job, nil).pendingWrites) == 0 {
 		return true
 	}
 	now := c.clock.Now()
-	left := c.memo(job, func(m *jobMemo) {
+	c.memo(job, func(m *jobMemo) {
 		seen := make(map[types.UID]*corev1.Pod, len(m.pendingWrites))
 		for i := range pods {
 			if _, isPending := m.pendingWrites[pods[i].UID]; isPending {
@@ -55,9 +50,7 @@ func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) b
 				m.verified = m.verified && shown
 			}
 		}
-		if len(m.pendingWrites) == 0 {
-			m.pendingWrites = nil
-		}
+		shows = len(m.pendingWrites) == 0
 	})
-	return left.pendingWrites == nil
+	return shows
 }

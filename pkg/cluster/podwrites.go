@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
-	"regexp"
 	"strconv"
 
+	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/plan"
 )
 
@@ -70,30 +73,11 @@ func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isAnother(err):
 		return staleCache(job, "pod "+step.Name+" has changed")
 	case refusalReason(err) != "" && !isDenied(err):
-		c.refuseRestart(job, step.UID)
+		c.memo(job, func(m *jobMemo) { m.unrestartable[step.UID] = true })
 		return staleCache(job, "pod "+step.Name+" may not be restarted in place: "+apiMessage(err))
 	default:
 		return fmt.Errorf("restarting pod %s in place: %w", step.Name, err)
 	}
-}
-
-// refuseRestart remembers that the API server refuses the pod's restart in place.
-func (c *Cluster) refuseRestart(job *v1alpha1.TrainingJob, pod types.UID) {
-	c.memo(job, func(m *jobMemo) {
-		if m.unrestartable == nil {
-			m.unrestartable = map[types.UID]bool{}
-		}
-		m.unrestartable[pod] = true
-	})
-}
-
-var deniedVerb = regexp.MustCompile(`cannot [a-z]+ resource`)
-
-// isDenied reports whether the operator lacks the right. Such an error shows nothing about the object: an API server that has
-// just started denies everything until it has read the roles.
-// Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
-func isDenied(err error) bool {
-	return apierrors.IsForbidden(err) && deniedVerb.MatchString(err.Error())
 }
 
 // askPod writes the checkpoint request to the pod. It does nothing if the pod is gone or was replaced.
@@ -130,4 +114,36 @@ func (c *Cluster) changePod(ctx context.Context, job *v1alpha1.TrainingJob, name
 		return nil
 	}
 	return err
+}
+
+// createSSHKey creates the job's Secret with a new key. An existing Secret is as good: its name holds the job's UID. The operator
+// never reads the Secret, and keeps no key.
+func (c *Cluster) createSSHKey(ctx context.Context, job *v1alpha1.TrainingJob) error {
+	key, err := newSSHKey()
+	if err != nil {
+		return fmt.Errorf("making an SSH key: %w", err)
+	}
+	secret := build.SSHSecret(job, key)
+	err = c.client.Create(ctx, secret, client.DisableReadYourWritesConsistency)
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return orMissingRight(adviceOnKeys, fmt.Errorf("creating Secret %s: %w", secret.Name, err))
+}
+
+// newSSHKey returns a new pair of keys.
+func newSSHKey() (build.SSHKey, error) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return build.SSHKey{}, err
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		return build.SSHKey{}, err
+	}
+	line, err := ssh.NewPublicKey(public)
+	if err != nil {
+		return build.SSHKey{}, err
+	}
+	return build.SSHKey{Private: pem.EncodeToMemory(block), Public: ssh.MarshalAuthorizedKey(line)}, nil
 }
