@@ -40,7 +40,6 @@ func Describe(name v1alpha1.BudgetName, limit int32) string {
 	return fmt.Sprintf("recovery.%s (%d)", name, limit)
 }
 
-// budgetOfCause returns the budget that failures of the cause are charged to.
 func budgetOfCause(cause v1alpha1.Cause) v1alpha1.BudgetName {
 	switch cause {
 	case v1alpha1.CauseOOM:

@@ -58,7 +58,6 @@ func fromMetadata(name, kind, key string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: metadata(kind, key)}}
 }
 
-// metadata selects a label or an annotation of a pod.
 func metadata(kind, key string) *corev1.ObjectFieldSelector {
 	return &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata." + kind + "['" + key + "']"}
 }

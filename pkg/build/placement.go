@@ -80,13 +80,15 @@ func KeepNear(pod *corev1.Pod, job *v1alpha1.TrainingJob, topology *v1alpha1.Top
 
 // inDomain selects the pods of the job's roles that are to be near each other; nothing is selected by if all are.
 func inDomain(job *v1alpha1.TrainingJob) []metav1.LabelSelectorRequirement {
-	roles := state.RolesInDomain(&job.Spec)
-	if roles == nil {
-		return nil
-	}
-	names := make([]string, 0, len(roles))
+	var names []string
+	roles := job.Spec.Roles()
 	for _, role := range roles {
-		names = append(names, strings.ToLower(string(role)))
+		if state.InDomain(&job.Spec, role) {
+			names = append(names, strings.ToLower(string(role)))
+		}
+	}
+	if len(names) == len(roles) {
+		return nil
 	}
 	return []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelRole, Operator: metav1.LabelSelectorOpIn, Values: names}}
 }
@@ -104,7 +106,6 @@ func KeepSpareNear(pod *corev1.Pod, job *v1alpha1.TrainingJob, topology *v1alpha
 	})
 }
 
-// near gives the pod an affinity to its peers.
 func near(pod *corev1.Pod, topology *v1alpha1.Topology, peers *metav1.LabelSelector) {
 	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
 	pod.Spec.Affinity.PodAffinity = cmp.Or(pod.Spec.Affinity.PodAffinity, &corev1.PodAffinity{})

@@ -126,7 +126,6 @@ func (a *acting) takeOne(ctx context.Context, step plan.Step) error {
 // meanwhile.
 const checkEvery = 100
 
-// hasChanged reports whether the cached job differs from the job of the plan.
 func (c *Cluster) hasChanged(ctx context.Context, job *v1alpha1.TrainingJob) bool {
 	var now v1alpha1.TrainingJob
 	err := c.client.Get(ctx, client.ObjectKeyFromObject(job), &now, client.DisableReadYourWritesConsistency)

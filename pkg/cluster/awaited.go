@@ -116,7 +116,6 @@ func (a *awaited) isExpected(reach stage, was, is *state.Pod) bool {
 	return (reach == started || stageOf(is) == started && a.left[started] > 0) && isMoreProgress(was, is)
 }
 
-// reached records that an awaited pod has reached its stage.
 func (a *awaited) reached(pod string, reach, now stage) News {
 	a.remove(pod)
 	switch {
@@ -138,7 +137,6 @@ func isMoreProgress(was, is *state.Pod) bool {
 	return is.CanRun() && reflect.DeepEqual(&before, is)
 }
 
-// endObserve records the pods that the job waits for.
 func (c *Cluster) endObserve(s *state.Snapshot) {
 	found := awaitedBy(s)
 	c.memo(s.Job, func(m *jobMemo) {

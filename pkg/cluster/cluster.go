@@ -138,7 +138,6 @@ func (c *Cluster) JobsOnNode(ctx context.Context, node string) ([]client.ObjectK
 	return slices.Compact(jobs), nil
 }
 
-// isOwnedBy reports whether the object is a child of the job.
 func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 	ref := state.OwnerOf(o)
 	return ref != nil && ref.UID == job.UID
@@ -183,7 +182,6 @@ func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo
 	return *m
 }
 
-// forget drops what is remembered about a deleted job.
 func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Lock()
 	m := c.jobs[key]

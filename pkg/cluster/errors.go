@@ -62,7 +62,6 @@ func (e *missingRight) Error() string {
 
 func (e *missingRight) Unwrap() error { return e.refusal }
 
-// orMissingRight returns the error with the advice if the operator lacks the right.
 func orMissingRight(advice string, err error) error {
 	if isDenied(err) {
 		return &missingRight{advice, err}
@@ -107,7 +106,6 @@ func refusalMessage(err error) string {
 	return state.Printable(apiMessage(err))
 }
 
-// apiMessage returns the API server's own message.
 func apiMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

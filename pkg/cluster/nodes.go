@@ -82,7 +82,6 @@ func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error 
 	return nil
 }
 
-// allNodes returns the cached nodes of the cluster.
 func (c *Cluster) allNodes(ctx context.Context) ([]corev1.Node, error) {
 	var all corev1.NodeList
 	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {

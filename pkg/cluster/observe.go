@@ -111,7 +111,6 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 	}
 }
 
-// addProgress adds the progress Lease of the present life to the observed state.
 func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
 	if o.Job.Spec.Progress == nil {
 		return nil

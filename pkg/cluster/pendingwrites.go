@@ -26,7 +26,6 @@ func (c *Cluster) expectWrite(job *v1alpha1.TrainingJob, pod types.UID, deleted 
 	c.memo(job, func(m *jobMemo) { m.pendingWrites[pod] = pendingWrite{deleted: deleted, until: until} })
 }
 
-// showsOwnWrites reports whether the cached pods show every own write to the job's pods.
 func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) (shows bool) {
 	if len(c.memo(job, nil).pendingWrites) == 0 {
 		return true

@@ -131,7 +131,6 @@ func (c *Cluster) createSSHKey(ctx context.Context, job *v1alpha1.TrainingJob) e
 	return orMissingRight(adviceOnKeys, fmt.Errorf("creating Secret %s: %w", secret.Name, err))
 }
 
-// newSSHKey returns a new pair of keys.
 func newSSHKey() (build.SSHKey, error) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

@@ -63,7 +63,6 @@ func (w *groupWatcher) watchServed(ctx context.Context) error {
 	return nil
 }
 
-// isServed reports whether the cluster serves the object's kind.
 func (w *groupWatcher) isServed(o client.Object) bool {
 	kind, err := apiutil.GVKForObject(o, w.mgr.GetScheme())
 	if err != nil {

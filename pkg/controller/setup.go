@@ -76,7 +76,6 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	return watch(ctx, mgr, r, o)
 }
 
-// watch makes the manager reconcile jobs when they or their children change.
 func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").

@@ -177,7 +177,6 @@ func wasReplacedBefore(s *state.Snapshot, incident *v1alpha1.Incident, n int) bo
 	return p.Fenced && !p.Deleted.IsZero() && p.Deleted.Before(incident.RestartTime.Time)
 }
 
-// isKnown reports whether another incident began with the pod.
 func isKnown(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
 	return slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool {
 		return other.Pod == p.Name && other.Pod != incident.Pod && other.Attempt == incident.Attempt

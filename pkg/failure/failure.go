@@ -52,7 +52,6 @@ func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 	return NewIncident(s, f, scope, p)
 }
 
-// ofPod returns the failure that a pod shows.
 func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 	f := v1alpha1.Failure{
 		Role: p.Slot.Role, Index: int32(p.Slot.Index), Attempt: int32(p.Life.Attempt), Pod: p.Name, Node: p.Node,

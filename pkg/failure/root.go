@@ -78,7 +78,6 @@ func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 	}
 }
 
-// isKill reports whether the container was killed from outside.
 func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 
 // killedBy reports whether the code stands for SIGKILL. Any other signal may be the program's own: the watchdogs of NCCL and JAX abort a rank

@@ -25,7 +25,6 @@ func namesLostPeer(f *v1alpha1.Failure) bool {
 	return IsOfRank(f) && !isKill(f) && lostPeer.MatchString(f.Message)
 }
 
-// followed reports whether the last words of the pod's program speak of a lost connection.
 func followed(p *state.Pod) bool {
 	return !killedBy(p.Exit.Code) && lostPeer.MatchString(p.Exit.Message)
 }

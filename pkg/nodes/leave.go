@@ -48,7 +48,6 @@ func nodesNeeded(s *state.Snapshot, role v1alpha1.Role) int {
 	return len(taken) + waiting
 }
 
-// isKnownIll reports whether the job avoids the node as unhealthy.
 func isKnownIll(s *state.Snapshot, node string) bool {
 	known := Avoided(&s.Observed).Of(node)
 	return known != nil && known.Reason == v1alpha1.ReasonNodeIll

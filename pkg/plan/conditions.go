@@ -40,7 +40,6 @@ func (c conditions) isTrue(kind string) bool {
 	return meta.IsStatusConditionTrue(c.next.Conditions, kind)
 }
 
-// setConditions sets the conditions after the verdict.
 func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	c := conditions{s, next}
 	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has accepted the job.")
@@ -99,7 +98,6 @@ func (c conditions) finish(kind string, v *policy.Verdict) {
 	c.set(v1alpha1.ConditionFinished, true, v.Reason, v.Message)
 }
 
-// rest denies the conditions of a job under way.
 func (c conditions) rest(v *policy.Verdict) {
 	c.deny(v1alpha1.ConditionRunning, v.Reason, v.Message)
 	c.deny(v1alpha1.ConditionRestarting, v.Reason, v.Message)
@@ -163,7 +161,6 @@ func (c conditions) setRunning(v *policy.Verdict) {
 	}
 }
 
-// setProgressing sets whether a running job renews its progress Lease in time.
 func (c conditions) setProgressing(v *policy.Verdict) {
 	reporter, since := c.s.Reporter(), state.TrueSince(&c.s.Job.Status, v1alpha1.ConditionRunning)
 	hasFinished := reporter != nil && reporter.State == state.Succeeded

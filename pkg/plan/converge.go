@@ -41,7 +41,6 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 	return t
 }
 
-// goOn deletes the pods of past lives and creates the pods of present lives.
 func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	inPlace := restartInPlace(s)
 	t.add(deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife))
@@ -209,7 +208,6 @@ func missing(s *state.Snapshot) []*state.Replica {
 	return list
 }
 
-// isIncomplete reports whether the job lacks a child that it needs now.
 func isIncomplete(s *state.Snapshot) bool {
 	return !s.HasService || s.Job.Spec.Progress != nil && !s.HasLease || len(due(s)) > 0
 }

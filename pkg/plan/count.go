@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -79,12 +80,12 @@ func setRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 }
 
 // observe returns the replica statuses with the present numbers of pods and the recorded counters.
-func observe(s *state.Snapshot, v *policy.Verdict) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
-	counted := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}
+func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
+	counted, scopes := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}, failure.Scopes(&s.Job.Spec)
 	for role := range s.Memory {
 		counted[role] = &v1alpha1.ReplicaStatus{
 			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
-			RestartScope: v.Scopes[role],
+			RestartScope: scopes[role],
 			Selector:     build.Selector(s.Job, role),
 		}
 	}

@@ -78,7 +78,6 @@ func stepEvents(s *state.Snapshot, v *policy.Verdict, steps []Step) []Event {
 	}
 }
 
-// becameTrue returns an Event for each condition that has become True.
 func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	for _, t := range eventConditions {
@@ -117,7 +116,6 @@ func warn(reason, action, message string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Message: message}
 }
 
-// restartEvent returns the Event of the restarts that begin now.
 func restartEvent(incidents []failure.Incident) Event {
 	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Message
 	if incidents[0].Scope == v1alpha1.ScopeJob {
@@ -125,8 +123,7 @@ func restartEvent(incidents []failure.Incident) Event {
 	}
 	var others []state.Slot
 	for i := range incidents[1:] {
-		f := &incidents[1+i].Failure
-		others = append(others, state.Slot{Role: f.Role, Index: int(f.Index)})
+		others = append(others, failure.SlotOf(&incidents[1+i].Failure))
 	}
 	if len(others) > 0 {
 		message += " Also restarting: " + names(others) + "."
@@ -145,7 +142,6 @@ func givenUp(v *policy.Verdict) []Event {
 	return []Event{warn(v1alpha1.EventReplicaGivenUp, string(v.GivenUp[0].Cause), v.GivenUp[0].Message)}
 }
 
-// envConflicts returns an Event for each role whose template sets variables that the operator also sets.
 func envConflicts(s *state.Snapshot) []Event {
 	var list []Event
 	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)

@@ -52,7 +52,6 @@ func staysOn(s *state.Snapshot, v *policy.Verdict, n *v1alpha1.AvoidedNode) bool
 	})
 }
 
-// avoidedMessage describes similar nodes for the job.
 func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool) string {
 	var nodes []string
 	for i := range alike {
@@ -104,7 +103,6 @@ func parkedEvents(v *policy.Verdict) []Event {
 	}
 }
 
-// names lists replicas. It names only the first ones.
 func names(slots []state.Slot) string {
 	var list []string
 	for _, slot := range slots {
@@ -140,7 +138,6 @@ func deletionRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, clip(refusal.Message))}
 }
 
-// sparesUsed returns an Event for each spare that makes way.
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	var list []Event
 	for _, step := range steps {

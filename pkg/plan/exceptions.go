@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -18,10 +17,9 @@ func isLeaving(job *v1alpha1.TrainingJob) bool {
 
 // leave returns the plan for a job that is leaving: all pods end, with their own grace periods, and the status counts them.
 func leave(s *state.Snapshot) Plan {
-	v := policy.Verdict{Facts: policy.Facts{Scopes: failure.Scopes(&s.Job.Spec)}}
 	p := Plan{Status: *s.Job.Status.DeepCopy()}
 	p.Status.ObservedGeneration = s.Job.Generation
-	p.Status.ReplicaStatuses = observe(s, &v)
+	p.Status.ReplicaStatuses = observe(s)
 	countReady(s, &p.Status)
 	steps, wake := deletePods(s, func(state.Pod) bool { return true }, WhyJobDeleted)
 	p.Steps = firstWrites(slices.Concat(steps, deleteSpares(s, s.Spares)))

@@ -50,7 +50,6 @@ func isHeld(s *state.Snapshot) bool {
 	})
 }
 
-// awaitsNodes reports whether a pod of the group and of a present life has no node.
 func awaitsNodes(s *state.Snapshot) bool {
 	return s.Any(func(r *state.Replica) bool {
 		return isOfGang(s, r) && r.Pod != nil && r.Pod.CanRun() && !r.Pod.Scheduled()
@@ -103,7 +102,6 @@ func joinsGang(spec *v1alpha1.TrainingJobSpec, scheduler v1alpha1.Gang, role v1a
 	return provider != nil && state.IsNeeded(role) && (!provider.Constrains(state.TopologyOf(spec)) || state.InDomain(spec, role))
 }
 
-// isOfGang reports whether the replica's pod joins the job's pod group.
 func isOfGang(s *state.Snapshot, r *state.Replica) bool {
 	return joinsGang(&s.Job.Spec, s.Gang.Scheduler, r.Slot.Role)
 }
@@ -136,7 +134,6 @@ func indispensable(s *state.Snapshot) map[v1alpha1.Role]int32 {
 	return counts
 }
 
-// members returns the replicas that join the gang.
 func members(s *state.Snapshot, replicas []*state.Replica) []*state.Replica {
 	return slices.DeleteFunc(slices.Clone(replicas), func(r *state.Replica) bool { return !isOfGang(s, r) })
 }

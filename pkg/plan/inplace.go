@@ -61,7 +61,6 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	return plan
 }
 
-// restartNow returns the pods that restart now.
 func restartNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
 	if state.MovesPort(&s.Job.Spec) {
 		return able
@@ -76,11 +75,10 @@ func restartNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
 	return able
 }
 
-// giveUp deletes the pod if its restart takes too long.
 func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 	switch {
 	case !p.Deleted.IsZero():
-	case !s.HasNotRestarted(p):
+	case s.Now.Before(s.RestartsBy(p)):
 		plan.wake = state.Earliest(plan.wake, s.RestartsBy(p))
 	default:
 		plan.steps = append(plan.steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNotRestarted})

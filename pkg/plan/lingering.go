@@ -63,7 +63,6 @@ func isResting(s *state.Snapshot) bool {
 	return s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended)
 }
 
-// lingerOf describes a terminating pod.
 func lingerOf(s *state.Snapshot, p *state.Pod) linger {
 	return linger{
 		what: p.Name + " on " + p.Node, since: p.Deleted, endsBy: p.EndsBy,
@@ -111,15 +110,6 @@ func isAwaitedToEnd(s *state.Snapshot, p *state.Pod) bool {
 // isEnding reports whether the pod was deleted and can still act.
 func isEnding(s *state.Snapshot, p *state.Pod) bool { return !p.Deleted.IsZero() && s.MayAct(p) }
 
-// lingeringMessage names the object that the job waits for, if that takes long; else it is empty.
-func lingeringMessage(s *state.Snapshot) string {
-	l := longest(s)
-	if l == nil || s.Now.Before(l.since.Add(nameAfter)) {
-		return ""
-	}
-	return fmt.Sprintf("%s has been terminating since %s UTC.", l.what, l.since.UTC().Format("15:04:05"))
-}
-
 // stuckMessage names the object that stays after its grace period, and the remedy; empty if there is none.
 func stuckMessage(s *state.Snapshot) string {
 	l := longest(s)
@@ -142,7 +132,11 @@ func nextLingering(s *state.Snapshot) time.Time {
 	return next
 }
 
-// withLingering returns the message with the name of the lingering object, if there is one.
+// withLingering returns the message with the name of the object that the job waits for, if that takes long.
 func withLingering(s *state.Snapshot, message string) string {
-	return strings.TrimSpace(message + " " + lingeringMessage(s))
+	l := longest(s)
+	if l == nil || s.Now.Before(l.since.Add(nameAfter)) {
+		return message
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s has been terminating since %s UTC.", message, l.what, l.since.UTC().Format("15:04:05")))
 }

@@ -74,12 +74,6 @@ func takenAway(s *state.Snapshot) map[state.Slot]bool {
 	return slots
 }
 
-// mayHaveMissed reports whether a replica without a pod may have had one that this process never saw. Its next pod then gets a
-// number that no earlier process has.
-func mayHaveMissed(s *state.Snapshot) bool {
-	return s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && len(missing(s)) > 0
-}
-
 // park gives parked workers their next life and no pod. It lets unparked workers have a pod again.
 func park(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	workers := memory[v1alpha1.Worker]

@@ -69,7 +69,6 @@ func sparesFrom(s *state.Snapshot) time.Time {
 	return from
 }
 
-// lacksSpare reports whether a wanted spare is missing.
 func lacksSpare(s *state.Snapshot) bool {
 	want := 0
 	for role := range s.Job.Spec.ReplicaSpecs {

@@ -18,7 +18,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next := *s.Job.Status.DeepCopy()
 	setShape(s, &next, v)
 	next.ObservedGeneration = s.Job.Generation
-	next.ReplicaStatuses = observe(s, v)
+	next.ReplicaStatuses = observe(s)
 	countReady(s, &next)
 	memory := s.Memory.Clone()
 	if v.Kind != policy.Final {
@@ -38,8 +38,10 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		setRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
+	// a missing replica may have had a pod that this process never saw: its next pod gets a number that no earlier process has
+	mayHaveMissed := s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && len(missing(s)) > 0
 	resumes := s.Job.Status.StartTime != nil && leavesSuspension(s, v)
-	if resumes || beginsLives(&s.Job.Status, &next) || mayHaveMissed(s) {
+	if resumes || beginsLives(&s.Job.Status, &next) || mayHaveMissed {
 		next.Memory.Lives = state.NextLives(&s.Job.Status, next.Attempt)
 	}
 	if resumes && state.ServedJob(s.Job) != nil {
@@ -86,7 +88,6 @@ func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory s
 	}
 }
 
-// countReady sets how many replicas there should be and how many are ready.
 func countReady(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	next.Replicas, next.ReadyReplicas = int32(state.Total(&s.Job.Spec)), 0
 	for _, status := range next.ReplicaStatuses {
@@ -132,7 +133,6 @@ func renewal(s *state.Snapshot) *metav1.Time {
 	return &renewed
 }
 
-// setTimes sets the times that the verdict determines.
 func setTimes(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if next.StartTime == nil && v.Kind != policy.Suspend {

@@ -17,7 +17,6 @@ func changesLives(was, next *v1alpha1.TrainingJobStatus) bool {
 		changed(was, next, v1alpha1.ConditionSuspended) || changed(was, next, v1alpha1.ConditionFinished)
 }
 
-// beginsLives reports whether next gives a replica, or the job, its next life.
 func beginsLives(was, next *v1alpha1.TrainingJobStatus) bool {
 	return was.Attempt != next.Attempt || !maps.Equal(livesOf(was), livesOf(next))
 }
@@ -81,12 +80,10 @@ func reasonToWait(status *v1alpha1.TrainingJobStatus) string {
 	return c.Reason
 }
 
-// changed reports whether the condition has become true or has stopped being true.
 func changed(was, next *v1alpha1.TrainingJobStatus, condition string) bool {
 	return meta.IsStatusConditionTrue(was.Conditions, condition) != meta.IsStatusConditionTrue(next.Conditions, condition)
 }
 
-// stopID returns the id of the checkpoint request in the status; empty for none.
 func stopID(status *v1alpha1.TrainingJobStatus) string {
 	if status.CheckpointRequest == nil {
 		return ""

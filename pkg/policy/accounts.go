@@ -29,7 +29,6 @@ type Accounts struct {
 	RestartsWithoutProgress int32
 }
 
-// accountsOf returns the accounts in the status.
 func accountsOf(s *state.Snapshot) Accounts {
 	was := &s.Job.Status
 	return Accounts{
@@ -70,7 +69,6 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	return a
 }
 
-// amend corrects a recorded incident.
 func (a *Accounts) amend(s *state.Snapshot, amendment *failure.Amendment) {
 	was, is := &amendment.Was, &amendment.Is
 	for i := range a.Incidents {

@@ -45,7 +45,6 @@ func checkpointWait(s *state.Snapshot) time.Duration {
 	return min(checkpointGrace(s), s.MaxCheckpointWait)
 }
 
-// checkpointGrace returns how long the job gives its ranks to save a checkpoint.
 func checkpointGrace(s *state.Snapshot) time.Duration {
 	if s.Job.Spec.Progress == nil {
 		return 0

@@ -45,7 +45,6 @@ func givenUp(s *state.Snapshot) []failure.Incident {
 	return left
 }
 
-// isBeingGivenUp reports whether the replica is given up now.
 func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
 	if r.Slot.Role != v1alpha1.Evaluator || !r.IsBroken() {
 		return false

@@ -76,7 +76,6 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		"%s; the job waits a moment for the exits of the other ranks.", failure.Describe(f)))}, until
 }
 
-// hasRank reports whether a rank is in the state.
 func hasRank(s *state.Snapshot, is state.State) bool {
 	return s.Any(func(r *state.Replica) bool { return state.IsRank(r.Slot.Role) && r.State == is })
 }

@@ -20,7 +20,6 @@ var rules = []rule{finished, suspended, succeeded, expired, failed, requested, s
 func Judge(s *state.Snapshot) Verdict {
 	ruling, wake := firstRuling(s)
 	v := Verdict{Ruling: ruling, Wake: wake, Facts: Facts{
-		Scopes:        failure.Scopes(&s.Job.Spec),
 		Avoided:       nodes.NotPreferred(s),
 		BlocksRunning: blocksRunning(s),
 		NotRunning:    notRunning(s),
@@ -141,9 +140,6 @@ type Facts struct {
 	BlocksRunning, NotRunning *state.Replica
 	// Stalled describes for how long the job has made no progress; empty while it has time.
 	Stalled string
-	// Scopes has, by role, what restarts when a replica of the role breaks. For elastic workers it is the scope of replica 1,
-	// because replica 0 can host their rendezvous.
-	Scopes map[v1alpha1.Role]v1alpha1.RestartScope
 }
 
 // Verdict is everything decided in one reconcile: the ruling, and the facts that the plan needs besides.

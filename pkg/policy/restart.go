@@ -46,7 +46,6 @@ func fail(f *v1alpha1.Failure, reason, message string) Ruling {
 	return Ruling{Kind: Fail, Reason: reason, Message: failure.WithMessage(f, message), Failure: f}
 }
 
-// failFatally returns the ruling on a failure that no restart can fix.
 func failFatally(s *state.Snapshot, incident *failure.Incident) Ruling {
 	policy := s.Job.Spec.ReplicaSpecs[incident.Role].RestartPolicy
 	switch {
@@ -125,7 +124,6 @@ func restartReason(f *v1alpha1.Failure) string {
 	}
 }
 
-// followers returns how many other replicas restart with the broken one.
 func followers(s *state.Snapshot, incident *failure.Incident) int32 {
 	if incident.Scope == v1alpha1.ScopeReplica {
 		return 0

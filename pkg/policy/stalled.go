@@ -46,7 +46,6 @@ func stallDeadline(s *state.Snapshot) time.Time {
 	return since.Add(stallAfter(s))
 }
 
-// stallMessage describes for how long the job has made no progress.
 func stallMessage(s *state.Snapshot) string {
 	step := "no step was reported"
 	if highest := s.HighestStep(); highest > 0 {

@@ -14,7 +14,11 @@ import (
 // longer act. It gives every replica its next life, so that no old pod counts as a failure.
 func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	if s.Job.Spec.IsSuspended() && !s.Is(v1alpha1.ConditionSuspended) {
-		if held, until := awaitCheckpoint(s, stop{reason: whySuspended(s.Job), why: "the job is to be suspended"}); held != nil {
+		reason := v1alpha1.ReasonSuspended
+		if isQueued(s.Job) {
+			reason = v1alpha1.ReasonQueued
+		}
+		if held, until := awaitCheckpoint(s, stop{reason: reason, why: "the job is to be suspended"}); held != nil {
 			return held, until
 		}
 	}
@@ -39,21 +43,12 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	}
 }
 
-// whySuspended returns the reason of a suspension.
-func whySuspended(job *v1alpha1.TrainingJob) string {
-	if isQueued(job) {
-		return v1alpha1.ReasonQueued
-	}
-	return v1alpha1.ReasonSuspended
-}
-
 // whyQueued returns which queue the job waits in, and the queue's message if there is one.
 func whyQueued(job *v1alpha1.TrainingJob) string {
 	message := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "Kueue and the Kueue adapter start it.")
 	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], state.Quote(message))
 }
 
-// isQueued reports whether a queue decides when the job runs.
 func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }
 
 // isUnadmitted reports whether a job of a queue begins or resumes, and no queue has admitted it. It holds without an admission policy

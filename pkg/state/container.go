@@ -28,7 +28,6 @@ func HasMain(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role, is func(*corev1
 	return slices.ContainsFunc(template.Spec.Containers, func(c corev1.Container) bool { return c.Name == main && is(&c) })
 }
 
-// mainStatus returns the status of the main container; the zero value without one.
 func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {
 	name := MainContainer(pod)
 	for i := range pod.Status.ContainerStatuses {

@@ -126,7 +126,6 @@ func parseRun(part string) (first, last int, err error) {
 	return first, last, nil
 }
 
-// parts returns the parts of a text between commas.
 func parts(text string) []string {
 	if text == "" {
 		return nil

@@ -111,8 +111,3 @@ func (s *Snapshot) RestartsBy(p *Pod) time.Time {
 	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
 	return p.Created.Add(time.Duration(ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds))*time.Second + restartsWithin)
 }
-
-// HasNotRestarted reports whether the pod should restart in place, and has not in time.
-func (s *Snapshot) HasNotRestarted(p *Pod) bool {
-	return p.Restarting && !s.IsPast(p) && !s.Now.Before(s.RestartsBy(p))
-}

@@ -52,7 +52,6 @@ func (s *Snapshot) NodeTrouble(p *Pod) (n Node, ok bool) {
 	return n, n.Lost.Reason != ""
 }
 
-// nodeOf returns the pod's node, if it is in trouble; else the zero value.
 func (s *Snapshot) nodeOf(p *Pod) Node {
 	i, found := slices.BinarySearchFunc(s.Nodes, p.Node, func(n Node, name string) int { return cmp.Compare(n.Name, name) })
 	if !found {

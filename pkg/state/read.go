@@ -58,7 +58,6 @@ func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
 // FormerPodOf returns what the operator knows of a pod of a job that is gone, whatever place it had there.
 func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 
-// read returns the facts that the pod itself shows.
 func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
@@ -131,7 +130,6 @@ func finished(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// ended reports whether every container has ended and none is started again in its pod.
 func ended(pod *corev1.Pod) bool {
 	for i := range pod.Status.ContainerStatuses {
 		if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil || restartsInPlace(pod, c) {

@@ -131,12 +131,3 @@ func InDomain(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 		return isNear(role) || !slices.ContainsFunc(spec.Roles(), func(r v1alpha1.Role) bool { return isNear(r) && spec.Replicas(r) > 0 })
 	}
 }
-
-// RolesInDomain returns the job's roles whose pods are to be near each other; nil if they are all roles.
-func RolesInDomain(spec *v1alpha1.TrainingJobSpec) []v1alpha1.Role {
-	roles := spec.Roles()
-	if inside := slices.DeleteFunc(slices.Clone(roles), func(role v1alpha1.Role) bool { return !InDomain(spec, role) }); len(inside) < len(roles) {
-		return inside
-	}
-	return nil
-}

@@ -116,7 +116,6 @@ var lowerRoles = func() []string {
 	return names
 }()
 
-// lower returns the role's name in lower case.
 func lower(role v1alpha1.Role) string {
 	if i := slices.Index(v1alpha1.Roles, role); i >= 0 {
 		return lowerRoles[i]
