@@ -9,13 +9,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// isLeaving reports whether a deleted job exists until its last pod is gone. The garbage collector then does not delete the pods:
-// in the background it waits for the job to go first.
-func isLeaving(job *v1alpha1.TrainingJob) bool {
-	return !job.DeletionTimestamp.IsZero() && slices.Contains(job.Finalizers, v1alpha1.FinalizerQuota)
-}
-
-// leave returns the plan for a job that is leaving: all pods end, with their own grace periods, and the status counts them.
+// leave returns the plan for a deleted job that exists until its last pod is gone: all pods end, with their own grace periods, and the status counts them.
 func leave(s *state.Snapshot) Plan {
 	p := Plan{Status: *s.Job.Status.DeepCopy()}
 	p.Status.ObservedGeneration = s.Job.Generation

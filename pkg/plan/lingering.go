@@ -39,7 +39,9 @@ func lingering(s *state.Snapshot) []linger {
 			}
 		}
 	}
-	add(s.Pods, isAwaitedToEnd)
+	add(s.Pods, func(s *state.Snapshot, p *state.Pod) bool { // of its own pods it awaits none on a lost node
+		return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
+	})
 	add(s.Former, isEnding)
 	if isResting(s) {
 		add(s.Spares, isEnding)
@@ -99,12 +101,6 @@ func longest(s *state.Snapshot) *linger {
 		}
 	}
 	return first
-}
-
-// isAwaitedToEnd reports whether the job waits for the end of its own terminating pod. It does not wait for pods on lost nodes.
-// Pods of an earlier job are always awaited.
-func isAwaitedToEnd(s *state.Snapshot, p *state.Pod) bool {
-	return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
 }
 
 // isEnding reports whether the pod was deleted and can still act.

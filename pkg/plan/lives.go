@@ -66,7 +66,7 @@ func takenAway(s *state.Snapshot) map[state.Slot]bool {
 	}
 	for role, m := range s.Memory {
 		for _, lived := range []*state.IndexSet{&m.Started, &m.Succeeded, &m.GivenUp} {
-			for index := range lived.From(int(s.Job.Spec.Replicas(role))) {
+			for _, index := range lived.From(int(s.Job.Spec.Replicas(role))) {
 				slots[state.Slot{Role: role, Index: index}] = true
 			}
 		}

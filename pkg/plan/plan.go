@@ -68,8 +68,10 @@ func (p Plan) String() string {
 // pods with the job, or the snapshot is too old to decide. A job with a pod of a life that it never had, or with an invalid first
 // attempt, only gets a status that shows it.
 func Make(s *state.Snapshot) Plan {
+	// The garbage collector does not delete the pods of a job with the finalizer: in the background it waits for the job to go first.
+	isLeaving := !s.Job.DeletionTimestamp.IsZero() && slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
 	switch {
-	case isLeaving(s.Job) && !s.Job.Spec.IsManagedElsewhere() && !s.IsStale():
+	case isLeaving && !s.Job.Spec.IsManagedElsewhere() && !s.IsStale():
 		return leave(s)
 	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
 		return Plan{Status: s.Job.Status}

@@ -16,8 +16,7 @@ func failed(s *state.Snapshot) (*Ruling, time.Time) {
 		return nil, time.Time{}
 	}
 	if fatal := failure.FatalEvidence(s); fatal != nil {
-		ruling := failFatally(s, fatal)
-		return &ruling, time.Time{}
+		return failFatally(s, fatal), time.Time{}
 	}
 	incidents := failure.Restarts(s, toRestart(s, failure.Find(s)))
 	if len(incidents) == 0 {
@@ -25,11 +24,11 @@ func failed(s *state.Snapshot) (*Ruling, time.Time) {
 	}
 	ruling := restart(s, incidents)
 	for _, hold := range holds {
-		if held, until := hold(s, &ruling); held != nil {
+		if held, until := hold(s, ruling); held != nil {
 			return held, until
 		}
 	}
-	return &ruling, time.Time{}
+	return ruling, time.Time{}
 }
 
 // givenUp returns the failures that the job accepts from now on: their replicas are not restarted.

@@ -25,10 +25,10 @@ func unhealthy(s *state.Snapshot) (*Ruling, time.Time) {
 		return nil, time.Time{}
 	}
 	ruling := restart(s, incidents)
-	if held, until := waitForCheckpoint(s, &ruling); held != nil {
+	if held, until := waitForCheckpoint(s, ruling); held != nil {
 		return held, until
 	}
-	return &ruling, time.Time{}
+	return ruling, time.Time{}
 }
 
 // strandedAfter is how long a replica may fit nowhere in the domain of the other replicas.
@@ -92,9 +92,8 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 		message = c.Message
 	}
 	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, message)
-	ruling := fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
-		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(message)))
-	return &ruling, time.Time{}
+	return fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
+		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(message))), time.Time{}
 }
 
 func schedulingTimeout(job *v1alpha1.TrainingJob) *int32 {

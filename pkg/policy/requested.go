@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,23 +19,21 @@ import (
 // server allows.
 func requested(s *state.Snapshot) (*Ruling, time.Time) {
 	request := s.RestartRequest()
-	if request == nil || request.Replica != nil && !canRestart(s, request.Replica) {
+	if request == nil {
+		return nil, time.Time{}
+	}
+	// it waits for a pod that is not created yet, and a life that ends otherwise answers it
+	hasPod := []state.State{state.Pending, state.Starting, state.Running}
+	if r := request.Replica; r != nil && (s.Is(v1alpha1.ConditionSuspended) || !slices.Contains(hasPod, r.State)) {
 		return nil, time.Time{}
 	}
 	incident := requestedIncident(s, request)
 	if incident.Scope == v1alpha1.ScopeJob {
-		if held, until := awaitCheckpoint(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a restart was requested"}); held != nil {
+		if held, until := awaitCheckpoint(s, v1alpha1.ReasonRestartRequested, "a restart was requested"); held != nil {
 			return held, until
 		}
 	}
-	ruling := restart(s, []failure.Incident{incident})
-	return &ruling, time.Time{}
-}
-
-// canRestart reports whether the replica has a pod to restart. The request waits for a pod that is not created yet, and a life that ends
-// otherwise answers it.
-func canRestart(s *state.Snapshot, r *state.Replica) bool {
-	return !s.Is(v1alpha1.ConditionSuspended) && (r.State == state.Pending || r.State == state.Starting || r.State == state.Running)
+	return restart(s, []failure.Incident{incident}), time.Time{}
 }
 
 // requestedIncident returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.
@@ -47,4 +48,52 @@ func requestedIncident(s *state.Snapshot, request *state.Request) failure.Incide
 		scope = failure.ScopeOf(&s.Job.Spec, r.Slot)
 	}
 	return failure.NewIncident(s, f, scope, nil)
+}
+
+// suspended rules because a suspended job has no pods. It ends only when the pods from before the suspension are gone or can no
+// longer act. It gives every replica its next life, so that no old pod counts as a failure.
+func suspended(s *state.Snapshot) (*Ruling, time.Time) {
+	if s.Job.Spec.IsSuspended() && !s.Is(v1alpha1.ConditionSuspended) {
+		reason := v1alpha1.ReasonSuspended
+		if isQueued(s.Job) {
+			reason = v1alpha1.ReasonQueued
+		}
+		if held, until := awaitCheckpoint(s, reason, "the job is to be suspended"); held != nil {
+			return held, until
+		}
+	}
+	// pods that ended with their success do not count, nor do pods that a lost node keeps from ending
+	isAwaited := func(p state.Pod) bool { return s.MayAct(&p) && (!p.HasSucceeded() || !p.Ended) }
+	switch {
+	case s.Job.Spec.IsSuspended() && isQueued(s.Job):
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
+	case s.Job.Spec.IsSuspended():
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
+			Message: "The job is suspended: spec.suspend is true. Its pods are deleted; its counters are kept."}, time.Time{}
+	case isUnadmitted(s):
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
+	case s.ChangedUnseen() && !s.Is(v1alpha1.ConditionSuspended):
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
+			Message: "The job was suspended and changed: it resumes when its old pods are gone."}, time.Time{}
+	case s.Is(v1alpha1.ConditionSuspended) && (slices.ContainsFunc(s.Pods, isAwaited) || len(s.Spares)+len(s.Gang.Groups) > 0):
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
+			Message: "The job resumes when the pods from before its suspension are gone."}, time.Time{}
+	default:
+		return nil, time.Time{}
+	}
+}
+
+// whyQueued returns which queue the job waits in, and the queue's message if there is one.
+func whyQueued(job *v1alpha1.TrainingJob) string {
+	message := cmp.Or(state.Printable(job.Annotations[v1alpha1.AnnotationQueueMessage]), "Kueue and the Kueue adapter start it.")
+	return fmt.Sprintf("The job waits in queue %s to be admitted: %s", job.Labels[v1alpha1.LabelQueue], state.Quote(message))
+}
+
+func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }
+
+// isUnadmitted reports whether a job of a queue begins or resumes, and no queue has admitted it. It holds without an admission policy
+// that suspends the job, and without the adapter that does so a moment later.
+func isUnadmitted(s *state.Snapshot) bool {
+	begins := s.Job.Status.StartTime == nil || s.Is(v1alpha1.ConditionSuspended)
+	return begins && isQueued(s.Job) && !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
 }

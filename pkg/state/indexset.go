@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"math/bits"
 	"slices"
@@ -40,14 +39,14 @@ func (s *IndexSet) Truncate(n int) {
 }
 
 // From returns the indexes of the set from n on.
-func (s *IndexSet) From(n int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for i := n; i < len(s.words)*64; i++ {
-			if s.Has(i) && !yield(i) {
-				return
-			}
+func (s *IndexSet) From(n int) []int {
+	var list []int
+	for i := n; i < len(s.words)*64; i++ {
+		if s.Has(i) {
+			list = append(list, i)
 		}
 	}
+	return list
 }
 
 // Has reports whether i is in the set.
