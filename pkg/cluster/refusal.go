@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
@@ -78,58 +80,39 @@ func (c *Cluster) handleSpareRefusal(job *v1alpha1.TrainingJob, err error) error
 	return c.updateRefusal(job, err, retrySpareAtMost, func(m *jobMemo) *refused { return &m.spares })
 }
 
-// updateRefusal changes the refusal that pick returns. The wait before the next try doubles up to atMost.
+// updateRefusal changes the refusal that pick returns, and returns an error that is none. The wait before the next try doubles up to
+// atMost. If other pods already wait for their next try, these pods join them without a new Event.
 func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost time.Duration, pick func(*jobMemo) *refused) error {
-	reason := refusalReason(err)
-	now := c.clock.Now()
-	var names map[string]bool
-	if pods := (*refusedPods)(nil); errors.As(err, &pods) {
-		names = pods.names
-	}
-	if names != nil && c.joins(job, names, pick) {
-		return nil
-	}
-	if held := (*nameHeld)(nil); errors.As(err, &held) {
-		c.memo(job, func(m *jobMemo) {
-			pick(m).refusal = &state.Refusal{Message: held.Error(), Pods: names, Retry: now.Add(retryName)}
-		})
-		return nil
-	}
-	if err != nil && reason == "" {
+	reason, now := refusalReason(err), c.clock.Now()
+	held, pods := (*nameHeld)(nil), &refusedPods{}
+	isHeld := errors.As(err, &held)
+	if err != nil && reason == "" && !isHeld {
 		return err
 	}
+	errors.As(err, &pods)
 	c.memo(job, func(m *jobMemo) {
 		r := pick(m)
+		was := ptr.Deref(r.refusal, state.Refusal{}) // a copy: a snapshot may hold the present one
 		switch {
-		case reason == "" && r.refusal.Pends(now): // the refused pods were not tried again
+		case pods.names != nil && was.Pends(now) && was.Pods != nil:
+			was.Pods = maps.Clone(was.Pods)
+			maps.Copy(was.Pods, pods.names)
+			r.refusal = &was
+		case isHeld:
+			r.refusal = &state.Refusal{Message: held.Error(), Pods: pods.names, Retry: now.Add(retryName)}
+		case reason == "" && was.Pends(now): // the refused pods were not tried again
 		case reason == "":
 			*r = refused{}
 		default:
-			reported := r.refusal != nil && r.refusal.Told && r.refusal.Reason == reason
-			since := now
-			if r.times > 0 && r.refusal != nil && !r.refusal.Since.IsZero() {
-				since = r.refusal.Since
+			is := state.Refusal{Reason: reason, Message: refusalMessage(err), Pods: pods.names, Since: was.Since, Told: was.Told && was.Reason == reason}
+			if is.Since.IsZero() {
+				is.Since = now
 			}
-			wait := min(time.Second<<min(r.times, 10), atMost)
-			*r = refused{times: r.times + 1, refusal: &state.Refusal{Reason: reason, Message: refusalMessage(err), Pods: names, Since: since, Retry: now.Add(wait), Told: reported}}
+			is.Retry = now.Add(min(time.Second<<min(r.times, 10), atMost))
+			*r = refused{times: r.times + 1, refusal: &is}
 		}
 	})
 	return nil
-}
-
-// joins reports whether other pods of the job already wait for a next try, and adds these pods to them. It emits no new Event.
-func (c *Cluster) joins(job *v1alpha1.TrainingJob, names map[string]bool, pick func(*jobMemo) *refused) (joined bool) {
-	now := c.clock.Now()
-	c.memo(job, func(m *jobMemo) {
-		r := pick(m)
-		if joined = r.refusal.Pends(now) && r.refusal.Pods != nil; joined {
-			more := *r.refusal // a snapshot may hold the present one
-			more.Pods = maps.Clone(more.Pods)
-			maps.Copy(more.Pods, names)
-			r.refusal = &more
-		}
-	})
-	return joined
 }
 
 // markReported remembers that an Event was written about the refusal that pick returns.
@@ -149,8 +132,8 @@ func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
 	known, now := c.memo(job, nil), c.clock.Now()
 	var retry time.Time
 	for _, refusal := range []*state.Refusal{known.replicas.refusal, known.spares.refusal} {
-		if refusal.Pends(now) && (retry.IsZero() || refusal.Retry.Before(retry)) {
-			retry = refusal.Retry
+		if refusal.Pends(now) {
+			retry = state.Earliest(retry, refusal.Retry)
 		}
 	}
 	return retry
