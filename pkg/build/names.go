@@ -107,7 +107,7 @@ func Meeting(job *v1alpha1.TrainingJob, first int32) (port string, variables []c
 	if !state.KeepsPods(job) {
 		return strconv.Itoa(int(first)), nil
 	}
-	return "$(" + v1alpha1.EnvLeaderPort + ")", []corev1.EnvVar{fromMetadata(v1alpha1.EnvLeaderPort, "annotations", v1alpha1.AnnotationLeaderPort)}
+	return "$(" + v1alpha1.EnvLeaderPort + ")", []corev1.EnvVar{ofLife(job, v1alpha1.EnvLeaderPort, "", metadata("annotations", v1alpha1.AnnotationLeaderPort))}
 }
 
 // TellPort writes the port of the attempt into a pod that can restart in place; 0 for none.
@@ -115,11 +115,6 @@ func TellPort(pod *corev1.Pod, port int32) {
 	if _, canRestart := pod.Annotations[v1alpha1.AnnotationTold]; canRestart && port != 0 {
 		pod.Annotations[v1alpha1.AnnotationLeaderPort] = strconv.Itoa(int(port))
 	}
-}
-
-// fromMetadata returns a variable that each start of a container reads again from a label or an annotation of its pod.
-func fromMetadata(name, kind, key string) corev1.EnvVar {
-	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: metadata(kind, key)}}
 }
 
 func metadata(kind, key string) *corev1.ObjectFieldSelector {

@@ -73,7 +73,8 @@ func podOf(job *v1alpha1.TrainingJob, name string, role v1alpha1.Role) *corev1.P
 // server time with every write to the pod.
 func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []corev1.EnvVar {
 	env := []corev1.EnvVar{
-		attempt(job, life), number(job),
+		ofLife(job, v1alpha1.EnvAttempt, strconv.Itoa(life.Attempt), metadata("labels", v1alpha1.LabelAttempt)),
+		ofLife(job, v1alpha1.EnvLife, LifeNumber(job), metadata("annotations", v1alpha1.AnnotationLifeNumber)),
 		{Name: v1alpha1.EnvRank, Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
 	}
 	if job.Spec.Progress != nil {
@@ -93,20 +94,12 @@ func Attempt(job *v1alpha1.TrainingJob) string {
 	return strconv.Itoa(int(job.Status.Attempt))
 }
 
-// attempt returns the variable with the attempt. In a pod that can restart in place it refers to the label.
-func attempt(job *v1alpha1.TrainingJob, life state.Life) corev1.EnvVar {
+// ofLife returns a variable of the life that begins. In a pod that can restart in place each start of a container reads it again.
+func ofLife(job *v1alpha1.TrainingJob, name, value string, field *corev1.ObjectFieldSelector) corev1.EnvVar {
 	if !state.KeepsPods(job) {
-		return corev1.EnvVar{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)}
+		return corev1.EnvVar{Name: name, Value: value}
 	}
-	return fromMetadata(v1alpha1.EnvAttempt, "labels", v1alpha1.LabelAttempt)
-}
-
-// number returns the variable with the number of the life that begins, of a pod that can be restarted in place by its annotation.
-func number(job *v1alpha1.TrainingJob) corev1.EnvVar {
-	if !state.KeepsPods(job) {
-		return corev1.EnvVar{Name: v1alpha1.EnvLife, Value: LifeNumber(job)}
-	}
-	return fromMetadata(v1alpha1.EnvLife, "annotations", v1alpha1.AnnotationLifeNumber)
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: field}}
 }
 
 // LifeNumber returns the number of the lives that begin now, as text.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/nodes"
@@ -146,10 +144,7 @@ func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 		if i < 0 || d.Force || sparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
 			continue
 		}
-		list = append(list, Event{
-			Type: corev1.EventTypeNormal, Reason: v1alpha1.EventSpareUsed, Action: d.Name,
-			Message: fmt.Sprintf("%s makes way on %s for a replica that fits nowhere else.", d.Name, s.Spares[i].Node),
-		})
+		list = append(list, normal(v1alpha1.EventSpareUsed, d.Name, fmt.Sprintf("%s makes way on %s for a replica that fits nowhere else.", d.Name, s.Spares[i].Node)))
 	}
 	return list
 }

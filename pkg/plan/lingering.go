@@ -93,14 +93,12 @@ func holding(p, next *state.Pod) linger {
 
 // longest returns the object that has lingered longest; nil if there is none.
 func longest(s *state.Snapshot) *linger {
-	var first *linger
 	all := lingering(s)
-	for i := range all {
-		if first == nil || all[i].since.Before(first.since) {
-			first = &all[i]
-		}
+	if len(all) == 0 {
+		return nil
 	}
-	return first
+	first := slices.MinFunc(all, func(a, b linger) int { return a.since.Compare(b.since) })
+	return &first
 }
 
 // isEnding reports whether the pod was deleted and can still act.

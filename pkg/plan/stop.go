@@ -46,19 +46,15 @@ func checkpointEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []
 	case was == nil || is != nil:
 		return nil
 	case s.HasAnswered(was):
-		return []Event{normal(v1alpha1.EventCheckpointSaved, was.Reason, fmt.Sprintf(
-			"The ranks have saved step %d%s and are stopped.", s.Progress.Step, in(s.Progress.Checkpoint)))}
+		saved := fmt.Sprintf("step %d", s.Progress.Step)
+		if s.Progress.Checkpoint != "" {
+			saved += " in " + s.Progress.Checkpoint
+		}
+		return []Event{normal(v1alpha1.EventCheckpointSaved, was.Reason, "The ranks have saved "+saved+" and are stopped.")}
 	case !s.Now.Before(was.DeadlineTime.Time):
 		return []Event{warn(v1alpha1.EventCheckpointMissed, was.Reason, fmt.Sprintf(
 			"No rank has confirmed a checkpoint: the ranks are stopped %v after the request.", s.Now.Sub(was.Time.Time).Round(time.Second)))}
 	default:
 		return nil
 	}
-}
-
-func in(checkpoint string) string {
-	if checkpoint == "" {
-		return ""
-	}
-	return " in " + checkpoint
 }

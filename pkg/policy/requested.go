@@ -62,16 +62,17 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 			return held, until
 		}
 	}
+	// a job of a queue begins or resumes, and no queue has admitted it: without an admission policy, or before the adapter suspends it
+	begins := s.Job.Status.StartTime == nil || s.Is(v1alpha1.ConditionSuspended)
+	isUnadmitted := begins && !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
 	// pods that ended with their success do not count, nor do pods that a lost node keeps from ending
 	isAwaited := func(p state.Pod) bool { return s.MayAct(&p) && (!p.HasSucceeded() || !p.Ended) }
 	switch {
-	case s.Job.Spec.IsSuspended() && isQueued(s.Job):
+	case isQueued(s.Job) && (s.Job.Spec.IsSuspended() || isUnadmitted):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
 	case s.Job.Spec.IsSuspended():
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
 			Message: "The job is suspended: spec.suspend is true. Its pods are deleted; its counters are kept."}, time.Time{}
-	case isUnadmitted(s):
-		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
 	case s.ChangedUnseen() && !s.Is(v1alpha1.ConditionSuspended):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job was suspended and changed: it resumes when its old pods are gone."}, time.Time{}
@@ -90,10 +91,3 @@ func whyQueued(job *v1alpha1.TrainingJob) string {
 }
 
 func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }
-
-// isUnadmitted reports whether a job of a queue begins or resumes, and no queue has admitted it. It holds without an admission policy
-// that suspends the job, and without the adapter that does so a moment later.
-func isUnadmitted(s *state.Snapshot) bool {
-	begins := s.Job.Status.StartTime == nil || s.Is(v1alpha1.ConditionSuspended)
-	return begins && isQueued(s.Job) && !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
-}
