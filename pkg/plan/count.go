@@ -79,8 +79,8 @@ func setRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	}
 }
 
-// observe returns the replica statuses with the present numbers of pods and the recorded counters.
-func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
+// observe sets the replica statuses, with the present numbers of pods and the recorded counters, and their sums.
+func observe(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	counted, scopes := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}, failure.Scopes(&s.Job.Spec)
 	for role := range s.Memory {
 		counted[role] = &v1alpha1.ReplicaStatus{
@@ -110,9 +110,9 @@ func observe(s *state.Snapshot) map[v1alpha1.Role]v1alpha1.ReplicaStatus {
 			status.Failed++
 		}
 	}
-	statuses := map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
+	next.Replicas, next.ReadyReplicas, next.ReplicaStatuses = int32(state.Total(&s.Job.Spec)), 0, map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
 	for role, status := range counted {
-		statuses[role] = *status
+		next.ReplicaStatuses[role] = *status
+		next.ReadyReplicas += status.Ready
 	}
-	return statuses
 }

@@ -13,8 +13,7 @@ import (
 func leave(s *state.Snapshot) Plan {
 	p := Plan{Status: *s.Job.Status.DeepCopy()}
 	p.Status.ObservedGeneration = s.Job.Generation
-	p.Status.ReplicaStatuses = observe(s)
-	countReady(s, &p.Status)
+	observe(s, &p.Status)
 	steps, wake := deletePods(s, func(state.Pod) bool { return true }, WhyJobDeleted)
 	p.Steps = firstWrites(slices.Concat(steps, deleteSpares(s, s.Spares)))
 	p.Wake = state.Earliest(wake, nextForcedSpare(s), policy.NextLoss(s))

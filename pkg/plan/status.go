@@ -18,8 +18,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next := *s.Job.Status.DeepCopy()
 	setShape(s, &next, v)
 	next.ObservedGeneration = s.Job.Generation
-	next.ReplicaStatuses = observe(s)
-	countReady(s, &next)
+	observe(s, &next)
 	memory := s.Memory.Clone()
 	if v.Kind != policy.Final {
 		remember(s, memory, v)
@@ -85,13 +84,6 @@ func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory s
 		memory[request.Replica.Slot.Role].Replacements[request.Replica.Slot.Index] != request.Replica.Life.Replacement
 	if !s.Is(v1alpha1.ConditionCreated) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt || isVoid || isReplaced {
 		next.Memory.RestartRequest = words
-	}
-}
-
-func countReady(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
-	next.Replicas, next.ReadyReplicas = int32(state.Total(&s.Job.Spec)), 0
-	for _, status := range next.ReplicaStatuses {
-		next.ReadyReplicas += status.Ready
 	}
 }
 
