@@ -57,6 +57,11 @@ func endedAlike(f *v1alpha1.Failure, broken []Incident) []state.Slot {
 	return list
 }
 
+// isFirstByWords reports whether the incident's failure speaks of a lost connection, and the pod of something else.
+func isFirstByWords(incident *v1alpha1.Incident, p *state.Pod) bool {
+	return namesLostPeer(&incident.Failure) && !wasToldToEnd(p) && p.Exit.Message != "" && !followed(p)
+}
+
 // isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it. Its exit came earlier, or is one
 // that followers do not have.
 //
@@ -77,7 +82,7 @@ func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, ca
 	switch {
 	case p.Exit.Reason == outOfMemory:
 		return follows && !ended.After(incident.Time.Add(time.Second))
-	case namesLostPeer(&incident.Failure) && !wasToldToEnd(p) && p.Exit.Message != "" && !followed(p):
+	case isFirstByWords(incident, p):
 		return follows && !ended.After(incident.Time.Add(followsWithin))
 	case inSameSecond:
 		return follows && (killedBy(p.Exit.Code) || hasOwnCode(s, incident, p, cause))

@@ -62,13 +62,8 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 			return held, until
 		}
 	}
-	// a job of a queue begins or resumes, and no queue has admitted it: without an admission policy, or before the adapter suspends it
-	begins := s.Job.Status.StartTime == nil || s.Is(v1alpha1.ConditionSuspended)
-	isUnadmitted := begins && !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
-	// pods that ended with their success do not count, nor do pods that a lost node keeps from ending
-	isAwaited := func(p state.Pod) bool { return s.MayAct(&p) && (!p.HasSucceeded() || !p.Ended) }
 	switch {
-	case isQueued(s.Job) && (s.Job.Spec.IsSuspended() || isUnadmitted):
+	case isQueued(s.Job) && (s.Job.Spec.IsSuspended() || isUnadmitted(s)):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: whyQueued(s.Job)}, time.Time{}
 	case s.Job.Spec.IsSuspended():
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
@@ -76,12 +71,26 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	case s.ChangedUnseen() && !s.Is(v1alpha1.ConditionSuspended):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job was suspended and changed: it resumes when its old pods are gone."}, time.Time{}
-	case s.Is(v1alpha1.ConditionSuspended) && (slices.ContainsFunc(s.Pods, isAwaited) || len(s.Spares)+len(s.Gang.Groups) > 0):
+	case s.Is(v1alpha1.ConditionSuspended) && hasLeftovers(s):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job resumes when the pods from before its suspension are gone."}, time.Time{}
 	default:
 		return nil, time.Time{}
 	}
+}
+
+// isUnadmitted reports whether the job of a queue begins or resumes, and no queue has admitted it. It holds without an admission policy
+// that suspends the job, and without the adapter that does so a moment later.
+func isUnadmitted(s *state.Snapshot) bool {
+	begins := s.Job.Status.StartTime == nil || s.Is(v1alpha1.ConditionSuspended)
+	return begins && !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
+}
+
+// hasLeftovers reports whether pods or groups from before the suspension have yet to go. Pods that ended with their success do not
+// count, nor do pods that a lost node keeps from ending.
+func hasLeftovers(s *state.Snapshot) bool {
+	isAwaited := func(p state.Pod) bool { return s.MayAct(&p) && (!p.HasSucceeded() || !p.Ended) }
+	return slices.ContainsFunc(s.Pods, isAwaited) || len(s.Spares)+len(s.Gang.Groups) > 0
 }
 
 // whyQueued returns which queue the job waits in, and the queue's message if there is one.
