@@ -40,7 +40,6 @@ func Describe(name v1alpha1.BudgetName, limit int32) string {
 	return fmt.Sprintf("recovery.%s (%d)", name, limit)
 }
 
-// budgetOfCause returns the budget that failures of the cause are charged to.
 func budgetOfCause(cause v1alpha1.Cause) v1alpha1.BudgetName {
 	switch cause {
 	case v1alpha1.CauseOOM:
@@ -104,7 +103,7 @@ func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failu
 			if a.Was.Charged && budgetOfCause(a.Was.Cause) == name && at >= 0 {
 				times = slices.Delete(times, at, at+1)
 			}
-			if budgetOfAmendment(&a) == name {
+			if Of(&failure.Incident{Incident: a.Is, RuleMade: a.RuleMade}) == name {
 				times = append(times, a.Is.RestartTime)
 			}
 		}
@@ -128,9 +127,4 @@ func Budgets(s *state.Snapshot, charges []v1alpha1.Charges) []v1alpha1.Budget {
 		list = append(list, v1alpha1.Budget{Name: c.Name, Used: int32(len(c.Times)), Limit: Limit(&s.Job.Spec, c.Name)})
 	}
 	return list
-}
-
-// budgetOfAmendment returns the budget that the incident's true cause counts against; empty for none.
-func budgetOfAmendment(a *failure.Amendment) v1alpha1.BudgetName {
-	return Of(&failure.Incident{Incident: a.Is, RuleMade: a.RuleMade})
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -70,4 +71,52 @@ func Owners(job *v1alpha1.TrainingJob) []metav1.OwnerReference {
 		return []metav1.OwnerReference{*served, own}
 	}
 	return []metav1.OwnerReference{own}
+}
+
+// meetings is how many attempts in a row each meet at a port of their own.
+const meetings = 16
+
+// MeetingPort returns the port at which the job's replicas meet in the first attempt: the port in the leader's template, or the
+// framework's.
+func MeetingPort(job *v1alpha1.TrainingJob) int32 {
+	port, _ := state.MeetingPortOf(job.Spec.Framework)
+	return Port(job, state.Leader(&job.Spec).Role, port.Name, port.Default)
+}
+
+// LeaderPort returns the port at which the replicas meet in an attempt. If they are restarted in place, an old process may still look for
+// its peers when a new leader is there: they do not meet, as each attempt has a port of its own, the first or one of the 15 above it.
+// A port that the template declares stays.
+func LeaderPort(job *v1alpha1.TrainingJob, first int32, attempt int) int32 {
+	if !state.KeepsPods(job) || !state.MovesPort(&job.Spec) {
+		return first
+	}
+	return first + int32(attempt%meetings)
+}
+
+// LeaderPorts returns the ports at which the replicas may meet, in whatever attempt and however it restarts.
+func LeaderPorts(job *v1alpha1.TrainingJob, first int32) []int32 {
+	ports := []int32{first}
+	for step := int32(1); step < meetings && state.MovesPort(&job.Spec); step++ {
+		ports = append(ports, first+step)
+	}
+	return ports
+}
+
+// Meeting returns the leader's port as the values of variables have it, and the variables that these refer to.
+func Meeting(job *v1alpha1.TrainingJob, first int32) (port string, variables []corev1.EnvVar) {
+	if !state.KeepsPods(job) {
+		return strconv.Itoa(int(first)), nil
+	}
+	return "$(" + v1alpha1.EnvLeaderPort + ")", []corev1.EnvVar{ofLife(job, v1alpha1.EnvLeaderPort, "", metadata("annotations", v1alpha1.AnnotationLeaderPort))}
+}
+
+// TellPort writes the port of the attempt into a pod that can restart in place; 0 for none.
+func TellPort(pod *corev1.Pod, port int32) {
+	if _, canRestart := pod.Annotations[v1alpha1.AnnotationTold]; canRestart && port != 0 {
+		pod.Annotations[v1alpha1.AnnotationLeaderPort] = strconv.Itoa(int(port))
+	}
+}
+
+func metadata(kind, key string) *corev1.ObjectFieldSelector {
+	return &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata." + kind + "['" + key + "']"}
 }

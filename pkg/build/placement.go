@@ -1,11 +1,16 @@
 package build
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // tolerationSeconds is how long a pod stays bound to a node that is not ready, instead of Kubernetes' 300.
@@ -28,8 +33,12 @@ func tolerateBriefly(spec *corev1.PodSpec) {
 
 // avoid has the pod prefer any other node to these, whatever else it prefers. The scheduler may still choose one of them.
 func avoid(pod *corev1.Pod, nodes []string) {
-	if len(nodes) > 0 {
-		prefer(pod, off(nodes))
+	var others []corev1.NodeSelectorRequirement
+	for _, node := range nodes { // a requirement on a field takes one value only
+		others = append(others, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+	}
+	if len(others) > 0 {
+		prefer(pod, others)
 	}
 }
 
@@ -43,26 +52,68 @@ func Prefer(pod *corev1.Pod, node string) {
 
 // prefer has the pod take a node with these fields if it can.
 func prefer(pod *corev1.Pod, fields []corev1.NodeSelectorRequirement) {
-	affinity := nodeAffinity(pod)
+	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
+	pod.Spec.Affinity.NodeAffinity = cmp.Or(pod.Spec.Affinity.NodeAffinity, &corev1.NodeAffinity{})
+	affinity := pod.Spec.Affinity.NodeAffinity
 	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
 		corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: fields}})
 }
 
-func nodeAffinity(pod *corev1.Pod) *corev1.NodeAffinity {
-	if pod.Spec.Affinity == nil {
-		pod.Spec.Affinity = &corev1.Affinity{}
-	}
-	if pod.Spec.Affinity.NodeAffinity == nil {
-		pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
-	}
-	return pod.Spec.Affinity.NodeAffinity
+// Schedule sets the pod's scheduler and priority class by the job, where its template has none.
+func Schedule(pod *corev1.Pod, scheduling *v1alpha1.Scheduling) {
+	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduling.SchedulerName)
+	pod.Spec.PriorityClassName = cmp.Or(pod.Spec.PriorityClassName, scheduling.PriorityClassName)
 }
 
-// off returns the requirement of each other node than these; a requirement on a field takes one value only.
-func off(nodes []string) []corev1.NodeSelectorRequirement {
-	var list []corev1.NodeSelectorRequirement
-	for _, node := range nodes {
-		list = append(list, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+// preferNear is the weight of a preferred topology: the highest there is.
+const preferNear = 100
+
+// KeepNear gives the pod an affinity to the other pods of its attempt that are to be within one domain of the topology.
+func KeepNear(pod *corev1.Pod, job *v1alpha1.TrainingJob, topology *v1alpha1.Topology) {
+	if topology == nil {
+		return
 	}
-	return list
+	near(pod, topology, &metav1.LabelSelector{MatchLabels: map[string]string{
+		v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelAttempt: pod.Labels[v1alpha1.LabelAttempt],
+	}, MatchExpressions: inDomain(job)})
+}
+
+// inDomain selects the pods of the job's roles that are to be near each other; nothing is selected by if all are.
+func inDomain(job *v1alpha1.TrainingJob) []metav1.LabelSelectorRequirement {
+	var names []string
+	roles := job.Spec.Roles()
+	for _, role := range roles {
+		if state.InDomain(&job.Spec, role) {
+			names = append(names, strings.ToLower(string(role)))
+		}
+	}
+	if len(names) == len(roles) {
+		return nil
+	}
+	return []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelRole, Operator: metav1.LabelSelectorOpIn, Values: names}}
+}
+
+// KeepSpareNear gives the spare an affinity to the replicas of whatever attempt: it outlasts theirs. There is none to tiers of
+// Volcano's, which no label of a node has.
+func KeepSpareNear(pod *corev1.Pod, job *v1alpha1.TrainingJob, topology *v1alpha1.Topology) {
+	if topology == nil || topology.Tier != nil {
+		return
+	}
+	near(pod, topology, &metav1.LabelSelector{
+		MatchLabels: map[string]string{v1alpha1.LabelJobUID: string(job.UID)},
+		MatchExpressions: append([]metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelAttempt, Operator: metav1.LabelSelectorOpExists}},
+			inDomain(job)...),
+	})
+}
+
+func near(pod *corev1.Pod, topology *v1alpha1.Topology, peers *metav1.LabelSelector) {
+	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
+	pod.Spec.Affinity.PodAffinity = cmp.Or(pod.Spec.Affinity.PodAffinity, &corev1.PodAffinity{})
+	affinity, term := pod.Spec.Affinity.PodAffinity, corev1.PodAffinityTerm{TopologyKey: topology.Key, LabelSelector: peers}
+	if topology.Mode == v1alpha1.TopologyRequired {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = append(affinity.RequiredDuringSchedulingIgnoredDuringExecution, term)
+		return
+	}
+	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+		corev1.WeightedPodAffinityTerm{Weight: preferNear, PodAffinityTerm: term})
 }

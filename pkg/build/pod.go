@@ -1,7 +1,9 @@
 package build
 
 import (
+	"cmp"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 
@@ -22,28 +24,27 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	tolerateBriefly(&pod.Spec)
 	avoid(pod, avoided)
-	tellLife(job, pod, life)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha1.AnnotationLifeNumber, LifeNumber(job))
+	if state.KeepsPods(job) { // it can restart in place
+		pod.Annotations[v1alpha1.AnnotationTold] = state.Told{Life: life}.String()
+	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, state.AnnotationMain, state.MainContainer(pod))
 	env = append(identity(job, slot, life), env...)
 	// a side-car that watches the training needs the variables too
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			containers[i].Env = mergeEnv(containers[i].Env, env)
-			keepLastWords(&containers[i])
+			c := &containers[i]
+			// the template's own variables come last, so that they can refer to the others, and win
+			injected := slices.DeleteFunc(slices.Clone(env), func(v corev1.EnvVar) bool { return state.HasEnv(c.Env, v.Name) })
+			c.Env = append(injected, c.Env...)
+			// the CRD has no default for the policy: a template that names File keeps it
+			c.TerminationMessagePolicy = cmp.Or(c.TerminationMessagePolicy, corev1.TerminationMessageFallbackToLogsOnError)
 		}
 	}
 	if asks(job) {
 		showRequests(&pod.Spec)
 	}
 	return pod
-}
-
-// keepLastWords lets the kubelet take the end of the log for the termination message of a container that fails without one. A template that
-// names a policy keeps it, File too: the CRD has no default for the field.
-func keepLastWords(c *corev1.Container) {
-	if c.TerminationMessagePolicy == "" {
-		c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
-	}
 }
 
 // leastGrace is the shortest time that a pod has to end. The API server removes a pod with none before its node has ended it.
@@ -72,7 +73,8 @@ func podOf(job *v1alpha1.TrainingJob, name string, role v1alpha1.Role) *corev1.P
 // server time with every write to the pod.
 func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []corev1.EnvVar {
 	env := []corev1.EnvVar{
-		attempt(job, life), number(job),
+		ofLife(job, v1alpha1.EnvAttempt, strconv.Itoa(life.Attempt), metadata("labels", v1alpha1.LabelAttempt)),
+		ofLife(job, v1alpha1.EnvLife, LifeNumber(job), metadata("annotations", v1alpha1.AnnotationLifeNumber)),
 		{Name: v1alpha1.EnvRank, Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
 	}
 	if job.Spec.Progress != nil {
@@ -92,44 +94,17 @@ func Attempt(job *v1alpha1.TrainingJob) string {
 	return strconv.Itoa(int(job.Status.Attempt))
 }
 
-// attempt returns the variable with the attempt. In a pod that can restart in place it refers to the label.
-func attempt(job *v1alpha1.TrainingJob, life state.Life) corev1.EnvVar {
+// ofLife returns a variable of the life that begins. In a pod that can restart in place each start of a container reads it again.
+func ofLife(job *v1alpha1.TrainingJob, name, value string, field *corev1.ObjectFieldSelector) corev1.EnvVar {
 	if !state.KeepsPods(job) {
-		return corev1.EnvVar{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(life.Attempt)}
+		return corev1.EnvVar{Name: name, Value: value}
 	}
-	return fromMetadata(v1alpha1.EnvAttempt, "labels", v1alpha1.LabelAttempt)
-}
-
-// number returns the variable with the number of the life that begins, of a pod that can be restarted in place by its annotation.
-func number(job *v1alpha1.TrainingJob) corev1.EnvVar {
-	if !state.KeepsPods(job) {
-		return corev1.EnvVar{Name: v1alpha1.EnvLife, Value: LifeNumber(job)}
-	}
-	return fromMetadata(v1alpha1.EnvLife, "annotations", v1alpha1.AnnotationLifeNumber)
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: field}}
 }
 
 // LifeNumber returns the number of the lives that begin now, as text.
 func LifeNumber(job *v1alpha1.TrainingJob) string {
 	return strconv.FormatInt(state.LifeNumber(&job.Status), 10)
-}
-
-// tellLife writes the number of its life into the pod, and prepares it for a restart in place if the job restarts so.
-func tellLife(job *v1alpha1.TrainingJob, pod *corev1.Pod, life state.Life) {
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha1.AnnotationLifeNumber, LifeNumber(job))
-	if state.KeepsPods(job) {
-		pod.Annotations[v1alpha1.AnnotationTold] = state.Told{Life: life}.String()
-	}
-}
-
-// mergeEnv returns the injected variables before the user's own, so that these can refer to them as $(NAME);
-// where both set a variable, the user's wins.
-func mergeEnv(own, injected []corev1.EnvVar) []corev1.EnvVar {
-	merged := slices.DeleteFunc(slices.Clone(injected), func(v corev1.EnvVar) bool { return sets(own, v.Name) })
-	return append(merged, own...)
-}
-
-func sets(env []corev1.EnvVar, name string) bool {
-	return slices.ContainsFunc(env, func(v corev1.EnvVar) bool { return v.Name == name })
 }
 
 // EnvConflicts returns the names of the variables that the role's template sets although the operator would, sorted. A job that serves a Kubeflow
@@ -142,7 +117,7 @@ func EnvConflicts(job *v1alpha1.TrainingJob, slot state.Slot, env []corev1.EnvVa
 	spec := job.Spec.ReplicaSpecs[slot.Role].Template.Spec
 	for _, v := range append(identity(job, slot, state.Life{}), env...) {
 		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
-			if sets(c.Env, v.Name) {
+			if state.HasEnv(c.Env, v.Name) {
 				conflicts = append(conflicts, v.Name)
 			}
 		}
@@ -162,4 +137,29 @@ func Port(job *v1alpha1.TrainingJob, role v1alpha1.Role, name string, fallback i
 		}
 	}
 	return fallback
+}
+
+// stopVolume is the volume of the file of requests to stop.
+const stopVolume = "trainingjob-stop"
+
+// asks reports whether the operator requests a checkpoint from the job's healthy ranks before it stops them.
+func asks(job *v1alpha1.TrainingJob) bool {
+	return job.Spec.Progress != nil && job.Spec.Progress.CheckpointGraceSeconds > 0
+}
+
+// showRequests gives every container the file of requests to stop, which the kubelet writes from the pod's annotation. A container that
+// has another volume there keeps it.
+func showRequests(pod *corev1.PodSpec) {
+	folder, file := path.Split(v1alpha1.StopFile)
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: stopVolume, VolumeSource: corev1.VolumeSource{
+		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
+			Path: file, FieldRef: metadata("annotations", v1alpha1.AnnotationCheckpointRequest)}}}}})
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			c := &containers[i]
+			if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(folder) }) {
+				c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: stopVolume, MountPath: path.Clean(folder), ReadOnly: true})
+			}
+		}
+	}
 }

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -12,12 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Parallelism is how many writes to children an operator makes at once, for all jobs together. More would only queue in the API
@@ -30,7 +27,7 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 	if len(steps) == 0 {
 		return nil
 	}
-	c.memo(job, func(m *jobMemo) { m.found = nil })
+	c.memo(job, func(m *jobMemo) { clear(m.found) })
 	a := acting{Cluster: c, job: job, build: plan.Pods(job)}
 	stages := map[plan.Stage][]plan.Step{}
 	for _, step := range steps {
@@ -67,8 +64,8 @@ type acting struct {
 
 // settle passes the refusals to handle, and returns every other error.
 func (a *acting) settle(err error, handle func(*v1alpha1.TrainingJob, error) error) error {
-	if refused := a.refused.orNil(); refused != nil && refusalReason(err) == "" {
-		return errors.Join(handle(a.job, refused), err)
+	if a.refused.first != nil && refusalReason(err) == "" {
+		return errors.Join(handle(a.job, &a.refused), err)
 	}
 	return handle(a.job, err)
 }
@@ -108,14 +105,14 @@ func (a *acting) takeInParallel(ctx context.Context, steps []plan.Step) error {
 	return staleCache(a.job, "the job or a pod has changed since it was read")
 }
 
-// takeOne takes a step. It records a refused pod.
+// takeOne takes a step. It records a refused pod: such an error concerns the pod alone, and others may still be created.
 func (a *acting) takeOne(ctx context.Context, step plan.Step) error {
 	create, isCreate := step.(plan.CreatePod)
 	if isCreate && a.refused.covers(create) {
 		return nil
 	}
 	err := a.take(ctx, a.job, step, a.build)
-	if isCreate && isRefusal(err) {
+	if held := (*nameHeld)(nil); isCreate && (refusalReason(err) != "" || errors.As(err, &held)) {
 		a.refused.add(create, err)
 		return nil
 	}
@@ -126,7 +123,6 @@ func (a *acting) takeOne(ctx context.Context, step plan.Step) error {
 // meanwhile.
 const checkEvery = 100
 
-// hasChanged reports whether the cached job differs from the job of the plan.
 func (c *Cluster) hasChanged(ctx context.Context, job *v1alpha1.TrainingJob) bool {
 	var now v1alpha1.TrainingJob
 	err := c.client.Get(ctx, client.ObjectKeyFromObject(job), &now, client.DisableReadYourWritesConsistency)
@@ -174,80 +170,4 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	default:
 		return fmt.Errorf("no way to take a step of type %T", step)
 	}
-}
-
-// resize patches the pod group if it still has the UID. A group that was deleted or replaced is a conflict: no pod may join it.
-func (c *Cluster) resize(ctx context.Context, job *v1alpha1.TrainingJob, step plan.ResizeGroup) error {
-	step.Empty.SetNamespace(job.Namespace)
-	step.Empty.SetName(step.Name)
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": step.UID}, "spec": step.Spec})
-	if err == nil {
-		err = c.client.Patch(ctx, step.Empty, client.RawPatch(types.MergePatchType, patch))
-	}
-	switch {
-	case err == nil && (step.Going || step.Empty.GetDeletionTimestamp() == nil):
-		return nil
-	case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isAnother(err):
-		return staleCache(job, "pod group "+step.Name+" was deleted or replaced")
-	default:
-		return fmt.Errorf("resizing pod group %s: %w", step.Name, err)
-	}
-}
-
-// createGroup creates the pod group. If the job's own group exists already, that is a conflict: it may have another minimum, or
-// be in deletion. No pod may join it before the next reconcile.
-func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, group client.Object) error {
-	existing, isObject := group.DeepCopyObject().(client.Object)
-	if !isObject {
-		return fmt.Errorf("a pod group of type %T is no object", group)
-	}
-	uid, err := c.create(ctx, job, group, existing)
-	if err == nil && uid != group.GetUID() {
-		return staleCache(job, "it does not show pod group "+group.GetName())
-	}
-	return err
-}
-
-// isAnother reports whether the API server refused a patch because the object of that name has another UID. A UID never changes,
-// so the error is Invalid and not Conflict.
-func isAnother(err error) bool {
-	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
-	return apierrors.IsInvalid(err) && found && cause.Field == "metadata.uid"
-}
-
-// isGoing reports whether the object frees its name soon: it was deleted, or an earlier job of that name has left it behind.
-func isGoing(o client.Object, job *v1alpha1.TrainingJob) bool {
-	ref := state.OwnerOf(o)
-	return !o.GetDeletionTimestamp().IsZero() || ref != nil && ref.Name == job.Name && ref.UID != job.UID
-}
-
-// create creates a child and returns its UID. An existing child of the job is as good as created. Any other object holds the
-// name, for a while or for good.
-func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object, options ...client.CreateOption) (types.UID, error) {
-	err := c.client.Create(ctx, child, options...)
-	if err == nil {
-		return child.GetUID(), nil
-	}
-	if !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("creating %T %s: %w", child, child.GetName(), err)
-	}
-	if err := c.live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
-		return "", fmt.Errorf("reading %T %s, which exists already: %w", child, child.GetName(), err)
-	}
-	if !isOwnedBy(existing, job) {
-		if isGoing(existing, job) {
-			return "", &nameHeld{name: child.GetName()}
-		}
-		return "", newNameConflict(child, existing, job)
-	}
-	return existing.GetUID(), nil
-}
-
-// delete deletes the object if it still has the UID of the precondition. It does nothing if the object is gone or was replaced.
-func (c *Cluster) delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
-	err := c.client.Delete(ctx, o, options...)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return fmt.Errorf("deleting %T %s: %w", o, o.GetName(), err)
 }

@@ -4,7 +4,6 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -79,19 +78,12 @@ func (a *awaited) remove(pod string) {
 }
 
 // PodChanged records that a pod of a job has changed from was to is. was is nil for a new pod, is for a deleted one.
-func (c *Cluster) PodChanged(pod *corev1.Pod, was, is *state.Pod) News {
-	ref := state.OwnerOf(pod)
-	if ref == nil {
-		return Unexpected
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.jobs[client.ObjectKey{Namespace: pod.Namespace, Name: ref.Name}]
-	if m == nil || m.uid != ref.UID {
-		return Unexpected
-	}
-	delete(m.found, pod.Name)
-	return m.awaited.observe(pod.Name, was, is)
+func (c *Cluster) PodChanged(pod *corev1.Pod, was, is *state.Pod) (news News) {
+	c.ownerMemo(pod, func(m *jobMemo) {
+		delete(m.found, pod.Name)
+		news = m.awaited.observe(pod.Name, was, is)
+	})
+	return news
 }
 
 func (a *awaited) observe(pod string, was, is *state.Pod) News {
@@ -124,7 +116,6 @@ func (a *awaited) isExpected(reach stage, was, is *state.Pod) bool {
 	return (reach == started || stageOf(is) == started && a.left[started] > 0) && isMoreProgress(was, is)
 }
 
-// reached records that an awaited pod has reached its stage.
 func (a *awaited) reached(pod string, reach, now stage) News {
 	a.remove(pod)
 	switch {
@@ -146,10 +137,6 @@ func isMoreProgress(was, is *state.Pod) bool {
 	return is.CanRun() && reflect.DeepEqual(&before, is)
 }
 
-// beginObserve starts to record the pods with watch events during a reconcile.
-func (m *jobMemo) beginObserve() { m.awaited.observed = nil }
-
-// endObserve records the pods that the job waits for.
 func (c *Cluster) endObserve(s *state.Snapshot) {
 	found := awaitedBy(s)
 	c.memo(s.Job, func(m *jobMemo) {

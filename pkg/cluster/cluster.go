@@ -55,7 +55,7 @@ type jobMemo struct {
 	// replicas and spares are the API server's latest refusals. All children but spares count with the replicas.
 	replicas, spares refused
 	failedSpares     failedSpares
-	// pendingWrites are the own writes to the job's pods, by UID, that the cache does not show yet; nil if it shows them all.
+	// pendingWrites are the own writes to the job's pods, by UID, that the cache does not show yet.
 	pendingWrites map[types.UID]pendingWrite
 	// unrestartable are the pods whose restart in place the API server has refused.
 	unrestartable map[types.UID]bool
@@ -138,10 +138,29 @@ func (c *Cluster) JobsOnNode(ctx context.Context, node string) ([]client.ObjectK
 	return slices.Compact(jobs), nil
 }
 
-// isOwnedBy reports whether the object is a child of the job.
 func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 	ref := state.OwnerOf(o)
 	return ref != nil && ref.UID == job.UID
+}
+
+func newMemo(job types.UID, pending map[types.UID]pendingWrite) *jobMemo {
+	return &jobMemo{
+		uid: job, pendingWrites: pending, unrestartable: map[types.UID]bool{}, gone: map[string]state.Pod{}, found: map[string]found{},
+		previousNodes: map[state.Slot]previousNode{},
+	}
+}
+
+// ownerMemo changes what is remembered about the job that owns the pod. It does nothing if no job owns it, or nothing is remembered.
+func (c *Cluster) ownerMemo(pod *corev1.Pod, change func(*jobMemo)) {
+	ref := state.OwnerOf(pod)
+	if ref == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.jobs[client.ObjectKey{Namespace: pod.Namespace, Name: ref.Name}]; m != nil && m.uid == ref.UID {
+		change(m)
+	}
 }
 
 // memo changes what is remembered about a job, and returns a copy of it. With a nil change it only reads.
@@ -152,9 +171,9 @@ func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo
 	m := c.jobs[key]
 	switch {
 	case m == nil:
-		m = &jobMemo{uid: job.UID}
+		m = newMemo(job.UID, map[types.UID]pendingWrite{})
 	case m.uid != job.UID:
-		m = &jobMemo{uid: job.UID, pendingWrites: m.pendingWrites}
+		m = newMemo(job.UID, m.pendingWrites)
 	}
 	if change != nil {
 		change(m)
@@ -163,7 +182,6 @@ func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo
 	return *m
 }
 
-// forget drops what is remembered about a deleted job.
 func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Lock()
 	m := c.jobs[key]

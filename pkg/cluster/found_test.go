@@ -60,7 +60,7 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	pass := func() int {
 		t.Helper()
 		before := server.gets.Load()
-		c.memo(job, (*jobMemo).beginObserve)
+		c.memo(job, func(m *jobMemo) { m.awaited.observed = nil })
 		got, err := c.confirmVanished(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 func TestAnAnswerOlderThanTheWatchIsNotKept(t *testing.T) {
 	job, s, server := unlabelled(1)
 	c, _ := refusing()
-	c.memo(job, (*jobMemo).beginObserve)
+	c.memo(job, func(m *jobMemo) { m.awaited.observed = nil })
 	p, _ := state.PodOf(job.Name, server.pods["j-worker-0"])
 	c.PodChanged(server.pods["j-worker-0"], &p, nil)
 	c.live = server

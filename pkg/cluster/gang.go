@@ -24,8 +24,11 @@ func (c *Cluster) addGang(ctx context.Context, o *state.Observed) error {
 	if scheduling := o.Job.Spec.Scheduling; scheduling != nil {
 		o.Gang.Scheduler = cmp.Or(scheduling.Gang, o.Gang.Scheduler)
 	}
+	c.mu.Lock()
+	all := slices.Clone(c.served)
+	c.mu.Unlock()
 	for _, provider := range gang.Providers {
-		wanted, served := provider.Name() == o.Gang.Scheduler, c.serves(provider.Name())
+		wanted, served := provider.Name() == o.Gang.Scheduler, slices.Contains(all, provider.Name())
 		if !wanted && !served {
 			continue
 		}
@@ -75,12 +78,6 @@ func (c *Cluster) Serve(scheduler v1alpha1.Gang) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.served = append(c.served, scheduler)
-}
-
-func (c *Cluster) serves(scheduler v1alpha1.Gang) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Contains(c.served, scheduler)
 }
 
 // MayList lists one pod group in each namespace from the API server. It returns an error for which IsUnavailable is true if the

@@ -22,11 +22,12 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 	if !c.options.WatchNodes {
 		return nil
 	}
-	hasLost := nodesOfGone(o)
 	for _, name := range nodesOf(o) {
 		var node corev1.Node
 		err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy)
-		if apierrors.IsNotFound(err) || hasLost[name] {
+		// changes of the node of a pod that is gone, such as a taint, are in the API server but maybe not in the cache yet
+		hasLost := slices.ContainsFunc(o.Gone, func(p state.Pod) bool { return p.Node == name })
+		if apierrors.IsNotFound(err) || hasLost {
 			node = corev1.Node{} // the cached node must not be overwritten
 			err = c.live.Get(ctx, client.ObjectKey{Name: name}, &node)
 		}
@@ -81,6 +82,14 @@ func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error 
 	return nil
 }
 
+func (c *Cluster) allNodes(ctx context.Context) ([]corev1.Node, error) {
+	var all corev1.NodeList
+	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	return all.Items, nil
+}
+
 // health returns how the operator's flags judge nodes.
 func (c *Cluster) health() nodes.Health {
 	return nodes.Health{LostAfter: c.options.LostAfter, Signals: c.options.Signals}
@@ -92,28 +101,18 @@ func (c *Cluster) BrokenNodes(ctx context.Context) (map[string]string, error) {
 	if !c.options.WatchNodes {
 		return nil, nil
 	}
-	var all corev1.NodeList
-	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
+	all, err := c.allNodes(ctx)
+	if err != nil {
+		return nil, err
 	}
 	broken := map[string]string{}
-	for i := range all.Items {
-		node := &all.Items[i]
+	for i := range all {
+		node := &all[i]
 		if why := nodes.BrokenBecause(node, c.clock.Now(), c.options.LostAfter, c.options.Signals); why != "" {
 			broken[node.Name] = why
 		}
 	}
 	return broken, nil
-}
-
-// nodesOfGone returns the nodes of the pods that are gone. Earlier changes of such a node, such as a taint, are in the API server
-// but maybe not in the cache yet.
-func nodesOfGone(o *state.Observed) map[string]bool {
-	nodes := map[string]bool{}
-	for i := range o.Gone {
-		nodes[o.Gone[i].Node] = true
-	}
-	return nodes
 }
 
 // addOthers counts the other suitable nodes for each node that the job's pods must leave.
@@ -122,13 +121,13 @@ func (c *Cluster) addOthers(ctx context.Context, o *state.Observed) error {
 	if !slices.ContainsFunc(o.Nodes, isToLeave) {
 		return nil
 	}
-	var all corev1.NodeList
-	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
+	all, err := c.allNodes(ctx)
+	if err != nil {
+		return err
 	}
 	for i := range o.Nodes {
 		if isToLeave(o.Nodes[i]) {
-			o.Nodes[i].Others = c.health().Others(o.Nodes[i].Name, all.Items, nodes.Avoided(o))
+			o.Nodes[i].Others = c.health().Others(o.Nodes[i].Name, all, nodes.Avoided(o))
 		}
 	}
 	return nil
@@ -140,11 +139,11 @@ func (c *Cluster) addUnhealthy(ctx context.Context, s *state.Snapshot) error {
 	if !c.options.WatchNodes || !s.HeedsIllNodes() || !nodes.Matter(s) {
 		return nil
 	}
-	var all corev1.NodeList
-	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
+	all, err := c.allNodes(ctx)
+	if err != nil {
+		return err
 	}
-	s.Ill = c.health().Unhealthy(all.Items)
+	s.Ill = c.health().Unhealthy(all)
 	return nil
 }
 
@@ -153,13 +152,13 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 	if !slices.ContainsFunc(o.Nodes, func(n state.Node) bool { return n.IsNotReady() }) {
 		return nil
 	}
-	var all corev1.NodeList
-	if err := c.client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
+	all, err := c.allNodes(ctx)
+	if err != nil {
+		return err
 	}
-	o.AllNodes, o.NotReady = len(all.Items), nil
-	for i := range all.Items {
-		if n := nodes.Of(&all.Items[i], 0, nil); n.IsNotReady() {
+	o.AllNodes, o.NotReady = len(all), nil
+	for i := range all {
+		if n := nodes.Of(&all[i], 0, nil); n.IsNotReady() {
 			o.NotReady = append(o.NotReady, n.Since)
 		}
 	}

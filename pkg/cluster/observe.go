@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+	"time"
 
-	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +29,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		c.exclude(job)
 		return nil, nil
 	}
-	c.memo(job, (*jobMemo).beginObserve)
+	c.memo(job, func(m *jobMemo) { m.awaited.observed = nil }) // the pods with watch events from now on
 	pods, err := c.listPods(ctx, job)
 	if err != nil {
 		return nil, err
@@ -48,10 +48,14 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 			return nil, err
 		}
 	}
-	known := c.memo(job, nil)
-	o.Refusal, o.SpareRefusal, o.Recorded = known.replicas.refusal, known.spares.refusal, known.recorded
-	o.SparesFrom = c.waitForSpares(o, o.Now)
-	c.markRefusedRestarts(o)
+	c.memo(job, func(m *jobMemo) {
+		o.Refusal, o.SpareRefusal, o.Recorded = m.replicas.refusal, m.spares.refusal, m.recorded
+		m.failedSpares = m.failedSpares.after(o.Spares, o.Now)
+		o.SparesFrom = m.failedSpares.until
+		for i := range o.Pods {
+			o.Pods[i].RestartRefused = m.unrestartable[o.Pods[i].UID]
+		}
+	})
 	s, err := state.New(*o)
 	if err != nil {
 		return nil, err
@@ -68,15 +72,6 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	c.endObserve(s)
 	return s, nil
-}
-
-// markRefusedRestarts marks the pods whose restart in place the API server has refused.
-func (c *Cluster) markRefusedRestarts(o *state.Observed) {
-	c.memo(o.Job, func(m *jobMemo) {
-		for i := range o.Pods {
-			o.Pods[i].RestartRefused = m.unrestartable[o.Pods[i].UID]
-		}
-	})
 }
 
 func (c *Cluster) addService(ctx context.Context, o *state.Observed) error {
@@ -116,60 +111,35 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 	}
 }
 
-// confirmVanished reads every pod that ran and is not in the cache from the API server. It returns the snapshot, or another one
-// with the pods that still exist, and with the last versions of the others.
-func (c *Cluster) confirmVanished(ctx context.Context, s *state.Snapshot) (*state.Snapshot, error) {
-	var mu sync.Mutex
-	var there []state.Pod
-	group, reading := errgroup.WithContext(ctx)
-	group.SetLimit(c.options.Parallel)
-	for r := range s.Replicas() {
-		if r.State != state.Vanished {
-			continue
-		}
-		group.Go(func() error {
-			if err := c.restartsSeen(reading, s, r); err != nil {
-				return err
-			}
-			p, err := c.find(reading, s.Job, state.PodName(s.Job.Name, r.Slot, r.Life))
-			if err != nil || p == nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			there = append(there, *p)
-			return nil
-		})
+func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
+	if o.Job.Spec.Progress == nil {
+		return nil
 	}
-	if err := group.Wait(); err != nil {
-		return nil, fmt.Errorf("reading pods that are not in the cache: %w", err)
+	var lease coordinationv1.Lease
+	key := client.ObjectKey{Namespace: o.Job.Namespace, Name: state.LeaseName(o.Job.Name)}
+	if err := c.client.Get(ctx, key, &lease); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the progress Lease: %w", err)
 	}
-	last := c.lastVersions(s)
-	if len(there)+len(last) == 0 {
-		return s, nil
-	}
-	o := s.Observed
-	o.Pods, o.Gone, o.Nodes = append(o.Pods, there...), last, nil
-	if err := c.addNodes(ctx, &o); err != nil {
-		return nil, err
-	}
-	return state.New(o)
-}
-
-// restartsSeen returns a conflict error if the cache shows a pod of the replica in its previous life, and the API server shows
-// that it has restarted in place since. The cache of a new leader may have the present status and older pods, even from before
-// their first process.
-func (c *Cluster) restartsSeen(ctx context.Context, s *state.Snapshot, r *state.Replica) error {
-	pods := s.PodsOf(r.Slot)
-	for i := range pods {
-		p := &pods[i]
-		is, err := c.find(ctx, s.Job, p.Name)
-		if err != nil {
-			return err
-		}
-		if is != nil && is.UID == p.UID && is.Life == r.Life {
-			return staleCache(s.Job, "it does not show that pod "+p.Name+" has restarted in place")
-		}
+	if o.HasLease = isOwnedBy(&lease, o.Job); o.HasLease && o.Heeds(&lease) {
+		o.Progress = state.ProgressOf(&lease)
+		o.Progress.Renewed = c.renewedAt(o.Job, o.Progress.Renewed)
 	}
 	return nil
+}
+
+// ahead is a renewal with a time in the future, from a wrong clock.
+type ahead struct{ claimed, seen time.Time }
+
+// renewedAt returns when the Lease was renewed. A renewal with a time in the future counts from when the operator first saw it.
+// Otherwise a wrong clock would hide a hang.
+func (c *Cluster) renewedAt(job *v1alpha1.TrainingJob, renewed time.Time) time.Time {
+	known := c.memo(job, func(m *jobMemo) {
+		if now := c.clock.Now(); renewed.After(now) && !m.ahead.claimed.Equal(renewed) {
+			m.ahead = ahead{claimed: renewed, seen: now}
+		}
+	}).ahead
+	if !renewed.IsZero() && known.claimed.Equal(renewed) {
+		return known.seen
+	}
+	return renewed
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,30 +69,11 @@ func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err), isAnother(err):
 		return staleCache(job, "pod "+step.Name+" has changed")
 	case refusalReason(err) != "" && !isDenied(err):
-		c.refuseRestart(job, step.UID)
+		c.memo(job, func(m *jobMemo) { m.unrestartable[step.UID] = true })
 		return staleCache(job, "pod "+step.Name+" may not be restarted in place: "+apiMessage(err))
 	default:
 		return fmt.Errorf("restarting pod %s in place: %w", step.Name, err)
 	}
-}
-
-// refuseRestart remembers that the API server refuses the pod's restart in place.
-func (c *Cluster) refuseRestart(job *v1alpha1.TrainingJob, pod types.UID) {
-	c.memo(job, func(m *jobMemo) {
-		if m.unrestartable == nil {
-			m.unrestartable = map[types.UID]bool{}
-		}
-		m.unrestartable[pod] = true
-	})
-}
-
-var deniedVerb = regexp.MustCompile(`cannot [a-z]+ resource`)
-
-// isDenied reports whether the operator lacks the right. Such an error shows nothing about the object: an API server that has
-// just started denies everything until it has read the roles.
-// Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
-func isDenied(err error) bool {
-	return apierrors.IsForbidden(err) && deniedVerb.MatchString(err.Error())
 }
 
 // askPod writes the checkpoint request to the pod. It does nothing if the pod is gone or was replaced.

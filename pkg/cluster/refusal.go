@@ -2,14 +2,11 @@ package cluster
 
 import (
 	"errors"
-	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -39,12 +36,6 @@ func (e *refusedPods) Unwrap() error { return e.first }
 // alike, and a large job would cost a request for each.
 const refusalsOfRole = 8
 
-// isRefusal reports whether the error concerns one pod alone, so that others may still be created.
-func isRefusal(err error) bool {
-	var held *nameHeld
-	return refusalReason(err) != "" || errors.As(err, &held)
-}
-
 // add records that the pod of the step was refused.
 func (e *refusedPods) add(step plan.CreatePod, err error) {
 	e.mu.Lock()
@@ -70,80 +61,11 @@ func (e *refusedPods) covers(step plan.CreatePod) bool {
 	return true
 }
 
-// orNil returns the refusals as an error; nil if there are none.
-func (e *refusedPods) orNil() error {
-	if e.first == nil {
-		return nil
-	}
-	return e
-}
-
 // refused is the latest refusal and how many there were in a row.
 type refused struct {
 	refusal *state.Refusal
 	times   int
 }
-
-// nameConflict is the error for a child whose name is taken by an object of another owner.
-type nameConflict struct {
-	kind   string
-	object client.Object
-	// former is the UID of an earlier job of the same name that left the object behind; empty if there is none.
-	former string
-}
-
-func newNameConflict(child, existing client.Object, job *v1alpha1.TrainingJob) *nameConflict {
-	kind := fmt.Sprintf("%T", child)
-	e := &nameConflict{kind: kind[strings.LastIndex(kind, ".")+1:], object: existing}
-	if labels := existing.GetLabels(); state.OwnerOf(existing) == nil && labels[v1alpha1.LabelJobName] == job.Name && labels[v1alpha1.LabelJobUID] != string(job.UID) {
-		e.former = labels[v1alpha1.LabelJobUID]
-	}
-	return e
-}
-
-func (e *nameConflict) Error() string {
-	if e.former == "" {
-		return fmt.Sprintf("%s %s exists and has another owner: delete it, or give the job another name", e.kind, e.object.GetName())
-	}
-	kinds := "pods,services,leases"
-	if own := strings.ToLower(e.kind) + "s"; !strings.Contains(kinds, own) {
-		kinds += "," + own
-	}
-	return fmt.Sprintf("%s %s was left behind by an earlier job of this name, which was deleted without its children: delete all of them with kubectl delete %s --namespace %s --selector %s=%s",
-		e.kind, e.object.GetName(), kinds, e.object.GetNamespace(), v1alpha1.LabelJobUID, e.former)
-}
-
-// missingRight is the error for a right that the operator lacks, with advice for the administrator.
-type missingRight struct {
-	advice  string
-	refusal error
-}
-
-// The advice for rights that manifests/base does not grant.
-const (
-	adviceOnKeys = "the key of an MPI job is a Secret, which the operator may not create: apply manifests/components/mpi, or write " +
-		"mpi.launchAgent: None if the images need no SSH"
-	adviceOnTTL = "the operator may not delete the job when runPolicy.ttlSecondsAfterFinished has passed: apply manifests/components/ttl, or delete the job"
-)
-
-func (e *missingRight) Error() string {
-	return e.advice + "; the API server's answer: " + apiMessage(e.refusal)
-}
-
-func (e *missingRight) Unwrap() error { return e.refusal }
-
-// orMissingRight returns the error with the advice if the operator lacks the right.
-func orMissingRight(advice string, err error) error {
-	if isDenied(err) {
-		return &missingRight{advice, err}
-	}
-	return err
-}
-
-// nameHeld is the error for a name that is not free yet: its object is being deleted, or the object's owner is gone.
-type nameHeld struct{ name string }
-
-func (e *nameHeld) Error() string { return "waiting for the old " + e.name + " to be deleted" }
 
 // retryName is how long a job waits for a held name. It reports nothing, because garbage is collected within seconds.
 const retryName = time.Second
@@ -158,58 +80,39 @@ func (c *Cluster) handleSpareRefusal(job *v1alpha1.TrainingJob, err error) error
 	return c.updateRefusal(job, err, retrySpareAtMost, func(m *jobMemo) *refused { return &m.spares })
 }
 
-// updateRefusal changes the refusal that pick returns. The wait before the next try doubles up to atMost.
+// updateRefusal changes the refusal that pick returns, and returns an error that is none. The wait before the next try doubles up to
+// atMost. If other pods already wait for their next try, these pods join them without a new Event.
 func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost time.Duration, pick func(*jobMemo) *refused) error {
-	reason := refusalReason(err)
-	now := c.clock.Now()
-	var names map[string]bool
-	if pods := (*refusedPods)(nil); errors.As(err, &pods) {
-		names = pods.names
-	}
-	if names != nil && c.joins(job, names, pick) {
-		return nil
-	}
-	if held := (*nameHeld)(nil); errors.As(err, &held) {
-		c.memo(job, func(m *jobMemo) {
-			pick(m).refusal = &state.Refusal{Message: held.Error(), Pods: names, Retry: now.Add(retryName)}
-		})
-		return nil
-	}
-	if err != nil && reason == "" {
+	reason, now := refusalReason(err), c.clock.Now()
+	held, pods := (*nameHeld)(nil), &refusedPods{}
+	isHeld := errors.As(err, &held)
+	if err != nil && reason == "" && !isHeld {
 		return err
 	}
+	errors.As(err, &pods)
 	c.memo(job, func(m *jobMemo) {
 		r := pick(m)
+		was := ptr.Deref(r.refusal, state.Refusal{}) // a copy: a snapshot may hold the present one
 		switch {
-		case reason == "" && r.refusal.Pends(now): // the refused pods were not tried again
+		case pods.names != nil && was.Pends(now) && was.Pods != nil:
+			was.Pods = maps.Clone(was.Pods)
+			maps.Copy(was.Pods, pods.names)
+			r.refusal = &was
+		case isHeld:
+			r.refusal = &state.Refusal{Message: held.Error(), Pods: pods.names, Retry: now.Add(retryName)}
+		case reason == "" && was.Pends(now): // the refused pods were not tried again
 		case reason == "":
 			*r = refused{}
 		default:
-			reported := r.refusal != nil && r.refusal.Told && r.refusal.Reason == reason
-			since := now
-			if r.times > 0 && r.refusal != nil && !r.refusal.Since.IsZero() {
-				since = r.refusal.Since
+			is := state.Refusal{Reason: reason, Message: refusalMessage(err), Pods: pods.names, Since: was.Since, Told: was.Told && was.Reason == reason}
+			if is.Since.IsZero() {
+				is.Since = now
 			}
-			wait := min(time.Second<<min(r.times, 10), atMost)
-			*r = refused{times: r.times + 1, refusal: &state.Refusal{Reason: reason, Message: refusalMessage(err), Pods: names, Since: since, Retry: now.Add(wait), Told: reported}}
+			is.Retry = now.Add(min(time.Second<<min(r.times, 10), atMost))
+			*r = refused{times: r.times + 1, refusal: &is}
 		}
 	})
 	return nil
-}
-
-// joins reports whether other pods of the job already wait for a next try, and adds these pods to them. It emits no new Event.
-func (c *Cluster) joins(job *v1alpha1.TrainingJob, names map[string]bool, pick func(*jobMemo) *refused) (joined bool) {
-	now := c.clock.Now()
-	c.memo(job, func(m *jobMemo) {
-		r := pick(m)
-		if joined = r.refusal.Pends(now) && r.refusal.Pods != nil; joined {
-			more := *r.refusal // a snapshot may hold the present one
-			more.Pods = maps.Clone(more.Pods)
-			maps.Copy(more.Pods, names)
-			r.refusal = &more
-		}
-	})
-	return joined
 }
 
 // markReported remembers that an Event was written about the refusal that pick returns.
@@ -229,50 +132,9 @@ func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
 	known, now := c.memo(job, nil), c.clock.Now()
 	var retry time.Time
 	for _, refusal := range []*state.Refusal{known.replicas.refusal, known.spares.refusal} {
-		if refusal.Pends(now) && (retry.IsZero() || refusal.Retry.Before(retry)) {
-			retry = refusal.Retry
+		if refusal.Pends(now) {
+			retry = state.Earliest(retry, refusal.Retry)
 		}
 	}
 	return retry
-}
-
-// refusalReason returns the reason of the condition Stalled for an error that only a person can fix; "" for any other.
-func refusalReason(err error) string {
-	var conflict *nameConflict
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &conflict):
-		return v1alpha1.ReasonNameConflict
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
-		return v1alpha1.ReasonQuotaExceeded
-	case apierrors.IsForbidden(err):
-		return v1alpha1.ReasonForbidden
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		return v1alpha1.ReasonInvalid
-	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "request is too large"): // etcd's own limit
-		return v1alpha1.ReasonInvalid
-	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "webhook"):
-		return v1alpha1.ReasonAdmissionUnavailable
-	default:
-		return ""
-	}
-}
-
-// refusalMessage describes the refusal, if possible with the API server's own message.
-func refusalMessage(err error) string {
-	var missing *missingRight
-	if errors.As(err, &missing) {
-		return state.Printable(missing.Error())
-	}
-	return state.Printable(apiMessage(err))
-}
-
-// apiMessage returns the API server's own message.
-func apiMessage(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status().Message
-	}
-	return err.Error()
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // shares is how many namespaces it takes to use all slots. One namespace holds at most this fraction of them.
@@ -79,4 +80,31 @@ func (s *slots) leave(namespace string) {
 		return
 	}
 	delete(s.namespaces, namespace)
+}
+
+// fairReader reads from the API server. The reads of a namespace share slots as its writes do. A namespace whose pods need a read
+// each therefore does not delay the others.
+type fairReader struct {
+	client.Reader
+	slots *slots
+}
+
+// Get reads one object once there is a slot.
+func (r fairReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	release, err := r.slots.acquire(ctx, key.Namespace)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", key, err)
+	}
+	defer release()
+	return r.Reader.Get(ctx, key, o, options...)
+}
+
+// List reads a list once there is a slot.
+func (r fairReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	release, err := r.slots.acquire(ctx, (&client.ListOptions{}).ApplyOptions(options).Namespace)
+	if err != nil {
+		return fmt.Errorf("reading a list: %w", err)
+	}
+	defer release()
+	return r.Reader.List(ctx, list, options...)
 }

@@ -25,16 +25,6 @@ type failedSpares struct {
 	times int
 }
 
-// waitForSpares returns when spares may be created again after failed ones.
-func (c *Cluster) waitForSpares(o *state.Observed, now time.Time) time.Time {
-	known := c.memo(o.Job, nil).failedSpares
-	next := known.after(o.Spares, now)
-	if len(next.seen)+len(known.seen) > 0 {
-		c.memo(o.Job, func(m *jobMemo) { m.failedSpares = next })
-	}
-	return next.until
-}
-
 // after returns what to remember after these spares. Spares that fail together count as one failure.
 func (f failedSpares) after(spares []state.Pod, now time.Time) failedSpares {
 	next := failedSpares{until: f.until, times: f.times}

@@ -92,23 +92,22 @@ func TestTheRefusalOfASpareIsToldOnceForEachReason(t *testing.T) {
 	}
 }
 
-// failed returns the state of a job with spares of these UIDs that a node rejected.
-func failed(job *v1alpha1.TrainingJob, uids ...types.UID) *state.Observed {
-	o := &state.Observed{Job: job}
+// failed returns spares of these UIDs that a node rejected.
+func failed(uids ...types.UID) []state.Pod {
+	var spares []state.Pod
 	for _, uid := range uids {
-		o.Spares = append(o.Spares, state.Pod{UID: uid, Phase: corev1.PodFailed})
+		spares = append(spares, state.Pod{UID: uid, Phase: corev1.PodFailed})
 	}
-	return o
+	return spares
 }
 
 // A node that rejects every spare got new ones as fast as the API server could create them.
 func TestASpareThatFailsAgainAndAgainIsMadeAnewEverLater(t *testing.T) {
-	c, clock := refusing()
-	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
+	_, clock := refusing()
+	var remembered failedSpares
 	next := func(uids ...types.UID) time.Duration {
-		from := c.waitForSpares(failed(job, uids...), clock.Now())
-		wait := from.Sub(clock.Now())
-		return wait / time.Second
+		remembered = remembered.after(failed(uids...), clock.Now())
+		return remembered.until.Sub(clock.Now()) / time.Second
 	}
 	var waits []time.Duration
 	for i := range 9 {
@@ -118,7 +117,7 @@ func TestASpareThatFailsAgainAndAgainIsMadeAnewEverLater(t *testing.T) {
 	if diff := cmp.Diff([]time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300}, waits); diff != "" {
 		t.Errorf("seconds between the spares (-want +got):\n%s", diff)
 	}
-	if next(); c.memo(job, nil).failedSpares.seen != nil {
+	if next(); remembered.seen != nil {
 		t.Error("spares that are gone are remembered")
 	}
 	clock.SetTime(clock.Now().Add(time.Hour))

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -83,6 +85,78 @@ func only(texts map[string]string, names ...string) map[string]string {
 				kept = map[string]string{}
 			}
 			kept[name] = state.Cut(value, state.MaxWords)
+		}
+	}
+	return kept
+}
+
+// trimChild returns a Service, a Lease or a pod group with only what decisions read. Users may write all of them, and attach a
+// megabyte to each. A trimmed object is never written back: the API server gets patches and deletions with the UID.
+func trimChild(o any) (any, error) {
+	switch child := o.(type) {
+	case *corev1.Service:
+		return &corev1.Service{ObjectMeta: identity(child)}, nil
+	case *coordinationv1.Lease:
+		return &coordinationv1.Lease{
+			ObjectMeta: identity(child, v1alpha1.AnnotationStep, v1alpha1.AnnotationAttempt, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationCheckpoint, v1alpha1.AnnotationSavedFor),
+			Spec:       coordinationv1.LeaseSpec{RenewTime: child.Spec.RenewTime},
+		}, nil
+	}
+	if object, isObject := o.(state.Object); isObject {
+		return trimGroup(object), nil
+	}
+	return o, nil
+}
+
+// trimGroup trims a pod group. Groups are listed by the label of their job.
+func trimGroup(o state.Object) state.Object {
+	metadata := identity(o)
+	metadata.Labels = only(o.GetLabels(), v1alpha1.LabelJobUID)
+	for _, provider := range gang.Providers {
+		if trimmed := provider.Trim(o, metadata); trimmed != nil {
+			return trimmed
+		}
+	}
+	return o
+}
+
+// trimNode returns the function that trims a node to what pkg/nodes reads. Heartbeats then change nothing, nor do conditions that
+// are not True or no signals.
+func trimNode(signals nodes.Signals) func(any) (any, error) {
+	return func(o any) (any, error) {
+		node, ok := o.(*corev1.Node)
+		if !ok {
+			return o, nil
+		}
+		trimmed := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels},
+			Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
+			Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable, Capacity: devices(node.Status.Capacity)},
+		}
+		for i := range node.Status.Conditions {
+			c := &node.Status.Conditions[i]
+			kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}
+			switch isSignal := signals.Heeds(c); {
+			case c.Type != corev1.NodeReady && !isSignal:
+				continue
+			case isSignal:
+				kept.Reason, kept.Message = c.Reason, c.Message
+			}
+			trimmed.Status.Conditions = append(trimmed.Status.Conditions, kept)
+		}
+		return trimmed, nil
+	}
+}
+
+// devices returns the part of a capacity that device plugins report; nil if there is none.
+func devices(capacity corev1.ResourceList) corev1.ResourceList {
+	var kept corev1.ResourceList
+	for name, quantity := range capacity {
+		if nodes.IsDevice(name) {
+			if kept == nil {
+				kept = corev1.ResourceList{}
+			}
+			kept[name] = quantity
 		}
 	}
 	return kept

@@ -23,9 +23,13 @@ func (s *shared) trimPod(o any) (any, error) {
 	if len(pod.Spec.Containers) == 0 || state.MainContainer(pod) != pod.Spec.Containers[0].Name { // else the first container is the main one
 		kept = append(kept, state.AnnotationMain)
 	}
+	var claims []corev1.Volume // of claims it matters only whether there are any
+	if slices.ContainsFunc(pod.Spec.Volumes, state.IsClaim) {
+		claims = []corev1.Volume{aClaim}
+	}
 	trimmed := &corev1.Pod{
 		ObjectMeta: identity(pod, kept...),
-		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod), Volumes: claim(pod)},
+		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod), Volumes: claims},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, NominatedNodeName: short(pod.Status.NominatedNodeName), Reason: short(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
 			ContainerStatuses:     states(pod.Status.ContainerStatuses, state.MainContainer(pod), isRestartable(pod)),
@@ -36,19 +40,12 @@ func (s *shared) trimPod(o any) (any, error) {
 	return trimmed, nil
 }
 
+// aClaim stands for every volume that may be writable on one node only.
+var aClaim = corev1.Volume{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}
+
 func short(text string) string { return state.Cut(text, state.MaxWords) }
 
 func message(text string) string { return state.Cut(text, state.MaxMessage) }
-
-// claim returns one of the pod's volumes that may be writable on one node only; nil if there is none.
-func claim(pod *corev1.Pod) []corev1.Volume {
-	for i := range pod.Spec.Volumes {
-		if v := &pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			return []corev1.Volume{{Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim, Ephemeral: ephemeral(v)}}}
-		}
-	}
-	return nil
-}
 
 // conditions returns the conditions that a decision may read.
 func conditions(pod *corev1.Pod) []corev1.PodCondition {
@@ -106,7 +103,7 @@ func relevantContainers(pod *corev1.Pod) []corev1.Container {
 func markersOf(c *corev1.Container) []corev1.EnvVar {
 	var kept []corev1.EnvVar
 	for _, name := range []string{v1alpha1.EnvProgressLease, v1alpha1.EnvStopFile} {
-		if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == name }) {
+		if state.HasEnv(c.Env, name) {
 			kept = append(kept, corev1.EnvVar{Name: name})
 		}
 	}
@@ -131,14 +128,6 @@ func matching(pod *corev1.Pod, c *corev1.Container) []corev1.ContainerRestartRul
 		Action:    corev1.ContainerRestartRuleActionRestart,
 		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{code}},
 	}}
-}
-
-// ephemeral keeps only the kind of an ephemeral volume.
-func ephemeral(v *corev1.Volume) *corev1.EphemeralVolumeSource {
-	if v.Ephemeral == nil {
-		return nil
-	}
-	return &corev1.EphemeralVolumeSource{}
 }
 
 // states returns the states of the containers, the named one among them, and their processes and images if processes is true.

@@ -21,7 +21,8 @@ import (
 // groupPollPeriod is how often the watcher checks whether the cluster serves further pod groups.
 const groupPollPeriod = 15 * time.Second
 
-// groupWatcher watches the pod groups of every gang scheduler, from when the cluster serves them.
+// groupWatcher watches the pod groups of every gang scheduler, from when the cluster serves them. Once started, it polls for the
+// missing ones.
 type groupWatcher struct {
 	mgr        manager.Manager
 	controller controller.Controller
@@ -29,18 +30,16 @@ type groupWatcher struct {
 	missing    []gang.Provider
 }
 
-// watchGroups returns a watcher of the pod groups that the cluster serves now. Once started, it polls for the others.
-func watchGroups(ctx context.Context, mgr manager.Manager, controller controller.Controller, cluster *cluster.Cluster) (*groupWatcher, error) {
-	w := &groupWatcher{mgr: mgr, controller: controller, cluster: cluster, missing: gang.Providers}
-	return w, w.watchServed(ctx)
-}
-
 // Start implements manager.Runnable. It returns an error if a watch cannot be added.
 func (w *groupWatcher) Start(ctx context.Context) error {
-	return ignoreEnd(ctx, wait.PollUntilContextCancel(ctx, groupPollPeriod, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, groupPollPeriod, true, func(ctx context.Context) (bool, error) {
 		err := w.watchServed(ctx)
 		return len(w.missing) == 0, err
-	}))
+	})
+	if ctx.Err() != nil { // the operator stops
+		return nil
+	}
+	return err
 }
 
 // watchServed watches the pod groups that the cluster newly serves and that the operator may list. Without the right, the
@@ -64,7 +63,6 @@ func (w *groupWatcher) watchServed(ctx context.Context) error {
 	return nil
 }
 
-// isServed reports whether the cluster serves the object's kind.
 func (w *groupWatcher) isServed(o client.Object) bool {
 	kind, err := apiutil.GVKForObject(o, w.mgr.GetScheme())
 	if err != nil {
@@ -72,12 +70,4 @@ func (w *groupWatcher) isServed(o client.Object) bool {
 	}
 	_, err = w.mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	return err == nil
-}
-
-// ignoreEnd returns nil for the error of a wait that ended because the operator stops.
-func ignoreEnd(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

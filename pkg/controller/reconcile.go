@@ -35,8 +35,6 @@ type Reconciler struct {
 	waiting atomic.Int64
 }
 
-func (r *Reconciler) waitingReconciles() int { return int(r.waiting.Load()) }
-
 // Traces takes spans. It must not wait, and cannot fail.
 type Traces interface{ Tell(spans []trace.Span) }
 
@@ -46,7 +44,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// recorded reports a written status to the metrics, the log and the traces.
 func (r *Reconciler) recorded(job *v1alpha1.TrainingJob, p *plan.Plan) {
 	happened := history.Between(job, &p.Status, p.Restarts)
 	r.metrics.record(happened)

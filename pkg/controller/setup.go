@@ -20,6 +20,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/gang"
 )
 
 // EventSource is the operator's name in its Events.
@@ -67,7 +68,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	}
 	all := &collector{
 		jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, excluded: o.Cluster.Excluded,
-		broken: r.cluster.BrokenNodes, reconciles: r.waitingReconciles, writes: r.cluster.WaitingWrites,
+		broken: r.cluster.BrokenNodes, reconciles: func() int { return int(r.waiting.Load()) }, writes: r.cluster.WaitingWrites,
 	}
 	if err := crmetrics.Registry.Register(all.describe()); err != nil {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
@@ -75,7 +76,6 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	return watch(ctx, mgr, r, o)
 }
 
-// watch makes the manager reconcile jobs when they or their children change.
 func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
@@ -91,8 +91,8 @@ func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options) e
 	if err != nil {
 		return err
 	}
-	groups, err := watchGroups(ctx, mgr, built, r.cluster)
-	if err != nil {
+	groups := &groupWatcher{mgr: mgr, controller: built, cluster: r.cluster, missing: gang.Providers}
+	if err := groups.watchServed(ctx); err != nil {
 		return err
 	}
 	return mgr.Add(groups)

@@ -165,11 +165,10 @@ func NodeMatters(was, is *corev1.Node) bool {
 	case is == nil:
 		return true
 	default:
+		isSameCondition := func(a, b corev1.NodeCondition) bool {
+			return a.Type == b.Type && a.Status == b.Status && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+		}
 		return was.Spec.Unschedulable != is.Spec.Unschedulable || !reflect.DeepEqual(was.Spec.Taints, is.Spec.Taints) ||
 			!slices.EqualFunc(was.Status.Conditions, is.Status.Conditions, isSameCondition)
 	}
-}
-
-func isSameCondition(a, b corev1.NodeCondition) bool {
-	return a.Type == b.Type && a.Status == b.Status && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }

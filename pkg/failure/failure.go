@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,16 +26,6 @@ func Find(s *state.Snapshot) []Incident {
 	}
 	inOrder(found)
 	return found
-}
-
-// Any reports whether a replica broke in its present life.
-func Any(s *state.Snapshot) bool {
-	for r := range s.Replicas() {
-		if r.IsBroken() {
-			return true
-		}
-	}
-	return false
 }
 
 // explains lists the causes. Of two failures in one second, the one whose cause comes first here explains the other one.
@@ -61,7 +52,6 @@ func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 	return NewIncident(s, f, scope, p)
 }
 
-// ofPod returns the failure that a pod shows.
 func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 	f := v1alpha1.Failure{
 		Role: p.Slot.Role, Index: int32(p.Slot.Index), Attempt: int32(p.Life.Attempt), Pod: p.Name, Node: p.Node,
@@ -106,11 +96,7 @@ func clip(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}
-	cut := len(message) - maxMessage
-	for cut < len(message) && message[cut]&0xC0 == 0x80 { // not within a UTF-8 character
-		cut++
-	}
-	return message[cut:]
+	return strings.ToValidUTF8(message[len(message)-maxMessage:], "") // it may begin within a character
 }
 
 // Describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". WithMessage adds the program's

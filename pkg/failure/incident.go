@@ -1,6 +1,8 @@
 package failure
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +33,8 @@ func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartSc
 	if IsFailure(f.Cause) {
 		applyRule(s.Job, &incident, p)
 	}
-	incident.Charged = isCharged(&incident.Failure)
+	// a lost pod is not the job's fault, and an evaluator must not use up the budget of the training
+	incident.Charged = IsFailure(incident.Cause) && !IsLoss(incident.Cause) && f.Role != v1alpha1.Evaluator
 	return incident
 }
 
@@ -53,8 +56,42 @@ func At(s *state.Snapshot, r *state.Replica, cause v1alpha1.Cause, reason, messa
 // IsFatal reports whether a restart cannot mend the failure.
 func IsFatal(incident Incident) bool { return incident.Cause == v1alpha1.CauseFatal }
 
-// isCharged reports whether the restart after the failure is charged to a budget of the job. A lost pod is not the job's fault, and an
-// evaluator must not use up the budget of the training.
-func isCharged(f *v1alpha1.Failure) bool {
-	return IsFailure(f.Cause) && !IsLoss(f.Cause) && f.Role != v1alpha1.Evaluator
+// matches reports whether every matcher that the rule sets has one of the failure's values.
+func matches(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure, p *state.Pod) bool {
+	var exit *state.Exit
+	if p != nil && f.ExitCode != nil {
+		exit = p.Exit
+	}
+	return exit.Matches(r) &&
+		(len(r.Roles) == 0 || slices.Contains(r.Roles, f.Role)) &&
+		(len(r.Reasons) == 0 || slices.Contains(r.Reasons, f.Reason)) &&
+		(len(r.Conditions) == 0 || p != nil && slices.ContainsFunc(r.Conditions, func(c string) bool { return slices.Contains(p.Conditions, c) }))
+}
+
+// RuleText names a rule of recovery.rules: "recovery.rules[2]", or with its name "recovery.rules[2] (bad-host)".
+func RuleText(job *v1alpha1.TrainingJob, n int) string {
+	text := fmt.Sprintf("recovery.rules[%d]", n)
+	if name := job.Spec.Recovery.Rules[n].Name; name != "" {
+		text += " (" + name + ")"
+	}
+	return text
+}
+
+// applyRule sets the incident's cause and scope by the first of recovery.rules that matches. p is the pod that broke; nil if it is gone.
+func applyRule(job *v1alpha1.TrainingJob, incident *Incident, p *state.Pod) {
+	n := slices.IndexFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return matches(&r, &incident.Failure, p) })
+	if n < 0 {
+		return
+	}
+	r, wasLoss := &job.Spec.Recovery.Rules[n], IsLoss(incident.Cause)
+	if r.Cause == v1alpha1.CauseFatal {
+		incident.FailedBy = &n
+	}
+	if r.Cause != "" {
+		incident.Cause = r.Cause
+	}
+	incident.RuleMade = IsLoss(incident.Cause) && !wasLoss
+	if r.Scope != "" {
+		incident.Scope = r.Scope
+	}
 }

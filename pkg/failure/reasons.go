@@ -73,3 +73,12 @@ func ReasonOf(reason string) Reason {
 	}
 	return known
 }
+
+// outOfMemory is the kubelet's reason for a container that the kernel killed because it ran out of memory.
+const outOfMemory = "OOMKilled"
+
+// evicted is the kubelet's reason for a pod that uses more than it may, or than its node has.
+const evicted = "Evicted"
+
+// pastDeadline is the kubelet's reason for a pod that was active for longer than its own activeDeadlineSeconds.
+const pastDeadline = "DeadlineExceeded"

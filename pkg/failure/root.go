@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -76,7 +78,6 @@ func generality(f *v1alpha1.Failure, counts map[int32]int) int {
 	}
 }
 
-// isKill reports whether the container was killed from outside.
 func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 
 // killedBy reports whether the code stands for SIGKILL. Any other signal may be the program's own: the watchdogs of NCCL and JAX abort a rank
@@ -84,10 +85,7 @@ func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
 func killedBy(code int32) bool { return code == 128+9 }
 
 func exitCode(f *v1alpha1.Failure) int32 {
-	if f.ExitCode == nil {
-		return 0
-	}
-	return *f.ExitCode
+	return ptr.Deref(f.ExitCode, 0)
 }
 
 // Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. Else

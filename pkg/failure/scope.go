@@ -33,7 +33,8 @@ func ScopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartSc
 	}
 }
 
-// Scopes returns by role what restarts when a replica of it breaks.
+// Scopes returns by role what restarts when a replica of it breaks. For elastic workers it is the scope of replica 1, because replica 0
+// can host their rendezvous.
 func Scopes(spec *v1alpha1.TrainingJobSpec) map[v1alpha1.Role]v1alpha1.RestartScope {
 	all := map[v1alpha1.Role]v1alpha1.RestartScope{}
 	for role := range spec.ReplicaSpecs {

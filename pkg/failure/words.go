@@ -2,6 +2,7 @@ package failure
 
 import (
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -24,14 +25,8 @@ func namesLostPeer(f *v1alpha1.Failure) bool {
 	return IsOfRank(f) && !isKill(f) && lostPeer.MatchString(f.Message)
 }
 
-// followed reports whether the last words of the pod's program speak of a lost connection.
 func followed(p *state.Pod) bool {
 	return !killedBy(p.Exit.Code) && lostPeer.MatchString(p.Exit.Message)
-}
-
-// isFirstByWords reports whether the incident's failure speaks of a lost connection, and the pod of something else.
-func isFirstByWords(incident *v1alpha1.Incident, p *state.Pod) bool {
-	return namesLostPeer(&incident.Failure) && !wasToldToEnd(p) && p.Exit.Message != "" && !followed(p)
 }
 
 // beganAt returns the second by which failures are put in order. A rank that speaks of a lost connection followed another one, although it
@@ -60,4 +55,66 @@ func endedAlike(f *v1alpha1.Failure, broken []Incident) []state.Slot {
 		}
 	}
 	return list
+}
+
+// isFirstByWords reports whether the incident's failure speaks of a lost connection, and the pod of something else.
+func isFirstByWords(incident *v1alpha1.Incident, p *state.Pod) bool {
+	return namesLostPeer(&incident.Failure) && !wasToldToEnd(p) && p.Exit.Message != "" && !followed(p)
+}
+
+// isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it. Its exit came earlier, or is one
+// that followers do not have.
+//
+//   - A rank whose words speak of a lost connection followed another one, unless it ended long before the incident.
+//   - A follower that lost its peer exits within the same second. The kernel may take a second to end a process that ran out of memory.
+//   - After a request to end, a pod exits with any code, and the clocks of nodes differ. Its exit then counts only if no program ends like
+//     that by itself, or if other pods with such a request ended otherwise.
+func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, cause v1alpha1.Cause) bool {
+	if p.Exit == nil {
+		return false
+	}
+	ended := p.Exit.Time.Truncate(time.Second)
+	if followed(p) && !namesLostPeer(&incident.Failure) {
+		return ended.Add(followsWithin).Before(incident.Time.Time) && !wasToldToEnd(p)
+	}
+	follows := incident.Cause == v1alpha1.CauseRetryable && !isKill(&incident.Failure)
+	inSameSecond := ended.Equal(incident.Time.Truncate(time.Second))
+	switch {
+	case p.Exit.Reason == outOfMemory:
+		return follows && !ended.After(incident.Time.Add(time.Second))
+	case isFirstByWords(incident, p):
+		return follows && !ended.After(incident.Time.Add(followsWithin))
+	case inSameSecond:
+		return follows && (killedBy(p.Exit.Code) || hasOwnCode(s, incident, p, cause))
+	default:
+		return ended.Before(incident.Time.Time) && !wasToldToEnd(p)
+	}
+}
+
+// hasOwnCode reports whether the pod's exit is of the incident's kind and has a code that no follower has, while the incident's code is one
+// of followers.
+func hasOwnCode(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, cause v1alpha1.Cause) bool {
+	isExit := cause == incident.Cause || cause == v1alpha1.CauseFatal
+	return isExit && exitCode(&incident.Failure) == 1 && isOneOfAKind(s, p)
+}
+
+// isOneOfAKind reports whether the pod ended with a code that only it had in that second, which is evidence of the first failure.
+// Followers end with code 1, or by a signal. A deleted pod counts only if another deleted pod of the attempt ended in the same second
+// with another code: then the code is not the answer to the deletion.
+func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
+	if slices.Contains([]int32{1, 128 + 2, 128 + 9, 128 + 15}, p.Exit.Code) {
+		return false
+	}
+	isOwn := !wasToldToEnd(p)
+	for i := range s.Pods {
+		other := &s.Pods[i]
+		if other.UID == p.UID || other.Exit == nil || other.Exit.Time.Unix() != p.Exit.Time.Unix() {
+			continue
+		}
+		if other.Exit.Code == p.Exit.Code {
+			return false
+		}
+		isOwn = isOwn || wasToldToEnd(other) && other.Life.Attempt == p.Life.Attempt
+	}
+	return isOwn
 }

@@ -98,7 +98,8 @@ func (f *Feeds) received(kind string, e watch.Event, isInitial *bool) {
 		f.failed(context.Background(), kind, apierrors.FromObject(e.Object))
 		return
 	case e.Type == watch.Bookmark && *isInitial:
-		*isInitial = !hasInitialEventsEnd(e.Object)
+		bookmark, hasMeta := e.Object.(metav1.Object)
+		*isInitial = !hasMeta || bookmark.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true"
 	}
 	f.record(kind, func(k *feed) {
 		if *isInitial {
@@ -107,11 +108,6 @@ func (f *Feeds) received(kind string, e watch.Event, isInitial *bool) {
 			f.saw(k)
 		}
 	})
-}
-
-func hasInitialEventsEnd(bookmark runtime.Object) bool {
-	object, hasMeta := bookmark.(metav1.Object)
-	return hasMeta && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
 // saw records that the kind can be seen.

@@ -1,6 +1,12 @@
 package journal
 
 import (
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/history"
 )
@@ -61,3 +67,77 @@ func finished(h *history.History, t *history.Transition) Line {
 	l.Status.Memory, l.Status.Incidents = v1alpha1.Memory{}, nil
 	return l
 }
+
+// The messages of the lines.
+const (
+	MessageIncident  = "incident"
+	MessageExplained = "incident explained"
+	MessageRuns      = "all replicas run"
+	MessageFinished  = "job finished"
+)
+
+// Line is one line of the log about a job.
+type Line struct {
+	// Time is when the line was written; the log's writer sets it.
+	Time time.Time `json:"time"`
+	// Message identifies the kind of line.
+	Message string `json:"msg"`
+
+	// Job, Namespace and UID name the job; Framework, Replicas by role and StartTime say what it is. All lines have them.
+	Job       string                  `json:"job"`
+	Namespace string                  `json:"namespace"`
+	UID       types.UID               `json:"uid"`
+	Framework v1alpha1.Framework      `json:"framework"`
+	Replicas  map[v1alpha1.Role]int32 `json:"replicas"`
+	StartTime *metav1.Time            `json:"startTime,omitempty"`
+	// Attempt is the attempt that broke, runs now, or was the last.
+	Attempt int32 `json:"attempt"`
+
+	// Number of the incident among all of the job, from 1; for MessageRuns the number of the whole-job restart that began this attempt.
+	Number int32 `json:"number,omitempty"`
+	// Incident is the restart.
+	Incident *v1alpha1.Incident `json:"incident,omitempty"`
+	// DetectionSeconds is the time from the failure to the decision to restart.
+	DetectionSeconds int64 `json:"detectionSeconds,omitempty"`
+
+	// RunningTime is since when all replicas run.
+	RunningTime *metav1.Time `json:"runningTime,omitempty"`
+	// CostSeconds is the time from the failure until all replicas ran again.
+	CostSeconds int64 `json:"costSeconds,omitempty"`
+
+	// Status is the job's last.
+	Status *v1alpha1.TrainingJobStatus `json:"status,omitempty"`
+}
+
+// Fields returns the line's fields, names and values in turn, except the time and the message.
+func (l *Line) Fields() []any {
+	fields := []any{
+		"job", l.Job, "namespace", l.Namespace, "uid", string(l.UID), "framework", string(l.Framework),
+		"replicas", value{l.Replicas}, "attempt", l.Attempt,
+	}
+	if l.StartTime != nil {
+		fields = append(fields, "startTime", value{l.StartTime})
+	}
+	if l.Number > 0 {
+		fields = append(fields, "number", l.Number)
+	}
+	if l.Incident != nil {
+		fields = append(fields, "incident", value{l.Incident}, "detectionSeconds", l.DetectionSeconds)
+	}
+	if l.RunningTime != nil {
+		fields = append(fields, "runningTime", value{l.RunningTime}, "costSeconds", l.CostSeconds)
+	}
+	if l.Status != nil {
+		fields = append(fields, "status", value{l.Status})
+	}
+	return fields
+}
+
+// value is logged as JSON, in a log of text too.
+type value struct{ of any }
+
+// MarshalJSON implements the interface for a log of JSON.
+func (v value) MarshalJSON() ([]byte, error) { return json.Marshal(v.of) }
+
+// MarshalText implements the interface for a log of text.
+func (v value) MarshalText() ([]byte, error) { return json.Marshal(v.of) }

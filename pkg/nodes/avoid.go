@@ -41,9 +41,14 @@ func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 		list = list.remove(&s.Job.Spec, &amendments[i])
 	}
 	for _, incident := range incidents {
-		if incident.Node != "" && incident.RestartTime.After(since) && isToAvoid(&s.Job.Spec, &incident, incidents, since) {
+		if incident.Node == "" || !incident.RestartTime.After(since) {
+			continue
+		}
+		failures := failuresOn(&s.Job.Spec, incident.Node, incidents, since)
+		// one failure is enough if the node itself broke; else it takes several exits of the program on it
+		if failure.ReasonOf(incident.Reason).IsNodeFault || countsAgainstNode(&s.Job.Spec, &incident) && failures >= failuresForExits {
 			list = list.add(v1alpha1.AvoidedNode{
-				Name: incident.Node, Failures: failuresOn(&s.Job.Spec, incident.Node, incidents, since), Reason: incident.Reason, ExpirationTime: metav1.NewTime(incident.RestartTime.Add(ttl)),
+				Name: incident.Node, Failures: failures, Reason: incident.Reason, ExpirationTime: metav1.NewTime(incident.RestartTime.Add(ttl)),
 			})
 		}
 	}
@@ -140,24 +145,13 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 	return more
 }
 
-// isToAvoid reports whether the incident makes the job avoid its node: at once if the node itself broke, otherwise after several exits of
-// the program on it.
-func isToAvoid(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident, incidents []v1alpha1.Incident, since time.Time) bool {
-	return failure.ReasonOf(incident.Reason).IsNodeFault || countsAgainstNode(spec, incident) && failuresOn(spec, incident.Node, incidents, since) >= failuresForExits
-}
-
 // countsAgainstNode reports whether the node may have caused the incident. Drains, preemptions and deletions are decisions of users and
 // controllers. The consequence of a loss elsewhere and the program's own fault do not count either, nor do a
 // command that is not there and an end by the kubelet that the template requests.
 func countsAgainstNode(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident) bool {
-	reason := failure.ReasonOf(incident.Reason)
-	return reason.IsNodeFault || isExit(incident) && !reason.IsOfTemplate && !failure.MayBeKubelets(spec, &incident.Failure) && !failure.LacksProgram(&incident.Failure)
-}
-
-// isExit reports whether the incident began with an exit that something outside the program may have caused.
-func isExit(incident *v1alpha1.Incident) bool {
-	isConsequence := incident.Explained && !incident.Charged
-	return (incident.Cause == v1alpha1.CauseRetryable || incident.Cause == v1alpha1.CauseStartup) && !isConsequence
+	reason, isConsequence := failure.ReasonOf(incident.Reason), incident.Explained && !incident.Charged
+	isExit := (incident.Cause == v1alpha1.CauseRetryable || incident.Cause == v1alpha1.CauseStartup) && !isConsequence
+	return reason.IsNodeFault || isExit && !reason.IsOfTemplate && !failure.MayBeKubelets(spec, &incident.Failure) && !failure.LacksProgram(&incident.Failure)
 }
 
 // failuresOn returns how many incidents since then count against the node.

@@ -59,7 +59,9 @@ func hasDevicesOf(node, other *corev1.Node) bool {
 func (h Health) Unhealthy(all []corev1.Node) []string {
 	var unhealthy []state.Node
 	for i := range all {
-		if h.isSignalled(&all[i]) {
+		isSignalled := slices.ContainsFunc(all[i].Status.Conditions, func(c corev1.NodeCondition) bool { return h.Signals.Heeds(&c) }) ||
+			slices.ContainsFunc(all[i].Spec.Taints, func(t corev1.Taint) bool { return h.Signals[Signal{TaintSignal, t.Key}] > state.IgnoreNode })
+		if isSignalled {
 			unhealthy = append(unhealthy, h.Of(&all[i]))
 		}
 	}
@@ -73,23 +75,13 @@ func (h Health) Unhealthy(all []corev1.Node) []string {
 	return names
 }
 
-// isSignalled reports whether a condition or a taint of the node shows that it is unhealthy.
-func (h Health) isSignalled(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return h.Signals.Heeds(&c) }) ||
-		slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-			return h.Signals[Signal{Kind: TaintSignal, Name: t.Key}] > state.IgnoreNode
-		})
-}
-
 // Matter reports whether a replica or a spare of the job has no node yet. Only then does it matter which nodes are unhealthy.
 func Matter(s *state.Snapshot) bool {
 	if s.IsFinished() || s.Job.Spec.IsSuspended() {
 		return false
 	}
-	for r := range s.Replicas() {
-		if r.LacksNode() {
-			return true
-		}
+	if s.Any((*state.Replica).LacksNode) {
+		return true
 	}
 	placed := 0
 	for i := range s.Spares {

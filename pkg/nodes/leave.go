@@ -3,10 +3,11 @@ package nodes
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Departures returns the restarts of the replicas that leave unhealthy nodes, and the restarts of the replicas that stay because there are
@@ -47,7 +48,6 @@ func nodesNeeded(s *state.Snapshot, role v1alpha1.Role) int {
 	return len(taken) + waiting
 }
 
-// isKnownIll reports whether the job avoids the node as unhealthy.
 func isKnownIll(s *state.Snapshot, node string) bool {
 	known := Avoided(&s.Observed).Of(node)
 	return known != nil && known.Reason == v1alpha1.ReasonNodeIll

@@ -77,7 +77,6 @@ func ill(words string) state.Trouble {
 	return state.Trouble{Reason: v1alpha1.ReasonNodeIll, Message: state.Printable(state.Quote(words))}
 }
 
-// wordsOfCondition returns the trouble that the condition shows, with its type, reason and message.
 func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
 	text := string(c.Type)
 	if c.Reason != "" {
@@ -91,7 +90,6 @@ func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
 	return words
 }
 
-// wordsOfTaint returns the trouble that the taint shows.
 func wordsOfTaint(t *corev1.Taint) state.Trouble {
 	words := state.Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + t.Key}
 	if t.TimeAdded != nil {

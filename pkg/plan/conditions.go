@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +40,6 @@ func (c conditions) isTrue(kind string) bool {
 	return meta.IsStatusConditionTrue(c.next.Conditions, kind)
 }
 
-// setConditions sets the conditions after the verdict.
 func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	c := conditions{s, next}
 	c.set(v1alpha1.ConditionCreated, true, v1alpha1.ReasonJobCreated, "The operator has accepted the job.")
@@ -63,7 +61,11 @@ func setConditions(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *polic
 		c.deny(v1alpha1.ConditionSuspended, v1alpha1.ReasonResumed, "The job is no longer suspended.")
 		c.deny(v1alpha1.ConditionQueued, v1alpha1.ReasonResumed, "The job is admitted.")
 		if s.Job.Status.Attempt != next.Attempt {
-			c.setRestarting(v)
+			// the old pods show nothing about the next attempt
+			c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
+			c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
+			c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
+			meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
 			break
 		}
 		c.setScheduled()
@@ -96,7 +98,6 @@ func (c conditions) finish(kind string, v *policy.Verdict) {
 	c.set(v1alpha1.ConditionFinished, true, v.Reason, v.Message)
 }
 
-// rest denies the conditions of a job under way.
 func (c conditions) rest(v *policy.Verdict) {
 	c.deny(v1alpha1.ConditionRunning, v.Reason, v.Message)
 	c.deny(v1alpha1.ConditionRestarting, v.Reason, v.Message)
@@ -132,14 +133,6 @@ func (c conditions) setScheduled() {
 	}
 }
 
-// setRestarting shows that a whole-job restart has ended the attempt. The old pods show nothing about the next attempt.
-func (c conditions) setRestarting(v *policy.Verdict) {
-	c.deny(v1alpha1.ConditionScheduled, v.Reason, v.Message)
-	c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
-	c.set(v1alpha1.ConditionRestarting, true, v.Reason, v.Message)
-	meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
-}
-
 // setRunning sets whether the attempt runs. Replacing a replica does not end it.
 func (c conditions) setRunning(v *policy.Verdict) {
 	missing := v.BlocksRunning
@@ -168,16 +161,15 @@ func (c conditions) setRunning(v *policy.Verdict) {
 	}
 }
 
-// setProgressing sets whether a running job renews its progress Lease in time.
 func (c conditions) setProgressing(v *policy.Verdict) {
-	reporter := c.s.Reporter()
+	reporter, since := c.s.Reporter(), state.TrueSince(&c.s.Job.Status, v1alpha1.ConditionRunning)
 	hasFinished := reporter != nil && reporter.State == state.Succeeded
 	switch {
 	case !c.isTrue(v1alpha1.ConditionRunning) || c.s.Job.Spec.Progress == nil || hasFinished:
 		meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
 	case v.Stalled != "":
 		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, clip("No progress: "+v.Stalled+"."))
-	case c.s.Progress.Renewed.After(c.runningSince()):
+	case !since.IsZero() && c.s.Progress.Renewed.After(since):
 		c.set(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonProgressMade, "The progress Lease is renewed in time.")
 	}
 }
@@ -221,13 +213,6 @@ func notReadyMessage(s *state.Snapshot) string {
 		text += fmt.Sprintf(", and %d more", more)
 	}
 	return text + "."
-}
-
-func (c conditions) runningSince() time.Time {
-	if running := meta.FindStatusCondition(c.s.Job.Status.Conditions, v1alpha1.ConditionRunning); running != nil && running.Status == "True" {
-		return running.LastTransitionTime.Time
-	}
-	return c.s.Now
 }
 
 // order is the order in which a job lists its conditions.

@@ -41,7 +41,6 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 	return t
 }
 
-// goOn deletes the pods of past lives and creates the pods of present lives.
 func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	inPlace := restartInPlace(s)
 	t.add(deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife))
@@ -49,7 +48,8 @@ func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	t.add(inPlace.steps, inPlace.wake)
 	t.add(requestCheckpoint(s))
 	t.addSteps(deleteFormer(s))
-	t.add(deleteGroups(s, isPastGroup(s)))
+	isPast := func(g state.Group) bool { return g.Name != state.GroupNameOf(s.Job) || g.Scheduler != s.Gang.Scheduler }
+	t.add(deleteGroups(s, isPast))
 	t.addSteps(deleteOfGoingGroup(s))
 	if s.Job.Spec.IsSuspended() { // its ranks save a checkpoint: no pod joins them
 		return
@@ -112,14 +112,10 @@ func deleteOfGoingGroup(s *state.Snapshot) []Step {
 	return steps
 }
 
-// isOver reports whether the pod belongs to an earlier life, or to a slot that is removed now.
+// isOver reports whether the pod belongs to an earlier life, or to a slot that the job no longer has. The ranks have time to save a
+// checkpoint before a slot is removed.
 func isOver(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
-	return p.Life.Before(s.Life(p.Slot)) || isTakenAway(s, v, p)
-}
-
-// isTakenAway reports whether the job no longer has the pod's slot, and the ranks have had their time to save a checkpoint.
-func isTakenAway(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
-	return !s.InRange(p.Slot) && v.Asked == nil
+	return p.Life.Before(s.Life(p.Slot)) || !s.InRange(p.Slot) && v.Asked == nil
 }
 
 // isKept reports whether a pod of an earlier life is kept for its log. It is the pod of the latest failure, or one that ended in
@@ -152,7 +148,7 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 	if !s.HasService {
 		steps = append(steps, CreateService{build.Service(s.Job, framework.Ports(s.Job))})
 	}
-	if lacksLease(s) {
+	if s.Job.Spec.Progress != nil && !s.HasLease {
 		steps = append(steps, CreateLease{build.ProgressLease(s.Job)})
 	}
 	if next := nextAttempt(s); s.Now.Before(next) {
@@ -161,7 +157,8 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 	if !s.AttemptMayBegin() {
 		return steps, wake
 	}
-	first, wake := indispensableFirst(s, mayTry(s)), state.Earliest(wake, nextLife(s))
+	mayTry := slices.DeleteFunc(due(s), func(r *state.Replica) bool { return s.Refusal.Delays(state.PodName(s.Job.Name, r.Slot, r.Life), s.Now) })
+	first, wake := indispensableFirst(s, mayTry), state.Earliest(wake, nextLife(s))
 	group, ready := ensureGroup(s, members(s, first))
 	if !ready {
 		return steps, s.Now.Add(retryGroupAfter)
@@ -188,11 +185,6 @@ func due(s *state.Snapshot) []*state.Replica {
 	return slices.DeleteFunc(missing(s), func(r *state.Replica) bool { return s.Now.Before(s.NextStart(r.Slot)) })
 }
 
-// mayTry returns the missing replicas whose lives may begin now and that the API server has not just refused.
-func mayTry(s *state.Snapshot) []*state.Replica {
-	return slices.DeleteFunc(due(s), func(r *state.Replica) bool { return s.Refusal.Delays(state.PodName(s.Job.Name, r.Slot, r.Life), s.Now) })
-}
-
 // nextLife returns when the next missing replica that waits may begin its life; zero if none waits.
 func nextLife(s *state.Snapshot) time.Time {
 	var next time.Time
@@ -203,8 +195,6 @@ func nextLife(s *state.Snapshot) time.Time {
 	}
 	return next
 }
-
-func lacksLease(s *state.Snapshot) bool { return s.Job.Spec.Progress != nil && !s.HasLease }
 
 // missing returns the replicas that need a pod, have none, and whose old pod can no longer act. A life whose pod is gone never
 // runs again: its restart may only be delayed.
@@ -218,12 +208,6 @@ func missing(s *state.Snapshot) []*state.Replica {
 	return list
 }
 
-// isIncomplete reports whether the job lacks a child that it needs now.
 func isIncomplete(s *state.Snapshot) bool {
-	return !s.HasService || lacksLease(s) || len(due(s)) > 0
-}
-
-// isFirstRecord reports whether the job has no recorded status yet.
-func isFirstRecord(s *state.Snapshot) bool {
-	return !s.Is(v1alpha1.ConditionCreated)
+	return !s.HasService || s.Job.Spec.Progress != nil && !s.HasLease || len(due(s)) > 0
 }

@@ -45,14 +45,16 @@ var eventConditions = []struct{ condition, kind string }{
 func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	was, next := &s.Job.Status, &p.Status
 	var list []Event
-	if isFirstRecord(s) {
+	if !s.Is(v1alpha1.ConditionCreated) {
 		list = append(list, envConflicts(s)...)
 	}
 	if len(p.Restarts) > 0 {
 		list = append(list, restartEvent(p.Restarts))
 	}
 	list = append(list, checkpointEvents(s, was.CheckpointRequest, next.CheckpointRequest)...)
-	list = append(list, explainedEvents(v.Amendments)...)
+	for _, a := range v.Amendments {
+		list = append(list, normal(v1alpha1.EventIncidentExplained, string(a.Is.Cause), a.Message))
+	}
 	list = append(list, avoidedEvents(s, v, next)...)
 	list = append(list, parkedEvents(v)...)
 	list = append(list, becameTrue(was, next)...)
@@ -76,7 +78,6 @@ func stepEvents(s *state.Snapshot, v *policy.Verdict, steps []Step) []Event {
 	}
 }
 
-// becameTrue returns an Event for each condition that has become True.
 func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	for _, t := range eventConditions {
@@ -115,7 +116,6 @@ func warn(reason, action, message string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Message: message}
 }
 
-// restartEvent returns the Event of the restarts that begin now.
 func restartEvent(incidents []failure.Incident) Event {
 	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Message
 	if incidents[0].Scope == v1alpha1.ScopeJob {
@@ -123,8 +123,7 @@ func restartEvent(incidents []failure.Incident) Event {
 	}
 	var others []state.Slot
 	for i := range incidents[1:] {
-		f := &incidents[1+i].Failure
-		others = append(others, state.Slot{Role: f.Role, Index: int(f.Index)})
+		others = append(others, failure.SlotOf(&incidents[1+i].Failure))
 	}
 	if len(others) > 0 {
 		message += " Also restarting: " + names(others) + "."
@@ -137,18 +136,12 @@ func restartEvent(incidents []failure.Incident) Event {
 
 // givenUp returns the Event of evaluators that failed for good while the job goes on. A new attempt runs them again, and needs no Event.
 func givenUp(v *policy.Verdict) []Event {
-	if len(v.GivenUp) == 0 || startsAttempt(v) {
+	if startsAttempt := len(v.Restarts) > 0 && v.Restarts[0].Scope == v1alpha1.ScopeJob; len(v.GivenUp) == 0 || startsAttempt {
 		return nil
 	}
 	return []Event{warn(v1alpha1.EventReplicaGivenUp, string(v.GivenUp[0].Cause), v.GivenUp[0].Message)}
 }
 
-// startsAttempt reports whether the whole job restarts.
-func startsAttempt(v *policy.Verdict) bool {
-	return len(v.Restarts) > 0 && v.Restarts[0].Scope == v1alpha1.ScopeJob
-}
-
-// envConflicts returns an Event for each role whose template sets variables that the operator also sets.
 func envConflicts(s *state.Snapshot) []Event {
 	var list []Event
 	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)

@@ -5,23 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
-
-// explainedEvents returns an Event for each incident whose true cause is found now, with the refund.
-func explainedEvents(amendments []failure.Amendment) []Event {
-	var list []Event
-	for i := range amendments {
-		list = append(list, normal(v1alpha1.EventIncidentExplained, string(amendments[i].Is.Cause), amendments[i].Message))
-	}
-	return list
-}
 
 // avoidedEvents returns one Event on the job for each group of similar nodes that the job avoids from now on, or would leave if
 // it could. Whole racks are lost at once. It also returns an Event on each node that failed itself. Failures of the job's own
@@ -37,7 +26,7 @@ func avoidedEvents(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.Training
 	var list []Event
 	for i := range anew {
 		isLike := func(n v1alpha1.AvoidedNode) bool {
-			return areAlike(&n, &anew[i]) && staysOn(s, v, &n) == staysOn(s, v, &anew[i])
+			return n.Reason == anew[i].Reason && n.ExpirationTime.Equal(&anew[i].ExpirationTime) && staysOn(s, v, &n) == staysOn(s, v, &anew[i])
 		}
 		if slices.IndexFunc(anew, isLike) == i {
 			alike := slices.DeleteFunc(slices.Clone(anew), func(n v1alpha1.AvoidedNode) bool { return !isLike(n) })
@@ -54,11 +43,6 @@ func avoidedEvents(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.Training
 	return list
 }
 
-// areAlike reports whether one sentence describes both nodes.
-func areAlike(a, b *v1alpha1.AvoidedNode) bool {
-	return a.Reason == b.Reason && a.ExpirationTime.Equal(&b.ExpirationTime)
-}
-
 // staysOn reports whether the job stays on the unhealthy node only because there are too few others.
 func staysOn(s *state.Snapshot, v *policy.Verdict, n *v1alpha1.AvoidedNode) bool {
 	return v.Kind == policy.Continue && n.Reason == v1alpha1.ReasonNodeIll && slices.ContainsFunc(s.Pods, func(p state.Pod) bool {
@@ -66,14 +50,13 @@ func staysOn(s *state.Snapshot, v *policy.Verdict, n *v1alpha1.AvoidedNode) bool
 	})
 }
 
-// avoidedMessage describes similar nodes for the job.
 func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool) string {
 	var nodes []string
 	for i := range alike {
 		nodes = append(nodes, alike[i].Name)
 	}
 	n := &alike[0]
-	until := untilWhen(n)
+	until := n.ExpirationTime.UTC().Format(untilFormat)
 	switch {
 	case stays && len(nodes) == 1:
 		return fmt.Sprintf("The job stays on the unhealthy node %s (%s): there are too few other nodes. New pods prefer other nodes until %s.", n.Name, unhealthyMessage(s, n.Name), until)
@@ -86,16 +69,15 @@ func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool)
 	}
 }
 
+// untilFormat is how messages show until when a node is avoided.
+const untilFormat = "2006-01-02 15:04 UTC"
+
 // messageOnNode describes the node for the node's administrator.
 func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode, stays bool) string {
 	if stays {
 		return fmt.Sprintf("TrainingJob %s/%s stays on this unhealthy node: there are too few other nodes.", s.Job.Namespace, s.Job.Name)
 	}
-	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, untilWhen(n), n.Reason)
-}
-
-func untilWhen(n *v1alpha1.AvoidedNode) string {
-	return n.ExpirationTime.UTC().Format("2006-01-02 15:04 UTC")
+	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, n.ExpirationTime.UTC().Format(untilFormat), n.Reason)
 }
 
 // unhealthyMessage returns the node's own report that it is unhealthy.
@@ -119,7 +101,6 @@ func parkedEvents(v *policy.Verdict) []Event {
 	}
 }
 
-// names lists replicas. It names only the first ones.
 func names(slots []state.Slot) string {
 	var list []string
 	for _, slot := range slots {
@@ -155,7 +136,6 @@ func deletionRefused(s *state.Snapshot) []Event {
 	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, clip(refusal.Message))}
 }
 
-// sparesUsed returns an Event for each spare that makes way.
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 	var list []Event
 	for _, step := range steps {
@@ -164,10 +144,7 @@ func sparesUsed(s *state.Snapshot, steps []Step) []Event {
 		if i < 0 || d.Force || sparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
 			continue
 		}
-		list = append(list, Event{
-			Type: corev1.EventTypeNormal, Reason: v1alpha1.EventSpareUsed, Action: d.Name,
-			Message: fmt.Sprintf("%s makes way on %s for a replica that fits nowhere else.", d.Name, s.Spares[i].Node),
-		})
+		list = append(list, normal(v1alpha1.EventSpareUsed, d.Name, fmt.Sprintf("%s makes way on %s for a replica that fits nowhere else.", d.Name, s.Spares[i].Node)))
 	}
 	return list
 }

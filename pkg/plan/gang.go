@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/state"
@@ -44,22 +45,15 @@ func ensureGroup(s *state.Snapshot, missing []*state.Replica) (steps []Step, rea
 // isHeld reports whether a running pod keeps the present group in existence. A pod that its kubelet evicts holds no group, even if its
 // containers still run.
 func isHeld(s *state.Snapshot) bool {
-	for r := range s.Replicas() {
-		if isOfGang(s, r) && r.State == state.Running && r.Pod.Rejected.Reason == "" {
-			return true
-		}
-	}
-	return false
+	return s.Any(func(r *state.Replica) bool {
+		return isOfGang(s, r) && r.State == state.Running && r.Pod.Rejected.Reason == ""
+	})
 }
 
-// awaitsNodes reports whether a pod of the group and of a present life has no node.
 func awaitsNodes(s *state.Snapshot) bool {
-	for r := range s.Replicas() {
-		if isOfGang(s, r) && r.Pod != nil && r.Pod.CanRun() && !r.Pod.Scheduled() {
-			return true
-		}
-	}
-	return false
+	return s.Any(func(r *state.Replica) bool {
+		return isOfGang(s, r) && r.Pod != nil && r.Pod.CanRun() && !r.Pod.Scheduled()
+	})
 }
 
 // seeGroupGoneAfter is how long after its deletion a pod group that still exists is deleted again. No other event would wake a
@@ -81,10 +75,114 @@ func deleteGroups(s *state.Snapshot, unwanted func(state.Group) bool) (steps []S
 
 func everyGroup(state.Group) bool { return true }
 
-// isPastGroup returns a function that reports whether the group belongs to another attempt, or to a scheduler that the job no
-// longer uses.
-func isPastGroup(s *state.Snapshot) func(state.Group) bool {
-	return func(g state.Group) bool {
-		return g.Name != state.GroupNameOf(s.Job) || g.Scheduler != s.Gang.Scheduler
+// terms returns the scheduling terms of the job's gang now.
+func terms(s *state.Snapshot) state.GangTerms {
+	t := state.GangTerms{
+		Together: state.IsCollective(&s.Job.Spec) && s.Job.Spec.Elastic == nil,
 	}
+	if s.Job.Spec.Scheduling != nil {
+		t.Scheduling = *s.Job.Spec.Scheduling
+	}
+	if own := s.Job.Spec.ReplicaSpecs[state.Leader(&s.Job.Spec).Role].Template.Spec.PriorityClassName; own != "" {
+		t.Scheduling.PriorityClassName = own
+	}
+	least := minAvailable(s)
+	if neverFits(s) {
+		t.Minimum = least
+	}
+	for r := range s.Replicas() {
+		if t.Minimum < least && r.NeedsPod() && isOfGang(s, r) {
+			t.Minimum++
+		}
+	}
+	return t
+}
+
+// neverFits reports whether a Kubeflow job needs more pods at once than it has. It waits until its user writes fewer, as under Kubeflow's operator. Any
+// other job needs all its pods at most, because a queue may admit it with fewer workers.
+func neverFits(s *state.Snapshot) bool {
+	return state.ServedJob(s.Job) != nil && int(minAvailable(s)) > state.Total(&s.Job.Spec)
+}
+
+// joinsGang reports whether the role's pods join the job's pod group: the roles that the training needs. A group that keeps a
+// topology itself holds only the roles of its domain: it would draw all others there.
+func joinsGang(spec *v1alpha1.TrainingJobSpec, scheduler v1alpha1.Gang, role v1alpha1.Role) bool {
+	provider := gang.For(scheduler)
+	return provider != nil && state.IsNeeded(role) && (!provider.Constrains(state.TopologyOf(spec)) || state.InDomain(spec, role))
+}
+
+func isOfGang(s *state.Snapshot, r *state.Replica) bool {
+	return joinsGang(&s.Job.Spec, s.Gang.Scheduler, r.Slot.Role)
+}
+
+// minAvailable returns how many pods must fit at once before any replica has finished.
+func minAvailable(s *state.Snapshot) int32 {
+	spec := &s.Job.Spec
+	if spec.Scheduling != nil && spec.Scheduling.MinAvailable != nil {
+		return *spec.Scheduling.MinAvailable
+	}
+	var total int32
+	for _, n := range indispensable(s) {
+		total += n
+	}
+	return total
+}
+
+// indispensable returns how many replicas of each role the gang cannot do without.
+func indispensable(s *state.Snapshot) map[v1alpha1.Role]int32 {
+	spec, counts := &s.Job.Spec, map[v1alpha1.Role]int32{}
+	for role := range spec.ReplicaSpecs {
+		switch {
+		case !joinsGang(spec, s.Gang.Scheduler, role):
+		case role == v1alpha1.Worker && spec.Elastic != nil:
+			counts[role] = spec.Elastic.MinReplicas
+		default:
+			counts[role] = spec.Replicas(role)
+		}
+	}
+	return counts
+}
+
+func members(s *state.Snapshot, replicas []*state.Replica) []*state.Replica {
+	return slices.DeleteFunc(slices.Clone(replicas), func(r *state.Replica) bool { return !isOfGang(s, r) })
+}
+
+// indispensableFirst returns the missing replicas that the gang needs, while fewer pods than its minimum have nodes; after that,
+// all. An evaluator would take a node that the gang needs. The scheduler would take any elastic workers for the minimum, and no
+// job runs without worker 0.
+func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Replica {
+	if !s.IsGang() {
+		return missing
+	}
+	if s.Any(func(r *state.Replica) bool { return isOfGang(s, r) && r.LacksNode() }) {
+		missing = members(s, missing)
+	}
+	if s.Job.Spec.Elastic == nil {
+		return missing
+	}
+	needed, placed := 0, 0
+	var workers []*state.Replica
+	for r := range s.Replicas() {
+		if !r.NeedsPod() || !isOfGang(s, r) {
+			continue
+		}
+		needed++
+		if r.HasNode() {
+			placed++
+		}
+		if r.Slot.Role == v1alpha1.Worker {
+			workers = append(workers, r)
+		}
+	}
+	minimum := int(terms(s).Minimum)
+	if placed >= minimum || len(workers) == 0 {
+		return missing
+	}
+	// workers are sorted by index: the gang can do without the last ones
+	canMiss := min(needed-minimum, len(workers))
+	if canMiss <= 0 {
+		return missing
+	}
+	from := workers[len(workers)-canMiss].Slot.Index
+	return slices.DeleteFunc(missing, func(r *state.Replica) bool { return r.Slot.Role == v1alpha1.Worker && r.Slot.Index >= from })
 }

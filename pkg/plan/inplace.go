@@ -33,7 +33,10 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	plan := inPlace{kept: map[types.UID]bool{}}
 	present := state.Life{Attempt: int(s.Job.Status.Attempt)}
 	var able []*state.Pod
-	keeps := state.KeepsPods(s.Job) && keepsGroup(s)
+	// If no pod ran when the restart was decided, or not all could stay in their domain, the attempt has its own group. Pods that
+	// started since belong to the old one.
+	keepsGroup := !s.IsGang() && !state.RequiresDomain(&s.Job.Spec) || s.Job.Status.Memory.GroupAttempt != nil
+	keeps := state.KeepsPods(s.Job) && keepsGroup
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
@@ -61,7 +64,6 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	return plan
 }
 
-// restartNow returns the pods that restart now.
 func restartNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
 	if state.MovesPort(&s.Job.Spec) {
 		return able
@@ -76,21 +78,14 @@ func restartNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
 	return able
 }
 
-// giveUp deletes the pod if its restart takes too long.
 func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 	switch {
 	case !p.Deleted.IsZero():
-	case !s.HasNotRestarted(p):
+	case s.Now.Before(s.RestartsBy(p)):
 		plan.wake = state.Earliest(plan.wake, s.RestartsBy(p))
 	default:
 		plan.steps = append(plan.steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNotRestarted})
 	}
-}
-
-// keepsGroup reports whether new pods join the group of the pods that stay. If no pod ran when the restart was decided, or not
-// all could stay in their domain, the attempt has its own group. Pods that started since belong to the old group.
-func keepsGroup(s *state.Snapshot) bool {
-	return !s.IsGang() && !state.RequiresDomain(&s.Job.Spec) || s.Job.Status.Memory.GroupAttempt != nil
 }
 
 // canRestart reports whether the pod can restart in place. Its replica must continue, and the pod and its node must be healthy.

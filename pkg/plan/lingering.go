@@ -39,7 +39,9 @@ func lingering(s *state.Snapshot) []linger {
 			}
 		}
 	}
-	add(s.Pods, isAwaitedToEnd)
+	add(s.Pods, func(s *state.Snapshot, p *state.Pod) bool { // of its own pods it awaits none on a lost node
+		return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
+	})
 	add(s.Former, isEnding)
 	if isResting(s) {
 		add(s.Spares, isEnding)
@@ -49,18 +51,13 @@ func lingering(s *state.Snapshot) []linger {
 	}
 	for i := range s.Gang.Groups {
 		if g := &s.Gang.Groups[i]; g.IsGoing() && (isResting(s) || s.IsGang() && g == s.PresentGroup()) {
-			all = append(all, lingerOfGroup(s, g))
+			all = append(all, linger{
+				what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), since: g.Deleted, endsBy: g.Deleted,
+				remedy: fmt.Sprintf("Its metadata.finalizers show which controller keeps it: kubectl get podgroups --namespace %s %s -o yaml", s.Job.Namespace, g.Name),
+			})
 		}
 	}
 	return all
-}
-
-// lingerOfGroup describes a pod group in deletion.
-func lingerOfGroup(s *state.Snapshot, g *state.Group) linger {
-	return linger{
-		what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), since: g.Deleted, endsBy: g.Deleted,
-		remedy: fmt.Sprintf("Its metadata.finalizers show which controller keeps it: kubectl get podgroups --namespace %s %s -o yaml", s.Job.Namespace, g.Name),
-	}
 }
 
 // isResting reports whether the job is suspended, must be, or still has pods from before its suspension.
@@ -68,7 +65,6 @@ func isResting(s *state.Snapshot) bool {
 	return s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended)
 }
 
-// lingerOf describes a terminating pod.
 func lingerOf(s *state.Snapshot, p *state.Pod) linger {
 	return linger{
 		what: p.Name + " on " + p.Node, since: p.Deleted, endsBy: p.EndsBy,
@@ -97,33 +93,16 @@ func holding(p, next *state.Pod) linger {
 
 // longest returns the object that has lingered longest; nil if there is none.
 func longest(s *state.Snapshot) *linger {
-	var first *linger
 	all := lingering(s)
-	for i := range all {
-		if first == nil || all[i].since.Before(first.since) {
-			first = &all[i]
-		}
+	if len(all) == 0 {
+		return nil
 	}
-	return first
-}
-
-// isAwaitedToEnd reports whether the job waits for the end of its own terminating pod. It does not wait for pods on lost nodes.
-// Pods of an earlier job are always awaited.
-func isAwaitedToEnd(s *state.Snapshot, p *state.Pod) bool {
-	return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
+	first := slices.MinFunc(all, func(a, b linger) int { return a.since.Compare(b.since) })
+	return &first
 }
 
 // isEnding reports whether the pod was deleted and can still act.
 func isEnding(s *state.Snapshot, p *state.Pod) bool { return !p.Deleted.IsZero() && s.MayAct(p) }
-
-// lingeringMessage names the object that the job waits for, if that takes long; else it is empty.
-func lingeringMessage(s *state.Snapshot) string {
-	l := longest(s)
-	if l == nil || s.Now.Before(l.since.Add(nameAfter)) {
-		return ""
-	}
-	return fmt.Sprintf("%s has been terminating since %s UTC.", l.what, l.since.UTC().Format("15:04:05"))
-}
 
 // stuckMessage names the object that stays after its grace period, and the remedy; empty if there is none.
 func stuckMessage(s *state.Snapshot) string {
@@ -147,7 +126,11 @@ func nextLingering(s *state.Snapshot) time.Time {
 	return next
 }
 
-// withLingering returns the message with the name of the lingering object, if there is one.
+// withLingering returns the message with the name of the object that the job waits for, if that takes long.
 func withLingering(s *state.Snapshot, message string) string {
-	return strings.TrimSpace(message + " " + lingeringMessage(s))
+	l := longest(s)
+	if l == nil || s.Now.Before(l.since.Add(nameAfter)) {
+		return message
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s has been terminating since %s UTC.", message, l.what, l.since.UTC().Format("15:04:05")))
 }

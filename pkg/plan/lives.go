@@ -24,7 +24,9 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 		if r.State == state.Succeeded {
 			m.Succeeded.Add(r.Slot.Index)
 		}
-		if v.GoesOn() && !isResting(s) && isOverUnseen(r) {
+		// its pod was deleted before it ran, or had a node and is gone: its process may have begun
+		isOverUnseen := r.State == state.Ending || r.State == state.Missing && r.Last != nil
+		if v.GoesOn() && !isResting(s) && isOverUnseen {
 			m.Replace(r.Slot.Index)
 		}
 	}
@@ -40,12 +42,6 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 	if v.Asked == nil {
 		forgetTakenAway(s, memory)
 	}
-}
-
-// isOverUnseen reports whether the replica's life is over although the operator never saw it run. Its pod was deleted before it
-// ran, or had a node and is gone. Its process may have begun.
-func isOverUnseen(r *state.Replica) bool {
-	return r.State == state.Ending || r.State == state.Missing && r.Last != nil
 }
 
 // forgetTakenAway gives removed slots their next life, and forgets the present one.
@@ -70,18 +66,12 @@ func takenAway(s *state.Snapshot) map[state.Slot]bool {
 	}
 	for role, m := range s.Memory {
 		for _, lived := range []*state.IndexSet{&m.Started, &m.Succeeded, &m.GivenUp} {
-			for index := range lived.From(int(s.Job.Spec.Replicas(role))) {
+			for _, index := range lived.From(int(s.Job.Spec.Replicas(role))) {
 				slots[state.Slot{Role: role, Index: index}] = true
 			}
 		}
 	}
 	return slots
-}
-
-// mayHaveMissed reports whether a replica without a pod may have had one that this process never saw. Its next pod then gets a
-// number that no earlier process has.
-func mayHaveMissed(s *state.Snapshot) bool {
-	return s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && len(missing(s)) > 0
 }
 
 // park gives parked workers their next life and no pod. It lets unparked workers have a pod again.

@@ -1,13 +1,18 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -48,7 +53,7 @@ func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 			explanation = meta.FindStatusCondition(status.Conditions, p.condition)
 		}
 	}
-	if !isAtRest(status.Phase) {
+	if !slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued}, status.Phase) {
 		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled); c != nil && isWaiting(c.Reason) {
 			explanation = c
 		}
@@ -67,15 +72,12 @@ func isWaiting(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting, v1alpha1.ReasonGangUnavailable}, reason)
 }
 
-func isAtRest(phase v1alpha1.Phase) bool {
-	return phase == v1alpha1.PhaseSucceeded || phase == v1alpha1.PhaseFailed || phase == v1alpha1.PhaseSuspended || phase == v1alpha1.PhaseQueued
-}
-
 // whyNotRunning returns why the replica, and so its attempt, does not run.
 func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string) {
 	p, slot := r.Pod, r.Slot
+	everyPod := []string{"", "ContainerCreating", "PodInitializing", "SchedulingGated"} // passes through these reasons
 	switch next := s.Job.Status.NextStartTime; {
-	case p != nil && p.Waiting.Reason != "" && !isOrdinary(p.Waiting.Reason):
+	case p != nil && !slices.Contains(everyPod, p.Waiting.Reason):
 		return p.Waiting.Reason, clip(slot.String() + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)
 	case p == nil && next != nil && s.Now.Before(next.Time):
 		return v1alpha1.ReasonBackOff, "The next pods are created at " + next.UTC().Format("15:04:05") + " UTC."
@@ -94,19 +96,93 @@ func createdAgain(s *state.Snapshot, slot state.Slot) string {
 		slot, s.NextStart(slot).UTC().Format("15:04:05"), s.Memory[slot.Role].RestartsInRow[slot.Index])
 }
 
-// isOrdinary reports whether every starting pod passes through the reason.
-func isOrdinary(reason string) bool {
-	return slices.Contains([]string{"ContainerCreating", "PodInitializing", "SchedulingGated"}, reason)
+// clip returns the beginning of a message, in at most maxMessage bytes.
+func clip(message string) string { return state.Cut(message, maxMessage) }
+
+// whyGangWaits returns why the gang has no nodes: the scheduler's message with what the gang needs. ok is false unless the whole
+// gang waits. A single replica may wait while others run, or while enough pods have nodes. Below the minimum, the scheduler is
+// binding the gang and the other pods' messages are stale.
+func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
+	if !s.IsGang() {
+		return "", "", false
+	}
+	if s.Gang.Unavailable != "" {
+		return v1alpha1.ReasonGangUnavailable, s.Gang.Unavailable, true
+	}
+	why, placed := gangPlacement(s)
+	if group := s.PresentGroup(); group != nil {
+		why = cmp.Or(group.Waiting.Message, why)
+	}
+	runs := s.Is(v1alpha1.ConditionRunning)
+	if neverFits(s) && placed == 0 {
+		return v1alpha1.ReasonGangWaiting, fmt.Sprintf("minAvailable is %d, and the job has %d replicas: write %[2]d or less.", minAvailable(s), state.Total(&s.Job.Spec)), true
+	}
+	if why == "" || placed >= terms(s).Minimum || placed > 0 && runs {
+		return "", "", false
+	}
+	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), inQueue(s), why)), true
 }
 
-// clip returns the beginning of a message, in at most maxMessage bytes.
-func clip(message string) string {
-	if len(message) <= maxMessage {
-		return message
+// gangPlacement returns how many pods of the gang have nodes, and the scheduler's message on the first pod that has none.
+func gangPlacement(s *state.Snapshot) (why string, placed int32) {
+	for r := range s.Replicas() {
+		switch {
+		case !isOfGang(s, r):
+		case r.HasNode():
+			placed++
+		case why == "" && r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable:
+			why = r.Slot.String() + ": " + r.Pod.Waiting.Message
+		}
 	}
-	cut := maxMessage
-	for cut > 0 && message[cut]&0xC0 == 0x80 { // not within a UTF-8 character
-		cut--
+	return why, placed
+}
+
+// inQueue names the queue that the gang waits in: Volcano's messages do not distinguish a full queue from a full cluster.
+func inQueue(s *state.Snapshot) string {
+	if s.Gang.Scheduler != v1alpha1.GangVolcano || s.Job.Spec.Scheduling == nil || s.Job.Spec.Scheduling.Queue == "" {
+		return ""
 	}
-	return message[:cut]
+	return " in queue " + s.Job.Spec.Scheduling.Queue
+}
+
+// needs describes the gang's requests: "2 x 4 cpu, 17 x 8 nvidia.com/gpu", or "2 of 3 x 8 nvidia.com/gpu" if minAvailable is less
+// than all. For elastic workers it counts minReplicas.
+func needs(s *state.Snapshot) string {
+	var list []string
+	var total int32
+	spec, counts := &s.Job.Spec, indispensable(s)
+	for _, role := range spec.Roles() {
+		n := counts[role]
+		if n == 0 {
+			continue
+		}
+		total += n
+		if request := scarce(build.Requests(spec, role)); request != "" {
+			list = append(list, fmt.Sprintf("%d x %s", n, request))
+		} else {
+			list = append(list, fmt.Sprintf("%d %s pods", n, strings.ToLower(string(role))))
+		}
+	}
+	switch all := strings.Join(list, ", "); {
+	case minAvailable(s) >= total:
+		return all
+	case len(list) == 1:
+		return fmt.Sprintf("%d of %s", minAvailable(s), all)
+	default:
+		return fmt.Sprintf("%d of (%s)", minAvailable(s), all)
+	}
+}
+
+// scarce lists the devices among the resources, else the CPUs; it is empty if there are neither.
+func scarce(resources corev1.ResourceList) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		if quantity := resources[name]; strings.Contains(string(name), "/") {
+			list = append(list, quantity.String()+" "+string(name))
+		}
+	}
+	if cpu, found := resources[corev1.ResourceCPU]; found && len(list) == 0 {
+		list = append(list, cpu.String()+" cpu")
+	}
+	return strings.Join(list, " and ")
 }

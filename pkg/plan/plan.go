@@ -2,12 +2,10 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
@@ -70,8 +68,10 @@ func (p Plan) String() string {
 // pods with the job, or the snapshot is too old to decide. A job with a pod of a life that it never had, or with an invalid first
 // attempt, only gets a status that shows it.
 func Make(s *state.Snapshot) Plan {
+	// The garbage collector does not delete the pods of a job with the finalizer: in the background it waits for the job to go first.
+	isLeaving := !s.Job.DeletionTimestamp.IsZero() && slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
 	switch {
-	case isLeaving(s.Job) && !s.Job.Spec.IsManagedElsewhere() && !s.IsStale():
+	case isLeaving && !s.Job.Spec.IsManagedElsewhere() && !s.IsStale():
 		return leave(s)
 	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
 		return Plan{Status: s.Job.Status}
@@ -95,7 +95,11 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 		t := converge(s, &v)
 		p.Steps, p.Wake = t.steps, state.Earliest(p.Wake, t.wake)
 		if steps := firstWrites(p.Steps); len(steps) < len(p.Steps) {
-			p.Steps, p.Wake = steps, state.Earliest(p.Wake, goOn(s))
+			next := s.Now.Add(goOnAfter)
+			if s.Refusal.Pends(s.Now) {
+				next = s.Refusal.Retry
+			}
+			p.Steps, p.Wake = steps, state.Earliest(p.Wake, next)
 		}
 	}
 	ofStatus := statusEvents(s, &v, &p)
@@ -133,88 +137,4 @@ func isPodWrite(step Step) bool {
 	default:
 		return false
 	}
-}
-
-// goOn returns when the rest of a cut plan follows: with the next try, if the API server refuses the job's pods.
-func goOn(s *state.Snapshot) time.Time {
-	if s.Refusal.Pends(s.Now) {
-		return s.Refusal.Retry
-	}
-	return s.Now.Add(goOnAfter)
-}
-
-// changesLives reports whether next begins or ends a life, a suspension or the job. Its steps must then wait until next is
-// written.
-func changesLives(was, next *v1alpha1.TrainingJobStatus) bool {
-	return beginsLives(was, next) || was.Memory.Lives != next.Memory.Lives ||
-		changed(was, next, v1alpha1.ConditionSuspended) || changed(was, next, v1alpha1.ConditionFinished)
-}
-
-// beginsLives reports whether next gives a replica, or the job, its next life.
-func beginsLives(was, next *v1alpha1.TrainingJobStatus) bool {
-	return was.Attempt != next.Attempt || !maps.Equal(livesOf(was), livesOf(next))
-}
-
-// livesOf returns, by role, the text that identifies the replicas' lives within an attempt.
-func livesOf(status *v1alpha1.TrainingJobStatus) map[v1alpha1.Role]string {
-	lives := map[v1alpha1.Role]string{}
-	for role, m := range status.Memory.Roles {
-		if m.Replacements+m.Parked != "" {
-			lives[role] = m.Replacements + " parked " + m.Parked
-		}
-	}
-	return lives
-}
-
-// recordAfter returns how long after the last write of the status a next write without urgency may come.
-func recordAfter(was, next *v1alpha1.TrainingJobStatus) time.Duration {
-	if was.Progress == nil || next.Progress == nil || was.Progress.Step == next.Progress.Step {
-		return recordEvery
-	}
-	same, progress := *next, *next.Progress
-	progress.Step, progress.RenewTime = was.Progress.Step, was.Progress.RenewTime
-	same.Progress, same.LostSeconds, same.Memory.CountedTime = &progress, was.LostSeconds, was.Memory.CountedTime
-	if equality.Semantic.DeepEqual(was, &same) {
-		return recordStepEvery
-	}
-	return recordEvery
-}
-
-// isUrgent reports whether next must be written at once: more than progress has changed.
-func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
-	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
-		if changed(was, next, condition) {
-			return true
-		}
-	}
-	return stopID(was) != stopID(next) || was.ObservedGeneration != next.ObservedGeneration || !equality.Semantic.DeepEqual(was.Incidents, next.Incidents) || reasonToWait(was) != reasonToWait(next) ||
-		startedAmongRunning(was, next) || changesLives(was, next)
-}
-
-// startedAmongRunning reports whether a replica has started in a running job. Until that is written, its loss would not be
-// counted. While a job starts, a write for each replica would cost too much.
-func startedAmongRunning(was, next *v1alpha1.TrainingJobStatus) bool {
-	if !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
-		return false
-	}
-	for role, is := range next.Memory.Roles {
-		if is.Started != was.Memory.Roles[role].Started {
-			return true
-		}
-	}
-	return false
-}
-
-// reasonToWait returns why the job does not run. Users see a new reason at once.
-func reasonToWait(status *v1alpha1.TrainingJobStatus) string {
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRunning)
-	if c == nil || c.Status == "True" {
-		return ""
-	}
-	return c.Reason
-}
-
-// changed reports whether the condition has become true or has stopped being true.
-func changed(was, next *v1alpha1.TrainingJobStatus, condition string) bool {
-	return meta.IsStatusConditionTrue(was.Conditions, condition) != meta.IsStatusConditionTrue(next.Conditions, condition)
 }

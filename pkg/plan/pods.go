@@ -25,7 +25,6 @@ type Placement struct {
 	SparePriorityClass string
 }
 
-// placement returns the placement of the pods that are created now.
 func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
 	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
@@ -20,7 +18,7 @@ func convergeSpares(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake ti
 		wake = from
 	}
 	for _, role := range s.Job.Spec.Roles() {
-		own := sparesOf(s, role)
+		own := slices.DeleteFunc(slices.Clone(s.Spares), func(p state.Pod) bool { return p.Slot.Role != role })
 		spares := s.Job.Spec.ReplicaSpecs[role].Spares
 		inTheWay := sparesInTheWay(s, role)
 		switch {
@@ -49,7 +47,7 @@ func freeNodes(s *state.Snapshot, own []state.Pod, inTheWay, count int) []Step {
 }
 
 func createSpares(s *state.Snapshot, v *policy.Verdict, role v1alpha1.Role, count int, own []state.Pod) []Step {
-	if s.Now.Before(sparesFrom(s)) || !isPlaced(s) {
+	if s.Now.Before(sparesFrom(s)) || s.Any((*state.Replica).LacksNode) { // only then may spares take the remaining nodes
 		return nil
 	}
 	var steps []Step
@@ -71,7 +69,6 @@ func sparesFrom(s *state.Snapshot) time.Time {
 	return from
 }
 
-// lacksSpare reports whether a wanted spare is missing.
 func lacksSpare(s *state.Snapshot) bool {
 	want := 0
 	for role := range s.Job.Spec.ReplicaSpecs {
@@ -79,40 +76,25 @@ func lacksSpare(s *state.Snapshot) bool {
 			want += int(spares.Count)
 		}
 	}
-	return len(s.Spares) < want && isPlaced(s)
-}
-
-// isPlaced reports whether every replica has a node. Only then may spares take the remaining nodes.
-func isPlaced(s *state.Snapshot) bool {
-	for r := range s.Replicas() {
-		if r.LacksNode() {
-			return false
-		}
-	}
-	return true
+	return len(s.Spares) < want && !s.Any((*state.Replica).LacksNode)
 }
 
 // aClaim matches the scheduler's message about a pod whose volume or device claim is missing or not bound.
 var aClaim = regexp.MustCompile(`(?i)persistentvolumeclaim|resourceclaim`)
 
-// waitsForClaim reports whether a claim keeps the replica's pod from its node. Room would not help.
-func waitsForClaim(r *state.Replica) bool {
-	return aClaim.MatchString(r.Pod.Waiting.Message) && !strings.Contains(r.Pod.Waiting.Message, "Insufficient")
-}
-
 // sparesInTheWay returns how many spares of a role must make way: one for each of its replicas that fits nowhere else.
 func sparesInTheWay(s *state.Snapshot, role v1alpha1.Role) int {
 	n := 0
 	for r := range s.Replicas() {
-		if r.Slot.Role == role && r.FitsNowhere() && !waitsForClaim(r) {
+		if r.Slot.Role != role || !r.FitsNowhere() {
+			continue
+		}
+		// room does not help a pod that waits for a claim
+		if why := r.Pod.Waiting.Message; !aClaim.MatchString(why) || strings.Contains(why, "Insufficient") {
 			n++
 		}
 	}
 	return n
-}
-
-func sparesOf(s *state.Snapshot, role v1alpha1.Role) []state.Pod {
-	return slices.DeleteFunc(slices.Clone(s.Spares), func(p state.Pod) bool { return p.Slot.Role != role })
 }
 
 // deleteSpares deletes spares. It deletes by force on a lost node, where nothing ends the pod, and after the user's
@@ -139,15 +121,4 @@ func nextForcedSpare(s *state.Snapshot) time.Time {
 		}
 	}
 	return next
-}
-
-// heldNodes returns by role how many spares hold a node. A terminating spare holds its node until it has ended.
-func heldNodes(s *state.Snapshot) map[v1alpha1.Role]int32 {
-	held := map[v1alpha1.Role]int32{}
-	for i := range s.Spares {
-		if p := &s.Spares[i]; p.Phase == corev1.PodRunning && !s.IsLost(p) {
-			held[p.Slot.Role]++
-		}
-	}
-	return held
 }

@@ -18,8 +18,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next := *s.Job.Status.DeepCopy()
 	setShape(s, &next, v)
 	next.ObservedGeneration = s.Job.Generation
-	next.ReplicaStatuses = observe(s, v)
-	countReady(s, &next)
+	observe(s, &next)
 	memory := s.Memory.Clone()
 	if v.Kind != policy.Final {
 		remember(s, memory, v)
@@ -30,14 +29,18 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		answerRequest(s, &next, memory, v)
 		setRestartMethod(s, &next, v)
 		next.CheckpointRequest = v.Asked
-		setAccounts(&next, &v.Accounts)
+		next.LastFailure, next.Incidents, next.AvoidedNodes = v.Accounts.LastFailure, v.Accounts.Incidents, v.Accounts.AvoidedNodes
+		next.ChargedRestarts, next.Budgets, next.Memory.Charges = v.Accounts.ChargedRestarts, v.Accounts.Budgets, v.Accounts.Charges
+		next.Memory.RestartsWithoutProgress = v.Accounts.RestartsWithoutProgress
 		setConditions(s, &next, v)
 		setRunningSeconds(s, &next, v)
 		setRedoStep(s, &next)
 	}
 	writeMemory(&next, memory)
+	// a missing replica may have had a pod that this process never saw: its next pod gets a number that no earlier process has
+	mayHaveMissed := s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && len(missing(s)) > 0
 	resumes := s.Job.Status.StartTime != nil && leavesSuspension(s, v)
-	if resumes || beginsLives(&s.Job.Status, &next) || mayHaveMissed(s) {
+	if resumes || beginsLives(&s.Job.Status, &next) || mayHaveMissed {
 		next.Memory.Lives = state.NextLives(&s.Job.Status, next.Attempt)
 	}
 	if resumes && state.ServedJob(s.Job) != nil {
@@ -46,11 +49,11 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next.Phase = phaseOf(next.Conditions)
 	next.Reason, next.Message = why(&next)
 	next.Ready = readyOf(&next)
-	if !equality.Semantic.DeepEqual(&s.Job.Status, &next) {
-		if v.Kind != policy.Final {
-			setLostSeconds(s, &next, v)
+	if v.Kind != policy.Final && !equality.Semantic.DeepEqual(&s.Job.Status, &next) { // it is written, so it shows all there is
+		setLostSeconds(s, &next, v)
+		if next.Progress != nil && !s.Progress.Renewed.IsZero() {
+			next.Progress.RenewTime = renewal(s)
 		}
-		setRenewTime(s, &next, v)
 	}
 	return next
 }
@@ -77,21 +80,10 @@ func setRestartMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *po
 func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
 	words, request := state.RequestOf(s.Job), s.RestartRequest()
 	isVoid := words != "" && request == nil
-	if isFirstRecord(s) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt || isVoid || request != nil && isReplaced(memory, request.Replica) {
+	isReplaced := request != nil && request.Replica != nil &&
+		memory[request.Replica.Slot.Role].Replacements[request.Replica.Slot.Index] != request.Replica.Life.Replacement
+	if !s.Is(v1alpha1.ConditionCreated) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt || isVoid || isReplaced {
 		next.Memory.RestartRequest = words
-	}
-}
-
-// isReplaced reports whether the replica gets another life within the attempt.
-func isReplaced(memory state.Memory, r *state.Replica) bool {
-	return r != nil && memory[r.Slot.Role].Replacements[r.Slot.Index] != r.Life.Replacement
-}
-
-// countReady sets how many replicas there should be and how many are ready.
-func countReady(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
-	next.Replicas, next.ReadyReplicas = int32(state.Total(&s.Job.Spec)), 0
-	for _, status := range next.ReplicaStatuses {
-		next.ReadyReplicas += status.Ready
 	}
 }
 
@@ -128,19 +120,11 @@ func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	next.Progress = is
 }
 
-// setRenewTime records the last renewal of the Lease in a status that is written anyway.
-func setRenewTime(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
-	if v.Kind != policy.Final && next.Progress != nil && !s.Progress.Renewed.IsZero() {
-		next.Progress.RenewTime = renewal(s)
-	}
-}
-
 func renewal(s *state.Snapshot) *metav1.Time {
 	renewed := metav1.NewTime(s.Progress.Renewed.Truncate(time.Second))
 	return &renewed
 }
 
-// setTimes sets the times that the verdict determines.
 func setTimes(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if next.StartTime == nil && v.Kind != policy.Suspend {
@@ -152,13 +136,6 @@ func setTimes(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 	if v.Kind == policy.Succeed || v.Kind == policy.Fail {
 		next.CompletionTime = &now
 	}
-}
-
-// setAccounts records the accounts of the verdict.
-func setAccounts(next *v1alpha1.TrainingJobStatus, accounts *policy.Accounts) {
-	next.LastFailure, next.Incidents, next.AvoidedNodes = accounts.LastFailure, accounts.Incidents, accounts.AvoidedNodes
-	next.ChargedRestarts, next.Budgets, next.Memory.Charges = accounts.ChargedRestarts, accounts.Budgets, accounts.Charges
-	next.Memory.RestartsWithoutProgress = accounts.RestartsWithoutProgress
 }
 
 func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {

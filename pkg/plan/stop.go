@@ -36,14 +36,6 @@ func requestCheckpoint(s *state.Snapshot) (steps []Step, again time.Time) {
 	return steps, again
 }
 
-// stopID returns the id of the checkpoint request in the status; empty for none.
-func stopID(status *v1alpha1.TrainingJobStatus) string {
-	if status.CheckpointRequest == nil {
-		return ""
-	}
-	return status.CheckpointRequest.ID
-}
-
 // checkpointEvents returns the Events of a checkpoint request and of its result. Other Events report why a request was dropped:
 // the ranks broke first, or need not stop any more.
 func checkpointEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event {
@@ -54,19 +46,15 @@ func checkpointEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []
 	case was == nil || is != nil:
 		return nil
 	case s.HasAnswered(was):
-		return []Event{normal(v1alpha1.EventCheckpointSaved, was.Reason, fmt.Sprintf(
-			"The ranks have saved step %d%s and are stopped.", s.Progress.Step, in(s.Progress.Checkpoint)))}
+		saved := fmt.Sprintf("step %d", s.Progress.Step)
+		if s.Progress.Checkpoint != "" {
+			saved += " in " + s.Progress.Checkpoint
+		}
+		return []Event{normal(v1alpha1.EventCheckpointSaved, was.Reason, "The ranks have saved "+saved+" and are stopped.")}
 	case !s.Now.Before(was.DeadlineTime.Time):
 		return []Event{warn(v1alpha1.EventCheckpointMissed, was.Reason, fmt.Sprintf(
 			"No rank has confirmed a checkpoint: the ranks are stopped %v after the request.", s.Now.Sub(was.Time.Time).Round(time.Second)))}
 	default:
 		return nil
 	}
-}
-
-func in(checkpoint string) string {
-	if checkpoint == "" {
-		return ""
-	}
-	return " in " + checkpoint
 }

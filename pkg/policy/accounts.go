@@ -29,7 +29,6 @@ type Accounts struct {
 	RestartsWithoutProgress int32
 }
 
-// accountsOf returns the accounts in the status.
 func accountsOf(s *state.Snapshot) Accounts {
 	was := &s.Job.Status
 	return Accounts{
@@ -49,7 +48,7 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	if !s.Progress.Renewed.IsZero() {
 		a.RestartsWithoutProgress = restartsWithoutProgress(s)
 	}
-	if v.GoesOn() && !isResting(s) && !failure.Any(s) {
+	if v.GoesOn() && !s.Is(v1alpha1.ConditionSuspended) && !s.Any((*state.Replica).IsBroken) {
 		a.AvoidedNodes = nodes.StayOn(s, a.AvoidedNodes)
 	}
 	if len(v.Amendments) == 0 && len(v.Restarts) == 0 {
@@ -70,7 +69,6 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	return a
 }
 
-// amend corrects a recorded incident.
 func (a *Accounts) amend(s *state.Snapshot, amendment *failure.Amendment) {
 	was, is := &amendment.Was, &amendment.Is
 	for i := range a.Incidents {

@@ -23,7 +23,11 @@ func fit(s *state.Snapshot) (park, unpark []state.Slot, wake time.Time) {
 		if r.Slot.Role != v1alpha1.Worker || canMiss <= 0 || r.Slot == state.Leader(&s.Job.Spec) || !r.FitsNowhere() {
 			continue
 		}
-		if due := r.Pod.Waiting.Time.Add(patience + nodeTime(s, r)); s.Now.Before(due) {
+		due := r.Pod.Waiting.Time.Add(patience)
+		if r.Pod.Nominated { // a node with GPUs takes minutes to start, and the autoscaler removes it if its pod is gone
+			due = due.Add(growAfter(elastic))
+		}
+		if s.Now.Before(due) {
 			wake = state.Earliest(wake, due)
 			continue
 		}
@@ -40,15 +44,6 @@ func fit(s *state.Snapshot) (park, unpark []state.Slot, wake time.Time) {
 		unpark, due := tryAgain(s, parked)
 		return nil, unpark, state.Earliest(wake, due)
 	}
-}
-
-// nodeTime returns how much longer a worker may wait if a node is expected for it: as long as a parked worker waits for its next
-// try. A node with GPUs takes minutes to start, and the autoscaler removes it if its pod is gone.
-func nodeTime(s *state.Snapshot, r *state.Replica) time.Duration {
-	if !r.Pod.Nominated {
-		return 0
-	}
-	return growAfter(s.Job.Spec.Elastic)
 }
 
 func growAfter(elastic *v1alpha1.Elastic) time.Duration {

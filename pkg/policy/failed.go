@@ -1,20 +1,22 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/budget"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
 // failed rules because replicas have broken: they restart, or the job fails.
 func failed(s *state.Snapshot) (*Ruling, time.Time) {
-	if isResting(s) { // the remaining pods are from before the suspension, on lost nodes; the next lives replace them
+	if s.Is(v1alpha1.ConditionSuspended) { // the remaining pods are from before the suspension, on lost nodes; the next lives replace them
 		return nil, time.Time{}
 	}
 	if fatal := failure.FatalEvidence(s); fatal != nil {
-		ruling := failFatally(s, fatal)
-		return &ruling, time.Time{}
+		return failFatally(s, fatal), time.Time{}
 	}
 	incidents := failure.Restarts(s, toRestart(s, failure.Find(s)))
 	if len(incidents) == 0 {
@@ -22,9 +24,50 @@ func failed(s *state.Snapshot) (*Ruling, time.Time) {
 	}
 	ruling := restart(s, incidents)
 	for _, hold := range holds {
-		if held, until := hold(s, &ruling); held != nil {
+		if held, until := hold(s, ruling); held != nil {
 			return held, until
 		}
 	}
-	return &ruling, time.Time{}
+	return ruling, time.Time{}
+}
+
+// givenUp returns the failures that the job accepts from now on: their replicas are not restarted.
+func givenUp(s *state.Snapshot) []failure.Incident {
+	var left []failure.Incident
+	for r := range s.Replicas() {
+		if isBeingGivenUp(s, r) {
+			incident := failure.IncidentOf(s, r)
+			incident.Message = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job continues.")
+			left = append(left, incident)
+		}
+	}
+	return left
+}
+
+func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
+	if r.Slot.Role != v1alpha1.Evaluator || !r.IsBroken() {
+		return false
+	}
+	incident := failure.IncidentOf(s, r)
+	return isGivenUp(s, &incident)
+}
+
+// isGivenUp reports whether the failure is given up: an evaluator's failure that is fatal or beyond its own budget. A user's rule
+// that fails the job for it comes first.
+func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
+	switch {
+	case incident.Role != v1alpha1.Evaluator || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
+		return false
+	case incident.RuleMade:
+		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetRuleMadeLosses)
+	case failure.IsLoss(incident.Cause):
+		return false
+	default:
+		return failure.IsFatal(*incident) || int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetEvaluatorRestarts)
+	}
+}
+
+// toRestart returns the failures that need a restart. It leaves out failures that are given up.
+func toRestart(s *state.Snapshot, failures []failure.Incident) []failure.Incident {
+	return slices.DeleteFunc(failures, func(incident failure.Incident) bool { return isGivenUp(s, &incident) })
 }

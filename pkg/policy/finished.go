@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -29,24 +30,62 @@ func finished(s *state.Snapshot) (*Ruling, time.Time) {
 }
 
 // finishesUntil returns until when running replicas may end by themselves. It returns zero if none runs or the job has not
-// succeeded.
+// succeeded. Ranks may still write data, an evaluator may read the last checkpoint, and so may roles of a Custom job. Parameter
+// servers and the operator's sshd never end. Workers of TensorFlow with parameter servers may only serve, or train in their own
+// loops. Nothing shows which, so they count too.
 func finishesUntil(s *state.Snapshot) time.Time {
 	if !s.Is(v1alpha1.ConditionSucceeded) || s.Job.Status.CompletionTime == nil {
 		return time.Time{}
 	}
 	grace := time.Duration(ptr.Deref(s.Job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds)) * time.Second
-	for r := range s.Replicas() {
-		if r.State == state.Running && !r.Pod.Ended && endsByItself(s, r.Slot.Role) {
-			return s.Job.Status.CompletionTime.Add(grace)
-		}
+	endsByItself := func(r *state.Replica) bool {
+		return r.State == state.Running && !r.Pod.Ended && r.Slot.Role != v1alpha1.PS && !state.RunsSSHD(&s.Job.Spec, r.Slot.Role)
 	}
-	return time.Time{}
+	if !s.Any(endsByItself) {
+		return time.Time{}
+	}
+	return s.Job.Status.CompletionTime.Add(grace)
 }
 
-// endsByItself reports whether a role's replicas may end by themselves after the job's success. Ranks may still write data, an
-// evaluator may read the last checkpoint, and so may roles of a Custom job. Parameter servers and the operator's sshd never end.
-// Workers of TensorFlow with parameter servers may only serve, or train in their own loops. Nothing shows which, so they count
-// too.
-func endsByItself(s *state.Snapshot, role v1alpha1.Role) bool {
-	return role != v1alpha1.PS && !state.RunsSSHD(&s.Job.Spec, role)
+// succeeded rules because the leader has succeeded, or the leader and all workers, or one of these, as the success policy requires.
+func succeeded(s *state.Snapshot) (*Ruling, time.Time) {
+	done, open := (*state.Replica)(nil), false
+	for r := range s.Replicas() {
+		switch {
+		case !state.IsAwaited(&s.Job.Spec, r.Slot), r.State == state.Parked:
+		case r.State != state.Succeeded:
+			open = true
+		case done == nil:
+			done = r
+		}
+	}
+	policy := s.Job.Spec.SuccessPolicy
+	if done == nil || open && policy != v1alpha1.SuccessAnyWorker {
+		return nil, time.Time{}
+	}
+	switch policy {
+	case v1alpha1.SuccessAllWorkers:
+		return &Ruling{Kind: Succeed, Reason: v1alpha1.ReasonAllWorkersSucceeded,
+			Message: "The leader and all workers exited with code 0."}, time.Time{}
+	case v1alpha1.SuccessAnyWorker:
+		return &Ruling{Kind: Succeed, Reason: v1alpha1.ReasonAnyWorkerSucceeded,
+			Message: fmt.Sprintf("%s exited with code 0.", done.Slot)}, time.Time{}
+	default:
+		return &Ruling{Kind: Succeed, Reason: v1alpha1.ReasonLeaderSucceeded,
+			Message: fmt.Sprintf("%s leads the job and exited with code 0.", done.Slot)}, time.Time{}
+	}
+}
+
+// expired rules because a job past its active deadline fails in any state.
+func expired(s *state.Snapshot) (*Ruling, time.Time) {
+	limit := s.Job.Spec.RunPolicy.ActiveDeadlineSeconds
+	if limit == nil || s.Job.Status.StartTime == nil {
+		return nil, time.Time{}
+	}
+	deadline := s.Job.Status.StartTime.Add(state.SuspendedFor(&s.Job.Status, s.Now) + time.Duration(*limit)*time.Second)
+	if s.Now.Before(deadline) {
+		return nil, deadline
+	}
+	return &Ruling{Kind: Fail, Reason: v1alpha1.ReasonDeadlineExceeded,
+		Message: fmt.Sprintf("The job did not finish within activeDeadlineSeconds (%d) of its start.", *limit)}, time.Time{}
 }

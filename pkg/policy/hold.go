@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// hold delays the ruling on a failure. It returns nil if it does not delay the ruling. until is when the delay ends.
-type hold func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time)
-
-// holds are applied in this order. The first that delays the ruling wins.
-var holds = []hold{waitForStart, waitForPeers, waitForCheckpoint}
+// holds delay the ruling on a failure. Each returns nil if it does not, and otherwise when the delay ends. They are applied in this order,
+// and the first that delays the ruling wins.
+var holds = []func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time){waitForStart, waitForPeers, waitForCheckpoint}
 
 // waitForStart holds a restart while another member of the attempt is still starting. Impatient ranks must not end an attempt
 // that never ran: a slow image would restart the job for ever. The wait ends at startupDeadlineSeconds, or when a user requests a
@@ -40,13 +40,10 @@ func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica
 	if incident.Scope == v1alpha1.ScopeReplica {
 		return nil
 	}
-	for r := range s.Replicas() {
+	return s.First(func(r *state.Replica) bool {
 		isMember := incident.Scope == v1alpha1.ScopeJob && r.Slot.Role != v1alpha1.Evaluator || incident.Scope == v1alpha1.ScopeRole && r.Slot.Role == incident.Role
-		if isMember && r.State == state.Starting {
-			return r
-		}
-	}
-	return nil
+		return isMember && r.State == state.Starting
+	})
 }
 
 const (
@@ -79,14 +76,8 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		"%s; the job waits a moment for the exits of the other ranks.", failure.Describe(f)))}, until
 }
 
-// hasRank reports whether a rank is in the state.
 func hasRank(s *state.Snapshot, is state.State) bool {
-	for r := range s.Replicas() {
-		if state.IsRank(r.Slot.Role) && r.State == is {
-			return true
-		}
-	}
-	return false
+	return s.Any(func(r *state.Replica) bool { return state.IsRank(r.Slot.Role) && r.State == is })
 }
 
 // waitForCheckpoint holds a restart of the whole job while all ranks can save a checkpoint, for example after pods were evicted.
@@ -94,5 +85,90 @@ func waitForCheckpoint(s *state.Snapshot, ruling *Ruling) (held *Ruling, until t
 	if ruling.Kind != Restart || ruling.Restarts[0].Scope != v1alpha1.ScopeJob {
 		return nil, time.Time{}
 	}
-	return awaitCheckpoint(s, stop{reason: ruling.Failure.Reason, why: failure.Describe(ruling.Failure)})
+	return awaitCheckpoint(s, ruling.Failure.Reason, failure.Describe(ruling.Failure))
+}
+
+// awaitCheckpoint returns the ruling that waits for the ranks to save a checkpoint, and its deadline. It returns nil once the
+// ranks may be stopped: they have answered, the deadline has passed, the job gives them no time, or they do not train. One
+// request serves all stops. reason is the reason of the request, why is a clause: "the job is to be suspended".
+func awaitCheckpoint(s *state.Snapshot, reason, why string) (*Ruling, time.Time) {
+	r, by := s.Job.Status.CheckpointRequest, firstEnd(s)
+	switch {
+	case checkpointWait(s) == 0 || !canSave(s):
+		return nil, time.Time{}
+	case r == nil:
+		own := s.Now.Add(checkpointWait(s) + time.Second - 1) // rounded up to whole seconds
+		r = s.NewCheckpointRequest(reason, state.Earliest(own, by).Truncate(time.Second))
+	case s.HasAnswered(r):
+		return nil, time.Time{}
+	}
+	due := state.Earliest(r.DeadlineTime.Time, by)
+	if !s.Now.Before(due) {
+		return nil, time.Time{}
+	}
+	return &Ruling{Kind: Hold, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
+		"Waiting for the ranks to save a checkpoint, because %s. They are stopped after they have saved it, at the latest at %s UTC.%s",
+		why, due.UTC().Format(time.TimeOnly), bounded(s))}, due
+}
+
+// checkpointWait returns how long the ranks have to save a checkpoint: the time that the job gives them, up to the operator's
+// limit.
+func checkpointWait(s *state.Snapshot) time.Duration {
+	return min(checkpointGrace(s), s.MaxCheckpointWait)
+}
+
+func checkpointGrace(s *state.Snapshot) time.Duration {
+	if s.Job.Spec.Progress == nil {
+		return 0
+	}
+	return time.Duration(s.Job.Spec.Progress.CheckpointGraceSeconds) * time.Second
+}
+
+// bounded returns a sentence if the operator's limit is shorter than the time that the job gives; else it is empty.
+func bounded(s *state.Snapshot) string {
+	if checkpointGrace(s) <= s.MaxCheckpointWait {
+		return ""
+	}
+	return fmt.Sprintf(" The operator limits progress.checkpointGraceSeconds to %v.", s.MaxCheckpointWait)
+}
+
+// firstEnd returns when the first terminating rank is killed. The checkpoint is lost then. It returns zero if no rank is
+// terminating.
+func firstEnd(s *state.Snapshot) time.Time {
+	var by time.Time
+	for r := range s.Replicas() {
+		if isTerminating(r) {
+			by = state.Earliest(by, r.Pod.EndsBy)
+		}
+	}
+	return by
+}
+
+// canSave reports whether the job runs by its status, all its broken replicas are still terminating, and the pods of all running
+// ones have the file of requests. It does not check that every pod runs: the cached pods may be older than the status.
+//
+// Pods from before progress.checkpointGraceSeconds was set do not have the file. A rank without it trains on, and the checkpoint of
+// the others is incomplete. Evaluators need not save.
+func canSave(s *state.Snapshot) bool {
+	return s.Is(v1alpha1.ConditionRunning) && !s.Any(func(r *state.Replica) bool {
+		terminates := isTerminating(r)
+		runs := r.State == state.Running || terminates
+		return r.IsBroken() && !terminates || runs && !r.Pod.Hears && r.Slot.Role != v1alpha1.Evaluator
+	})
+}
+
+// isTerminating reports whether the replica's pod was deleted and still runs in its grace period.
+func isTerminating(r *state.Replica) bool {
+	p := r.Pod
+	return r.State == state.Failed && p.Phase == corev1.PodRunning && p.Exit == nil && !p.MainSucceeded && !p.Fenced
+}
+
+// scaledIn rules because the spec has fewer replicas. The ranks save a checkpoint before some of them are removed.
+func scaledIn(s *state.Snapshot) (*Ruling, time.Time) {
+	for i := range s.Pods {
+		if p := &s.Pods[i]; !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) && p.Deleted.IsZero() && s.MayAct(p) {
+			return awaitCheckpoint(s, v1alpha1.ReasonScaledIn, "the job is scaled in")
+		}
+	}
+	return nil, time.Time{}
 }

@@ -45,8 +45,7 @@ func whyRefused(s *state.Snapshot, r *state.Replica) string {
 
 // restartForTime returns the ruling on a deadline that has passed. No replica has failed by itself.
 func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
-	ruling := restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
-	return &ruling
+	return restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
 }
 
 // startupDeadline returns when the slot should run in the present attempt; zero if there is no deadline.

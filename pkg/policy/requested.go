@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,23 +17,21 @@ import (
 // server allows.
 func requested(s *state.Snapshot) (*Ruling, time.Time) {
 	request := s.RestartRequest()
-	if request == nil || request.Replica != nil && !canRestart(s, request.Replica) {
+	if request == nil {
+		return nil, time.Time{}
+	}
+	// it waits for a pod that is not created yet, and a life that ends otherwise answers it
+	hasPod := []state.State{state.Pending, state.Starting, state.Running}
+	if r := request.Replica; r != nil && (s.Is(v1alpha1.ConditionSuspended) || !slices.Contains(hasPod, r.State)) {
 		return nil, time.Time{}
 	}
 	incident := requestedIncident(s, request)
 	if incident.Scope == v1alpha1.ScopeJob {
-		if held, until := awaitCheckpoint(s, stop{reason: v1alpha1.ReasonRestartRequested, why: "a restart was requested"}); held != nil {
+		if held, until := awaitCheckpoint(s, v1alpha1.ReasonRestartRequested, "a restart was requested"); held != nil {
 			return held, until
 		}
 	}
-	ruling := restart(s, []failure.Incident{incident})
-	return &ruling, time.Time{}
-}
-
-// canRestart reports whether the replica has a pod to restart. The request waits for a pod that is not created yet, and a life that ends
-// otherwise answers it.
-func canRestart(s *state.Snapshot, r *state.Replica) bool {
-	return !isResting(s) && (r.State == state.Pending || r.State == state.Starting || r.State == state.Running)
+	return restart(s, []failure.Incident{incident}), time.Time{}
 }
 
 // requestedIncident returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.
@@ -48,3 +47,48 @@ func requestedIncident(s *state.Snapshot, request *state.Request) failure.Incide
 	}
 	return failure.NewIncident(s, f, scope, nil)
 }
+
+// suspended rules because a suspended job has no pods. It ends only when the pods from before the suspension are gone or can no
+// longer act. It gives every replica its next life, so that no old pod counts as a failure.
+func suspended(s *state.Snapshot) (*Ruling, time.Time) {
+	if s.Job.Spec.IsSuspended() && !s.Is(v1alpha1.ConditionSuspended) {
+		reason := v1alpha1.ReasonSuspended
+		if isQueued(s.Job) {
+			reason = v1alpha1.ReasonQueued
+		}
+		if held, until := awaitCheckpoint(s, reason, "the job is to be suspended"); held != nil {
+			return held, until
+		}
+	}
+	switch {
+	case isQueued(s.Job) && (s.Job.Spec.IsSuspended() || isUnadmitted(s)):
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: state.WhyQueued(s.Job)}, time.Time{}
+	case s.Job.Spec.IsSuspended():
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
+			Message: "The job is suspended: spec.suspend is true. Its pods are deleted; its counters are kept."}, time.Time{}
+	case s.ChangedUnseen() && !s.Is(v1alpha1.ConditionSuspended):
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
+			Message: "The job was suspended and changed: it resumes when its old pods are gone."}, time.Time{}
+	case s.Is(v1alpha1.ConditionSuspended) && hasLeftovers(s):
+		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
+			Message: "The job resumes when the pods from before its suspension are gone."}, time.Time{}
+	default:
+		return nil, time.Time{}
+	}
+}
+
+// isUnadmitted reports whether the job of a queue begins or resumes, and no queue has admitted it. It holds without an admission policy
+// that suspends the job, and without the adapter that does so a moment later.
+func isUnadmitted(s *state.Snapshot) bool {
+	begins := s.Job.Status.StartTime == nil || s.Is(v1alpha1.ConditionSuspended)
+	return begins && !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
+}
+
+// hasLeftovers reports whether pods or groups from before the suspension have yet to go. Pods that ended with their success do not
+// count, nor do pods that a lost node keeps from ending.
+func hasLeftovers(s *state.Snapshot) bool {
+	isAwaited := func(p state.Pod) bool { return s.MayAct(&p) && (!p.HasSucceeded() || !p.Ended) }
+	return slices.ContainsFunc(s.Pods, isAwaited) || len(s.Spares)+len(s.Gang.Groups) > 0
+}
+
+func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }

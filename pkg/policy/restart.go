@@ -11,7 +11,7 @@ import (
 )
 
 // restart returns the ruling on failures that need a restart. A fatal failure, or one beyond its budget, fails the job.
-func restart(s *state.Snapshot, incidents []failure.Incident) Ruling {
+func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 	used := map[v1alpha1.BudgetName]int32{}
 	for n := range incidents {
 		incident := &incidents[n]
@@ -37,17 +37,16 @@ func restart(s *state.Snapshot, incidents []failure.Incident) Ruling {
 		incident.InRow, incident.NextStart = budget.Backoff(s, incident)
 	}
 	first := &incidents[0]
-	return Ruling{
+	return &Ruling{
 		Kind: Restart, Reason: restartReason(&first.Failure), Message: first.Message, Failure: &first.Failure, Restarts: incidents,
 	}
 }
 
-func fail(f *v1alpha1.Failure, reason, message string) Ruling {
-	return Ruling{Kind: Fail, Reason: reason, Message: failure.WithMessage(f, message), Failure: f}
+func fail(f *v1alpha1.Failure, reason, message string) *Ruling {
+	return &Ruling{Kind: Fail, Reason: reason, Message: failure.WithMessage(f, message), Failure: f}
 }
 
-// failFatally returns the ruling on a failure that no restart can fix.
-func failFatally(s *state.Snapshot, incident *failure.Incident) Ruling {
+func failFatally(s *state.Snapshot, incident *failure.Incident) *Ruling {
 	policy := s.Job.Spec.ReplicaSpecs[incident.Role].RestartPolicy
 	switch {
 	case incident.FailedBy != nil:
@@ -125,29 +124,19 @@ func restartReason(f *v1alpha1.Failure) string {
 	}
 }
 
-// followers returns how many other replicas restart with the broken one.
+// followers returns how many other replicas restart with the broken one. A succeeded replica runs again only with the whole of a
+// collective, because the other ranks cannot meet without it.
 func followers(s *state.Snapshot, incident *failure.Incident) int32 {
 	if incident.Scope == v1alpha1.ScopeReplica {
 		return 0
 	}
 	var n int32
 	for r := range s.Replicas() {
-		if r.Slot != failure.SlotOf(&incident.Failure) && isRestartedBy(s, incident, r) {
-			n++
+		restarts := r.NeedsPod() && r.Slot.Role == incident.Role
+		if incident.Scope == v1alpha1.ScopeJob {
+			restarts = r.State != state.Parked && (r.State != state.Succeeded || state.IsMember(&s.Job.Spec, r.Slot.Role))
 		}
+		n += one(restarts && r.Slot != failure.SlotOf(&incident.Failure))
 	}
 	return n
-}
-
-// isRestartedBy reports whether the incident gives the replica another life. A succeeded replica runs again only with the whole
-// of a collective, because the other ranks cannot meet without it.
-func isRestartedBy(s *state.Snapshot, incident *failure.Incident, r *state.Replica) bool {
-	switch incident.Scope {
-	case v1alpha1.ScopeJob:
-		return r.State != state.Parked && (r.State != state.Succeeded || state.IsMember(&s.Job.Spec, r.Slot.Role))
-	case v1alpha1.ScopeRole:
-		return r.NeedsPod() && r.Slot.Role == incident.Role
-	default:
-		return r.Slot == failure.SlotOf(&incident.Failure)
-	}
 }

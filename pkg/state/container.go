@@ -14,38 +14,41 @@ import (
 const AnnotationMain = "kubectl.kubernetes.io/default-container"
 
 // MainContainer returns the name of the container that trains: what it does is what the replica does. The others are side-cars.
-func MainContainer(pod *corev1.Pod) string { return mainOf(pod.Annotations, pod.Spec.Containers) }
-
-// MainOfTemplate returns the same of the pods of a template.
-func MainOfTemplate(template *corev1.PodTemplateSpec) string {
-	return mainOf(template.Annotations, template.Spec.Containers)
-}
-
-func mainOf(annotations map[string]string, containers []corev1.Container) string {
-	if name := annotations[AnnotationMain]; name != "" {
+func MainContainer(pod *corev1.Pod) string {
+	if name := pod.Annotations[AnnotationMain]; name != "" || len(pod.Spec.Containers) == 0 {
 		return name
 	}
-	if len(containers) == 0 {
-		return ""
+	return pod.Spec.Containers[0].Name
+}
+
+// HasMain reports whether the main container of the role's template is so.
+func HasMain(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role, is func(*corev1.Container) bool) bool {
+	template := spec.ReplicaSpecs[role].Template
+	main := MainContainer(&corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec})
+	return slices.ContainsFunc(template.Spec.Containers, func(c corev1.Container) bool { return c.Name == main && is(&c) })
+}
+
+func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {
+	name := MainContainer(pod)
+	for i := range pod.Status.ContainerStatuses {
+		if c := &pod.Status.ContainerStatuses[i]; c.Name == name {
+			return *c
+		}
 	}
-	return containers[0].Name
+	return corev1.ContainerStatus{}
 }
 
 // containersNotReady is the reason for an unready pod with an unready container. Source: k8s.io/kubernetes/pkg/kubelet/status.
 const containersNotReady = "ContainersNotReady"
 
-// noteReadiness notes whether the pod was ready since its main container began, which has ended: its condition has changed since then.
-func (p *Pod) noteReadiness(pod *corev1.Pod, ready *corev1.PodCondition) {
-	end := mainStatus(pod).State.Terminated
-	if p.Exit != nil && p.Exit.Main && end != nil && !end.StartedAt.IsZero() {
+// readReady reads the condition Ready. If the main container has ended, the condition shows whether it was ever ready: then it has changed
+// since the container began.
+func (p *Pod) readReady(pod *corev1.Pod, ready *corev1.PodCondition) {
+	main := mainStatus(pod)
+	p.Ready = ready.Status == corev1.ConditionTrue || ready.Reason == containersNotReady && main.Ready
+	if end := main.State.Terminated; p.Exit != nil && p.Exit.Main && end != nil && !end.StartedAt.IsZero() {
 		p.Exit.NeverReady = ready.Status == corev1.ConditionFalse && !ready.LastTransitionTime.After(end.StartedAt.Time)
 	}
-}
-
-// isMainReady reports whether the kubelet calls the main container ready.
-func isMainReady(pod *corev1.Pod) bool {
-	main := MainContainer(pod)
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == main && c.Ready })
 }
 
 // readExits takes over how the pod's containers ended. An init container counts only once the pod has failed of it: before that it
@@ -98,23 +101,17 @@ func exitOf(c *corev1.ContainerStatus) Exit {
 
 func byTime(a, b Exit) int { return a.Time.Compare(b.Time) }
 
-// heedSideCars lets the ends of side-cars count that a rule of the job's names: the earliest of them breaks the pod.
+// heedSideCars lets the ends of side-cars count that a rule of recovery.rules names: the earliest of them breaks the pod.
 func (s *Snapshot) heedSideCars() {
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		for n := range p.SideExits {
-			exit := &p.SideExits[n]
-			if s.isRuled(exit) && (p.Exit == nil || exit.Time.Before(p.Exit.Time)) {
-				p.Exit = exit
-				break
-			}
+		n := slices.IndexFunc(p.SideExits, func(exit Exit) bool {
+			return slices.ContainsFunc(s.Job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return r.ContainerName != "" && exit.Matches(&r) })
+		})
+		if n >= 0 && (p.Exit == nil || p.SideExits[n].Time.Before(p.Exit.Time)) {
+			p.Exit = &p.SideExits[n]
 		}
 	}
-}
-
-// isRuled reports whether a rule of recovery.rules names the container and matches how it ended.
-func (s *Snapshot) isRuled(exit *Exit) bool {
-	return slices.ContainsFunc(s.Job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return r.ContainerName != "" && exit.Matches(&r) })
 }
 
 // Matches reports whether the rule's matchers about a container fit this end. A rule that names no container does not apply to side-cars.

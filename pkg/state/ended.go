@@ -20,15 +20,13 @@ const conditionKueue corev1.PodConditionType = "TerminatedByKueue"
 
 // phaseOf returns the pod's phase; Running for one that is called Failed while a container of it has yet to end.
 func phaseOf(pod *corev1.Pod) corev1.PodPhase {
+	isEnding := func(c corev1.ContainerStatus) bool { // it ran, and its end is not written yet
+		return c.State.Running != nil || c.State.Terminated == nil && c.LastTerminationState.Terminated != nil
+	}
 	if pod.Status.Phase == corev1.PodFailed && slices.ContainsFunc(pod.Status.ContainerStatuses, isEnding) {
 		return corev1.PodRunning
 	}
 	return pod.Status.Phase
-}
-
-// isEnding reports whether the container ran and its end is not written yet.
-func isEnding(c corev1.ContainerStatus) bool {
-	return c.State.Running != nil || c.State.Terminated == nil && c.LastTerminationState.Terminated != nil
 }
 
 // neverRan reports whether the pod has failed and no container of it has begun. Of one that was deleted before, what its init containers did

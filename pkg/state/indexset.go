@@ -2,8 +2,9 @@ package state
 
 import (
 	"fmt"
-	"iter"
+	"maps"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,14 +39,14 @@ func (s *IndexSet) Truncate(n int) {
 }
 
 // From returns the indexes of the set from n on.
-func (s *IndexSet) From(n int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for i := n; i < len(s.words)*64; i++ {
-			if s.Has(i) && !yield(i) {
-				return
-			}
+func (s *IndexSet) From(n int) []int {
+	var list []int
+	for i := n; i < len(s.words)*64; i++ {
+		if s.Has(i) {
+			list = append(list, i)
 		}
 	}
+	return list
 }
 
 // Has reports whether i is in the set.
@@ -75,7 +76,7 @@ func (s *IndexSet) String() string {
 // ParseIndexSet is the inverse of String; it returns an error that names the part it cannot read.
 func ParseIndexSet(text string) (IndexSet, error) {
 	var s IndexSet
-	for part := range splitNonEmpty(text) {
+	for _, part := range parts(text) {
 		first, last, err := parseRun(part)
 		if err != nil {
 			return IndexSet{}, err
@@ -124,15 +125,46 @@ func parseRun(part string) (first, last int, err error) {
 	return first, last, nil
 }
 
-func splitNonEmpty(text string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		if text == "" {
-			return
+func parts(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// Counts holds a number by replica index; its text form is "0-3:1,5:2", zeros left out.
+type Counts map[int]int
+
+// String returns the counts as sorted runs of equal numbers.
+func (c Counts) String() string {
+	if len(c) == 0 {
+		return ""
+	}
+	n := slices.Max(slices.Collect(maps.Keys(c))) + 1
+	return formatRuns(n, func(i int) string {
+		if c[i] == 0 {
+			return ""
 		}
-		for part := range strings.SplitSeq(text, ",") {
-			if !yield(part) {
-				return
-			}
+		return strconv.Itoa(c[i])
+	}, func(run, count string) string { return run + ":" + count })
+}
+
+// ParseCounts is the inverse of String; it returns an error that names the part it cannot read.
+func ParseCounts(text string) (Counts, error) {
+	counts := Counts{}
+	for _, part := range parts(text) {
+		run, number, _ := strings.Cut(part, ":")
+		first, last, err := parseRun(run)
+		if err != nil {
+			return nil, err
+		}
+		count, err := strconv.Atoi(number)
+		if err != nil || count < 1 {
+			return nil, fmt.Errorf("counts: %q has no positive number behind the colon", part)
+		}
+		for i := first; i <= last; i++ {
+			counts[i] = count
 		}
 	}
+	return counts, nil
 }

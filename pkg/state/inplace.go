@@ -1,9 +1,16 @@
 package state
 
 import (
+	"cmp"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // restartsInPlace reports whether the kubelet starts the ended container again in its pod, as the container's own restart
@@ -12,31 +19,21 @@ func restartsInPlace(pod *corev1.Pod, status *corev1.ContainerStatus) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return false
 	}
-	if slices.ContainsFunc(pod.Status.Conditions, restartsAllContainers) {
+	if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.AllContainersRestarting && c.Status == corev1.ConditionTrue
+	}) {
 		return true
 	}
 	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == status.Name })
 	if at < 0 {
 		return false
 	}
-	code := status.State.Terminated.ExitCode
-	for i := range pod.Spec.Containers[at].RestartPolicyRules {
-		if rule := &pod.Spec.Containers[at].RestartPolicyRules[i]; MatchesExit(rule, code) {
-			return true
-		}
-	}
-	switch policy := pod.Spec.Containers[at].RestartPolicy; {
-	case policy == nil:
-		return false
-	case *policy == corev1.ContainerRestartPolicyAlways:
+	container, code := &pod.Spec.Containers[at], status.State.Terminated.ExitCode
+	if slices.ContainsFunc(container.RestartPolicyRules, func(rule corev1.ContainerRestartRule) bool { return MatchesExit(&rule, code) }) {
 		return true
-	default:
-		return *policy == corev1.ContainerRestartPolicyOnFailure && code != 0
 	}
-}
-
-func restartsAllContainers(c corev1.PodCondition) bool {
-	return c.Type == corev1.AllContainersRestarting && c.Status == corev1.ConditionTrue
+	policy := ptr.Deref(container.RestartPolicy, corev1.ContainerRestartPolicyNever)
+	return policy == corev1.ContainerRestartPolicyAlways || policy == corev1.ContainerRestartPolicyOnFailure && code != 0
 }
 
 // MatchesExit reports whether the rule is about containers that end with this exit code.
@@ -46,4 +43,71 @@ func MatchesExit(rule *corev1.ContainerRestartRule, code int32) bool {
 	}
 	in := slices.Contains(rule.ExitCodes.Values, code)
 	return in == (rule.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn)
+}
+
+// byDigest returns the image of the main container by its digest, "repo@sha256:...", if the container runs and its node reports a digest
+// of that repository: every name with that digest has the same bytes. It is empty without such a digest, for example for an image that
+// was loaded without a registry.
+func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
+	if main.State.Running == nil {
+		return ""
+	}
+	var image string
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; c.Name == main.Name {
+			image = c.Image
+		}
+	}
+	runs, err := reference.ParseNormalizedNamed(strings.TrimPrefix(main.ImageID, "docker-pullable://"))
+	if err != nil {
+		return ""
+	}
+	asked, err := reference.ParseNormalizedNamed(image)
+	digested, isDigested := runs.(reference.Digested)
+	if err != nil || !isDigested || asked.Name() != runs.Name() {
+		return ""
+	}
+	return runs.Name() + "@" + digested.Digest().String()
+}
+
+// ImageFor returns a name of an image by digest that only this life has. A kubelet restarts a container whose image has changed, at once
+// if it has not ended under that name before. The kubelet ignores the tag beside a digest.
+func ImageFor(byDigest string, life Life) string {
+	repository, digest, _ := strings.Cut(byDigest, "@")
+	return repository + ":life-" + life.String() + "@" + digest
+}
+
+// KeepsPods reports whether the pods of the present attempt support a restart in place. Their variables and their port depend on it, so
+// later changes of the spec count for the next attempt.
+func KeepsPods(job *v1alpha1.TrainingJob) bool {
+	return cmp.Or(job.Status.Memory.RestartMethod, MethodOf(&job.Spec)) == v1alpha1.RestartInPlace
+}
+
+// MethodOf returns how a whole-job restart gives the replicas that are well their next life. Where the job does not say, they go on in their
+// pods if old and new ranks cannot meet, as each attempt has a port of its own, and no program is waited for longer than if its pod were
+// deleted.
+func MethodOf(spec *v1alpha1.TrainingJobSpec) v1alpha1.RestartMethod {
+	if method := spec.Recovery.RestartMethod; method != "" {
+		return method
+	}
+	most := int64(ptr.Deref(spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
+	for _, role := range spec.Roles() {
+		own := spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds
+		if ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds) > most {
+			return v1alpha1.RestartRecreate
+		}
+	}
+	if !MovesPort(spec) || spec.Elastic != nil {
+		return v1alpha1.RestartRecreate
+	}
+	return v1alpha1.RestartInPlace
+}
+
+// restartsWithin is how long after its grace period a container may take to restart in its pod. After that the replica gets a new pod.
+const restartsWithin = 15 * time.Second
+
+// RestartsBy returns until when a pod that restarts in place has time to.
+func (s *Snapshot) RestartsBy(p *Pod) time.Time {
+	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
+	return p.Created.Add(time.Duration(ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds))*time.Second + restartsWithin)
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,40 +128,3 @@ func (m *RoleMemory) HoldBack(index, n int, next time.Time) {
 
 // ForgetBackOff forgets what holds back the role's slots.
 func (m *RoleMemory) ForgetBackOff() { m.RestartsInRow, m.NextStarts = Counts{}, Counts{} }
-
-// Counts holds a number by replica index; its text form is "0-3:1,5:2", zeros left out.
-type Counts map[int]int
-
-// String returns the counts as sorted runs of equal numbers.
-func (c Counts) String() string {
-	if len(c) == 0 {
-		return ""
-	}
-	n := slices.Max(slices.Collect(maps.Keys(c))) + 1
-	return formatRuns(n, func(i int) string {
-		if c[i] == 0 {
-			return ""
-		}
-		return strconv.Itoa(c[i])
-	}, func(run, count string) string { return run + ":" + count })
-}
-
-// ParseCounts is the inverse of String; it returns an error that names the part it cannot read.
-func ParseCounts(text string) (Counts, error) {
-	counts := Counts{}
-	for part := range splitNonEmpty(text) {
-		run, number, _ := strings.Cut(part, ":")
-		first, last, err := parseRun(run)
-		if err != nil {
-			return nil, err
-		}
-		count, err := strconv.Atoi(number)
-		if err != nil || count < 1 {
-			return nil, fmt.Errorf("counts: %q has no positive number behind the colon", part)
-		}
-		for i := first; i <= last; i++ {
-			counts[i] = count
-		}
-	}
-	return counts, nil
-}

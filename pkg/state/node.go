@@ -48,11 +48,16 @@ func (a NodeAction) String() string { return NodeActions[a] }
 // NodeTrouble returns the trouble of the pod's node, whether or not the pod already counts as lost for it; ok is false if
 // the node is well.
 func (s *Snapshot) NodeTrouble(p *Pod) (n Node, ok bool) {
+	n = s.nodeOf(p)
+	return n, n.Lost.Reason != ""
+}
+
+func (s *Snapshot) nodeOf(p *Pod) Node {
 	i, found := slices.BinarySearchFunc(s.Nodes, p.Node, func(n Node, name string) int { return cmp.Compare(n.Name, name) })
-	if !found || s.Nodes[i].Lost.Reason == "" {
-		return Node{}, false
+	if !found {
+		return Node{}
 	}
-	return s.Nodes[i], true
+	return s.Nodes[i]
 }
 
 // HeedsIllNodes reports whether the job avoids and leaves nodes that are ill: one that avoids no nodes does not.
@@ -62,11 +67,8 @@ func (s *Snapshot) HeedsIllNodes() bool {
 
 // IsToLeave returns the node of the pod if the pod is to leave it as it is ill; ok is false if it may stay.
 func (s *Snapshot) IsToLeave(p *Pod) (n Node, ok bool) {
-	i, found := slices.BinarySearchFunc(s.Nodes, p.Node, func(n Node, name string) int { return cmp.Compare(n.Name, name) })
-	if !found || s.Nodes[i].Action != MoveFromNode {
-		return Node{}, false
-	}
-	return s.Nodes[i], true
+	n = s.nodeOf(p)
+	return n, n.Action == MoveFromNode
 }
 
 // IsLost reports whether the pod has not finished and its node counts as lost.

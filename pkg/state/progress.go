@@ -1,11 +1,13 @@
 package state
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -63,4 +65,25 @@ func (s *Snapshot) RecordedStep() int64 {
 		return 0
 	}
 	return s.Job.Status.Progress.Step
+}
+
+// NewCheckpointRequest returns the request to save a checkpoint, for that reason, until the deadline at the latest.
+func (s *Snapshot) NewCheckpointRequest(reason string, deadline time.Time) *v1alpha1.CheckpointRequest {
+	return &v1alpha1.CheckpointRequest{
+		ID: fmt.Sprintf("%d-%d", s.Job.Status.Attempt, s.Now.Unix()), Reason: reason,
+		Time: metav1.NewTime(s.Now.Truncate(time.Second)), DeadlineTime: metav1.NewTime(deadline),
+	}
+}
+
+// StopText returns a request to stop as the ranks read it; empty for none.
+func StopText(r *v1alpha1.CheckpointRequest) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %s", r.ID, r.Reason, r.DeadlineTime.UTC().Format(time.RFC3339))
+}
+
+// HasAnswered reports whether the ranks have saved a checkpoint for the request.
+func (s *Snapshot) HasAnswered(r *v1alpha1.CheckpointRequest) bool {
+	return r != nil && s.Progress.SavedFor == r.ID
 }

@@ -78,7 +78,6 @@ func (s *Snapshot) stateOf(r *Replica) State {
 	}
 }
 
-// stateByPod returns the state of a replica without a memory.
 func (s *Snapshot) stateByPod(r *Replica) State {
 	p := r.Pod
 	switch {

@@ -1,6 +1,10 @@
 package state
 
-import "github.com/trainingjob/operator/apis/training/v1alpha1"
+import (
+	"slices"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
 
 // IsCollective reports whether the job's ranks run in lock-step, so that none can continue without another: by its framework, or because
 // each role of its ranks restarts the whole job.
@@ -100,4 +104,32 @@ func Total(spec *v1alpha1.TrainingJobSpec) int {
 func HostsRendezvous(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
 	outside := spec.Elastic.Rendezvous != nil && spec.Elastic.Rendezvous.Endpoint != ""
 	return !outside && Leader(spec) == slot
+}
+
+// TopologyOf returns the topology that the job wants; nil for none.
+func TopologyOf(spec *v1alpha1.TrainingJobSpec) *v1alpha1.Topology {
+	if spec.Scheduling == nil {
+		return nil
+	}
+	return spec.Scheduling.Topology
+}
+
+// RequiresDomain reports whether the job stays pending while no domain of its topology has room for it.
+func RequiresDomain(spec *v1alpha1.TrainingJobSpec) bool {
+	topology := TopologyOf(spec)
+	return topology != nil && topology.Mode == v1alpha1.TopologyRequired
+}
+
+// InDomain reports whether the role's pods must be near each other: the roles that the topology names, or all roles except evaluators and
+// launchers. Those exchange little data with the ranks and often run on other kinds of nodes. If the job has only a launcher, it counts.
+func InDomain(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
+	switch topology := TopologyOf(spec); {
+	case topology == nil:
+		return false
+	case len(topology.Roles) > 0:
+		return slices.Contains(topology.Roles, role)
+	default:
+		isNear := func(role v1alpha1.Role) bool { return role != v1alpha1.Evaluator && role != v1alpha1.Launcher }
+		return isNear(role) || !slices.ContainsFunc(spec.Roles(), func(r v1alpha1.Role) bool { return isNear(r) && spec.Replicas(r) > 0 })
+	}
 }

@@ -123,6 +123,19 @@ func (s *Snapshot) Replicas() iter.Seq[*Replica] {
 	}
 }
 
+// First returns the first replica that is so, in the order of their ranks; nil if there is none.
+func (s *Snapshot) First(is func(*Replica) bool) *Replica {
+	for r := range s.Replicas() {
+		if is(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// Any reports whether a replica is so.
+func (s *Snapshot) Any(is func(*Replica) bool) bool { return s.First(is) != nil }
+
 // Replica returns the row of a slot; nil if the job no longer has it.
 func (s *Snapshot) Replica(slot Slot) *Replica {
 	if !s.InRange(slot) {

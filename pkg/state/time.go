@@ -29,24 +29,35 @@ func Latest(a, b time.Time) time.Time {
 	return a
 }
 
+// TrueSince returns since when the condition is True; zero if it is not.
+func TrueSince(status *v1alpha1.TrainingJobStatus, condition string) time.Time {
+	if c := meta.FindStatusCondition(status.Conditions, condition); c != nil && c.Status == metav1.ConditionTrue {
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
 // SuspendedFor returns how long the job of the status has been suspended since its first start, the present suspension included.
 func SuspendedFor(status *v1alpha1.TrainingJobStatus, now time.Time) time.Duration {
 	total := time.Duration(status.SuspendedSeconds) * time.Second
-	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended)
-	if status.StartTime == nil || condition == nil || condition.Status != metav1.ConditionTrue {
-		return total
+	if since := TrueSince(status, v1alpha1.ConditionSuspended); status.StartTime != nil && !since.IsZero() {
+		total += now.Sub(since)
 	}
-	return total + now.Sub(condition.LastTransitionTime.Time)
+	return total
 }
 
 // RunningFor returns how long all replicas of the job have run in all its attempts, the present run included.
 func RunningFor(status *v1alpha1.TrainingJobStatus, now time.Time) time.Duration {
-	total := time.Duration(status.RunningSeconds) * time.Second
-	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRunning)
-	if condition == nil || condition.Status != metav1.ConditionTrue {
-		return total
+	return time.Duration(status.RunningSeconds)*time.Second + PresentRun(status, now)
+}
+
+// PresentRun returns how long the job has been running without a break until the time.
+func PresentRun(status *v1alpha1.TrainingJobStatus, until time.Time) time.Duration {
+	since := TrueSince(status, v1alpha1.ConditionRunning)
+	if since.IsZero() {
+		return 0
 	}
-	return total + max(0, now.Truncate(time.Second).Sub(condition.LastTransitionTime.Time))
+	return max(0, until.Truncate(time.Second).Sub(since))
 }
 
 // RunningTimeRatio returns the time that the job has run over the time from its first start to its end or now, suspensions left
@@ -74,14 +85,11 @@ func IncidentWindow(spec *v1alpha1.TrainingJobSpec) time.Duration {
 
 // RunningSince returns since when the present attempt runs; zero if it does not.
 func RunningSince(job *v1alpha1.TrainingJob) time.Time {
-	running := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionRunning)
-	if running == nil || running.Status != "True" {
-		return time.Time{}
+	since := TrueSince(&job.Status, v1alpha1.ConditionRunning)
+	if next := job.Status.NextStartTime; next != nil && !since.IsZero() {
+		return Latest(since, next.Time)
 	}
-	if next := job.Status.NextStartTime; next != nil {
-		return Latest(running.LastTransitionTime.Time, next.Time)
-	}
-	return running.LastTransitionTime.Time
+	return since
 }
 
 // AvoidFor returns for how long a job avoids a node; zero for not at all.

@@ -1,14 +1,10 @@
 package state
 
 import (
-	"cmp"
 	"encoding/json"
-	"strings"
 	"time"
 
-	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -108,87 +104,4 @@ func LivesOf(job string, pod *corev1.Pod) (slot Slot, lives Lives, ok bool) {
 	default:
 		return slot, Lives{Runs: told.Life, Before: told.From, Next: told.Life}, true
 	}
-}
-
-// mainStatus returns the status of the main container; the zero value without one.
-func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {
-	name := MainContainer(pod)
-	for i := range pod.Status.ContainerStatuses {
-		if c := &pod.Status.ContainerStatuses[i]; c.Name == name {
-			return *c
-		}
-	}
-	return corev1.ContainerStatus{}
-}
-
-// byDigest returns the image of the main container by its digest, "repo@sha256:...", if the container runs and its node reports a digest
-// of that repository: every name with that digest has the same bytes. It is empty without such a digest, for example for an image that
-// was loaded without a registry.
-func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
-	if main.State.Running == nil {
-		return ""
-	}
-	var image string
-	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == main.Name {
-			image = c.Image
-		}
-	}
-	runs, err := reference.ParseNormalizedNamed(strings.TrimPrefix(main.ImageID, "docker-pullable://"))
-	if err != nil {
-		return ""
-	}
-	asked, err := reference.ParseNormalizedNamed(image)
-	digested, isDigested := runs.(reference.Digested)
-	if err != nil || !isDigested || asked.Name() != runs.Name() {
-		return ""
-	}
-	return runs.Name() + "@" + digested.Digest().String()
-}
-
-// ImageFor returns a name of an image by digest that only this life has. A kubelet restarts a container whose image has changed, at once
-// if it has not ended under that name before. The kubelet ignores the tag beside a digest.
-func ImageFor(byDigest string, life Life) string {
-	repository, digest, _ := strings.Cut(byDigest, "@")
-	return repository + ":life-" + life.String() + "@" + digest
-}
-
-// KeepsPods reports whether the pods of the present attempt support a restart in place. Their variables and their port depend on it, so
-// later changes of the spec count for the next attempt.
-func KeepsPods(job *v1alpha1.TrainingJob) bool {
-	return cmp.Or(job.Status.Memory.RestartMethod, MethodOf(&job.Spec)) == v1alpha1.RestartInPlace
-}
-
-// MethodOf returns how a whole-job restart gives the replicas that are well their next life. Where the job does not say, they go on in their
-// pods if old and new ranks cannot meet, as each attempt has a port of its own, and no program is waited for longer than if its pod were
-// deleted.
-func MethodOf(spec *v1alpha1.TrainingJobSpec) v1alpha1.RestartMethod {
-	if method := spec.Recovery.RestartMethod; method != "" {
-		return method
-	}
-	most := int64(ptr.Deref(spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
-	for _, role := range spec.Roles() {
-		own := spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds
-		if ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds) > most {
-			return v1alpha1.RestartRecreate
-		}
-	}
-	if !MovesPort(spec) || spec.Elastic != nil {
-		return v1alpha1.RestartRecreate
-	}
-	return v1alpha1.RestartInPlace
-}
-
-// restartsWithin is how long after its grace period a container may take to restart in its pod. After that the replica gets a new pod.
-const restartsWithin = 15 * time.Second
-
-// RestartsBy returns until when a pod that restarts in place has time to.
-func (s *Snapshot) RestartsBy(p *Pod) time.Time {
-	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
-	return p.Created.Add(time.Duration(ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds))*time.Second + restartsWithin)
-}
-
-// HasNotRestarted reports whether the pod should restart in place, and has not in time.
-func (s *Snapshot) HasNotRestarted(p *Pod) bool {
-	return p.Restarting && !s.IsPast(p) && !s.Now.Before(s.RestartsBy(p))
 }

@@ -67,3 +67,10 @@ func Quote(message string) string {
 	head, tail := message[:maxQuote/2], message[len(message)-maxQuote/2:]
 	return strings.ToValidUTF8(head, "") + " ... " + strings.ToValidUTF8(tail, "")
 }
+
+// Trouble is a reason and message of Kubernetes, and when it came.
+type Trouble struct {
+	Reason  string
+	Message string
+	Time    time.Time
+}

@@ -2,20 +2,36 @@ package build
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
-// Group returns the pod group as the present attempt's own.
-func Group(job *v1alpha1.TrainingJob, group state.Object) state.Object {
-	group.SetName(state.GroupNameOf(job))
-	group.SetNamespace(job.Namespace)
-	group.SetLabels(JobLabels(job))
-	group.SetOwnerReferences(Owners(job))
-	return group
+// counted are resources for which each unit belongs to one process: resources without gpu in their names, or GPUs that not every
+// framework counts. A prefix ends with "*".
+var counted = []string{"habana.ai/gaudi", "huawei.com/Ascend*", "aws.amazon.com/neuroncore", "gpu.intel.com/i915", "gpu.intel.com/xe"}
+
+// Accelerators returns how many GPUs a container of the role has at most, by the limits of resources with gpu in their names, and
+// how many accelerators that not every framework's own count knows: Gaudi, Ascend and Intel devices and Neuron cores.
+func Accelerators(job *v1alpha1.TrainingJob, role v1alpha1.Role) (gpus, uncounted int64) {
+	for _, c := range job.Spec.ReplicaSpecs[role].Template.Spec.Containers {
+		for resource, quantity := range c.Resources.Limits {
+			isCounted := func(known string) bool {
+				prefix, isPrefix := strings.CutSuffix(known, "*")
+				return string(resource) == known || isPrefix && strings.HasPrefix(string(resource), prefix)
+			}
+			if slices.ContainsFunc(counted, isCounted) {
+				uncounted = max(uncounted, quantity.Value())
+			}
+			if strings.Contains(string(resource), "gpu") {
+				gpus = max(gpus, quantity.Value())
+			}
+		}
+	}
+	return gpus, uncounted
 }
 
 // Requests returns the requests of one replica of the role: the sum over its containers, limits where there are no requests, or the

@@ -5,8 +5,23 @@ import (
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
+
+// leave returns the plan for a deleted job that exists until its last pod is gone: all pods end, with their own grace periods, and the status counts them.
+func leave(s *state.Snapshot) Plan {
+	p := Plan{Status: *s.Job.Status.DeepCopy()}
+	p.Status.ObservedGeneration = s.Job.Generation
+	observe(s, &p.Status)
+	steps, wake := deletePods(s, func(state.Pod) bool { return true }, WhyJobDeleted)
+	p.Steps = firstWrites(slices.Concat(steps, deleteSpares(s, s.Spares)))
+	p.Wake = state.Earliest(wake, nextForcedSpare(s), policy.NextLoss(s))
+	if due := s.Recorded.Add(recordEvery); s.Now.Before(due) && !isUrgent(&s.Job.Status, &p.Status) {
+		p.Status, p.Wake = s.Job.Status, state.Earliest(p.Wake, due)
+	}
+	return p
+}
 
 // stalledStatus returns the status of a job that waits until a person acts, and why.
 func stalledStatus(s *state.Snapshot, reason, message string) v1alpha1.TrainingJobStatus {

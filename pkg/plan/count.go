@@ -3,10 +3,13 @@ package plan
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -21,16 +24,7 @@ func setRunningSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *p
 	if v.Failure != nil {
 		until = v.Failure.Time.Time
 	}
-	next.RunningSeconds = s.Job.Status.RunningSeconds + int64(presentRun(s, until).Seconds())
-}
-
-// presentRun returns how long the job has been running without a break until the time.
-func presentRun(s *state.Snapshot, until time.Time) time.Duration {
-	c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return 0
-	}
-	return max(0, until.Truncate(time.Second).Sub(c.LastTransitionTime.Time))
+	next.RunningSeconds = s.Job.Status.RunningSeconds + int64(state.PresentRun(&s.Job.Status, until).Seconds())
 }
 
 // setLostSeconds adds up the time that the job lost since the last addition. The status of then shows what the job waited for.
@@ -43,7 +37,7 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 	next.Memory.CountedTime = &metav1.Time{Time: now}
 	passed := int64(max(0, now.Sub(since)).Seconds())
 	lost := &next.LostSeconds
-	running := presentRun(s, now)
+	running := state.PresentRun(&s.Job.Status, now)
 	switch {
 	case meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionQueued):
 		lost.Queue += passed
@@ -53,7 +47,7 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 			lost.Redone += passed
 		}
 		if v.Failure != nil && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
-			lost.Detection += int64((running - presentRun(s, v.Failure.Time.Time)).Seconds())
+			lost.Detection += int64((running - state.PresentRun(&s.Job.Status, v.Failure.Time.Time)).Seconds())
 		}
 	case isStopping(was):
 		lost.Restart += passed
@@ -76,11 +70,55 @@ func isStopping(status *v1alpha1.TrainingJobStatus) bool {
 
 // setRedoStep records the reached step at a whole-job restart, and clears it when the next attempt has reached that step again.
 func setRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
-	since := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionRunning)
+	since := state.TrueSince(&s.Job.Status, v1alpha1.ConditionRunning)
 	switch {
 	case next.Attempt > s.Job.Status.Attempt:
 		next.Memory.RedoStep = s.HighestStep()
-	case since != nil && s.Is(v1alpha1.ConditionRunning) && s.Progress.Renewed.After(since.LastTransitionTime.Time) && s.Progress.Step >= next.Memory.RedoStep:
+	case !since.IsZero() && s.Progress.Renewed.After(since) && s.Progress.Step >= next.Memory.RedoStep:
 		next.Memory.RedoStep = 0
 	}
+}
+
+// observe sets the replica statuses, with the present numbers of pods and the recorded counters, and their sums.
+func observe(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+	counted, scopes, spares := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}, failure.Scopes(&s.Job.Spec), heldNodes(s)
+	for role := range s.Memory {
+		counted[role] = &v1alpha1.ReplicaStatus{
+			Spares:       spares[role],
+			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
+			RestartScope: scopes[role],
+			Selector:     build.Selector(s.Job, role),
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if status := counted[p.Slot.Role]; status != nil && s.MayAct(p) {
+			status.Active++
+		}
+	}
+	for r := range s.Replicas() {
+		status := counted[r.Slot.Role]
+		if r.Pod != nil && r.Pod.Ready && r.Pod.Deleted.IsZero() && r.State != state.Lost {
+			status.Ready++
+		}
+		if r.Pod != nil && (r.IsBroken() || r.Pod.Phase == corev1.PodFailed) {
+			status.Failed++
+		}
+	}
+	next.Replicas, next.ReadyReplicas, next.ReplicaStatuses = int32(state.Total(&s.Job.Spec)), 0, map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
+	for role, status := range counted {
+		next.ReplicaStatuses[role] = *status
+		next.ReadyReplicas += status.Ready
+	}
+}
+
+// heldNodes returns by role how many spares hold a node. A terminating spare holds its node until it has ended.
+func heldNodes(s *state.Snapshot) map[v1alpha1.Role]int32 {
+	held := map[v1alpha1.Role]int32{}
+	for i := range s.Spares {
+		if p := &s.Spares[i]; p.Phase == corev1.PodRunning && !s.IsLost(p) {
+			held[p.Slot.Role]++
+		}
+	}
+	return held
 }

@@ -1,0 +1,104 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/nodes"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// unhealthy rules because pods of the job must leave unhealthy nodes, where they would fail sooner or later. A failure comes
+// first, and its new pods prefer other nodes as well. The restart costs no budget, and recovery.rules do not apply to it.
+func unhealthy(s *state.Snapshot) (*Ruling, time.Time) {
+	if s.Is(v1alpha1.ConditionSuspended) {
+		return nil, time.Time{}
+	}
+	leaving, _ := nodes.Departures(s)
+	incidents := failure.Restarts(s, toRestart(s, leaving))
+	if len(incidents) == 0 {
+		return nil, time.Time{}
+	}
+	ruling := restart(s, incidents)
+	if held, until := waitForCheckpoint(s, ruling); held != nil {
+		return held, until
+	}
+	return ruling, time.Time{}
+}
+
+// strandedAfter is how long a replica may fit nowhere in the domain of the other replicas.
+const strandedAfter = 30 * time.Second
+
+// stranded rules because a replica must be in one domain with others that already have nodes, and fits nowhere there. The
+// scheduler moves no pod that has a node, so the job would wait for ever beside a domain with room for all of it. New pods and a
+// new group let the scheduler choose again. A job that already runs continues without the replica instead.
+func stranded(s *state.Snapshot) (*Ruling, time.Time) {
+	if !state.RequiresDomain(&s.Job.Spec) || s.Is(v1alpha1.ConditionRunning) || s.Is(v1alpha1.ConditionSuspended) {
+		return nil, time.Time{}
+	}
+	for r := range s.Replicas() {
+		if !r.FitsNowhere() || !state.InDomain(&s.Job.Spec, r.Slot.Role) || !isBoundByOthers(s, r) {
+			continue
+		}
+		if deadline := r.Pod.Waiting.Time.Add(strandedAfter); s.Now.Before(deadline) {
+			return nil, deadline
+		}
+		message := fmt.Sprintf("no node in the domain of the other replicas had room for %v: %s", strandedAfter, state.Quote(r.Pod.Waiting.Message))
+		return restartForTime(s, failure.At(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonDomainFull, message)), time.Time{}
+	}
+	return nil, time.Time{}
+}
+
+// isBoundByOthers reports whether another replica of the domain got its node before this pod was created. It continued in its pod
+// when the attempt began, was not replaced since, or ran already when this pod was recreated in its life.
+func isBoundByOthers(s *state.Snapshot, r *state.Replica) bool {
+	return s.Any(func(other *state.Replica) bool {
+		if !other.HasNode() || !other.NeedsPod() || !state.InDomain(&s.Job.Spec, other.Slot.Role) {
+			return false
+		}
+		isKept := other.Pod.Name != state.PodName(s.Job.Name, other.Slot, other.Life)
+		ranBefore := !other.Pod.Began.IsZero() && other.Pod.Began.Before(r.Pod.Created)
+		return isKept || ranBefore || other.Life.Before(r.Life)
+	})
+}
+
+// unplaced rules because the user prefers a failed job to a longer wait for nodes. A running job never fails this way: a replaced
+// replica may wait without a limit.
+func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
+	timeout := schedulingTimeout(s.Job)
+	if timeout == nil || s.Is(v1alpha1.ConditionRunning) {
+		return nil, time.Time{}
+	}
+	waits := firstRequiredWithout(s, func(r *state.Replica) bool { return !r.LacksNode() })
+	if waits == nil {
+		return nil, time.Time{}
+	}
+	deadline := sinceBegin(s, waits.Slot, *timeout)
+	switch {
+	case deadline.IsZero():
+		return nil, time.Time{}
+	case s.Now.Before(deadline):
+		return nil, deadline
+	}
+	message := "the scheduler gave no reason"
+	if refused := whyRefused(s, waits); refused != "" {
+		message = refused
+	} else if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
+		message = c.Message
+	}
+	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, message)
+	return fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
+		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(message))), time.Time{}
+}
+
+func schedulingTimeout(job *v1alpha1.TrainingJob) *int32 {
+	if job.Spec.Scheduling == nil {
+		return nil
+	}
+	return job.Spec.Scheduling.TimeoutSeconds
+}

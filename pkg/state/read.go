@@ -1,0 +1,188 @@
+package state
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// PodOf returns what the operator knows of a pod of the named job; ok is false if the pod's name is not one
+// that the operator gives.
+func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
+	slot, life, ok := ParsePodName(job, pod.Name)
+	if !ok {
+		return Pod{}, false
+	}
+	p = read(pod)
+	p.Slot, p.Life = slot, life
+	p.readTold(pod)
+	return p, true
+}
+
+// SpareOf returns what the operator knows of a placeholder pod of the named job; ok is false for any other pod.
+func SpareOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
+	slot, ok := ParseSpareName(job, pod.Name)
+	if !ok {
+		return Pod{}, false
+	}
+	p = read(pod)
+	p.Slot = slot
+	return p, true
+}
+
+// GonePodOf returns what the operator knows of a pod of the named job that is gone, by its last version. One that had ended before it was deleted
+// stays as it ended. Any other was deleted, and ran until then if it had begun. ok is false for one that never had a node, or whose name is
+// not one that the operator gives.
+func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
+	p, ok = PodOf(job, pod)
+	if !ok || !p.Scheduled() {
+		return Pod{}, false
+	}
+	if p.Deleted.IsZero() && (p.HasSucceeded() || !p.CanRun()) {
+		return p, true
+	}
+	if p.HasStarted() {
+		p.Phase = corev1.PodRunning
+	}
+	if p.Deleted.IsZero() {
+		p.Deleted = now
+	}
+	return p, true
+}
+
+// FormerPodOf returns what the operator knows of a pod of a job that is gone, whatever place it had there.
+func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
+
+func read(pod *corev1.Pod) Pod {
+	p := Pod{
+		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
+		Node: pod.Spec.NodeName, Phase: phaseOf(pod), Nominated: pod.Status.NominatedNodeName != "", NeverRan: neverRan(pod), Rejected: rejected(pod),
+		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
+		Number: numberOf(pod.Annotations[v1alpha1.AnnotationLifeNumber]),
+		Ended:  ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
+		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, IsClaim),
+	}
+	p.readExits(pod)
+	p.Reports, p.Hears = wasGiven(pod, v1alpha1.EnvProgressLease), wasGiven(pod, v1alpha1.EnvStopFile)
+	if running := mainStatus(pod).State.Running; running != nil {
+		p.Began = running.StartedAt.Time
+	}
+	_, isInService := pod.Labels[v1alpha1.LabelJobName]
+	p.Fenced = !isInService
+	if pod.DeletionTimestamp != nil {
+		grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+		p.Deleted, p.EndsBy = pod.DeletionTimestamp.Add(-grace), pod.DeletionTimestamp.Time
+	}
+	if p.NeverRan {
+		p.Exit = nil
+	}
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodReady:
+			p.readReady(pod, &c)
+		case (c.Type == corev1.DisruptionTarget || c.Type == conditionKueue) && c.Status == corev1.ConditionTrue:
+			p.Disruption = trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
+		}
+	}
+	return p
+}
+
+// wasGiven reports whether the pod's main container has the variable. The containers that admission adds do not have it.
+func wasGiven(pod *corev1.Pod, variable string) bool {
+	main := MainContainer(pod)
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == main && HasEnv(c.Env, variable) })
+}
+
+// HasEnv reports whether the variables have one of that name.
+func HasEnv(env []corev1.EnvVar, name string) bool {
+	return slices.ContainsFunc(env, func(v corev1.EnvVar) bool { return v.Name == name })
+}
+
+// containers returns the statuses of the pod's containers, init containers first.
+func containers(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
+	return func(yield func(*corev1.ContainerStatus) bool) {
+		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// finished returns when the last container ended; zero unless the pod has finished.
+func finished(pod *corev1.Pod) time.Time {
+	var last time.Time
+	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		return last
+	}
+	for c := range containers(pod) {
+		if end := c.State.Terminated; end != nil && end.FinishedAt.After(last) {
+			last = end.FinishedAt.Time
+		}
+	}
+	return last
+}
+
+func ended(pod *corev1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil || restartsInPlace(pod, c) {
+			return false
+		}
+	}
+	return len(pod.Status.ContainerStatuses) > 0
+}
+
+// IsClaim reports whether a volume may be writable on one node only. Its access mode is not read: that would take rights
+// on claims.
+func IsClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
+
+// everyday are the conditions that every pod has.
+var everyday = []corev1.PodConditionType{
+	corev1.PodScheduled, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodReadyToStartContainers,
+}
+
+func ownConditions(pod *corev1.Pod) []string {
+	var types []string
+	for _, c := range pod.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && !slices.Contains(everyday, c.Type) {
+			types = append(types, string(c.Type))
+		}
+	}
+	return types
+}
+
+// unhealthy returns the first device of the pod's containers that the kubelet calls unhealthy.
+func unhealthy(pod *corev1.Pod) Trouble {
+	for c := range containers(pod) {
+		for _, resource := range c.AllocatedResourcesStatus {
+			for _, device := range resource.Resources {
+				if device.Health == corev1.ResourceHealthStatusUnhealthy {
+					return trouble(v1alpha1.ReasonDeviceUnhealthy, string(resource.Name)+" "+string(device.ResourceID), time.Time{})
+				}
+			}
+		}
+	}
+	return Trouble{}
+}
+
+// waiting returns why the pod has no node, or why the first of its containers that waits does.
+func waiting(pod *corev1.Pod) Trouble {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
+		}
+	}
+	for c := range containers(pod) {
+		if wait := c.State.Waiting; wait != nil {
+			return trouble(wait.Reason, wait.Message, time.Time{})
+		}
+	}
+	return Trouble{}
+}
