@@ -179,13 +179,15 @@ var _ = Describe("A TrainingJob that MultiKueue runs", func() {
 		dead := make(chan error, 1)
 		go func() {
 			defer GinkgoRecover()
-			_, err := worker2.lab.Run(context.WithoutCancel(ctx), "restart", "--component", "kube-apiserver", "--dead-for", "150s")
+			_, err := worker2.lab.Run(context.WithoutCancel(ctx), "restart", "--component", "kube-apiserver", "--dead-for", "75s")
 			dead <- err
 		}()
 		Eventually(ctx, func(ctx context.Context) *v1alpha1.TrainingJob { return j.in(ctx, manager) }).WithTimeout(4 * time.Minute).
 			Should(HaveField("Annotations", HaveKeyWithValue(v1alpha1.AnnotationCluster, worker1.name)))
 		j.runsIn(ctx, worker1, 2, 1)
 		Eventually(dead).WithTimeout(5 * time.Minute).Should(Receive(BeNil()))
+		Eventually(ctx, func(ctx context.Context) *v1alpha1.TrainingJob { return j.in(ctx, worker2) }).WithTimeout(5*time.Minute).
+			Should(BeNil(), "Kueue connects again, and deletes the copy")
 		j.isGoneFrom(ctx, worker2)
 		j.runsIn(ctx, worker1, 2, 1)
 	})
