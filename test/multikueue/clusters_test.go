@@ -100,6 +100,7 @@ func (p *place) admitsTheManager(ctx context.Context) []byte {
 	Expect(p.Create(ctx, account)).To(Succeed())
 	ofKueue := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "multikueue-own-kinds"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"", "batch"}, Resources: []string{"pods", "jobs"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"kubeflow.org"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create", "delete"}},
 	}}
 	Expect(p.Create(ctx, ofKueue)).To(Succeed())
 	for _, role := range []string{"trainingjob-multikueue-worker", ofKueue.Name} {
