@@ -59,19 +59,28 @@ type restart struct {
 	reason  string
 }
 
+// cannotRestart returns an error with an alternative if nothing runs that could restart.
+func cannotRestart(job *v1alpha1.TrainingJob) error {
+	switch {
+	case isFinished(job):
+		return fmt.Errorf("%s has finished (%s), and a job that has finished does not start again: submit it as another job", nameOf(job), job.Status.Phase)
+	case job.Spec.IsSuspended():
+		return fmt.Errorf("%s is suspended: start it with kubectl tj resume %s", nameOf(job), nameOf(job))
+	case job.Spec.IsDispatched():
+		return fmt.Errorf("%s runs in cluster %s, and restarts there: use kubectl tj restart with the --context of that cluster", job.Name, state.ClusterOf(job))
+	case job.Spec.IsManagedElsewhere():
+		return fmt.Errorf("%s is run by %s (spec.managedBy): ask that to restart it", job.Name, job.Spec.ManagedBy)
+	default:
+		return nil
+	}
+}
+
 // restartOf returns the restart of the whole job, or of the named replica. It returns an error with an alternative if
 // nothing runs that could restart.
 func restartOf(v *story.View, replica []string) (*restart, error) {
 	job := v.Job
-	switch {
-	case isFinished(job):
-		return nil, fmt.Errorf("%s has finished (%s), and a job that has finished does not start again: submit it as another job", nameOf(job), job.Status.Phase)
-	case job.Spec.IsSuspended():
-		return nil, fmt.Errorf("%s is suspended: start it with kubectl tj resume %s", nameOf(job), nameOf(job))
-	case job.Spec.IsDispatched():
-		return nil, fmt.Errorf("%s runs in cluster %s, and restarts there: use kubectl tj restart with the --context of that cluster", job.Name, state.ClusterOf(job))
-	case job.Spec.IsManagedElsewhere():
-		return nil, fmt.Errorf("%s is run by %s (spec.managedBy): ask that to restart it", job.Name, job.Spec.ManagedBy)
+	if err := cannotRestart(job); err != nil {
+		return nil, err
 	}
 	s, err := v.Snapshot()
 	if err != nil {

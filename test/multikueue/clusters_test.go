@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/testbed"
 )
 
@@ -73,6 +74,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 	manager.eventually(ctx, "AdmissionCheck", "multikueue", "Active")
 	manager.eventually(ctx, "ClusterQueue", queueName, "Active")
+	Eventually(ctx, func(ctx context.Context) string { // the API server takes a moment to see the policy and the queue
+		probe := draft("probe")
+		Expect(manager.Create(ctx, probe, client.DryRunAll)).To(Succeed())
+		return probe.Spec.ManagedBy
+	}).Should(Equal(v1alpha1.MultiKueue), "the policy of the queue's label")
 })
 
 // newPlace connects to the lab of that name in the folder LABS.

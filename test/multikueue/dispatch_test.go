@@ -43,12 +43,17 @@ func (j job) becomes(ctx context.Context, what string, is gomegatypes.GomegaMatc
 	return j.in(ctx, manager)
 }
 
-// submit creates a job of two workers with a GPU each on the manager.
+// draft returns a job of two workers with a GPU each, in the queue.
+func draft(name string) *v1alpha1.TrainingJob {
+	drafted := builder.Submitted(name, v1alpha1.PyTorch, builder.Workers(2, builder.Limit(gpu, 1)), builder.BackOff(0, 1), builder.FinishGrace(0))
+	drafted.Namespace, drafted.Labels = metav1.NamespaceDefault, map[string]string{v1alpha1.LabelQueue: queueName}
+	return drafted
+}
+
+// submit creates a job on the manager.
 func submit(ctx context.Context, name string, changes ...func(*v1alpha1.TrainingJob)) job {
 	GinkgoHelper()
-	options := []builder.JobOption{builder.Workers(2, builder.Limit(gpu, 1)), builder.BackOff(0, 1), builder.FinishGrace(0)}
-	submitted := builder.Submitted(name, v1alpha1.PyTorch, options...)
-	submitted.Namespace, submitted.Labels = metav1.NamespaceDefault, map[string]string{v1alpha1.LabelQueue: queueName}
+	submitted := draft(name)
 	for _, change := range changes {
 		change(submitted)
 	}
