@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -29,14 +30,43 @@ const recheckDispatched = 10 * time.Second
 
 // lookDispatched handles one job that MultiKueue runs. The Workload of a paused job is deactivated at once, as nothing else ends its pods.
 func (q *quotas) lookDispatched(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
-	if err := q.activateAll(ctx, j, all); err != nil {
+	now := time.Now()
+	isAway := j.IsSuspended() && !j.isFinished() && !isInCluster(all) && !(j.IsActive() && now.Before(endsBy(j, all)))
+	if isAway && !j.isPaused() {
+		if wrote, err := q.endFormer(ctx, j, all); wrote || err != nil {
+			return wrote, err
+		}
+	}
+	if err := q.activateAll(ctx, j, all); err != nil || !isAway {
 		return false, err
 	}
-	now := time.Now()
-	if !j.IsSuspended() || j.isFinished() || isInCluster(all) || j.IsActive() && now.Before(endsBy(j, all)) {
-		return false, nil
-	}
 	return q.showWait(ctx, j, now)
+}
+
+// endFormer deletes the Workload of an earlier dispatch; Kueue's controller makes the next one. A worker cluster that was lost and returns has a
+// copy of the Workload, admitted before any other. Of equal Workloads MultiKueue would choose that, and end the job where it runs.
+func (q *quotas) endFormer(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
+	for i := range all {
+		w := &all[i]
+		if w.Spec.PodSets[0].Template.Name == j.dispatchName() || !w.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if _, err := workload.Delete(ctx, q.client, w); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("deleting Workload %s of an earlier dispatch: %w", w.Name, err)
+		}
+		wrote = true
+	}
+	return wrote, nil
+}
+
+// dispatchName returns the name of the templates in the job's Workload, which distinguishes its dispatches: the last attempt in another
+// cluster. It is empty for a job that no cluster has run.
+func (j *trainingJob) dispatchName() string {
+	carried, err := state.ParseCarried(j.Annotations[v1alpha1.AnnotationCarriedStatus])
+	if err != nil || carried == nil {
+		return ""
+	}
+	return fmt.Sprintf("after-attempt-%d", carried.Attempt)
 }
 
 // carry keeps in an annotation what a dispatched job has counted, for its next worker cluster. It is part of the write that suspends the job:

@@ -125,3 +125,21 @@ func TestADispatchedJobCarriesItsCountsFromItsSuspension(t *testing.T) {
 		})
 	}
 }
+
+// A lost worker cluster that returns must not win over the cluster that runs the job now: its Workload differs from the present one.
+func TestADispatchedJobGetsAnotherWorkloadForEachDispatch(t *testing.T) {
+	job, w := admitted(t, dispatched, running(4))
+	evicted(w, time.Hour)
+	api := cluster(t, interceptor.Funcs{SubResourcePatch: patchWhole}, job, w)
+	if _, err := (*trainingJob)(job).Stop(t.Context(), api, nil, jobframework.StopReasonWorkloadEvicted, ""); err != nil {
+		t.Fatal(err)
+	}
+	job, left := after(t, api, job)
+	if left != nil && left.DeletionTimestamp.IsZero() {
+		t.Fatal("the Workload of the earlier dispatch is there")
+	}
+	sets, err := (*trainingJob)(job).PodSets(t.Context(), nil)
+	if err != nil || sets[0].Template.Name != "after-attempt-3" || w.Spec.PodSets[0].Template.Name != "" {
+		t.Errorf("the next Workload's templates are called %q, the former's %q, error %v", sets[0].Template.Name, w.Spec.PodSets[0].Template.Name, err)
+	}
+}

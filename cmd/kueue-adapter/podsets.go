@@ -63,6 +63,7 @@ func (j *trainingJob) PodSets(context.Context, client.Client) ([]kueue.PodSet, e
 func (j *trainingJob) podSet(role v1alpha1.Role) (kueue.PodSet, error) {
 	spec := j.Spec.ReplicaSpecs[role]
 	template := spec.Template.DeepCopy()
+	template.Name = j.dispatchName()
 	set := kueue.PodSet{
 		Name:     kueue.NewPodSetReference(string(role)),
 		Template: *template,

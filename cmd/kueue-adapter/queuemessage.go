@@ -60,7 +60,8 @@ func (q *queueMessages) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if maps.Equal(before.Annotations, job.Annotations) {
 		return ctrl.Result{}, nil
 	}
-	if err := q.client.Patch(ctx, &job, client.MergeFrom(before)); err != nil {
+	// with the version that was read: it must not remove the annotations that another write adds to an empty map
+	if err := q.client.Patch(ctx, &job, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("telling job %s why it waits: %w", job.Name, err))
 	}
 	return ctrl.Result{}, nil

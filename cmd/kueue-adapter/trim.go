@@ -23,9 +23,9 @@ func cacheOptions() cache.Options {
 	}
 }
 
-// trimJob drops what users attach to a job: foreign labels and annotations, and all owner references except the controller's. Kueue and
-// the adapter patch jobs only with the difference to what they read, so nothing is lost. The spec stays whole, because Kueue compares its
-// templates with the Workload's.
+// trimJob drops what users attach to a job: the values of foreign labels and annotations, and all owner references except the controller's.
+// Kueue and the adapter patch jobs only with the difference to what they read, so nothing is lost. The names of annotations stay: a patch
+// that removes the only known one would remove the whole map. The spec stays whole, because Kueue compares its templates with the Workload's.
 func trimJob(o any) (any, error) {
 	job, isJob := o.(*v1alpha1.TrainingJob)
 	if !isJob {
@@ -33,7 +33,12 @@ func trimJob(o any) (any, error) {
 	}
 	trimmed := *job
 	trimmed.ManagedFields = nil
-	trimmed.Labels, trimmed.Annotations = readOf(job.Labels), readOf(job.Annotations)
+	trimmed.Labels, trimmed.Annotations = readOf(job.Labels), maps.Clone(job.Annotations)
+	for name := range trimmed.Annotations {
+		if !isRead(name) {
+			trimmed.Annotations[name] = ""
+		}
+	}
 	trimmed.OwnerReferences = controllerAlone(job)
 	return &trimmed, nil
 }
@@ -59,11 +64,14 @@ func trimWorkload(o any) (any, error) {
 // readOf returns the labels or annotations of Kueue and of the operator.
 func readOf(texts map[string]string) map[string]string {
 	kept := maps.Clone(texts)
-	maps.DeleteFunc(kept, func(name, _ string) bool {
-		domain, _, _ := strings.Cut(name, "/")
-		return !strings.HasSuffix(domain, "kueue.x-k8s.io") && !strings.HasSuffix(domain, v1alpha1.Group)
-	})
+	maps.DeleteFunc(kept, func(name, _ string) bool { return !isRead(name) })
 	return kept
+}
+
+// isRead reports whether a label or an annotation is of Kueue or of the operator.
+func isRead(name string) bool {
+	domain, _, _ := strings.Cut(name, "/")
+	return strings.HasSuffix(domain, "kueue.x-k8s.io") || strings.HasSuffix(domain, v1alpha1.Group)
 }
 
 func controllerAlone(o metav1.Object) []metav1.OwnerReference {

@@ -48,7 +48,7 @@ func TestACachedJobIsSmallAndPatchesNothingAway(t *testing.T) {
 	got := trim(t, trimJob, job)
 	want := metav1.ObjectMeta{
 		Name: "j", Namespace: "team-a", UID: "u", ResourceVersion: "7", Finalizers: job.Finalizers, Labels: map[string]string{queue: "q"},
-		Annotations:     map[string]string{annotationPartial: "2 of 6", "provreq.kueue.x-k8s.io/a": "b"},
+		Annotations:     map[string]string{corev1.LastAppliedConfigAnnotation: "", annotationPartial: "2 of 6", "provreq.kueue.x-k8s.io/a": "b"},
 		OwnerReferences: job.OwnerReferences[1:],
 	}
 	if diff := cmp.Diff(want, got.ObjectMeta); diff != "" {
@@ -87,5 +87,17 @@ func TestWhatIsNeitherJobNorWorkloadIsLeftAlone(t *testing.T) {
 		if got, err := transform(&corev1.Namespace{}); err != nil || !cmp.Equal(got, any(&corev1.Namespace{})) {
 			t.Errorf("became %v, %v", got, err)
 		}
+	}
+}
+
+// A merge patch that empties the annotations would remove what it does not name: the user's own, as kubectl apply keeps one.
+func TestARemovedAnnotationRemovesNoOther(t *testing.T) {
+	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"team": "a", annotationPartial: "2 of 6"}}}
+	read := trim(t, trimJob, job)
+	changed := read.DeepCopy()
+	delete(changed.Annotations, annotationPartial)
+	patch, err := client.MergeFrom(read).Data(changed)
+	if want := `{"metadata":{"annotations":{"trainingjob.dev/kueue-admitted-workers":null}}}`; err != nil || string(patch) != want {
+		t.Errorf("patch %s, want %s, error %v", patch, want, err)
 	}
 }
