@@ -50,12 +50,13 @@ const NoSignals = "none"
 // DefaultSignals returns the actions without any flag.
 //
 //   - Move: the conditions of faults that NVSentinel calls fatal. It resets or reboots the node, and until then a rank there may hang or
-//     compute wrong results. Also the taints by which a cloud announces that it stops the machine.
+//     compute wrong results. Also the taints by which a cloud announces that it stops the machine, and a drain or shutdown that has begun:
+//     the job leaves once and as a whole, before one eviction after another.
 //   - Avoid: faults that slow a node down, and possible false alarms. The conditions of node-problem-detector are lines in a log; they stay
 //     True until it restarts, so a program that runs well there stays. After a cordon, or a taint of an autoscaler, an administrator or the
-//     autoscaler evicts the pods itself, or takes the mark back.
+//     autoscaler evicts the pods itself, or takes the mark back. A maintenance may be days away, or need no drain, as a live patch.
 //
-// Sources: NVIDIA/NVSentinel docs/INTEGRATIONS.md, and the names that its monitors set (GpuNvswitchFatalWatch is the condition of what the
+// Sources: the node conditions of KEP-5683, in k8s.io/api/core/v1; NVIDIA/NVSentinel docs/INTEGRATIONS.md, and the names that its monitors set (GpuNvswitchFatalWatch is the condition of what the
 // document calls NVSwitchFatalError); kubernetes/node-problem-detector config/*.json; kubernetes/autoscaler
 // cluster-autoscaler/utils/taints/taints.go; kubernetes-sigs/karpenter pkg/apis/v1/taints.go; aws/aws-node-termination-handler pkg/node/node.go.
 func DefaultSignals() Signals {
@@ -65,7 +66,7 @@ func DefaultSignals() Signals {
 			ConditionSignal: {
 				"GpuMemWatch", "GpuSmWatch", "GpuInforomWatch", "GpuNvlinkWatch", "GpuPcieWatch", "GpuDriverWatch", "GpuMcuWatch", "GpuPmuWatch",
 				"GpuNvswitchFatalWatch", "NVSwitchFatalError", "NVSwitchDown", "SysLogsXIDError", "SysLogsSXIDError", "SysLogsGPUFallenOff",
-				"CSPMaintenance",
+				"CSPMaintenance", string(corev1.NodeDrainInProgress), string(corev1.NodeGracefulNodeShutdownInProgress),
 			},
 			TaintSignal: {
 				"cloud.google.com/impending-node-termination", "aws-node-termination-handler/spot-itn",
@@ -75,6 +76,7 @@ func DefaultSignals() Signals {
 		state.AvoidNode: {
 			ConditionSignal: {
 				"GpuThermalWatch", "GpuPowerWatch",
+				string(corev1.NodeMaintenancePlanned), string(corev1.NodeMaintenanceInProgress), string(corev1.NodeDrained),
 				"KernelDeadlock", "ReadonlyFilesystem", "XfsShutdown", "CorruptDockerOverlay2", "KubeletUnhealthy", "ContainerRuntimeUnhealthy",
 				"FrequentKubeletRestart", "FrequentContainerdRestart", "FrequentDockerRestart", "FrequentUnregisterNetDevice",
 			},

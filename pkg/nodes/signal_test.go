@@ -116,3 +116,16 @@ func TestTheDefaultsRestartNobodyForWhatIsTakenBack(t *testing.T) {
 		}
 	}
 }
+
+// The node conditions of Kubernetes 1.37 (KEP-5683) as its API describes them: what has begun makes a job leave, what is announced does not.
+func TestKubernetesOwnConditionsOfMaintenanceAreSignals(t *testing.T) {
+	signals := nodes.DefaultSignals()
+	for name, want := range map[string]state.NodeAction{
+		"DrainInProgress": state.MoveFromNode, "GracefulNodeShutdownInProgress": state.MoveFromNode,
+		"MaintenancePlanned": state.AvoidNode, "MaintenanceInProgress": state.AvoidNode, "Drained": state.AvoidNode,
+	} {
+		if got, listed := signals[nodes.Signal{Kind: nodes.ConditionSignal, Name: name}]; !listed || got != want {
+			t.Errorf("%s: %v (listed %v), want %v", name, got, listed, want)
+		}
+	}
+}
