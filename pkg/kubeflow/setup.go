@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,6 +33,31 @@ func AddToManager(options *manager.Options, kinds []Kind) {
 	for _, kind := range kinds {
 		options.Cache.ByObject[kind.empty()] = cache.ByObject{Label: labels.Everything(), Transform: trim}
 		options.Client.Cache.Unstructured = true
+	}
+	for object, rules := range options.Cache.ByObject {
+		if _, isChild := object.(*v1alpha1.TrainingJob); isChild && len(kinds) > 0 {
+			rules.Transform = keepSource(rules.Transform)
+			options.Cache.ByObject[object] = rules
+		}
+	}
+}
+
+// keepSource returns a transform that keeps annotationSource, whatever the given one drops. Without it every reconcile would apply the child.
+func keepSource(trim toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(o any) (any, error) {
+		job, isJob := o.(*v1alpha1.TrainingJob)
+		if trim == nil {
+			return o, nil
+		}
+		if !isJob {
+			return trim(o)
+		}
+		source, isServed := job.Annotations[annotationSource]
+		trimmed, err := trim(o)
+		if kept, isKept := trimmed.(*v1alpha1.TrainingJob); isServed && isKept && err == nil {
+			metav1.SetMetaDataAnnotation(&kept.ObjectMeta, annotationSource, source)
+		}
+		return trimmed, err
 	}
 }
 
@@ -60,7 +86,7 @@ func trim(o any) (any, error) {
 
 // Setup adds a controller for each kind to the manager, which emits Events as source. The jobs of excluded namespaces get an Event and nothing
 // else. It returns an error if the manager has started, or has served kinds already.
-func Setup(mgr manager.Manager, kinds []Kind, source string, excluded []string) error {
+func Setup(mgr manager.Manager, kinds []Kind, source string, excluded ...string) error {
 	if len(kinds) == 0 {
 		return nil
 	}
