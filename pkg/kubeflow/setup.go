@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,31 +32,6 @@ func AddToManager(options *manager.Options, kinds []Kind) {
 	for _, kind := range kinds {
 		options.Cache.ByObject[kind.empty()] = cache.ByObject{Label: labels.Everything(), Transform: trim}
 		options.Client.Cache.Unstructured = true
-	}
-	for object, rules := range options.Cache.ByObject {
-		if _, isChild := object.(*v1alpha1.TrainingJob); isChild && len(kinds) > 0 {
-			rules.Transform = keepSource(rules.Transform)
-			options.Cache.ByObject[object] = rules
-		}
-	}
-}
-
-// keepSource returns a transform that keeps annotationSource, whatever the given one drops. Without it every reconcile would apply the child.
-func keepSource(trim toolscache.TransformFunc) toolscache.TransformFunc {
-	return func(o any) (any, error) {
-		job, isJob := o.(*v1alpha1.TrainingJob)
-		if trim == nil {
-			return o, nil
-		}
-		if !isJob {
-			return trim(o)
-		}
-		source, isServed := job.Annotations[annotationSource]
-		trimmed, err := trim(o)
-		if kept, isKept := trimmed.(*v1alpha1.TrainingJob); isServed && isKept && err == nil {
-			metav1.SetMetaDataAnnotation(&kept.ObjectMeta, annotationSource, source)
-		}
-		return trimmed, err
 	}
 }
 

@@ -5,9 +5,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
@@ -43,20 +41,18 @@ func TestTheCacheKeepsTheHashOfWhatAChildWasMadeFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := manager.Options{Cache: cached, Client: client.Options{Cache: &client.CacheOptions{}}}
-	AddToManager(&options, []Kind{{Name: "PyTorchJob"}})
-	for object, rules := range options.Cache.ByObject {
+	for object, rules := range cached.ByObject {
 		if _, isJob := object.(*v1alpha1.TrainingJob); !isJob {
 			continue
 		}
 		job := &v1alpha1.TrainingJob{}
-		job.Annotations = map[string]string{annotationSource: "hash", "other": "dropped"}
+		job.Annotations = map[string]string{v1alpha1.AnnotationKubeflowSource: "hash", "other": "dropped"}
 		trimmed, err := rules.Transform(job)
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept, isJob := trimmed.(*v1alpha1.TrainingJob)
-		if !isJob || kept.Annotations[annotationSource] != "hash" || kept.Annotations["other"] != "" {
+		if !isJob || kept.Annotations[v1alpha1.AnnotationKubeflowSource] != "hash" || kept.Annotations["other"] != "" {
 			t.Errorf("the cache keeps %+v, want the hash alone", trimmed)
 		}
 		return
