@@ -181,10 +181,10 @@ var _ = Describe("A TrainingJob that MultiKueue runs", func() {
 		j.exits(ctx, worker2, "1")
 		j.runsIn(ctx, worker2, 1, 1)
 		worker1.offers(ctx, 8, "None")
-		dead := make(chan error, 1)
+		dead := make(chan error, 1) // for less than the 30 s after which operator and adapter end, as a lab does not start them again
 		go func() {
 			defer GinkgoRecover()
-			_, err := worker2.lab.Run(context.WithoutCancel(ctx), "restart", "--component", "kube-apiserver", "--dead-for", "75s")
+			_, err := worker2.lab.Run(context.WithoutCancel(ctx), "restart", "--component", "kube-apiserver", "--dead-for", "20s")
 			dead <- err
 		}()
 		Eventually(ctx, func(ctx context.Context) *v1alpha1.TrainingJob { return j.in(ctx, manager) }).WithTimeout(4 * time.Minute).
