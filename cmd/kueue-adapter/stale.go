@@ -17,7 +17,7 @@ import (
 // returnToQueue deletes the Workloads of a waiting job whose quota is not of their present spec. Kueue's controller makes a new one. wrote
 // reports whether it has deleted any.
 func (q *quotas) returnToQueue(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
-	if !j.IsSuspended() || j.isStarted() {
+	if !j.IsSuspended() || j.isStarted() || j.IsActive() { // its pods hold the quota
 		return false, nil
 	}
 	for i := range all {
@@ -32,9 +32,10 @@ func (q *quotas) returnToQueue(ctx context.Context, j *trainingJob, all []kueue.
 	return wrote, nil
 }
 
-// isOfFormerSpec reports whether the quota of a Workload was reserved before its spec changed.
+// isOfFormerSpec reports whether the quota of a Workload was reserved before its spec changed. Its deletion and deactivation change the
+// generation too.
 func isOfFormerSpec(w *kueue.Workload) bool {
 	reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
 	return workload.HasQuotaReservation(w) && reserved.ObservedGeneration < w.Generation &&
-		workload.IsActive(w) && !workloadevict.IsEvicted(w)
+		workload.IsActive(w) && !workloadevict.IsEvicted(w) && w.DeletionTimestamp.IsZero()
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -102,6 +103,23 @@ func TestAnAdmissionOfAnEarlierSizeSendsTheJobBackToItsQueue(t *testing.T) {
 			}
 			if diff := cmp.Diff(requested, &job.Spec); user != nil && diff != "" {
 				t.Errorf("the job's spec (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Its deletion, its deactivation and a new priority change the generation of a Workload too.
+func TestAWorkloadKeepsItsQuotaForPodsThatAreEnding(t *testing.T) {
+	for name, deleted := range map[string]bool{"it is deleted": true, "it has another priority": false} {
+		t.Run(name, func(t *testing.T) {
+			job, w := queued(t, running(2))
+			admits(w, 1, 2)
+			w.Generation = 2
+			if deleted {
+				w.DeletionTimestamp = ptr.To(metav1.Now())
+			}
+			if _, w = after(t, cluster(t, interceptor.Funcs{}, job, w), job); w == nil {
+				t.Error("the Workload is gone, and with it the quota of two pods")
 			}
 		})
 	}
