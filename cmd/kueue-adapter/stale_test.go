@@ -112,7 +112,8 @@ func TestAnAdmissionOfAnEarlierSizeSendsTheJobBackToItsQueue(t *testing.T) {
 func TestAWorkloadKeepsItsQuotaForPodsThatAreEnding(t *testing.T) {
 	for name, deleted := range map[string]bool{"it is deleted": true, "it has another priority": false} {
 		t.Run(name, func(t *testing.T) {
-			job, w := queued(t, running(2))
+			job, w := queued(t)
+			running(2)(job)
 			admits(w, 1, 2)
 			w.Generation = 2
 			if deleted {
