@@ -41,6 +41,9 @@ func (q *quotas) look(ctx context.Context, j *trainingJob) (wrote bool, err erro
 	if j.isPaused() && !j.IsSuspended() && !j.isFinished() || j.isSuspendedByUser(all.Items) {
 		return q.pause(ctx, j, all.Items)
 	}
+	if wrote, err := q.returnToQueue(ctx, j, all.Items); wrote || err != nil {
+		return wrote, err
+	}
 	if j.Spec.IsDispatched() {
 		return q.lookDispatched(ctx, j, all.Items)
 	}

@@ -19,8 +19,9 @@ import (
 
 // queue is a LocalQueue of the spec's namespace, with a ClusterQueue and a flavor to itself, all of one name.
 type queue struct {
-	name string
-	gpus int64
+	name  string
+	gpus  int64
+	quota *quotaWatch
 }
 
 type fields = map[string]any
@@ -28,7 +29,7 @@ type fields = map[string]any
 // newQueue makes a queue with a quota of so many GPUs; a change may add to the specs of its flavor and its ClusterQueue.
 func newQueue(gpus int64, changes ...func(flavor, cluster fields)) *queue {
 	GinkgoHelper()
-	q := &queue{name: here.namespace, gpus: gpus}
+	q := &queue{name: here.namespace, gpus: gpus, quota: watchQuota()}
 	flavor, cluster := fields{}, q.clusterSpec()
 	for _, change := range changes {
 		change(flavor, cluster)
@@ -151,7 +152,7 @@ func gpuWorkers(n int, options ...replicaOption) jobOption {
 // workload returns the job's Workload; nil if it has none.
 func (j *submitted) workload() *unstructured.Unstructured {
 	GinkgoHelper()
-	list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadList"}}
+	list := workloadList()
 	Expect(kube.List(here.ctx, list, client.InNamespace(here.namespace))).To(Succeed())
 	for i := range list.Items {
 		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && owner.Kind == v1alpha1.Kind && owner.Name == j.name {

@@ -31,7 +31,10 @@ func (j *submitted) patched(patch string) error {
 var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func() {
 	var q *queue
 
-	AfterEach(func() { q.isNeverExceeded() })
+	AfterEach(func() {
+		q.isNeverExceeded()
+		q.coversAllPods()
+	})
 
 	DescribeTable("is free when the last pod is gone, after", func(give func(*submitted), options ...jobOption) {
 		q = newQueue(4)

@@ -25,7 +25,10 @@ func coveringAll(_, cluster fields) {
 var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 	var q *queue
 
-	AfterEach(func() { q.isNeverExceeded() })
+	AfterEach(func() {
+		q.isNeverExceeded()
+		q.coversAllPods()
+	})
 
 	Context("that is elastic", func() {
 		It("starts with fewer workers when the quota is short, and asks for all of them the next time", func() {
@@ -103,6 +106,17 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 			for key := range template.Annotations {
 				Expect(strings.HasPrefix(key, "kueue.x-k8s.io/podset-required")).To(BeTrue(), key)
 			}
+		})
+
+		It("has its parameter servers in one rack and its workers in one", func() {
+			gpusAreFree()
+			_, gpus := gpuNodes()
+			q = newQueue(4*gpus, topology)
+			j := submit(tensorflow("roles", q.job(), chief(limited(gpu, gpus)), ps(1, near, limited(gpu, gpus)), workers(2, near, limited(gpu, gpus))))
+			v := j.runs(0, 0)
+			Expect(racks(v)).To(HaveLen(1))
+			Expect(v.pod("worker-0").Spec.NodeName).NotTo(Equal(v.pod("worker-1").Spec.NodeName))
+			v.is("nothing restarted", v.job.Status.Restarts == 0)
 		})
 	})
 })
