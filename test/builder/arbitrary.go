@@ -244,6 +244,7 @@ func arbitraryLoss(t *rapid.T, slot state.Slot, life PodOption, at time.Duration
 		{corev1.PodFailed, []PodOption{Exit(137), At(at), Disrupted("TerminationByKubelet", at)}},
 		{corev1.PodFailed, []PodOption{ExitSaying(137, "ContainerStatusUnknown", ""), At(at)}},
 		{corev1.PodFailed, []PodOption{Rejected("OutOfcpu", "no room")}},
+		{corev1.PodFailed, []PodOption{FailedInit("preflight-a", rapid.Int32Range(1, 3).Draw(t, "code of the check"))}},
 		{corev1.PodFailed, []PodOption{Rejected(evicted, "The node had condition: [DiskPressure]."), Disrupted("TerminationByKubelet", at), StillRunning()}},
 		{corev1.PodFailed, []PodOption{Rejected(evicted, "The node had condition: [DiskPressure]."), Disrupted("TerminationByKubelet", at), RanBefore()}},
 		{corev1.PodFailed, []PodOption{On(""), ByKueue(at)}},
