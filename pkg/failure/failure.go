@@ -145,10 +145,10 @@ func WithMessage(f *v1alpha1.Failure, sentence string) string {
 	return sentence
 }
 
-// IsMisconfiguredCheck reports whether a preflight check ended by its own fault. Only an init container has the cause Startup and a name.
+// IsMisconfiguredCheck reports whether a preflight check ended by its own fault, not by the node's.
 func IsMisconfiguredCheck(f *v1alpha1.Failure) bool {
 	exit := state.Exit{Container: f.Container, Code: exitCode(f)}
-	return f.Cause == v1alpha1.CauseStartup && exit.IsMisconfiguredCheck()
+	return exit.IsMisconfiguredCheck()
 }
 
 // whatHappened returns how the replica failed, as the predicate of a sentence.
