@@ -7,7 +7,7 @@ import (
 )
 
 // A preflight check is an init container named preflight-*. It exits with 0 if the node passed, 1 if the node failed, and 2 if the check
-// itself is misconfigured. Every other code is that of any init container.
+// itself is misconfigured. Every other code counts as the exit of any init container.
 // Source: NVIDIA/NVSentinel, ADR-026.
 const (
 	preflightPrefix        = "preflight-"
