@@ -66,7 +66,7 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 	if err := controller.Setup(ctx, mgr, controllerOptions); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
-	if err := kubeflow.Setup(mgr, served, controller.EventSource); err != nil {
+	if err := kubeflow.Setup(mgr, served, controller.EventSource, o.excluded()...); err != nil {
 		return nil, err
 	}
 	checks := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), guarded.AddTo(mgr, controller.EventSource), mgr.AddReadyzCheck("cache", cacheSynced(mgr)))

@@ -88,7 +88,8 @@ func (t *templates) trimJob(o any) (any, error) {
 		return o, nil
 	}
 	trimmed := v1alpha1.TrainingJob{
-		TypeMeta: job.TypeMeta, ObjectMeta: identity(job, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationAdmittedWorkers, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt, v1alpha1.AnnotationReplicaServices),
+		TypeMeta: job.TypeMeta, ObjectMeta: identity(job, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationAdmittedWorkers, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt,
+			v1alpha1.AnnotationReplicaServices, v1alpha1.AnnotationKubeflowSource),
 		Spec: job.Spec, Status: job.Status,
 	}
 	if carried, isSet := job.Annotations[v1alpha1.AnnotationCarriedStatus]; isSet && job.Status.Phase == "" { // it is read once, and large

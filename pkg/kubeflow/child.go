@@ -17,9 +17,6 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// annotationSource is on a TrainingJob that serves a Kubeflow job: a hash of what it was made from.
-const annotationSource = v1alpha1.Group + "/kubeflow-source"
-
 // Served is what serves a Kubeflow job.
 type Served struct {
 	// Child is the TrainingJob.
@@ -54,7 +51,7 @@ func (j *Job) Serve() (*Served, error) {
 	if err != nil {
 		return nil, err
 	}
-	metav1.SetMetaDataAnnotation(&child.ObjectMeta, annotationSource, hash)
+	metav1.SetMetaDataAnnotation(&child.ObjectMeta, v1alpha1.AnnotationKubeflowSource, hash)
 	return &Served{Child: child, Roles: roles, Notes: report.Notes}, nil
 }
 

@@ -163,7 +163,7 @@ func (r *reconciler) converge(ctx context.Context, job *Job, child *v1alpha1.Tra
 			return child, fmt.Errorf("suspending the TrainingJob: %w", err)
 		}
 		return child, nil
-	case child.Annotations[annotationSource] == want.Annotations[annotationSource] && want.Spec.IsSuspended() == child.Spec.IsSuspended():
+	case child.Annotations[v1alpha1.AnnotationKubeflowSource] == want.Annotations[v1alpha1.AnnotationKubeflowSource] && want.Spec.IsSuspended() == child.Spec.IsSuspended():
 		return child, nil
 	}
 	err := r.apply(ctx, want)

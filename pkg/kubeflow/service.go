@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,6 +74,9 @@ func (j *Job) ports(child *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Se
 	return ports
 }
 
+// servicesAtOnce is how many Services of a job are created at the same time.
+const servicesAtOnce = 16
+
 // convergeServices creates the Services of the replicas that are missing and deletes those that are not wanted.
 func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
 	if job.Status.isFinished() || child.UID == "" {
@@ -89,14 +93,22 @@ func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1al
 			unwanted[own.Name] = own
 		}
 	}
+	group, goesOn := errgroup.WithContext(ctx)
+	group.SetLimit(servicesAtOnce)
 	for _, service := range job.services(child) {
 		if unwanted[service.Name] != nil {
 			delete(unwanted, service.Name)
 			continue
 		}
-		if err := r.client.Create(ctx, service, fieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating Service %s: %w", service.Name, err)
-		}
+		group.Go(func() error {
+			if err := r.client.Create(goesOn, service, fieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("creating Service %s: %w", service.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	for name, own := range unwanted {
 		if err := r.client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {

@@ -2,11 +2,13 @@ package kubeflow
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -56,9 +58,9 @@ func trim(o any) (any, error) {
 	return o, nil
 }
 
-// Setup adds a controller for each kind to the manager, which emits Events as source. It returns an error if the manager has started, or has
-// served kinds already.
-func Setup(mgr manager.Manager, kinds []Kind, source string) error {
+// Setup adds a controller for each kind to the manager, which emits Events as source. The jobs of excluded namespaces get an Event and nothing
+// else. It returns an error if the manager has started, or has served kinds already.
+func Setup(mgr manager.Manager, kinds []Kind, source string, excluded ...string) error {
 	if len(kinds) == 0 {
 		return nil
 	}
@@ -68,6 +70,7 @@ func Setup(mgr manager.Manager, kinds []Kind, source string) error {
 	}
 	ofChild := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.TrainingJob{})
 	for _, kind := range kinds {
+		outside := outsideOf(excluded, mgr.GetEventRecorder(source))
 		countDeleted := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 			counts.sawGone(e.Object.GetNamespace(), kind)
 			return true
@@ -75,7 +78,7 @@ func Setup(mgr manager.Manager, kinds []Kind, source string) error {
 		r := &reconciler{kind: kind, counts: counts, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(source), clock: clock.RealClock{}}
 		err := ctrl.NewControllerManagedBy(mgr).
 			Named("kubeflow-"+kind.Name).
-			For(kind.empty(), builder.WithPredicates(countDeleted)).
+			For(kind.empty(), builder.WithPredicates(outside, countDeleted)).
 			Owns(&v1alpha1.TrainingJob{}).
 			Watches(&corev1.Service{}, ofChild). // a TrainingJob has the name of the job that it serves
 			WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
@@ -85,4 +88,19 @@ func Setup(mgr manager.Manager, kinds []Kind, source string) error {
 		}
 	}
 	return nil
+}
+
+// outsideOf drops what happens to jobs of excluded namespaces. A job there gets one Event when it appears.
+func outsideOf(excluded []string, recorder events.EventRecorder) predicate.Predicate {
+	isOutside := func(job client.Object) bool { return !slices.Contains(excluded, job.GetNamespace()) }
+	filter := predicate.NewPredicateFuncs(isOutside)
+	filter.CreateFunc = func(e event.CreateEvent) bool {
+		if isOutside(e.Object) {
+			return true
+		}
+		recorder.Eventf(e.Object, nil, corev1.EventTypeWarning, v1alpha1.EventNamespaceExcluded, "Ignore",
+			"The operator runs no jobs in namespace %s (--exclude-namespaces): create the job in another namespace.", e.Object.GetNamespace())
+		return false
+	}
+	return filter
 }

@@ -40,6 +40,8 @@ type contender struct {
 	processes []string
 	// asks are how the users, or the user agents, of its controllers' requests begin.
 	asks []string
+	// namespace is where its jobs are; empty for the bench's.
+	namespace string
 	// kinds are what it submits, to be deleted afterwards.
 	kinds []client.Object
 	// shared is submitted once, before the jobs; nil for nothing.
@@ -66,7 +68,7 @@ func contenders() []contender {
 		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{
 			rowRestart: "has no such policy",
 		}},
-		jobSet, pyTorchJob, tfJob, trainJob, volcanoJob, leaderWorkerSet,
+		jobSet, pyTorchJob, servedPyTorchJob, bareServedPyTorchJob, tfJob, trainJob, volcanoJob, leaderWorkerSet,
 	}
 }
 

@@ -83,9 +83,11 @@ func (s *sideBySide) newLoser(ctx context.Context, c contender) (*loser, error) 
 	}
 	own, alone := *s, *s.bench
 	own.bench = &alone
-	var err error
-	if alone.namespace, err = testbed.NewNamespace(within, s.client, "bench-node-"); err != nil {
-		return nil, err
+	if alone.namespace = c.namespace; c.namespace == "" {
+		var err error
+		if alone.namespace, err = testbed.NewNamespace(within, s.client, "bench-node-"); err != nil {
+			return nil, err
+		}
 	}
 	return &loser{sideBySide: &own, contender: c}, own.startLarge(within, c, whole)
 }
@@ -97,7 +99,10 @@ func (l *loser) end(ctx context.Context) error {
 	namespace := &corev1.Namespace{}
 	namespace.Name = l.namespace
 	err := l.cleanUp(ctx, maker{kinds: l.contender.kinds})
-	return errors.Join(err, l.client.Delete(ctx, namespace), l.stopPeers(ctx, l.contender))
+	if l.contender.namespace == "" {
+		err = errors.Join(err, l.client.Delete(ctx, namespace))
+	}
+	return errors.Join(err, l.stopPeers(ctx, l.contender))
 }
 
 // nodesToLose returns as few nodes as the search finds of which each job has pods on one at least: schedulers fill nodes rather than spread jobs.

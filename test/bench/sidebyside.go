@@ -220,6 +220,10 @@ func (s *sideBySide) bounded(ctx context.Context, c contender, row string) (resu
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	s.turn++
+	if c.namespace != "" {
+		defer func(usual string) { s.namespace = usual }(s.namespace)
+		s.namespace = c.namespace
+	}
 	figures, err := s.measureRow(within, c, row)
 	cleaning, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()

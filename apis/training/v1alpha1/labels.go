@@ -122,6 +122,9 @@ const (
 	ReplicaServicesNone = "None"
 )
 
+// AnnotationKubeflowSource is on a TrainingJob that serves a Kubeflow job: a hash of what the operator made it from.
+const AnnotationKubeflowSource = Group + "/kubeflow-source"
+
 // Labels that tools made for the Kubeflow training operator read.
 const (
 	KubeflowLabelJobName      = "training.kubeflow.org/job-name"
