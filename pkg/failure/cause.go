@@ -28,7 +28,7 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 		return v1alpha1.CauseFatal
 	case p.Exit != nil && slices.Contains(cannotStart, p.Exit.Reason):
 		return v1alpha1.CauseStartup
-	case failedToStart(s, p):
+	case failedToStart(s, p), p.Exit.IsMisconfiguredCheck():
 		return v1alpha1.CauseStartup
 	case p.Exit != nil && isPermanent(p.Exit.Code, policy):
 		return v1alpha1.CauseFatal

@@ -145,6 +145,12 @@ func WithMessage(f *v1alpha1.Failure, sentence string) string {
 	return sentence
 }
 
+// IsMisconfiguredCheck reports whether a preflight check ended by its own fault, not by the node's.
+func IsMisconfiguredCheck(f *v1alpha1.Failure) bool {
+	exit := state.Exit{Container: f.Container, Code: exitCode(f)}
+	return exit.IsMisconfiguredCheck()
+}
+
 // whatHappened returns how the replica failed, as the predicate of a sentence.
 func whatHappened(f *v1alpha1.Failure) string {
 	clause := ReasonOf(f.Reason).clause
@@ -165,6 +171,9 @@ func whatHappened(f *v1alpha1.Failure) string {
 		}
 		if f.Container != "" {
 			what = "failed because its container " + f.Container + " " + what
+			if IsMisconfiguredCheck(f) {
+				what += ": the check is misconfigured"
+			}
 		}
 		return what
 	case f.Cause == v1alpha1.CauseStartup:

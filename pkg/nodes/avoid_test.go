@@ -83,6 +83,7 @@ func TestNodesAreAvoided(t *testing.T) {
 	}{
 		{"a node that was lost, at once", job(), 0, []v1alpha1.Incident{on("a", "NodeLost", infrastructure, 0)}, []string{"a: 1, NodeLost, 24h0m0s"}},
 		{"a node whose device broke, at once", job(), 0, []v1alpha1.Incident{on("a", "DeviceUnhealthy", infrastructure, 0)}, []string{"a: 1, DeviceUnhealthy, 24h0m0s"}},
+		{"a node that failed a preflight check, at once", job(), 0, []v1alpha1.Incident{on("a", "PreflightFailed", infrastructure, 0)}, []string{"a: 1, PreflightFailed, 24h0m0s"}},
 		{"a node that turns pods away, at once", job(), 0, []v1alpha1.Incident{on("a", "UnexpectedAdmissionError", infrastructure, 0)},
 			[]string{"a: 1, UnexpectedAdmissionError, 24h0m0s"}},
 		{"a node that the taint manager emptied, at once", job(), 0, []v1alpha1.Incident{on("a", "DeletionByTaintManager", infrastructure, 0)},

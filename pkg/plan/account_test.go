@@ -142,6 +142,7 @@ func TestANodeIsToldOfWhatNoPodBringsAbout(t *testing.T) {
 		"DeviceUnhealthy":          {[]builder.SnapshotOption{failed(builder.Unhealthy("nvidia.com/gpu", "7"))}, true},
 		"DeletionByTaintManager":   {[]builder.SnapshotOption{builder.Deleted("worker", 0, builder.Disrupted("DeletionByTaintManager", 0))}, false},
 		"UnexpectedAdmissionError": {[]builder.SnapshotOption{rejected("UnexpectedAdmissionError")}, false},
+		"PreflightFailed":          {[]builder.SnapshotOption{failed(builder.FailedInit("preflight-a", 1))}, false},
 		"NodeShutdown":             {[]builder.SnapshotOption{rejected("NodeShutdown")}, false},
 		"SysctlForbidden":          {[]builder.SnapshotOption{rejected("SysctlForbidden")}, false},
 		"OutOfcpu":                 {[]builder.SnapshotOption{rejected("OutOfcpu")}, false},

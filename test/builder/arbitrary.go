@@ -244,6 +244,7 @@ func arbitraryLoss(t *rapid.T, slot state.Slot, life PodOption, at time.Duration
 		{corev1.PodFailed, []PodOption{Exit(137), At(at), Disrupted("TerminationByKubelet", at)}},
 		{corev1.PodFailed, []PodOption{ExitSaying(137, "ContainerStatusUnknown", ""), At(at)}},
 		{corev1.PodFailed, []PodOption{Rejected("OutOfcpu", "no room")}},
+		{corev1.PodFailed, []PodOption{FailedInit("preflight-a", 1)}},
 		{corev1.PodFailed, []PodOption{Rejected(evicted, "The node had condition: [DiskPressure]."), Disrupted("TerminationByKubelet", at), StillRunning()}},
 		{corev1.PodFailed, []PodOption{Rejected(evicted, "The node had condition: [DiskPressure]."), Disrupted("TerminationByKubelet", at), RanBefore()}},
 		{corev1.PodFailed, []PodOption{On(""), ByKueue(at)}},
@@ -261,7 +262,7 @@ func arbitraryLoss(t *rapid.T, slot state.Slot, life PodOption, at time.Duration
 func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 	options := []PodOption{On(rapid.SampledFrom(append(someNodes, "", "well")).Draw(t, "on")), At(before(t, now))}
 	for _, some := range []PodOption{
-		Exit(1), Exit(127), Exit(134), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), ExitSaying(128, "StartError", NoProgram), Rejected(evicted, ""), Unhealthy("gpu", "7"),
+		Exit(1), Exit(127), Exit(134), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), ExitSaying(128, "StartError", NoProgram), FailedInit("preflight-a", 1), FailedInit("preflight-a", 2), FailedInit("prepare", 1), Rejected(evicted, ""), Unhealthy("gpu", "7"),
 		StillRunning(), RanBefore(), ByKueue(before(t, now)),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
 		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(), Nominated(),

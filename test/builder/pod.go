@@ -162,6 +162,15 @@ func withCondition(kind corev1.PodConditionType, status corev1.ConditionStatus, 
 	})
 }
 
+// FailedInit says that an init container failed the pod before its program began.
+func FailedInit(container string, code int32) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		end := &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", FinishedAt: Time(30 * time.Second)}
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Terminated: end}}}
+		pod.Status.ContainerStatuses = nil
+	})
+}
+
 // Rejected says why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
 func Rejected(reason, message string) PodOption {
 	return Edit(func(pod *corev1.Pod) { pod.Status.Reason, pod.Status.Message = reason, message })

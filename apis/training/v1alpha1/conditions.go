@@ -139,6 +139,8 @@ const (
 	ReasonDomainFull = "DomainFull"
 	// ReasonDeviceUnhealthy: a device of the replica is broken.
 	ReasonDeviceUnhealthy = "DeviceUnhealthy"
+	// ReasonPreflightFailed: an init container named preflight-* ended with exit code 1: the node failed the check.
+	ReasonPreflightFailed = "PreflightFailed"
 	// ReasonDeleted: a user deleted the replica's pod.
 	ReasonDeleted = "Deleted"
 	// ReasonVanished: the replica's pod is gone, and the operator did not see its end.

@@ -58,7 +58,7 @@ var failures = []advice{
 	{[]string{v1alpha1.ReasonDomainFull}, "Nothing: the whole job got new pods, in any domain with room for it."},
 	{[]string{v1alpha1.ReasonDeleted}, "Nothing: a user or controller deleted the pod, and it was replaced."},
 	{[]string{"StartError", "ContainerCannotRun", "CreateContainerError", "RunContainerError"}, "Check command, working directory and mounts. " + changeTemplate},
-	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}, "Nothing for the job: its new pods avoid the node. Report it to an administrator: kubectl describe node NODE."},
+	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, v1alpha1.ReasonPreflightFailed}, "Nothing for the job: its new pods avoid the node. Report it to an administrator: kubectl describe node NODE."},
 }
 
 // causes are the advice by cause, if no reason has a better one.
@@ -200,6 +200,8 @@ func afterFailure(v *View) []string {
 		byReason = append(answering(f.Message), byReason...)
 	}
 	switch {
+	case failure.IsMisconfiguredCheck(f):
+		return append(list, "Correct the configuration of the preflight check, which does not blame the node: kubectl describe pod -n NS POD. "+changeTemplate)
 	case failure.LacksProgram(f):
 		return append(list, "Correct command and args of the template: the program is not in the image, or is not executable. A script needs its interpreter and the executable bit.")
 	case f.Reason == v1alpha1.ReasonDeadlineExceeded && f.Pod != "": // the kubelet's word for the pod's own
