@@ -77,6 +77,20 @@ func (j *Job) ports(child *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Se
 // servicesAtOnce is how many Services of a job are created at the same time.
 const servicesAtOnce = 16
 
+func (r *reconciler) createServices(ctx context.Context, missing []*corev1.Service) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(servicesAtOnce)
+	for _, service := range missing {
+		group.Go(func() error {
+			if err := r.client.Create(ctx, service, fieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("creating Service %s: %w", service.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
 // convergeServices creates the Services of the replicas that are missing and deletes those that are not wanted.
 func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
 	if job.Status.isFinished() || child.UID == "" {
@@ -93,21 +107,14 @@ func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1al
 			unwanted[own.Name] = own
 		}
 	}
-	group, goesOn := errgroup.WithContext(ctx)
-	group.SetLimit(servicesAtOnce)
+	var missing []*corev1.Service
 	for _, service := range job.services(child) {
-		if unwanted[service.Name] != nil {
-			delete(unwanted, service.Name)
-			continue
+		if unwanted[service.Name] == nil {
+			missing = append(missing, service)
 		}
-		group.Go(func() error {
-			if err := r.client.Create(goesOn, service, fieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
-				return fmt.Errorf("creating Service %s: %w", service.Name, err)
-			}
-			return nil
-		})
+		delete(unwanted, service.Name)
 	}
-	if err := group.Wait(); err != nil {
+	if err := r.createServices(ctx, missing); err != nil {
 		return err
 	}
 	for name, own := range unwanted {

@@ -147,7 +147,7 @@ func peerCommand() *cobra.Command {
 		Short: "Start a peer that up --peer has installed",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return cluster.StartPeer(command.Context(), dir, args[0], cluster.Speed(speed), more, command.OutOrStdout())
+			return cluster.StartPeer(command.Context(), dir, args[0], cluster.PeerOptions{Speed: cluster.Speed(speed), Args: more}, command.OutOrStdout())
 		},
 	}
 	start.Flags().StringVar(&speed, "speed", string(cluster.Tuned), "shipped: limits and threads as upstream ships them; tuned: as fast as its settings let it be")

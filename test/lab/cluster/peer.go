@@ -103,14 +103,20 @@ func (l *lab) installPeers(ctx context.Context) error {
 	return nil
 }
 
-// StartPeer starts a peer that was installed in the lab in the folder, with those further arguments; it is no error if it runs already, at whatever
-// speed.
-func StartPeer(ctx context.Context, path, name string, speed Speed, args []string, out io.Writer) error {
+// PeerOptions are how a peer runs.
+type PeerOptions struct {
+	Speed Speed
+	// Args are further arguments of its program.
+	Args []string
+}
+
+// StartPeer starts a peer that was installed in the lab in the folder; it is no error if it runs already, at whatever speed.
+func StartPeer(ctx context.Context, path, name string, options PeerOptions, out io.Writer) error {
 	l, p, err := labWithPeer(path, name, out)
 	if err != nil {
 		return err
 	}
-	if speed != Shipped && speed != Tuned {
+	if speed := options.Speed; speed != Shipped && speed != Tuned {
 		return fmt.Errorf("--speed %q: write %s or %s", speed, Shipped, Tuned)
 	}
 	if slices.ContainsFunc(l.state.Processes, func(r process.Process) bool { return slices.Contains(p.processes(), r.Name) && r.Alive() }) {
@@ -121,7 +127,7 @@ func StartPeer(ctx context.Context, path, name string, speed Speed, args []strin
 	if err != nil {
 		return err
 	}
-	return p.start(ctx, l, program, speed, args)
+	return p.start(ctx, l, program, options.Speed, options.Args)
 }
 
 // StopPeer ends a peer of the lab in the folder; it is no error if it does not run.
