@@ -31,7 +31,7 @@ const recheckDispatched = 10 * time.Second
 // lookDispatched handles one job that MultiKueue runs. The Workload of a paused job is deactivated at once, as nothing else ends its pods.
 func (q *quotas) lookDispatched(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
 	now := time.Now()
-	isAway := j.IsSuspended() && !j.isFinished() && !isInCluster(all) && !(j.IsActive() && now.Before(endsBy(j, all)))
+	isAway := j.IsSuspended() && !j.isFinished() && !isInCluster(all) && !(j.IsActive() && now.Before(endsBy(j, all, now)))
 	if isAway && !j.isPaused() {
 		if wrote, err := q.endFormer(ctx, j, all); wrote || err != nil {
 			return wrote, err
@@ -93,14 +93,14 @@ func isInCluster(all []kueue.Workload) bool {
 
 // endsBy returns when the pods of an evicted job have ended, or their cluster is lost; zero if the job has no Workload, so that MultiKueue
 // copies no status any more.
-func endsBy(j *trainingJob, all []kueue.Workload) time.Time {
+func endsBy(j *trainingJob, all []kueue.Workload, now time.Time) time.Time {
 	var latest time.Time
 	for i := range all {
 		evicted := meta.FindStatusCondition(all[i].Status.Conditions, kueue.WorkloadEvicted)
 		switch {
 		case !all[i].DeletionTimestamp.IsZero():
 		case evicted == nil || evicted.Status != metav1.ConditionTrue:
-			return time.Now().Add(dispatchedEndsWithin)
+			return now.Add(dispatchedEndsWithin)
 		default:
 			latest = state.Latest(latest, evicted.LastTransitionTime.Add(j.graceOfPods()+dispatchedEndsWithin))
 		}

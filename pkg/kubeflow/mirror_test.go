@@ -216,7 +216,7 @@ func TestReplicaStatusesHaveTheRolesOfTheSource(t *testing.T) {
 	}
 }
 
-// A workflow waits for that number. The wanted numbers are those of pkg/controller.v1/common/job.go of Training Operator 1.9.4.
+// A workflow waits for that number. The wanted numbers come from pkg/controller.v1/common/job.go of Training Operator 1.9.4.
 func TestReplicasThatRunCountAsSucceededAfterSuccess(t *testing.T) {
 	job := read(t, tfJob)
 	served, err := job.Serve()

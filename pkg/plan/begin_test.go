@@ -119,7 +119,7 @@ func TestAJobFromAnotherClusterBringsItsCounts(t *testing.T) {
 	}
 	job.Status.Attempt = 4
 	if again, err := state.CarriedStatus(job, builder.Epoch.Add(200*second)); err != nil || again != carried {
-		t.Errorf("the same status is carried anew (%v): %s", err, again)
+		t.Errorf("the same status is carried again (%v): %s", err, again)
 	}
 }
 

@@ -141,7 +141,7 @@ func AllWorkers() JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers }
 }
 
-// AnyWorker makes success that of the first worker.
+// AnyWorker lets the job succeed with its first worker that exits with code 0.
 func AnyWorker() JobOption {
 	return func(job *v1alpha1.TrainingJob) { job.Spec.SuccessPolicy = v1alpha1.SuccessAnyWorker }
 }

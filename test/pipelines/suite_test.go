@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// namespace and account are those of a standalone installation of Pipelines, which manifests/integrations/kfp has.
+	// namespace and account have the names of a standalone installation of Pipelines, as in manifests/integrations/kfp.
 	namespace = "kubeflow"
 	account   = "pipeline-runner"
 	image     = "registry.example.com/pipelines/step:v1"

@@ -85,7 +85,7 @@ func TestAQueueOfKubeflowJobs(t *testing.T) {
 	}
 }
 
-// play is the story of three jobs. Nobody sets spec.active of a Workload: Kueue then frees the quota at once, for all kinds of jobs.
+// play is the story of three jobs. No user sets spec.active of a Workload, because Kueue then frees the quota at once, for all kinds of jobs.
 func (q *queue) play() {
 	q.submit("first", "")
 	q.runs("first")
