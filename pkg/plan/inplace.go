@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
@@ -40,7 +41,7 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
-		case keeps && s.IsPast(p) && s.Life(p.Slot) == present && canRestart(s, p) && isAlone(s, p.Slot):
+		case keeps && s.IsPast(p) && s.Life(p.Slot) == present && canRestart(s, p, s.Job.Status.Incidents) && isAlone(s, p.Slot):
 			plan.kept[p.UID] = true
 			able = append(able, p)
 		case p.Restarting && !s.IsPast(p):
@@ -88,16 +89,16 @@ func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 	}
 }
 
-// canRestart reports whether the pod can restart in place. Its replica must continue, and the pod and its node must be healthy.
-// The job must not avoid the node, and the API server must not have refused the restart.
-func canRestart(s *state.Snapshot, p *state.Pod) bool {
+// canRestart reports whether the pod can restart in place after these incidents, newest first. Its replica must continue, and the pod and its
+// node must be healthy. The job must not avoid the node, and the API server must not have refused the restart.
+func canRestart(s *state.Snapshot, p *state.Pod, incidents []v1alpha1.Incident) bool {
 	r := s.Replica(p.Slot)
-	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) {
+	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) || isNamedByRequest(incidents, p) || mustBeChecked(incidents, p) {
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)
 	_, isToLeave := s.IsToLeave(p)
-	return r.State != state.Vanished && !isNamedByRequest(s.Job.Status.Incidents, p) && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !nodes.Avoided(&s.Observed).Now(p.Node)
+	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !nodes.Avoided(&s.Observed).Now(p.Node)
 }
 
 // isNamedByRequest reports whether a user requested the restart of the pod's replica. It then gets a new pod, and perhaps another node.
@@ -105,6 +106,13 @@ func isNamedByRequest(incidents []v1alpha1.Incident, p *state.Pod) bool {
 	return slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
 		return incident.Cause == v1alpha1.CauseRequested && incident.Pod == p.Name
 	})
+}
+
+// mustBeChecked reports whether the latest restart of the whole job suspects a node and the pod has preflight checks. Only a new pod repeats
+// them.
+func mustBeChecked(incidents []v1alpha1.Incident, p *state.Pod) bool {
+	latest := slices.IndexFunc(incidents, func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeJob })
+	return latest >= 0 && failure.ReasonOf(incidents[latest].Reason).IsNodeFault && !p.Checked.IsZero()
 }
 
 // isAlone reports whether exactly one pod of the slot can act. A second one may have come back with its lost node.
@@ -128,8 +136,9 @@ func isWell(p *state.Pod) bool {
 // restartsAnyInPlace reports whether a pod continues after the incident, which ends its attempt. Pods that must share a domain
 // continue together or not at all: the pods that stay would hold their domain, and the others may fit only in another one.
 func restartsAnyInPlace(s *state.Snapshot, incident *v1alpha1.Incident) bool {
+	incidents := slices.Insert(slices.Clone(s.Job.Status.Incidents), 0, *incident)
 	continues := func(p *state.Pod) bool {
-		return canRestart(s, p) && !isNamedByRequest([]v1alpha1.Incident{*incident}, p)
+		return canRestart(s, p, incidents)
 	}
 	spec := &s.Job.Spec
 	if state.MethodOf(spec) != v1alpha1.RestartInPlace {

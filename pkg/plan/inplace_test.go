@@ -50,6 +50,13 @@ func restartable(index int, told, process string, options ...builder.PodOption) 
 	return builder.Running("worker", index, append([]builder.PodOption{builder.Life(0, 0), one}, options...)...)
 }
 
+// incident is a job whose present attempt began after an incident of that reason.
+func incident(reason string) builder.JobOption {
+	return builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		s.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Reason: reason}, Scope: v1alpha1.ScopeJob}}
+	})
+}
+
 func TestWhoIsRestartedInPlace(t *testing.T) {
 	told := func(process string) string {
 		return `{"life":"1-0","from":"0-0","process":"` + process + `","time":"` + builder.Epoch.Add(10*second).Format(time.RFC3339) + `"}`
@@ -77,6 +84,9 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		{"the others wait for a leader that is ending", inAttempt1(onePort), then(builder.Deleted("worker", 0, builder.Life(0, 0), builder.DeletedAt(9*second)), other), nil, 24 * second},
 		{"no pod of a replica whose two pods can act", inAttempt1(), then(leaderBack, other, restartable(2, `{"life":"0-1"}`, "d", builder.Life(0, 1))),
 			[]string{"delete j-worker-2: its life is past", "delete j-worker-2-a0r1: its life is past"}, 0},
+		{"new pods after an incident that suspects a node, so that their preflight checks run again", inAttempt1(incident("NodeLost")),
+			then(restartable(0, "", "a", builder.Checked(5*second)), other, broken), []string{"delete j-worker-0: its life is past", buryFailed, retellOther}, 0},
+		{"in place after any other incident", inAttempt1(incident("Error")), then(restartable(0, "", "a", builder.Checked(5*second)), other, broken), []string{buryFailed, retellLeader, retellOther}, 0},
 		{"not before the attempt may begin", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.NextStartTime = builder.TimePtr(30 * second) })),
 			then(leader, other, builder.Now(20*second)), nil, 30 * second},
 		{"on a node that is avoided it is created anew", inAttempt1(avoided), then(leaderBack, other), []string{"delete j-worker-2: its life is past"}, 0},

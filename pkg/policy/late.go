@@ -48,13 +48,24 @@ func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
 	return restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
 }
 
-// startupDeadline returns when the slot should run in the present attempt; zero if there is no deadline.
+// startupDeadline returns when the slot should run in the present attempt; zero if there is no deadline. The time of preflight checks does
+// not count: no replica begins before the slowest check has ended, and a check limits its own time.
 func startupDeadline(s *state.Snapshot, slot state.Slot) time.Time {
 	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
 	if limit == nil {
 		return time.Time{}
 	}
-	return sinceBegin(s, slot, *limit)
+	deadline := sinceBegin(s, slot, *limit)
+	for r := range s.Replicas() {
+		switch {
+		case deadline.IsZero() || r.Pod == nil:
+		case r.Pod.Checking:
+			return time.Time{}
+		case !r.Pod.Checked.IsZero():
+			deadline = state.Latest(deadline, r.Pod.Checked.Add(time.Duration(*limit)*time.Second))
+		}
+	}
+	return deadline
 }
 
 // sinceBegin returns the time so many seconds after the slot could begin in the present attempt. It returns zero if the slot

@@ -69,6 +69,9 @@ type Pod struct {
 	// Reports is whether the pod was created with the name of the progress Lease, and Hears whether with the file for checkpoint
 	// requests: spec.progress may change while it runs.
 	Reports, Hears bool
+	// Checking is whether a preflight check of the pod runs. Checked is when the last one ended; zero if none has.
+	Checking bool
+	Checked  time.Time
 	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs.
 	Began time.Time
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.

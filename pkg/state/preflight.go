@@ -3,6 +3,8 @@ package state
 import (
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
@@ -14,6 +16,19 @@ const (
 	preflightFailed        = 1
 	preflightMisconfigured = 2
 )
+
+// readPreflight reads when the pod's preflight checks ran. The template may have none of them: admission adds some.
+func (p *Pod) readPreflight(pod *corev1.Pod) {
+	for i := range pod.Status.InitContainerStatuses {
+		c := &pod.Status.InitContainerStatuses[i]
+		switch isCheck := strings.HasPrefix(c.Name, preflightPrefix); {
+		case isCheck && c.State.Running != nil:
+			p.Checking = true
+		case isCheck && c.State.Terminated != nil:
+			p.Checked = Latest(p.Checked, c.State.Terminated.FinishedAt.Time)
+		}
+	}
+}
 
 // heedPreflight makes a failed preflight check a rejection of the pod by its node: the program has not begun.
 func (p *Pod) heedPreflight() {

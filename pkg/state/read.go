@@ -68,6 +68,7 @@ func read(pod *corev1.Pod) Pod {
 		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, IsClaim),
 	}
 	p.readExits(pod)
+	p.readPreflight(pod)
 	p.heedPreflight()
 	p.Reports, p.Hears = wasGiven(pod, v1alpha1.EnvProgressLease), wasGiven(pod, v1alpha1.EnvStopFile)
 	if running := mainStatus(pod).State.Running; running != nil {

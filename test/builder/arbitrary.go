@@ -237,6 +237,8 @@ func arbitraryLoss(t *rapid.T, slot state.Slot, life PodOption, at time.Duration
 	}{
 		{corev1.PodRunning, nil},
 		{corev1.PodPending, nil},
+		{corev1.PodRunning, []PodOption{Checked(at)}},
+		{corev1.PodPending, []PodOption{Checking()}},
 		{corev1.PodRunning, []PodOption{DeletedAt(at)}},
 		{corev1.PodRunning, []PodOption{DeletedAt(at), Disrupted("EvictionByEvictionAPI", at)}},
 		{corev1.PodRunning, []PodOption{DeletedAt(at), Disrupted("PreemptionByScheduler", at)}},
@@ -262,7 +264,7 @@ func arbitraryLoss(t *rapid.T, slot state.Slot, life PodOption, at time.Duration
 func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 	options := []PodOption{On(rapid.SampledFrom(append(someNodes, "", "well")).Draw(t, "on")), At(before(t, now))}
 	for _, some := range []PodOption{
-		Exit(1), Exit(127), Exit(134), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), ExitSaying(128, "StartError", NoProgram), FailedInit("preflight-a", 1), FailedInit("preflight-a", 2), FailedInit("prepare", 1), Rejected(evicted, ""), Unhealthy("gpu", "7"),
+		Exit(1), Exit(127), Exit(134), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), ExitSaying(128, "StartError", NoProgram), FailedInit("preflight-a", 1), FailedInit("preflight-a", 2), Checking(), Checked(before(t, now)), FailedInit("prepare", 1), Rejected(evicted, ""), Unhealthy("gpu", "7"),
 		StillRunning(), RanBefore(), ByKueue(before(t, now)),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
 		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(), Nominated(),

@@ -171,6 +171,22 @@ func FailedInit(container string, code int32) PodOption {
 	})
 }
 
+// Checking says that a preflight check of the pod runs.
+func Checking() PodOption {
+	return check(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+}
+
+// Checked says that the pod's node passed the preflight check at that time.
+func Checked(at time.Duration) PodOption {
+	return check(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: Time(at)}})
+}
+
+func check(is corev1.ContainerState) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "preflight-a", State: is}}
+	})
+}
+
 // Rejected says why the pod failed as a whole: Evicted, UnexpectedAdmissionError, ...
 func Rejected(reason, message string) PodOption {
 	return Edit(func(pod *corev1.Pod) { pod.Status.Reason, pod.Status.Message = reason, message })

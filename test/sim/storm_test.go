@@ -88,6 +88,8 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Workers(3), builder.Elastic(2, 4), metElsewhere},
 	{pytorch, builder.Workers(3), accompanied(v1alpha1.Worker)},
 	{builder.Workers(3), builder.AllWorkers(), prepared(v1alpha1.Worker)},
+	{pytorch, builder.Workers(3), checked(v1alpha1.Worker), inPlace},
+	{tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), checked(v1alpha1.PS)},
 	{pytorch, builder.Workers(2), restartedInPlace(v1alpha1.Worker)},
 	{tensorflow, builder.Workers(2), builder.PS(1), accompanied(v1alpha1.PS), restartedInPlace(v1alpha1.Worker)},
 	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2)},
@@ -112,6 +114,13 @@ func prepared(role v1alpha1.Role) builder.JobOption {
 	return builder.Of(role, builder.Template(func(t *corev1.PodTemplateSpec) {
 		t.Spec.InitContainers = []corev1.Container{{Name: "prepare", Image: "data"},
 			{Name: "agent", Image: "agent", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	}))
+}
+
+// checked gives a role's pods a preflight check of their nodes.
+func checked(role v1alpha1.Role) builder.JobOption {
+	return builder.Of(role, builder.Template(func(t *corev1.PodTemplateSpec) {
+		t.Spec.InitContainers = []corev1.Container{{Name: "preflight-a", Image: "check"}}
 	}))
 }
 

@@ -2,6 +2,7 @@ package world
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,24 +85,33 @@ func (w *World) cannotStart(pod *corev1.Pod) bool {
 
 // initialize runs the init containers, of which those that go on beside the others stay; one may fail.
 func (w *World) initialize(pod *corev1.Pod) {
-	code := int32(0)
-	if w.cannotStart(pod) {
-		code = 5
-	}
+	fails := w.cannotStart(pod)
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = containers(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
 		for i := range pod.Spec.InitContainers {
 			c := &pod.Spec.InitContainers[i]
 			status := corev1.ContainerStatus{Name: c.Name, State: w.started(pod)}
-			if c.RestartPolicy == nil {
-				status.State = w.terminated(pod, code, "")
+			switch {
+			case c.RestartPolicy != nil:
+			case fails:
+				status.State = w.terminated(pod, initExit(c), "")
+			default:
+				status.State = w.terminated(pod, 0, "")
 			}
 			pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, status)
 		}
 	})
-	if code != 0 {
+	if fails {
 		w.endedAt[pod.UID] = w.Clock.Now()
 	}
+}
+
+// initExit returns how an init container fails. A preflight check blames its node.
+func initExit(c *corev1.Container) int32 {
+	if strings.HasPrefix(c.Name, "preflight-") {
+		return 1
+	}
+	return 5
 }
 
 func (w *World) run(pod *corev1.Pod) {
