@@ -142,18 +142,22 @@ func (m *mirror) successMessage() string {
 	return fmt.Sprintf("%s %s is successfully completed.", m.job.kind.Name, m.named())
 }
 
-// count counts the pods of each role. A pod is active until it is gone or has ended: Kueue frees the quota by that.
+// count counts the pods of each role. A pod is active until it is gone or has ended: Kueue frees the quota by that. The counts begin with the
+// first pod, which saves a write.
 func (m *mirror) count() {
 	if m.child == nil || len(m.child.Status.ReplicaStatuses) == 0 {
 		return
 	}
-	m.next.ReplicaStatuses = map[string]ReplicaStatus{}
+	counts, sum := map[string]ReplicaStatus{}, int32(0)
 	for role, source := range m.roles {
 		counted := m.child.Status.ReplicaStatuses[role]
-		m.next.ReplicaStatuses[source] = ReplicaStatus{
-			Active: counted.Active, Succeeded: counted.Succeeded, Failed: counted.Failed, Selector: m.selector(source),
-		}
+		sum += counted.Active + counted.Succeeded + counted.Failed
+		counts[source] = ReplicaStatus{Active: counted.Active, Succeeded: counted.Succeeded, Failed: counted.Failed, Selector: m.selector(source)}
 	}
+	if sum == 0 && m.next.ReplicaStatuses == nil {
+		return
+	}
+	m.next.ReplicaStatuses = counts
 	if m.next.is(Succeeded) {
 		settle(m.next.ReplicaStatuses)
 	}

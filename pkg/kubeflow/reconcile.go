@@ -94,13 +94,15 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 		}
 		return ctrl.Result{}, err
 	}
-	if err := r.convergeServices(ctx, job, child); err != nil {
+	next := job.Mirror(child, served.Roles, r.clock.Now())
+	if err := r.record(ctx, job, next); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.convergeAutoscaler(ctx, job); err != nil {
+	wait, err := r.convergeServices(ctx, job, child, &next)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.record(ctx, job, job.Mirror(child, served.Roles, r.clock.Now()))
+	return ctrl.Result{RequeueAfter: wait}, r.convergeAutoscaler(ctx, job)
 }
 
 // refuseChange fails a job that means nothing, or leaves a job that runs as it is, also if Kubeflow's operator made its pods.

@@ -17,8 +17,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// reconciled returns the status of the job after one reconcile, with these other objects in the cluster.
-func reconciled(t *testing.T, job *Job, others ...client.Object) Status {
+// reconcilerOf returns a reconciler in a cluster with the job and these other objects, and its clock, which shows start.
+func reconcilerOf(t *testing.T, job *Job, others ...client.Object) (*reconciler, *testingclock.FakePassiveClock) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -32,12 +32,19 @@ func reconciled(t *testing.T, job *Job, others ...client.Object) Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reconciler{kind: job.kind, client: kube, live: kube, events: events.NewFakeRecorder(10), clock: testingclock.NewFakePassiveClock(start), counts: counts}
+	now := testingclock.NewFakePassiveClock(start)
+	return &reconciler{kind: job.kind, client: kube, live: kube, events: events.NewFakeRecorder(10), clock: now, counts: counts}, now
+}
+
+// reconciled returns the status of the job after one reconcile, with these other objects in the cluster.
+func reconciled(t *testing.T, job *Job, others ...client.Object) Status {
+	t.Helper()
+	r, _ := reconcilerOf(t, job, others...)
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
 		t.Fatal(err)
 	}
 	after := job.kind.empty()
-	if err := kube.Get(t.Context(), job.key(), after); err != nil {
+	if err := r.client.Get(t.Context(), job.key(), after); err != nil {
 		t.Fatal(err)
 	}
 	read, err := Read(job.kind, after)

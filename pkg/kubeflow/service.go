@@ -3,8 +3,10 @@ package kubeflow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -75,7 +77,64 @@ func (j *Job) ports(child *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Se
 }
 
 // servicesAtOnce is how many Services of a job are created at the same time.
-const servicesAtOnce = 16
+const servicesAtOnce = 8
+
+// servicesAfter is how long after the start of a job its Services give way to its pods. Only the leader's, which all frameworks need first, is
+// created at once: programs start later than pods, and repeat a lookup that fails.
+const servicesAfter = 2 * time.Second
+
+// convergeServices creates the Services of the replicas that are missing and deletes those that are not wanted. It returns how long the
+// missing ones give way to the pods yet.
+func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, status *Status) (wait time.Duration, err error) {
+	if status.isFinished() || child.UID == "" {
+		return 0, nil
+	}
+	unwanted, err := r.servicesOf(ctx, child)
+	if err != nil {
+		return 0, err
+	}
+	var missing []*corev1.Service
+	for _, service := range job.services(child) {
+		if unwanted[service.Name] == nil {
+			missing = append(missing, service)
+		}
+		delete(unwanted, service.Name)
+	}
+	if wait = r.serviceDelay(status); wait > 0 {
+		leader := state.HostName(child.Name, state.Leader(&child.Spec))
+		missing = slices.DeleteFunc(missing, func(s *corev1.Service) bool { return s.Name != leader })
+	}
+	for _, own := range unwanted {
+		if err := r.client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: own.Name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
+			return 0, fmt.Errorf("deleting Service %s: %w", own.Name, err)
+		}
+	}
+	return wait, r.createServices(ctx, missing)
+}
+
+// serviceDelay returns how long the Services of a job of that status give way to its pods yet; 0 if all pods run.
+func (r *reconciler) serviceDelay(status *Status) time.Duration {
+	if status.StartTime == nil || status.is(Running) {
+		return 0
+	}
+	return max(0, status.StartTime.Add(servicesAfter).Sub(r.clock.Now()))
+}
+
+// servicesOf returns the Services of the replicas by name.
+func (r *reconciler) servicesOf(ctx context.Context, child *v1alpha1.TrainingJob) (map[string]*corev1.Service, error) {
+	var existing corev1.ServiceList
+	if err := r.client.List(ctx, &existing, client.InNamespace(child.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing Services: %w", err)
+	}
+	own := map[string]*corev1.Service{}
+	for i := range existing.Items {
+		service := &existing.Items[i]
+		if ref := state.OwnerOf(service); ref != nil && ref.UID == child.UID && service.Name != child.Name && service.DeletionTimestamp.IsZero() {
+			own[service.Name] = service
+		}
+	}
+	return own, nil
+}
 
 func (r *reconciler) createServices(ctx context.Context, missing []*corev1.Service) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -89,38 +148,4 @@ func (r *reconciler) createServices(ctx context.Context, missing []*corev1.Servi
 		})
 	}
 	return group.Wait()
-}
-
-// convergeServices creates the Services of the replicas that are missing and deletes those that are not wanted.
-func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
-	if job.Status.isFinished() || child.UID == "" {
-		return nil
-	}
-	var existing corev1.ServiceList
-	if err := r.client.List(ctx, &existing, client.InNamespace(job.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing Services: %w", err)
-	}
-	unwanted := map[string]*corev1.Service{}
-	for i := range existing.Items {
-		own := &existing.Items[i]
-		if ref := state.OwnerOf(own); ref != nil && ref.UID == child.UID && own.Name != child.Name && own.DeletionTimestamp.IsZero() {
-			unwanted[own.Name] = own
-		}
-	}
-	var missing []*corev1.Service
-	for _, service := range job.services(child) {
-		if unwanted[service.Name] == nil {
-			missing = append(missing, service)
-		}
-		delete(unwanted, service.Name)
-	}
-	if err := r.createServices(ctx, missing); err != nil {
-		return err
-	}
-	for name, own := range unwanted {
-		if err := r.client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting Service %s: %w", name, err)
-		}
-	}
-	return nil
 }

@@ -69,6 +69,10 @@ func Setup(mgr manager.Manager, kinds []Kind, source string, excluded ...string)
 		return fmt.Errorf("registering the metrics of Kubeflow jobs: %w", err)
 	}
 	ofChild := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.TrainingJob{})
+	deletions := predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool { return !e.ObjectNew.GetDeletionTimestamp().IsZero() },
+	}
 	for _, kind := range kinds {
 		outside := outsideOf(excluded, mgr.GetEventRecorder(source))
 		countDeleted := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
@@ -80,7 +84,7 @@ func Setup(mgr manager.Manager, kinds []Kind, source string, excluded ...string)
 			Named("kubeflow-"+kind.Name).
 			For(kind.empty(), builder.WithPredicates(outside, countDeleted)).
 			Owns(&v1alpha1.TrainingJob{}).
-			Watches(&corev1.Service{}, ofChild). // a TrainingJob has the name of the job that it serves
+			Watches(&corev1.Service{}, ofChild, builder.WithPredicates(deletions)). // a TrainingJob has the name of the job that it serves
 			WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 			Complete(r)
 		if err != nil {

@@ -1,0 +1,58 @@
+package kubeflow
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const withTwoWorkers = `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: j, namespace: ns, uid: u}
+spec:
+  pytorchReplicaSpecs:
+    Master: {replicas: 1, template: {spec: {containers: [{name: pytorch, image: i}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: i}]}}}
+`
+
+// All frameworks look for their leader first. The other Services would only take the API server's time from the pods.
+func TestTheServicesButTheLeadersGiveWayToThePods(t *testing.T) {
+	job := read(t, withTwoWorkers)
+	served, err := job.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served.Child.UID = "child"
+	r, now := reconcilerOf(t, job, served.Child)
+	for _, step := range []struct {
+		after    time.Duration
+		services []string
+		wait     time.Duration
+	}{
+		{0, []string{"j-master-0"}, 2 * time.Second},
+		{time.Second, []string{"j-master-0"}, time.Second},
+		{time.Second, []string{"j-master-0", "j-worker-0", "j-worker-1"}, 0},
+	} {
+		now.SetTime(now.Now().Add(step.after))
+		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var services corev1.ServiceList
+		if err := r.client.List(t.Context(), &services, client.InNamespace("ns")); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for i := range services.Items {
+			names = append(names, services.Items[i].Name)
+		}
+		if !slices.Equal(names, step.services) || result.RequeueAfter != step.wait {
+			t.Errorf("%s after the start: Services %v and a wait of %s, want %v and %s", now.Since(start), names, result.RequeueAfter, step.services, step.wait)
+		}
+	}
+}
