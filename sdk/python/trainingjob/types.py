@@ -287,8 +287,8 @@ class RunPolicy(TypedDict, total=False):
 
     startupDeadlineSeconds: int
     """startupDeadlineSeconds is the maximum time until all replicas of an attempt run, from the creation of its
-    first pod. A time when a quota refuses all pods does not count. After it the job restarts for a failure of cause
-    Startup. At most 10 years. Default: none."""
+    first pod. A time when a quota refuses all pods does not count, nor does the time of preflight checks. After it
+    the job restarts for a failure of cause Startup. At most 10 years. Default: none."""
 
     ttlSecondsAfterFinished: int
     """ttlSecondsAfterFinished deletes the job with all its pods this many seconds after it finished, at most 10

@@ -129,6 +129,10 @@ func obey(command string) {
 	case "hang":
 		say("hangs")
 		select {}
+	case "fail-on":
+		if os.Getenv("NODE") == rest {
+			end(1, rest+" fails the check")
+		}
 	case "api":
 		askAPI()
 	case "fill":
