@@ -79,10 +79,6 @@ func (j *Job) ports(child *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Se
 // servicesAtOnce is how many Services of a job are created at the same time.
 const servicesAtOnce = 8
 
-// servicesAfter is how long after the start of a job its Services give way to its pods. Only the leader's, which all frameworks need first, is
-// created at once: programs start later than pods, and repeat a lookup that fails.
-const servicesAfter = 2 * time.Second
-
 // convergeServices creates the Services of the replicas that are missing and deletes those that are not wanted. It returns how long the
 // missing ones give way to the pods yet.
 func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, status *Status) (wait time.Duration, err error) {
@@ -117,7 +113,7 @@ func (r *reconciler) serviceDelay(status *Status) time.Duration {
 	if status.StartTime == nil || status.is(Running) {
 		return 0
 	}
-	return max(0, status.StartTime.Add(servicesAfter).Sub(r.clock.Now()))
+	return max(0, status.StartTime.Add(r.kind.servicesAfter).Sub(r.clock.Now()))
 }
 
 // servicesOf returns the Services of the replicas by name.

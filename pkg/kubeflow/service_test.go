@@ -20,7 +20,7 @@ spec:
     Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: i}]}}}
 `
 
-// All frameworks look for their leader first. The other Services would only take the API server's time from the pods.
+// The ranks of a PyTorchJob look for their leader alone. The other Services would only take the API server's time from the pods.
 func TestTheServicesButTheLeadersGiveWayToThePods(t *testing.T) {
 	job := read(t, withTwoWorkers)
 	served, err := job.Serve()
@@ -34,8 +34,8 @@ func TestTheServicesButTheLeadersGiveWayToThePods(t *testing.T) {
 		services []string
 		wait     time.Duration
 	}{
-		{0, []string{"j-master-0"}, 2 * time.Second},
-		{time.Second, []string{"j-master-0"}, time.Second},
+		{0, []string{"j-master-0"}, 10 * time.Second},
+		{9 * time.Second, []string{"j-master-0"}, time.Second},
 		{time.Second, []string{"j-master-0", "j-worker-0", "j-worker-1"}, 0},
 	} {
 		now.SetTime(now.Now().Add(step.after))

@@ -25,7 +25,7 @@ import (
 )
 
 // concurrent is how many jobs of a kind are reconciled at the same time. Each needs a few requests at most.
-const concurrent = 8
+const concurrent = 32
 
 // AddToManager has the cache of the manager hold the jobs of the kinds, and its client read them there.
 func AddToManager(options *manager.Options, kinds []Kind) {
