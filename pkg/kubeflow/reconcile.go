@@ -49,17 +49,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	source := &unstructured.Unstructured{}
-	source.SetGroupVersionKind(r.kind.GroupVersionKind())
-	if err := r.client.Get(ctx, req.NamespacedName, source); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	job, err := Read(r.kind, source)
-	if err != nil {
+	job, err := r.own(ctx, req)
+	if job == nil || err != nil {
 		return ctrl.Result{}, err
-	}
-	if !job.DeletionTimestamp.IsZero() || job.isManagedElsewhere() {
-		return ctrl.Result{}, nil
 	}
 	if job.Status.isFinished() {
 		if wait, err := r.deleteExpired(ctx, job); wait != 0 || err != nil {
@@ -67,6 +59,19 @@ func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	return r.serve(ctx, job)
+}
+
+// own returns the job; nil if it is gone or going, or if another controller runs it.
+func (r *reconciler) own(ctx context.Context, req ctrl.Request) (*Job, error) {
+	source := r.kind.empty()
+	if err := r.client.Get(ctx, req.NamespacedName, source); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	job, err := Read(r.kind, source)
+	if err != nil || !job.DeletionTimestamp.IsZero() || job.isManagedElsewhere() {
+		return nil, err
+	}
+	return job, nil
 }
 
 // serve brings the children of the job up to date, and then its status.
@@ -94,15 +99,13 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 		}
 		return ctrl.Result{}, err
 	}
-	next := job.Mirror(child, served.Roles, r.clock.Now())
-	if err := r.record(ctx, job, next); err != nil {
+	if err := r.record(ctx, job, job.Mirror(child, served.Roles, r.clock.Now())); err != nil {
 		return ctrl.Result{}, err
 	}
-	wait, err := r.convergeServices(ctx, job, child, &next)
-	if err != nil {
+	if err := r.createLeaderService(ctx, job, child); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: wait}, r.convergeAutoscaler(ctx, job)
+	return ctrl.Result{}, r.convergeAutoscaler(ctx, job)
 }
 
 // refuseChange fails a job that means nothing, or leaves a job that runs as it is, also if Kubeflow's operator made its pods.

@@ -3,7 +3,6 @@ package kubeflow
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -76,18 +76,48 @@ func (j *Job) ports(child *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Se
 	return ports
 }
 
-// servicesAtOnce is how many Services of a job are created at the same time.
-const servicesAtOnce = 8
+// The Services of jobs of a kind are created by few workers of their own, each so many at a time, so that pods are created first.
+const (
+	serviceWorkers = 2
+	servicesAtOnce = 4
+)
 
-// convergeServices creates the Services of the replicas that are missing and deletes those that are not wanted. It returns how long the
-// missing ones give way to the pods yet.
-func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, status *Status) (wait time.Duration, err error) {
-	if status.isFinished() || child.UID == "" {
-		return 0, nil
+// services brings the Services of a job up to date.
+type services struct{ *reconciler }
+
+// Reconcile creates the missing Services of a job that has a TrainingJob and deletes those that are not wanted.
+func (r services) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	job, err := r.own(ctx, req)
+	if job == nil || err != nil || job.Status.isFinished() {
+		return ctrl.Result{}, err
 	}
+	child, err := r.child(ctx, job)
+	if child == nil || err != nil || !metav1.IsControlledBy(child, job) || job.rival(child) != "" {
+		return ctrl.Result{}, err
+	}
+	if wait := r.serviceDelay(&job.Status); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	return ctrl.Result{}, r.convergeServices(ctx, job, child)
+}
+
+// createLeaderService creates the leader's Service at once: all frameworks look for it first.
+func (r *reconciler) createLeaderService(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
+	if job.Status.isFinished() || child.UID == "" || job.isSuspended() || !state.HasReplicaServices(child) {
+		return nil
+	}
+	service := job.service(child, state.Leader(&child.Spec))
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(service), &corev1.Service{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	return r.createServices(ctx, []*corev1.Service{service})
+}
+
+func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
 	unwanted, err := r.servicesOf(ctx, child)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var missing []*corev1.Service
 	for _, service := range job.services(child) {
@@ -96,16 +126,12 @@ func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1al
 		}
 		delete(unwanted, service.Name)
 	}
-	if wait = r.serviceDelay(status); wait > 0 {
-		leader := state.HostName(child.Name, state.Leader(&child.Spec))
-		missing = slices.DeleteFunc(missing, func(s *corev1.Service) bool { return s.Name != leader })
-	}
 	for _, own := range unwanted {
 		if err := r.client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: own.Name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
-			return 0, fmt.Errorf("deleting Service %s: %w", own.Name, err)
+			return fmt.Errorf("deleting Service %s: %w", own.Name, err)
 		}
 	}
-	return wait, r.createServices(ctx, missing)
+	return r.createServices(ctx, missing)
 }
 
 // serviceDelay returns how long the Services of a job of that status give way to its pods yet; 0 if all pods run.

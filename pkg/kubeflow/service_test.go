@@ -1,6 +1,7 @@
 package kubeflow
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -39,17 +40,19 @@ func TestTheServicesButTheLeadersGiveWayToThePods(t *testing.T) {
 		{time.Second, []string{"j-master-0", "j-worker-0", "j-worker-1"}, 0},
 	} {
 		now.SetTime(now.Now().Add(step.after))
-		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()})
-		if err != nil {
+		request := ctrl.Request{NamespacedName: job.key()}
+		_, err := r.Reconcile(t.Context(), request)
+		result, err2 := services{r}.Reconcile(t.Context(), request)
+		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}
-		var services corev1.ServiceList
-		if err := r.client.List(t.Context(), &services, client.InNamespace("ns")); err != nil {
+		var created corev1.ServiceList
+		if err := r.client.List(t.Context(), &created, client.InNamespace("ns")); err != nil {
 			t.Fatal(err)
 		}
 		var names []string
-		for i := range services.Items {
-			names = append(names, services.Items[i].Name)
+		for i := range created.Items {
+			names = append(names, created.Items[i].Name)
 		}
 		if !slices.Equal(names, step.services) || result.RequeueAfter != step.wait {
 			t.Errorf("%s after the start: Services %v and a wait of %s, want %v and %s", now.Since(start), names, result.RequeueAfter, step.services, step.wait)

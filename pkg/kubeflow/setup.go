@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -68,28 +69,38 @@ func Setup(mgr manager.Manager, kinds []Kind, source string, excluded ...string)
 	if err != nil {
 		return fmt.Errorf("registering the metrics of Kubeflow jobs: %w", err)
 	}
-	ofChild := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.TrainingJob{})
-	deletions := predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool { return !e.ObjectNew.GetDeletionTimestamp().IsZero() },
-	}
 	for _, kind := range kinds {
-		outside := outsideOf(excluded, mgr.GetEventRecorder(source))
 		countDeleted := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 			counts.sawGone(e.Object.GetNamespace(), kind)
 			return true
 		}}
 		r := &reconciler{kind: kind, counts: counts, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(source), clock: clock.RealClock{}}
-		err := ctrl.NewControllerManagedBy(mgr).
-			Named("kubeflow-"+kind.Name).
-			For(kind.empty(), builder.WithPredicates(outside, countDeleted)).
-			Owns(&v1alpha1.TrainingJob{}).
-			Watches(&corev1.Service{}, ofChild, builder.WithPredicates(deletions)). // a TrainingJob has the name of the job that it serves
-			WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
-			Complete(r)
-		if err != nil {
-			return fmt.Errorf("setting up the controller of %s: %w", kind.Name, err)
+		if err := kind.control(mgr, "kubeflow-"+kind.Name, concurrent, r, outsideOf(excluded, r.events), countDeleted); err != nil {
+			return err
 		}
+		if err := kind.control(mgr, "kubeflow-services-"+kind.Name, serviceWorkers, services{r}); err != nil { // an excluded job has no TrainingJob
+			return err
+		}
+	}
+	return nil
+}
+
+// control adds a controller of that name for the jobs of the kind that pass the filters, and for their TrainingJobs and deleted Services.
+func (k Kind) control(mgr manager.Manager, name string, workers int, r reconcile.Reconciler, filters ...predicate.Predicate) error {
+	ofChild := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.TrainingJob{}) // it has the name of its job
+	deletions := predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool { return !e.ObjectNew.GetDeletionTimestamp().IsZero() },
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		For(k.empty(), builder.WithPredicates(filters...)).
+		Owns(&v1alpha1.TrainingJob{}).
+		Watches(&corev1.Service{}, ofChild, builder.WithPredicates(deletions)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the controller %s: %w", name, err)
 	}
 	return nil
 }
