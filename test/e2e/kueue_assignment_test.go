@@ -87,9 +87,27 @@ func (j *submitted) assigned() map[string][]string {
 // runsAsAssigned fails unless every rank runs on the node that Kueue has assigned to it, and Kueue has assigned no other.
 func (j *submitted) runsAsAssigned(v *view) {
 	GinkgoHelper()
-	runs := map[string][]string{}
+	Expect(v.nodesByRank()).To(Equal(j.assigned()), "the node of each rank, and the node that Kueue has assigned to it\n%s", v)
+}
+
+// runsOnlyAsAssigned fails unless the ranks run on the nodes that Kueue has assigned, in any order, and Kueue has assigned no other.
+func (j *submitted) runsOnlyAsAssigned(v *view) {
+	GinkgoHelper()
+	runs, assigned := v.nodesByRank(), j.assigned()
+	for _, nodes := range []map[string][]string{runs, assigned} {
+		for role := range nodes {
+			slices.Sort(nodes[role])
+		}
+	}
+	Expect(runs).To(Equal(assigned), "the nodes of the ranks, and the nodes that Kueue has assigned\n%s", v)
+}
+
+// nodesByRank returns the nodes of the replicas, by role. It fails if a pod waits at a gate or is not where its node selector says.
+func (v *view) nodesByRank() map[string][]string {
+	GinkgoHelper()
+	nodes := map[string][]string{}
 	for role := range v.job.Spec.ReplicaSpecs {
-		runs[strings.ToLower(string(role))] = make([]string, v.job.Spec.Replicas(role))
+		nodes[strings.ToLower(string(role))] = make([]string, v.job.Spec.Replicas(role))
 	}
 	for i := range v.pods {
 		p := &v.pods[i]
@@ -100,9 +118,9 @@ func (j *submitted) runsAsAssigned(v *view) {
 		Expect(p.Spec.NodeName).To(Equal(p.Spec.NodeSelector[corev1.LabelHostname]), "%s runs where Kueue says", p.Name)
 		index, err := strconv.Atoi(p.Labels[v1alpha1.LabelIndex])
 		Expect(err).NotTo(HaveOccurred())
-		runs[p.Labels[v1alpha1.LabelRole]][index] = p.Spec.NodeName
+		nodes[p.Labels[v1alpha1.LabelRole]][index] = p.Spec.NodeName
 	}
-	Expect(runs).To(Equal(j.assigned()), "the node of each rank, and the node that Kueue has assigned to it\n%s", v)
+	return nodes
 }
 
 // racksInOrder returns the racks of a role's ranks, without repetitions in a row.

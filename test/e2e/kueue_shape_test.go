@@ -4,6 +4,7 @@ package e2e
 
 import (
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -40,7 +41,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 			q = newQueue(3)
 			j := q.submit("scaled", 2, elastic(1, 4))
 			before := j.runs(0, 0)
-			j.scale(3)
+			Expect(j.patched(`{"spec": {"replicaSpecs": {"Worker": {"replicas": 3}}}}`)).To(Succeed())
 			v := j.becomes("three run, all of them new", func(v *view) bool {
 				return len(v.pods) == 3 && v.allRun() && v.job.Status.Ready == "3/3" && v.uids()["worker-0"] != before.uids()["worker-0"]
 			})

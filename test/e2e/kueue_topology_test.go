@@ -4,11 +4,13 @@ package e2e
 
 import (
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -29,13 +31,25 @@ func inRacks(flavor, _ fields) {
 	flavor["topologyName"], flavor["nodeLabels"] = here.namespace, fields{"type": "fake-gpu"}
 }
 
+// quotaIsFree waits until Kueue has forgotten the queues of earlier specs, and with them the nodes that it has assigned. It does not look again
+// at a job of another ClusterQueue when they become free.
+func quotaIsFree() {
+	GinkgoHelper()
+	gpusAreFree()
+	Eventually(func(g Gomega) {
+		queues := &unstructured.UnstructuredList{Object: fields{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueueList"}}
+		g.Expect(kube.List(here.ctx, queues)).To(Succeed())
+		g.Expect(queues.Items).To(BeEmpty(), "ClusterQueues of earlier specs")
+	}).WithTimeout(time.Minute).Should(Succeed())
+}
+
 var _ = Describe("A job in a queue of Kueue that knows the topology", Serial, Label("Kueue"), func() {
 	var q *queue
 	var whole replicaOption
 	var gpus int64
 
 	BeforeEach(func() {
-		gpusAreFree()
+		quotaIsFree()
 		_, gpus = gpuNodes()
 		whole = limited(gpu, gpus)
 	})
@@ -109,7 +123,7 @@ var _ = Describe("A job in a queue of Kueue that knows the topology", Serial, La
 		v := j.runsWithin(patience, 1, 1)
 		incident(v, v1alpha1.CauseInfrastructure, reason)
 		notCharged(v)
-		j.runsAsAssigned(v)
+		j.runsOnlyAsAssigned(v)
 		Expect(v.racksInOrder(v1alpha1.Worker)).To(Equal(before.racksInOrder(v1alpha1.Worker)))
 		v.is("it has left "+lost, v.slotOn(lost) == "")
 		Expect(j.workload().GetUID()).To(Equal(workload))
