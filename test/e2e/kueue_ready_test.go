@@ -7,15 +7,15 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // readyTimeout is how long Kueue lets an admitted job take until it runs, and its back-off: lab up --pods-ready-timeout 20s.
 const readyTimeout = 40 * time.Second
+
+// mended takes away what keeps the workers from running.
+const mended = `{"spec": {"replicaSpecs": {"Worker": {"template": {"metadata": {"annotations": null}}}}}}`
 
 var _ = Describe("A job in a queue of Kueue whose pods do not run in time", Serial, Label("Kueue", "lab"), func() {
 	var q *queue
@@ -39,7 +39,7 @@ var _ = Describe("A job in a queue of Kueue whose pods do not run in time", Seri
 		isUncounted(v)
 		Expect(j.queueSays("Evicted")).To(HaveField("Reason", "PodsReadyTimeout"))
 		other.runs(0, 0)
-		Expect(j.patched(`{"spec": {"replicaSpecs": {"Worker": {"template": {"metadata": {"annotations": null}}}}}}`)).To(Succeed())
+		Expect(j.patched(mended)).To(Succeed())
 		other.exits(0, "worker-0")
 		other.succeeds()
 		v = j.runs(0, 0)
@@ -47,16 +47,21 @@ var _ = Describe("A job in a queue of Kueue whose pods do not run in time", Seri
 		isUncounted(v)
 	})
 
-	It("is given up at the limit of requeues, says so, has not failed, and runs when an administrator activates it", func() {
+	It("is given up at the limit of requeues, says so, has not failed, and runs when its user has mended it and resumes it", func() {
 		q = newQueue(2)
 		j := q.submit("hopeless", 2, maxRestarts(0), gpuWorkers(2, doing("waiting", "ImagePullBackOff")))
 		v := j.becomesWithin(3*readyTimeout, "it says that Kueue has given it up", func(v *view) bool {
-			return isBack(v) && containsAll(v.job.Status.Message, []string{"The workload is deactivated", "re-queuing"})
+			return isBack(v) && containsAll(v.job.Status.Message, []string{"The workload is deactivated due to exceeding the maximum number of re-queuing retries"})
 		})
 		isUncounted(v)
 		v.is("it is queued, and has not failed", v.job.Status.Phase == v1alpha1.PhaseQueued && !v.isTrue(v1alpha1.ConditionFinished))
 		Expect(here.history.creations()).To(HaveLen(4), "the pods of two tries")
-		Expect(kube.Patch(here.ctx, j.workload(), client.RawPatch(types.MergePatchType, []byte(`{"spec": {"active": true}}`)))).To(Succeed())
-		j.becomes("it is tried again", func(v *view) bool { return v.slots(corev1.PodPending) == "worker-0 worker-1" })
+		Expect(j.patched(`{"metadata": {"annotations": {"` + v1alpha1.AnnotationQueuePaused + `": "true"}}}`)).To(Succeed())
+		j.becomes("it says that it is suspended", func(v *view) bool {
+			return containsAll(v.job.Status.Message, []string{"kubectl tj resume hopeless"})
+		})
+		Expect(j.patched(mended)).To(Succeed())
+		Expect(j.patched(`{"metadata": {"annotations": {"` + v1alpha1.AnnotationQueuePaused + `": null}}}`)).To(Succeed())
+		isUncounted(j.runs(0, 0))
 	})
 })
