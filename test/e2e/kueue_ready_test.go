@@ -19,7 +19,6 @@ const mended = `{"spec": {"replicaSpecs": {"Worker": {"template": {"metadata": {
 
 var _ = Describe("A job in a queue of Kueue whose pods do not run in time", Serial, Label("Kueue", "lab"), func() {
 	var q *queue
-	AfterEach(func() { q.holds() })
 
 	// isUncounted fails if the job has counted anything against the program.
 	isUncounted := func(v *view) {
@@ -45,8 +44,10 @@ var _ = Describe("A job in a queue of Kueue whose pods do not run in time", Seri
 		v = j.runs(0, 0)
 		allReplaced(first, v)
 		isUncounted(v)
+		q.holds()
 	})
 
+	// Kueue frees the quota at once when it gives a job up, before the pods have ended.
 	It("is given up at the limit of requeues, says so, has not failed, and runs when its user has mended it and resumes it", func() {
 		q = newQueue(2)
 		j := q.submit("hopeless", 2, maxRestarts(0), gpuWorkers(2, doing("waiting", "ImagePullBackOff")))

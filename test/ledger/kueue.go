@@ -11,6 +11,7 @@ import (
 
 // workload is what is read of a Workload of Kueue.
 type workload struct {
+	Spec   struct{ Active *bool }
 	Status struct {
 		Conditions []metav1.Condition
 		Admission  struct {

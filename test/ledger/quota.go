@@ -132,7 +132,8 @@ func (j *queued) workload(o Observation, name corev1.ResourceName) {
 	h := &holder{name: o.Workload.GetName()}
 	j.workloads[o.Workload.GetUID()] = h
 	w := readAs[workload](o.Workload)
-	if o.Event == watch.Deleted || meta.IsStatusConditionTrue(w.Status.Conditions, "Finished") {
+	isInactive := w.Spec.Active != nil && !*w.Spec.Active // Kueue counts it no more, whatever its status shows
+	if o.Event == watch.Deleted || isInactive || meta.IsStatusConditionTrue(w.Status.Conditions, "Finished") {
 		return
 	}
 	h.isAdmitted = meta.IsStatusConditionTrue(w.Status.Conditions, "Admitted")

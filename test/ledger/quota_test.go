@@ -41,6 +41,7 @@ func TestQuota(t *testing.T) {
 		"quota that is free while a pod holds GPUs":     {tale(runs, admitted, first(), granted(0)), queueOf(4, "0"), "covered: pods of p hold 1, and it has quota for 0, at revision 4"},
 		"quota that is free while a pod ends":           {tale(runs, admitted, first(), first(deleted), granted(0), gone("p-worker-0")), queueOf(4, "0"), "covered"},
 		"a Workload deleted under its pods":             {tale(runs, admitted, first(), lost(admitted)), queueOf(4, "0"), "covered"},
+		"a Workload deactivated under its pods":         {tale(runs, admitted, first(), inactive(admitted)), queueOf(4, "0"), "covered"},
 		"a Workload finished before the last pod":       {tale(runs, admitted, first(), granted(2, "Finished")), queueOf(4, "0"), "covered"},
 		"a pod without any Workload":                    {tale(runs, first()), queueOf(4, "0"), "covered"},
 		"a pod before its quota":                        {tale(runs, first(), admitted), queueOf(4, "2"), "covered"},
@@ -111,6 +112,13 @@ func granted(gpus int, conditions ...string) ledger.Observation {
 	}
 	status["conditions"], w.Object["status"] = all, status
 	return ledger.Observation{Workload: w}
+}
+
+// inactive is a version of the Workload that has been deactivated.
+func inactive(o ledger.Observation) ledger.Observation {
+	o.Workload = o.Workload.DeepCopy()
+	o.Workload.Object["spec"] = map[string]any{"active": false}
+	return o
 }
 
 // lost is the end of the object of which this is a version.
