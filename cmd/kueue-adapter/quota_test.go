@@ -132,8 +132,8 @@ func TestAPausedJobGetsAnotherWorkloadForOneThatKueueHasGivenUp(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			job, w := admitted(t)
-			job = waiting(replicas(v1alpha1.Worker, 4), c.change)
+			_, w := admitted(t)
+			job := waiting(replicas(v1alpha1.Worker, 4), c.change)
 			job.Namespace, job.UID, job.Labels = "n", "u", map[string]string{queue: "q"}
 			w.Spec.Active, w.Status.Conditions = ptr.To(false), []metav1.Condition{evicted(c.reason)}
 			_, w = after(t, cluster(t, interceptor.Funcs{}, job, w), job)
