@@ -31,7 +31,7 @@ const recheckDispatched = 10 * time.Second
 // lookDispatched handles one job that MultiKueue runs. The Workload of a paused job is deactivated at once, as nothing else ends its pods.
 func (q *quotas) lookDispatched(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
 	now := time.Now()
-	isAway := j.IsSuspended() && !j.isFinished() && !isInCluster(all) && !(j.IsActive() && now.Before(endsBy(j, all, now)))
+	isAway := j.IsSuspended() && !j.isFinished() && !isInCluster(all) && (!j.IsActive() || !now.Before(endsBy(j, all, now)))
 	if isAway && !j.isPaused() {
 		if wrote, err := q.endFormer(ctx, j, all); wrote || err != nil {
 			return wrote, err

@@ -120,8 +120,13 @@ func (q *quotas) activateAll(ctx context.Context, j *trainingJob, all []kueue.Wo
 	return nil
 }
 
-// activate sets spec.active of a Workload. It activates no Workload that it has not deactivated.
+// activate sets spec.active of a Workload. It activates no Workload that it has not deactivated. One that Kueue has given up it deletes when the
+// job is paused: Kueue makes another, and would not queue this one again when it becomes active.
 func (q *quotas) activate(ctx context.Context, w *kueue.Workload, active bool) error {
+	if !active && !workload.IsActive(w) && workloadevict.IsEvictedDueToDeactivationByKueue(w) {
+		_, err := workload.Delete(ctx, q.client, w)
+		return client.IgnoreNotFound(err)
+	}
 	_, isOurs := w.Annotations[annotationDeactivated]
 	if workload.IsActive(w) == active || active && !isOurs || !w.DeletionTimestamp.IsZero() {
 		return nil

@@ -116,6 +116,34 @@ func TestAJobThatLeavesItsQueueGivesItsQuotaBackWhenItHasNoPods(t *testing.T) {
 	}
 }
 
+func TestAPausedJobGetsAnotherWorkloadForOneThatKueueHasGivenUp(t *testing.T) {
+	evicted := func(reason string) metav1.Condition {
+		return metav1.Condition{Type: kueue.WorkloadEvicted, Status: metav1.ConditionTrue, Reason: reason}
+	}
+	cases := []struct {
+		name   string
+		reason string
+		change change
+		isGone bool
+	}{
+		{"at the limit of requeues", "DeactivatedDueToRequeuingLimitExceeded", paused, true},
+		{"at the limit of requeues, and not paused", "DeactivatedDueToRequeuingLimitExceeded", suspended, false},
+		{"by an administrator", kueue.WorkloadDeactivated, paused, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, w := admitted(t)
+			job := waiting(replicas(v1alpha1.Worker, 4), c.change)
+			job.Namespace, job.UID, job.Labels = "n", "u", map[string]string{queue: "q"}
+			w.Spec.Active, w.Status.Conditions = ptr.To(false), []metav1.Condition{evicted(c.reason)}
+			_, w = after(t, cluster(t, interceptor.Funcs{}, job, w), job)
+			if (w == nil) != c.isGone || w != nil && workload.IsActive(w) {
+				t.Errorf("the Workload is %v, want it gone: %t", w, c.isGone)
+			}
+		})
+	}
+}
+
 func TestAUsersSuspensionPausesTheJobUntilTheUserResumesIt(t *testing.T) {
 	job, w := admitted(t, suspended, running(4))
 	api := cluster(t, interceptor.Funcs{}, job, w)

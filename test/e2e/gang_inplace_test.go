@@ -118,7 +118,7 @@ var _ = Describe("A job in a queue of Kueue that restarts in place", Serial, Lab
 		}
 		Expect(strings.Join(suspended, ", ")).To(BeEmpty(), "versions in which it was suspended again")
 		other.stays("the other waits", func(v *view) bool { return len(v.pods) == 0 && v.job.Status.Phase == v1alpha1.PhaseQueued })
-		q.isNeverExceeded()
+		q.holds()
 	})
 })
 

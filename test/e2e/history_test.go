@@ -142,14 +142,17 @@ func (h *history) running(job string, revision string) []string {
 // created waits until so many pods have been created, which must be all that were when the spec ends.
 func (p *place) created(want int) {
 	GinkgoHelper()
-	p.holds("pods created in "+p.namespace, want, func() (names []string) {
-		for _, o := range p.history.sorted() {
-			if o.Pod != nil && o.Event == watch.Added {
-				names = append(names, o.Pod.Name)
-			}
+	p.holds("pods created in "+p.namespace, want, p.history.creations)
+}
+
+// creations returns the names of all pods that were created so far.
+func (h *history) creations() (names []string) {
+	for _, o := range h.sorted() {
+		if o.Pod != nil && o.Event == watch.Added {
+			names = append(names, o.Pod.Name)
 		}
-		return names
-	})
+	}
+	return names
 }
 
 // first returns the first ledger.Observation of a pod of which that is true; the zero value if there is none.

@@ -10,11 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/ledger"
 )
 
 // queue is a LocalQueue of the spec's namespace, with a ClusterQueue and a flavor to itself, all of one name.
@@ -110,23 +108,6 @@ func (q *queue) grows(gpus int64) {
 		Expect(unstructured.SetNestedField(cluster.Object, q.clusterSpec()["resourceGroups"], "spec", "resourceGroups")).To(Succeed())
 		return kube.Update(here.ctx, cluster)
 	}).Should(Succeed())
-}
-
-// isNeverExceeded fails if there was a time when more pods existed that had not ended than the quota allows. Every pod of these
-// specs, spares too, takes a GPU or more.
-func (q *queue) isNeverExceeded() {
-	GinkgoHelper()
-	holders := map[types.UID]string{}
-	for _, o := range here.history.sorted() {
-		switch {
-		case o.Pod == nil:
-		case o.Event == watch.Deleted || !ledger.CanRun(o.Pod):
-			delete(holders, o.Pod.UID)
-		default:
-			holders[o.Pod.UID] = o.Pod.Name
-			Expect(len(holders)).To(BeNumerically("<=", q.gpus), "pods that hold GPUs at the same time: %v", holders)
-		}
-	}
 }
 
 // job puts the job into the queue, with further labels in pairs.

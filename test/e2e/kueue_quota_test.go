@@ -31,10 +31,7 @@ func (j *submitted) patched(patch string) error {
 var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func() {
 	var q *queue
 
-	AfterEach(func() {
-		q.isNeverExceeded()
-		q.coversAllPods()
-	})
+	AfterEach(func() { q.holds() })
 
 	DescribeTable("is free when the last pod is gone, after", func(give func(*submitted), options ...jobOption) {
 		q = newQueue(4)

@@ -23,10 +23,7 @@ const priorityLabel = "kueue.x-k8s.io/priority-class"
 var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 	var q *queue
 
-	AfterEach(func() {
-		q.isNeverExceeded()
-		q.coversAllPods()
-	})
+	AfterEach(func() { q.holds() })
 
 	It("is suspended when it is created, says so, and starts when it is admitted, with nothing else to do", func() {
 		q = newQueue(2, held)

@@ -74,6 +74,8 @@ fails, everything that was started is ended again.`,
 	flags.BoolVar(&options.WithoutNativeGangs, "without-native-gangs", false, "leave Kubernetes' own gangs off, as a cluster does by default")
 	flags.DurationVar(&options.NodeMonitorGracePeriod, "node-monitor-grace-period", 0,
 		"how long a node may be silent before it counts as lost; 0 means Kubernetes' own, 50s")
+	flags.DurationVar(&options.PodsReadyTimeout, "pods-ready-timeout", 0,
+		"with --with kueue: how long an admitted job may take until it runs, before Kueue evicts it; 0 is for ever")
 	flags.IntVar(&options.Real, "real", 0, "number of real nodes, real-0 and so on: root, and Debian or Ubuntu")
 	flags.IntVar(&options.RealGPUs, "real-gpus", 0, "GPUs (nvidia.com/gpu) that each real node claims to have")
 	flags.StringArrayVar(&options.Images, "image", nil, "image archive to import into the real nodes (may be repeated)")

@@ -15,13 +15,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Observation is one version of a job or a pod. Both kinds live in one etcd, so revisions order them.
+// Observation is one version of a job, a pod or a Workload of Kueue. All kinds live in one etcd, so revisions order them.
 type Observation struct {
 	Revision uint64
 	// At is when the watch brought it; the ledger does not ask for it.
@@ -29,6 +30,8 @@ type Observation struct {
 	Event watch.EventType
 	Job   *v1alpha1.TrainingJob
 	Pod   *corev1.Pod
+	// Workload is read by Quota alone.
+	Workload *unstructured.Unstructured
 }
 
 // Violations replays a history and returns every sentence of the ledger that it breaks.
@@ -48,6 +51,7 @@ func New() *Ledger {
 // Enter enters what happened next.
 func (l *Ledger) Enter(o Observation) {
 	switch {
+	case o.Workload != nil:
 	case o.Job != nil:
 		l.job(o.Job)
 	case o.Event == watch.Deleted:

@@ -43,7 +43,9 @@ var ofKueue = []message{
 	on(`(?:LocalQueue|ClusterQueue) `+name+` (?:doesn't exist|is inactive|is stopped|is terminating|not found)`, administered+"queue $1 admits no jobs. kubectl describe localqueues.kueue.x-k8s.io -n NS shows why."),
 	on(`maximum capacity`, "Ask for less: the queue's quota never has room for this job. kubectl describe localqueues.kueue.x-k8s.io -n NS"),
 	on(`insufficient (unused )?quota|couldn't assign flavors`, "Wait for the queue, or ask for less: kubectl describe localqueues.kueue.x-k8s.io -n NS shows what others use."),
-	on(`workload is deactivated`, "Resume the job, or ask an administrator why its Workload was deactivated: kubectl describe workloads.kueue.x-k8s.io -n NS"),
+	on(`Exceeded the PodsReady timeout`, "See what its pods waited for: kubectl describe tj -n NS NAME. Kueue took the quota back because they did not all run in time, and admits the job again after a back-off."),
+	on(`workload is deactivated due to`, "Correct what kept the job from running; Kueue has given it up until it is suspended and resumed: kubectl tj suspend -n NS NAME, kubectl edit tj -n NS NAME, kubectl tj resume -n NS NAME"),
+	on(`workload is deactivated`, "Ask an administrator why the job's Workload was deactivated: kubectl describe workloads.kueue.x-k8s.io -n NS"),
 }
 
 // Sources: the scheduler's plug-ins volumebinding, volumezone and nodevolumelimits, the kubelet's volume manager, and the attach controller.

@@ -103,6 +103,9 @@ func TestTheNextStepForEveryMessageOfAQueue(t *testing.T) {
 		{v1alpha1.ReasonQueued, "LocalQueue team is stopped", "queue team admits no jobs"},
 		{v1alpha1.ReasonQueued, "couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 8 more needed", "Wait for the queue, or ask for less"},
 		{v1alpha1.ReasonQueued, "couldn't assign flavors to pod set worker: insufficient quota for nvidia.com/gpu in flavor h100, previously considered podsets requests (0) + current podset request (64) > maximum capacity (16)", "never has room"},
+		{v1alpha1.ReasonQueued, "Exceeded the PodsReady timeout team-a/trainingjob-mnist-1f2e3", "See what its pods waited for: kubectl describe tj -n team-a mnist"},
+		{v1alpha1.ReasonQueued, "The workload is deactivated due to exceeding the maximum number of re-queuing retries", "kubectl tj suspend -n team-a mnist, kubectl edit tj -n team-a mnist, kubectl tj resume -n team-a mnist"},
+		{v1alpha1.ReasonQueued, "The workload is deactivated", "Ask an administrator why"},
 		{v1alpha1.ReasonQueued, "The job waits to be admitted by queue team-a.", "kubectl get workloads.kueue.x-k8s.io -n team-a"},
 	} {
 		job := builder.Job("mnist", builder.Workers(1), builder.Suspended(), builder.Condition(v1alpha1.ConditionQueued, true, m.reason, 0), phase(v1alpha1.PhaseQueued, m.reason, m.message))

@@ -46,7 +46,10 @@ func (l *lab) startKueue(ctx context.Context, program program) error {
 		return err
 	}
 	certificates, config := l.dir.file("kueue-certificates"), l.dir.file("kueue.yaml")
-	values := map[string]string{"CERTIFICATES": certificates, "WEBHOOK_PORT": fmt.Sprint(webhook.port), "HEALTH_PORT": fmt.Sprint(ports[0])}
+	values := map[string]string{
+		"CERTIFICATES": certificates, "WEBHOOK_PORT": fmt.Sprint(webhook.port), "HEALTH_PORT": fmt.Sprint(ports[0]),
+		"WAIT_FOR_PODS_READY": l.waitForPodsReady(),
+	}
 	if err := os.WriteFile(config, []byte(os.Expand(kueueConfig, func(name string) string { return values[name] })), 0o644); err != nil {
 		return fmt.Errorf("writing Kueue's configuration: %w", err)
 	}
@@ -57,6 +60,15 @@ func (l *lab) startKueue(ctx context.Context, program program) error {
 	group.Go(func() error { return l.start(ctx, manager) })
 	group.Go(func() error { return mountKueueCertificate(ctx, client, certificates) })
 	return group.Wait()
+}
+
+// waitForPodsReady returns Kueue's setting of that name; empty for none. A job is queued again once. One that has run may take long to recover,
+// as it does after the loss of a node.
+func (l *lab) waitForPodsReady() string {
+	if l.PodsReadyTimeout == 0 {
+		return ""
+	}
+	return fmt.Sprintf("waitForPodsReady: {timeout: %s, recoveryTimeout: 10m, requeuingStrategy: {backoffBaseSeconds: 1, backoffLimitCount: 1}}", l.PodsReadyTimeout)
 }
 
 // prepareForKueue creates what Kueue's installation brings beside its Deployment.

@@ -45,7 +45,7 @@ func (l *lab) startKueueAdapter(ctx context.Context, program program) error {
 	}
 	return l.start(ctx, l.addonProcess("kueue-adapter", program.binary, "http://"+local(ports[0])+"/readyz", []string{
 		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=" + local(ports[0]),
-		"--feature-gates=PriorityBoost=true",
+		"--feature-gates=PriorityBoost=true", fmt.Sprintf("--wait-for-pods-ready=%t", l.PodsReadyTimeout > 0),
 	}))
 }
 

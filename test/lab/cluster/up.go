@@ -48,6 +48,8 @@ type Options struct {
 	WithoutNativeGangs bool
 	// NodeMonitorGracePeriod is how long a silent node stays Ready; 0 for Kubernetes' own.
 	NodeMonitorGracePeriod time.Duration
+	// PodsReadyTimeout is how long Kueue lets an admitted job take until it runs; 0 for ever.
+	PodsReadyTimeout time.Duration
 	// Real is the number of real nodes, RealGPUs how many GPUs each claims to have, and Images are archives to import into them.
 	Real     int
 	RealGPUs int
