@@ -51,7 +51,7 @@ const (
 
 // Request is a write as the server gets it.
 type Request struct {
-	// User is who asks, and Note the user's own remark, which watchers of the server get to see.
+	// User is the client, and Note the client's own remark, for the watchers of the server.
 	User string
 	Note any
 
@@ -81,8 +81,8 @@ func (r *Request) String() string {
 // New returns an empty server.
 func New(clock clock.PassiveClock) *Server { return &Server{clock: clock, version: 1000} }
 
-// Watch calls hear after every write, in the order of the calls to Watch.
-func (s *Server) Watch(hear func(*Change)) { s.watchers = append(s.watchers, hear) }
+// Watch calls watcher after every write, in the order of the calls to Watch.
+func (s *Server) Watch(watcher func(*Change)) { s.watchers = append(s.watchers, watcher) }
 
 // Do does the request and returns the object as it is afterwards: that of a delete as it was last, or as it waits for
 // its end. It returns the API errors of the real server.
@@ -158,8 +158,8 @@ func (s *Server) remove(r *Request, was client.Object) {
 
 func (s *Server) tell(c *Change) {
 	s.logs[c.Kind] = append(s.logs[c.Kind], *c)
-	for _, hear := range s.watchers {
-		hear(c)
+	for _, watcher := range s.watchers {
+		watcher(c)
 	}
 }
 

@@ -25,8 +25,8 @@ type View struct {
 	Transform func(any) (any, error)
 }
 
-// NewCache returns a cache with the views whose initial list of each kind is the given number of changes old; it tells Heard
-// nothing of them.
+// NewCache returns a cache with the views whose initial list of each kind is the given number of changes old. It does not
+// pass them to Heard.
 func (s *Server) NewCache(views map[Kind]View, age func(Kind) int) *Cache {
 	c := &Cache{server: s}
 	for _, kind := range Kinds {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// store holds the objects of one kind. Its list is put in order only when somebody reads it after a change: tens of thousands of pods
+// store holds the objects of one kind. Its list is put in order only when it is read after a change: tens of thousands of pods
 // come and go between two looks.
 type store struct {
 	objects map[client.ObjectKey]client.Object
