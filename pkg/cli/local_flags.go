@@ -118,7 +118,7 @@ func setExit(f *local.Fault, what string) bool {
 	return true
 }
 
-// devices returns the GPUs of this machine: those of CUDA_VISIBLE_DEVICES, or else all.
+// devices returns the GPUs of this machine: the ones that CUDA_VISIBLE_DEVICES lists, or else all.
 func devices() []string {
 	if visible, isSet := os.LookupEnv("CUDA_VISIBLE_DEVICES"); isSet {
 		return strings.FieldsFunc(visible, func(r rune) bool { return r == ',' })

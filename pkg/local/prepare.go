@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -143,11 +144,11 @@ func (o *Options) checkPod(spec *corev1.PodSpec) (notes []string, err error) {
 // checkPorts returns an error about a port at which another program listens.
 func checkPorts(ports []int) error {
 	for _, port := range ports {
-		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-		if err != nil {
+		connection, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
+		if err == nil {
+			connection.Close()
 			return fmt.Errorf("another program listens at port %d, which the job needs: end it, or name another port in the container's ports, as docs/frameworks.md shows", port)
 		}
-		listener.Close()
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // environment returns the variables of a container: of this program, then of its ConfigMaps, then its own. A later one wins, and may
-// refer to earlier ones of the container, as $(NAME). own are those of the container alone.
+// refer to earlier ones of the container, as $(NAME). own are the container's variables alone.
 func (k *Kubelet) environment(pod *corev1.Pod, c *corev1.Container, translate func(variable, text string) string) (list []string, own map[string]string, err error) {
 	own = map[string]string{}
 	var order []string

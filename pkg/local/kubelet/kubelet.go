@@ -99,7 +99,7 @@ func (k *Kubelet) TurnOff(node string) {
 	}
 }
 
-// Stop ends all processes: by SIGTERM, and by SIGKILL after the grace period, or after that of the pod if it is shorter. It writes no status.
+// Stop ends all processes: by SIGTERM, and by SIGKILL after this grace period or the pod's, whichever is shorter. It writes no status.
 func (k *Kubelet) Stop(grace time.Duration) {
 	for _, p := range k.pods {
 		p.off = true

@@ -15,7 +15,7 @@ type pod struct {
 	*corev1.Pod
 	kubelet *Kubelet
 	folder  string
-	// folders are those of its volumes, by name.
+	// folders are the folders of its volumes, by name.
 	folders map[string]string
 	// containers are the init containers, then the others; nil before the pod is admitted.
 	containers []*container

@@ -45,8 +45,8 @@ func killMarked(variable string) {
 
 const mostRounds = 1000
 
-// marked returns the processes whose environment has the variable. Those of other users, which cannot be read, are left out, as are
-// those that have ended.
+// marked returns the processes whose environment has the variable. Processes of other users cannot be read and are left out, as are
+// ended ones.
 func marked(variable string) []int {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	want := []byte(variable + "\x00")

@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,10 +57,31 @@ func (k *Kubelet) mount(p *pod) error {
 		}
 		p.folders[p.Spec.Volumes[i].Name] = folder
 	}
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		for _, m := range c.VolumeMounts {
+			if path := p.mounted(m); path != "" {
+				if _, err := os.Stat(path); err == nil { // a file of a ConfigMap
+					continue
+				}
+				if err := os.MkdirAll(path, 0o755); err != nil {
+					return err
+				}
+			}
+		}
+	}
 	return os.MkdirAll(p.folder, 0o755)
 }
 
-// volume returns the folder of a volume.
+// mounted returns what a mount is here; empty for a volume that the user has replaced.
+func (p *pod) mounted(m corev1.VolumeMount) string {
+	folder := p.folders[m.Name]
+	if folder == "" {
+		return ""
+	}
+	return filepath.Join(folder, filepath.Join("/", m.SubPath))
+}
+
+// volume returns the folder of a volume; empty for a kind that does not exist here.
 func (k *Kubelet) volume(p *pod, v *corev1.Volume) (string, error) {
 	folder := filepath.Join(p.folder, "volumes", v.Name)
 	switch {
@@ -76,7 +96,7 @@ func (k *Kubelet) volume(p *pod, v *corev1.Volume) (string, error) {
 	case v.ConfigMap != nil:
 		return folder, writeFiles(folder, k.ConfigMaps[v.ConfigMap.Name], v.ConfigMap.Items)
 	default:
-		return "", errors.New("its kind does not exist here")
+		return "", nil // the user has replaced its paths
 	}
 }
 
@@ -99,12 +119,12 @@ func writeFiles(folder string, data map[string]string, items []corev1.KeyToPath)
 	return nil
 }
 
-// paths returns what the paths of a container are here: its mounts, its file for a termination message, and those of the user.
+// paths returns what the paths of a container are here: its mounts, its file for a termination message, and the user's paths.
 func (k *Kubelet) paths(p *pod, c *corev1.Container) Paths {
 	paths := Paths{{terminationPath(c), p.terminationFile(c)}}
 	for _, mount := range c.VolumeMounts {
-		if folder := p.folders[mount.Name]; folder != "" {
-			paths = append(paths, Path{filepath.Clean(mount.MountPath), filepath.Join(folder, filepath.Join("/", mount.SubPath))})
+		if path := p.mounted(mount); path != "" {
+			paths = append(paths, Path{filepath.Clean(mount.MountPath), path})
 		}
 	}
 	paths = append(slices.Clone(k.Paths), paths...) // the user's come first

@@ -21,7 +21,7 @@ type Cache struct {
 type View struct {
 	// Select chooses the objects; nil takes all.
 	Select labels.Selector
-	// Transform returns what is kept of an object, of which it changes nothing; nil keeps it as it is.
+	// Transform returns the kept part of an object, and does not change the object; nil keeps all of it.
 	Transform func(any) (any, error)
 }
 

@@ -13,5 +13,5 @@
 // Decisions, newest first:
 //   - A request is a value, so that it can be held back, lost or sent twice.
 //   - UIDs and resourceVersions come from counters, the time from a clock that is given.
-//   - test/api compares its answers with those of the real API server.
+//   - test/api compares its answers with the real API server's.
 package server

@@ -65,7 +65,7 @@ type Request struct {
 	// Patch is a JSON merge patch (RFC 7386), or a strategic one if Strategic is set.
 	Patch     []byte
 	Strategic bool
-	// Delete says how to delete.
+	// Delete holds the options of a delete.
 	Delete metav1.DeleteOptions
 }
 
@@ -84,7 +84,7 @@ func New(clock clock.PassiveClock) *Server { return &Server{clock: clock, versio
 // Watch calls watcher after every write, in the order of the calls to Watch.
 func (s *Server) Watch(watcher func(*Change)) { s.watchers = append(s.watchers, watcher) }
 
-// Do does the request and returns the object as it is afterwards: that of a delete as it was last, or as it waits for
+// Do does the request and returns the resulting object. After a delete that is the last version, or the one that waits for
 // its end. It returns the API errors of the real server.
 func (s *Server) Do(r *Request) (client.Object, error) {
 	if err := s.Match(r.Kind); err != nil {

@@ -11,7 +11,7 @@ import (
 // come and go between two looks.
 type store struct {
 	objects map[client.ObjectKey]client.Object
-	// keys are those of the list in order, added those that are not among them yet.
+	// keys are the keys of the list in order, added the ones that are not among them yet.
 	keys, added []client.ObjectKey
 	items       []client.Object
 	isCurrent   bool

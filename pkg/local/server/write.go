@@ -165,7 +165,7 @@ func sameSpec(a, b client.Object) bool {
 	}
 }
 
-// delete asks for the end of an object, as the generic registry of the real server does.
+// delete begins or makes the end of an object, as the generic registry of the real server does.
 func (s *Server) delete(r *Request) (client.Object, error) {
 	was, err := s.existing(r)
 	if err != nil {
