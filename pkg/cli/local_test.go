@@ -89,7 +89,7 @@ func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
 		{"several jobs", podSpec(sleeps, "") + "---\n" + podSpec(sleeps, ""), nil, "has several jobs, and a local run takes one: split the file"},
 		{"no job", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", nil, "has no TrainingJob in it"},
 		{"an MPI job", strings.Replace(strings.Replace(podSpec(sleeps, ""), "PyTorch", "MPI", 1), "    Worker:", "    Launcher: {template: {spec: {containers: [{name: m, image: i}]}}}\n    Worker:", 1), nil, "run mpirun with slots"},
-		{"a suspended job", strings.Replace(podSpec(sleeps, ""), "{finish", "{suspend: true, finish", 1), nil, "remove suspend: true"},
+		{"a suspended job", strings.Replace(podSpec(sleeps, ""), "spec:\n", "spec:\n  suspend: true\n", 1), nil, "remove spec.suspend"},
 		{"an unknown replica", podSpec(sleeps, ""), []string{"--kill", "worker-7@1s"}, "the job has no replica worker-7"},
 		{"an unknown node", podSpec(sleeps, ""), []string{"--lose-node", "node-9@1s"}, "there is no node node-9: write one of node-1 to node-2"},
 		{"a fault without a time", podSpec(sleeps, ""), []string{"--kill", "worker-1"}, "write worker-1@20s"},

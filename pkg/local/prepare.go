@@ -44,7 +44,7 @@ func (o *Options) checkJob() error {
 	case spec.Framework == v1alpha1.MPI:
 		return errors.New("an MPI job starts its ranks by ssh, which needs a cluster: run mpirun with slots on this machine instead")
 	case spec.IsSuspended():
-		return errors.New("the job is suspended: remove suspend: true from runPolicy")
+		return errors.New("the job is suspended: remove spec.suspend")
 	case spec.IsManagedElsewhere():
 		return fmt.Errorf("the job is run by %s: remove spec.managedBy", spec.ManagedBy)
 	case o.Nodes < 1:
