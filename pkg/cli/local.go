@@ -80,7 +80,11 @@ func (t *tool) endLocally(ctx context.Context, file string, result *local.Result
 	v := &story.View{Job: result.Job, Pods: result.Pods, Events: result.Events, Now: t.now()}
 	fmt.Fprint(t.Out, "\n"+story.Timeline(v, t.screen.picture(), t.screen.marks))
 	if e, err := story.Why(v); err == nil {
-		fmt.Fprint(t.Out, "\n"+e.String())
+		text := e.String()
+		if result.Job.Status.Phase == v1alpha1.PhaseSucceeded { // which needs no facts
+			text = e.Sentence + "\n"
+		}
+		fmt.Fprint(t.Out, "\n"+text)
 	}
 	if file != "" {
 		if err := writeReport(file, v, result); err != nil {

@@ -17,12 +17,21 @@ import (
 // Names gives each replica of a job a loopback address, 127.77.ROLE.INDEX, and puts it in the place of the replica's names in DNS. Many
 // programs listen on all addresses, so each replica also needs ports that no other has: where a text has NAME:PORT, the port grows by the
 // number of the replica. The leader has number 0, so its ports stay, also where a text has them without a name.
+//
+// Where each replica listens at a port of the framework, the ports also grow with the attempt. In a cluster a new pod has a network of its
+// own; here the connections of the last attempt keep its ports busy for a minute, unless the program sets SO_REUSEADDR.
 type Names struct {
 	job     *v1alpha1.TrainingJob
 	roles   []v1alpha1.Role
 	first   map[v1alpha1.Role]int
 	pattern *regexp.Regexp
+	// own are the ports of a framework whose replicas all listen, and total is how many replicas there are.
+	own   []int32
+	total int
 }
+
+// mostMoves is after how many attempts a port is used again.
+const mostMoves = 8
 
 // mostReplicas is how many replicas of a role have addresses.
 const mostReplicas = 250
@@ -36,6 +45,10 @@ func NewNames(job *v1alpha1.TrainingJob) *Names {
 	for _, role := range order {
 		n.first[role] = next
 		next += size(job, role)
+	}
+	n.total = next
+	if listener, is := framework.For(job.Spec.Framework).(framework.Listener); is {
+		n.own = listener.Ports(job)
 	}
 	domain := regexp.QuoteMeta("." + job.Name)
 	inNamespace := regexp.QuoteMeta("." + job.Namespace)
@@ -65,17 +78,24 @@ func (n *Names) address(slot state.Slot) string {
 }
 
 // port returns the replica's own port in the place of one that all replicas have.
-func (n *Names) port(slot state.Slot, port int) int { return port + n.first[slot.Role] + slot.Index }
+func (n *Names) port(slot state.Slot, attempt, port int) int {
+	own := port + n.first[slot.Role] + slot.Index
+	if slices.Contains(n.own, int32(port)) {
+		own += n.total * (attempt % mostMoves)
+	}
+	return own
+}
 
 // ownPorts are the variables with the port at which their own replica listens, without a name before it.
 var ownPorts = []string{"PADDLE_PORT", "LIGHTGBM_LOCAL_LISTEN_PORT"}
 
 // Replace returns a text of the pod with addresses in the place of names; variable is the name of the variable that it is the value of.
 func (n *Names) Replace(pod *corev1.Pod, variable, text string) string {
+	attempt, _ := strconv.Atoi(pod.Labels[v1alpha1.LabelAttempt]) // the operator's number
 	if slices.Contains(ownPorts, variable) {
 		slot, _, ok := state.ParsePodName(n.job.Name, pod.Name)
 		if port, err := strconv.Atoi(text); ok && err == nil {
-			return strconv.Itoa(n.port(slot, port))
+			return strconv.Itoa(n.port(slot, attempt, port))
 		}
 	}
 	var b strings.Builder
@@ -88,7 +108,7 @@ func (n *Names) Replace(pod *corev1.Pod, variable, text string) string {
 		b.WriteString(text[done:at[0]] + n.address(slot))
 		if at[6] >= 0 {
 			port, _ := strconv.Atoi(text[at[6]:at[7]]) // digits
-			b.WriteString(":" + strconv.Itoa(n.port(slot, port)))
+			b.WriteString(":" + strconv.Itoa(n.port(slot, attempt, port)))
 		}
 		done = at[1]
 	}
@@ -118,7 +138,7 @@ func (n *Names) Ports() []int {
 		for _, role := range n.roles {
 			for i := range size(n.job, role) {
 				if slot := (state.Slot{Role: role, Index: i}); !meets || slot == state.Leader(&n.job.Spec) {
-					ports = append(ports, n.port(slot, int(port)))
+					ports = append(ports, n.port(slot, 0, int(port)))
 				}
 			}
 		}

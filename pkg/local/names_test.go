@@ -37,6 +37,12 @@ func TestNamesBecomeAddresses(t *testing.T) {
 	if got := names.Replace(pod, "PADDLE_PORT", "36543"); got != "36544" {
 		t.Errorf("worker-1 listens at %s, want 36544, where its peers look for it", got)
 	}
+	pod.Labels = map[string]string{"trainingjob.dev/attempt": "2"}
+	for text, want := range map[string]string{"j-worker-2.j:2222": "127.77.1.3:2234", "j-worker-2.j:80": "127.77.1.3:82"} {
+		if got := names.Replace(pod, "ANY", text); got != want {
+			t.Errorf("in attempt 2 %q becomes %q, want %q", text, got, want)
+		}
+	}
 	if got := names.Ports(); !slices.Equal(got, []int{2222, 2223, 2224, 2225, 2226}) {
 		t.Errorf("the ports are %v", got)
 	}

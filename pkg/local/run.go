@@ -169,7 +169,7 @@ func (r *run) step(ctx context.Context) bool {
 		grace := ptr.Deref(job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds)
 		r.stops = time.Now().Add(time.Duration(grace)*time.Second + cleanWithin)
 		if n := r.kubelet.Running(); n > 0 {
-			r.Screen.Say("job", fmt.Sprintf("has ended; %d processes have %d s to end (runPolicy.finishGraceSeconds)", n, grace))
+			r.Screen.Say("job", fmt.Sprintf("has ended; %s %d s to end (runPolicy.finishGraceSeconds)", have(n), grace))
 		}
 	case !time.Now().Before(r.stops):
 		r.kubelet.Stop(stopWithin)
@@ -214,8 +214,15 @@ func (r *run) wait(ctx context.Context) {
 		f()
 	case <-timer.C:
 	case <-interrupted:
-		r.Screen.Say("you", fmt.Sprintf("stop: %d processes have %v to end", r.kubelet.Running(), stopWithin))
+		r.Screen.Say("you", fmt.Sprintf("stop: %s %v to end", have(r.kubelet.Running()), stopWithin))
 	}
+}
+
+func have(processes int) string {
+	if processes == 1 {
+		return "1 process has"
+	}
+	return fmt.Sprintf("%d processes have", processes)
 }
 
 // show shows the job and its pods, if they have changed.
