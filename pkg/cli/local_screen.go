@@ -74,7 +74,7 @@ func (s *localScreen) print(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
-	fmt.Fprintf(s.tool.Out, "%s\n", s.tool.screen.fit(fmt.Sprintf("%6.1fs  %s", s.tool.now().Sub(s.began).Seconds(), text)))
+	fmt.Fprintf(s.tool.Out, "%6.1fs  %s\n", s.tool.now().Sub(s.began).Seconds(), text)
 	s.paint()
 }
 

@@ -52,7 +52,8 @@ func NewNames(job *v1alpha1.TrainingJob) *Names {
 	}
 	domain := regexp.QuoteMeta("." + job.Name)
 	inNamespace := regexp.QuoteMeta("." + job.Namespace)
-	n.pattern = regexp.MustCompile(regexp.QuoteMeta(job.Name) + `-([a-z0-9-]+?)-(\d+)` + domain + `(?:` + inNamespace + `(?:\.svc(?:\.cluster\.local)?)?)?(?::(\d+))?`)
+	n.pattern = regexp.MustCompile(regexp.QuoteMeta(job.Name) + `-([a-z0-9-]+?)-(\d+)` + domain +
+		`(?:` + inNamespace + `(?:\.svc(?:\.cluster\.local)?)?)?(?::(\d+))?`)
 	return n
 }
 

@@ -47,6 +47,11 @@ func (c *container) isNew() bool {
 // hasEnded reports whether the container has ended for good.
 func (c *container) hasEnded() bool { return c.process == nil && c.State.Terminated != nil && !c.due }
 
+// hasFailed reports whether the container has ended for good with another exit code than 0. The end of a side-car does not matter.
+func (c *container) hasFailed() bool {
+	return c.hasEnded() && c.State.Terminated.ExitCode != 0 && !c.isSideCar()
+}
+
 // isDone reports whether an init container has done its work.
 func (c *container) isDone() bool { return c.hasEnded() && c.State.Terminated.ExitCode == 0 }
 

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -41,7 +42,7 @@ func (o *output) readFrom(r io.Reader) {
 		if len(text) > 0 {
 			o.add(string(text))
 		}
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}

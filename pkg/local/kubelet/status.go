@@ -35,10 +35,7 @@ func (p *pod) status() *corev1.PodStatus {
 // phase returns the phase of the pod: it has ended once no container runs or starts again, or an init container has failed.
 func (p *pod) phase() corev1.PodPhase {
 	isBegun := func(c *container) bool { return !c.init && !c.isNew() }
-	isFailed := func(c *container) bool {
-		return c.hasEnded() && c.State.Terminated.ExitCode != 0 && !c.isSideCar()
-	}
-	isInitFailed := func(c *container) bool { return c.init && isFailed(c) }
+	isInitFailed := func(c *container) bool { return c.init && c.hasFailed() }
 	switch {
 	case p.failure != "":
 		return corev1.PodFailed
@@ -52,7 +49,7 @@ func (p *pod) phase() corev1.PodPhase {
 		return corev1.PodFailed
 	case !p.isDone():
 		return p.Pod.Status.Phase
-	case slices.ContainsFunc(p.containers, isFailed):
+	case slices.ContainsFunc(p.containers, (*container).hasFailed):
 		return corev1.PodFailed
 	default:
 		return corev1.PodSucceeded
