@@ -4,6 +4,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +82,9 @@ func TestALocalRunDecidesAsTheSimulationDoes(t *testing.T) {
 			}, leaderSucceeded(1, 1, 0)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			options := append(c.job, program(c.script), func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.FinishGraceSeconds = ptr.To[int32](1) })
+			options := slices.Concat(c.job, []builder.JobOption{program(c.script), func(job *v1alpha1.TrainingJob) {
+				job.Spec.RunPolicy.FinishGraceSeconds = ptr.To[int32](1)
+			}})
 			simulated := (&scenario{name: c.name, job: options, play: c.play, want: c.want}).run(nothing{}, nil)
 			if simulated.isWrong() {
 				t.Fatal(simulated.check.Wrong)

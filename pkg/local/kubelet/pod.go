@@ -83,18 +83,8 @@ func (p *pod) release() {
 
 // startNext starts the next init container, or all others once these are done, and restarts containers whose image has changed.
 func (p *pod) startNext() {
-	if p.failure != "" {
+	if p.failure != "" || !p.initialize() {
 		return
-	}
-	for _, c := range p.containers {
-		if c.init && !c.isDone() {
-			if c.isNew() {
-				c.start()
-			}
-			if !c.isSideCar() || c.process == nil {
-				return
-			}
-		}
 	}
 	for _, c := range p.containers {
 		switch {
@@ -113,6 +103,22 @@ func (p *pod) startNext() {
 			}
 		}
 	}
+}
+
+// initialize starts the next init container, and reports whether all of them are done. A side-car is done once it runs.
+func (p *pod) initialize() bool {
+	for _, c := range p.containers {
+		if !c.init || c.isDone() {
+			continue
+		}
+		if c.isNew() {
+			c.start()
+		}
+		if !c.isSideCar() || c.process == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // isDone reports whether all containers but side-cars have ended for good.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -39,7 +40,7 @@ func start(command []string, folder string, environment []string, out *output, e
 		return nil, err
 	}
 	p.cmd = exec.Command(command[0], command[1:]...)
-	p.cmd.Dir, p.cmd.Env = folder, append(environment, p.marker)
+	p.cmd.Dir, p.cmd.Env = folder, slices.Concat(environment, []string{p.marker})
 	p.cmd.Path, p.cmd.Err = lookPath(command[0], folder, environment)
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = write, write, attributes()
 	err = p.cmd.Start()

@@ -13,7 +13,7 @@ import (
 
 // status returns the status of the pod as its containers are.
 func (p *pod) status() *corev1.PodStatus {
-	status := p.Pod.Status.DeepCopy()
+	status := p.Status.DeepCopy()
 	status.ContainerStatuses, status.InitContainerStatuses = nil, nil
 	for _, c := range p.containers {
 		if c.init {
@@ -48,7 +48,7 @@ func (p *pod) phase() corev1.PodPhase {
 	case !p.isDone() && p.DeletionTimestamp != nil:
 		return corev1.PodFailed
 	case !p.isDone():
-		return p.Pod.Status.Phase
+		return p.Status.Phase
 	case slices.ContainsFunc(p.containers, (*container).hasFailed):
 		return corev1.PodFailed
 	default:
