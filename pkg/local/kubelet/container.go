@@ -4,7 +4,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -220,4 +219,4 @@ func (f Fault) Exit(code int32) {
 }
 
 // Freeze stops the process group by SIGSTOP: it hangs.
-func (f Fault) Freeze() { signalGroup(f.process.cmd.Process.Pid, syscall.SIGSTOP) }
+func (f Fault) Freeze() { freezeGroup(f.process.cmd.Process.Pid) }

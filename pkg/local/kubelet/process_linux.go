@@ -20,6 +20,9 @@ func attributes() *syscall.SysProcAttr {
 // signalGroup sends the signal to the process group, if it exists.
 func signalGroup(leader int, signal syscall.Signal) { _ = syscall.Kill(-leader, signal) }
 
+// freezeGroup stops the processes of the group, until a signal ends them.
+func freezeGroup(leader int) { signalGroup(leader, syscall.SIGSTOP) }
+
 // exitCode returns the exit code as a container runtime reports it: 128 + signal for a process that a signal has ended.
 func exitCode(cmd *exec.Cmd) int32 {
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {

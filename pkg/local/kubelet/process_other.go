@@ -14,6 +14,8 @@ func attributes() *syscall.SysProcAttr { return nil }
 
 func signalGroup(int, syscall.Signal) {}
 
+func freezeGroup(int) {}
+
 func exitCode(cmd *exec.Cmd) int32 { return int32(cmd.ProcessState.ExitCode()) }
 
 func killMarked(string) {}
