@@ -257,6 +257,18 @@ bin/venv-release/ready: sdk/python/requirements-build.txt
 
 ##@ Try it
 
+.PHONY: try
+try: announce-try bin/kubectl-tj ## train on this machine without Kubernetes (Linux, Python 3): kill a worker, then the parameter server; one minute
+	bin/kubectl-tj run examples/hello-ps/stock-image.yaml --path /app=examples/hello-ps --env STEPS=900 --kill worker-1@4s --kill ps-0@9s
+	@printf '\n%s\n' 'Next: the same with your own file and other faults (docs/try.md):' \
+	  '  bin/kubectl-tj run job.yaml --kill worker-1@20s --exit ps-0=1@40s --lose-node node-2@60s --report job.html' \
+	  'make demo shows the operator in Kubernetes; docs/quickstart.md runs this file on your cluster.'
+
+.PHONY: announce-try
+announce-try:
+	@command -v python3 >/dev/null || { echo "make try trains with Python 3, and there is no python3: install it" >&2; exit 1; }
+	@.ci/announce bin/kubectl-tj
+
 .PHONY: demo
 demo: announce-demo $(demo_programs) $(if $(filter 0,$(REAL)),,real bin/images/hello-ps.tar) ## show what the operator does, on a lab of its own; REAL=1: on real nodes, which train
 	@bin/demo $(if $(filter 0,$(REAL)),,--image bin/images/hello-ps.tar)

@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 // A pod that changed since it was read may show how it ended: it stays until that is read. The other pods do not wait.

@@ -13,10 +13,10 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/gang/native"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 // createWorker creates the pod of worker 0 of job j.

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 var pods = schema.GroupResource{Resource: "pods"}

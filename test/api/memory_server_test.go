@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 // A play makes a row of requests, of the real API server or of the one in memory. Each answer becomes a line, and the two servers must

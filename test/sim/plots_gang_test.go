@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/pkg/local/server"
 )
 
 // What the stories of gangs have in common.

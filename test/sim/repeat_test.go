@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/operator"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 // variant is a scenario with something that goes wrong.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/invariant"
 	"github.com/trainingjob/operator/test/sim/operator"
-	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
 )
 

@@ -9,9 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/scheduler"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/sim/operator"
-	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
 )
 
@@ -241,7 +242,7 @@ var basics = []scenario{
 			r.NoNodes = true
 			r.until("the pod fits nowhere", func() bool {
 				pod := r.pod("worker-0")
-				return pod != nil && world.Shuns(pod, node) && len(pod.Status.Conditions) > 0
+				return pod != nil && scheduler.Avoids(pod, node) && len(pod.Status.Conditions) > 0
 			})
 			waits := r.pod("worker-0").UID
 			r.ReviveNode(node)

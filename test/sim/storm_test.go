@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/sim/operator"
-	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/world"
 )
 

@@ -4,8 +4,8 @@ import (
 	"container/heap"
 	"time"
 
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/operator"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 const (

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/pkg/local/scheduler"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/world"
 )
 
@@ -40,9 +41,9 @@ func (f *Fleet) bindAll() {
 
 // bind gives the pod the node that it prefers, or else the first with room, of those that it does not shun if there is one; it reports whether there is one.
 func (f *Fleet) bind(pod *corev1.Pod) bool {
-	at, found := f.numbers[world.Prefers(pod)]
+	at, found := f.numbers[scheduler.Prefers(pod)]
 	if !found || !f.takes(at) {
-		if at = f.first(pod, world.Shuns); at < 0 {
+		if at = f.first(pod, scheduler.Avoids); at < 0 {
 			at = f.first(pod, func(*corev1.Pod, string) bool { return false })
 		}
 		if at < 0 {

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/scheduler"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/operator"
-	"github.com/trainingjob/operator/test/sim/server"
-	"github.com/trainingjob/operator/test/sim/world"
 )
 
 // checkMove: a job leaves a node only while that says that jobs are to, as far as the process can know; in the node's own words; of a pod that is on
@@ -106,7 +106,7 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 	for _, o := range d.Process.Cache.List(server.Nodes) {
 		node := o.(*corev1.Node)
 		isIll := isSaidIll(node) && heedsIll(d.From)
-		switch shuns := world.Shuns(pod, node.Name); {
+		switch shuns := scheduler.Avoids(pod, node.Name); {
 		case isIll && !shuns:
 			c.violate("22 ill nodes: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)
 		case shuns && !isIll && !isAvoided(d.From, node.Name):

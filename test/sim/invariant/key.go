@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/ledger"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 // What docs/frameworks.md promises of MPI jobs.

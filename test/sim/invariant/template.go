@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/scheduler"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/sim/world"
 )
 
 // shared are the variables that all replicas of an attempt must agree upon.
@@ -109,7 +109,7 @@ func (c *Checker) checkProvenance(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 
 // takeHomeOff takes away that the pod prefers a node, which must be one that a former pod of its slot had.
 func (c *Checker) takeHomeOff(h *history, pod *corev1.Pod, got *corev1.PodSpec, slot state.Slot) {
-	home := world.Prefers(pod)
+	home := scheduler.Prefers(pod)
 	if home == "" {
 		return
 	}
@@ -117,13 +117,13 @@ func (c *Checker) takeHomeOff(h *history, pod *corev1.Pod, got *corev1.PodSpec, 
 	for at, fates := range h.fates {
 		was = was || at.slot == slot && slices.ContainsFunc(fates, func(f *fate) bool { return f.node == home })
 	}
-	if !was || world.Shuns(pod, home) {
+	if !was || scheduler.Avoids(pod, home) {
 		c.violate("16 provenance: %s prefers %s, where its replica never was, or which it avoids", pod.Name, home)
 	}
 	got.Affinity = got.Affinity.DeepCopy()
 	node := got.Affinity.NodeAffinity
 	node.PreferredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(node.PreferredDuringSchedulingIgnoredDuringExecution, func(term corev1.PreferredSchedulingTerm) bool {
-		return world.Names(term.Preference, corev1.NodeSelectorOpIn, home)
+		return scheduler.Names(term.Preference, corev1.NodeSelectorOpIn, home)
 	})
 	if len(node.PreferredDuringSchedulingIgnoredDuringExecution) == 0 && node.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		got.Affinity.NodeAffinity = nil

@@ -1,56 +1,19 @@
 package operator
 
 import (
-	"context"
-
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/pkg/local/manager"
+	"github.com/trainingjob/operator/pkg/local/server"
 )
 
 // views are what the manager's cache holds, and indexes how it finds pods, by the product's own word.
 var (
-	views   = cacheViews()
-	indexes = podIndexes()
+	views   = manager.Views(options.Signals)
+	indexes = manager.Indexes()
 )
-
-func cacheViews() map[server.Kind]server.View {
-	options, err := cluster.CacheOptions(nil, options.Signals)
-	if err != nil {
-		panic(err)
-	}
-	all := map[server.Kind]server.View{}
-	for _, kind := range server.Kinds {
-		all[kind] = server.View{Select: options.DefaultLabelSelector, Transform: options.DefaultTransform}
-	}
-	for o, by := range options.ByObject {
-		all[server.KindOf(o)] = server.View{Select: by.Label, Transform: by.Transform}
-	}
-	return all
-}
-
-// indexer notes the index functions of pods.
-type indexer map[string]client.IndexerFunc
-
-// IndexField notes an index.
-func (i indexer) IndexField(_ context.Context, o client.Object, field string, index client.IndexerFunc) error {
-	if _, isPod := o.(*corev1.Pod); isPod {
-		i[field] = index
-	}
-	return nil
-}
-
-func podIndexes() map[string]client.IndexerFunc {
-	found := indexer{}
-	if err := cluster.Index(context.Background(), found); err != nil {
-		panic(err)
-	}
-	return found
-}
 
 // client returns the manager's client: it reads from the cache and shows its own writes, of which it is told.
 func (p *Process) client() client.Client {

@@ -15,10 +15,11 @@ import (
 	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/local/manager"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 // User is the user that operators write as.
@@ -75,8 +76,7 @@ type Process struct {
 	retries       workqueue.TypedRateLimiter[reconcile.Request]
 	pendingWrites map[server.Kind]int // how many changes the cache must show before the next read
 	dead          bool
-	awake         bool
-	wake          time.Time
+	queue         manager.Queue
 	decision      *Decision
 }
 
@@ -103,11 +103,13 @@ func NewProcess(name string, w *World, key client.ObjectKey) *Process {
 func (p *Process) Start(age func(server.Kind) int) {
 	p.say("starts")
 	p.life++
-	p.dead, p.awake, p.wake, p.decision = false, true, time.Time{}, nil
+	p.dead, p.decision = false, nil
 	p.pendingWrites = map[server.Kind]int{}
 	p.Cache = p.world.Server.NewCache(views, age)
-	p.Cache.Heard = p.hear
 	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, options)
+	p.queue = manager.Queue{Job: p.key, Clock: p.world.Clock, Cluster: p.cluster, Cache: p.Cache}
+	p.queue.Now()
+	p.Cache.Heard = p.queue.Changed
 	p.retries = controller.Retries()
 }
 
@@ -115,32 +117,33 @@ func (p *Process) Start(age func(server.Kind) int) {
 func (p *Process) Dead() bool { return p.dead }
 
 // Resync wakes the process although nothing has happened.
-func (p *Process) Resync() { p.awake = true }
+func (p *Process) Resync() { p.queue.Now() }
 
 // IsAwake reports whether there is something to do: something was heard, or it is time.
 func (p *Process) IsAwake() bool {
-	return !p.dead && (p.awake || !p.wake.IsZero() && !p.world.Clock.Now().Before(p.wake))
+	return !p.dead && p.queue.IsDue()
 }
 
 // Wakes returns when the process wakes although nothing is heard; zero for never.
-func (p *Process) Wakes() time.Time { return p.wake }
+func (p *Process) Wakes() time.Time { return p.queue.At() }
 
 // Reconcile passes the job once, as the controller does. What was to wake the process before is forgotten: each pass has to say by
 // itself when the job is to be looked at again.
 func (p *Process) Reconcile() {
 	p.Reconciles++
-	p.awake, p.wake, p.decision = false, time.Time{}, nil
+	p.queue.Clear()
+	p.decision = nil
 	again, err := controller.Pass(context.Background(), pass{p.cluster, p}, p.key, p.recorded)
 	p.decision = nil
 	switch {
 	case p.dead:
 	case err != nil:
 		p.say("error: %v", err)
-		p.lookAfter(p.retries.When(p.request()))
+		p.queue.After(p.retries.When(p.request()))
 	default:
 		p.retries.Forget(p.request())
 		if again > 0 {
-			p.lookAfter(again)
+			p.queue.After(again)
 		}
 	}
 }

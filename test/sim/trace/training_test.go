@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/builder"
 	"github.com/trainingjob/operator/test/sim/fleet"
 	"github.com/trainingjob/operator/test/sim/operator"
-	"github.com/trainingjob/operator/test/sim/server"
 )
 
 // What docs/benchmarks.md has measured: 512 pods go and come within 8.4 s, and of PyTorch's DistributedDataParallel on real nodes a pod

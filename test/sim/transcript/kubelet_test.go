@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/sim/server"
 	"github.com/trainingjob/operator/test/sim/transcript"
 	"github.com/trainingjob/operator/test/sim/world"
 )

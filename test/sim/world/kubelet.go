@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/pkg/local/server"
 )
 
 // tellsPodAfter is how long after the end of a container a kubelet says that its pod has ended. Recorded were 1.1 to 1.9 s.

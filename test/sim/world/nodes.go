@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/pkg/local/server"
 )
 
 const (

@@ -7,7 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/test/sim/server"
+	"github.com/trainingjob/operator/pkg/local/scheduler"
+	"github.com/trainingjob/operator/pkg/local/server"
 )
 
 // schedule binds a pod to the next node.
@@ -26,14 +27,8 @@ func (w *World) placeFor(pod *corev1.Pod, free map[string]int) string {
 	if w.NoNodes || w.Homeless[pod.Spec.Hostname] || len(nodes) == 0 {
 		return ""
 	}
-	if others := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return Shuns(pod, name) }); len(others) > 0 {
-		nodes = others
-	}
-	node := nodes[w.bound%len(nodes)]
+	node := scheduler.Place(pod, nodes, w.bound)
 	w.bound++
-	if home := Prefers(pod); slices.Contains(nodes, home) {
-		node = home
-	}
 	free[node]--
 	return node
 }
@@ -75,33 +70,4 @@ func (w *World) bind(pod *corev1.Pod, node string) {
 		now := w.Server.Get(server.Pods, pod.Namespace, pod.Name).(*corev1.Pod)
 		w.writePod(Scheduler, now, func(pod *corev1.Pod) { pod.Status.Conditions = nil })
 	}
-}
-
-// Prefers returns the node that the pod's affinity draws it to; empty for none.
-func Prefers(pod *corev1.Pod) string {
-	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		for _, term := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
-			for _, field := range term.Preference.MatchFields {
-				if field.Operator == corev1.NodeSelectorOpIn {
-					return field.Values[0]
-				}
-			}
-		}
-	}
-	return ""
-}
-
-// Shuns reports whether the pod prefers every other node to this one, as strongly as a pod can.
-func Shuns(pod *corev1.Pod, node string) bool {
-	a := pod.Spec.Affinity
-	return a != nil && a.NodeAffinity != nil && slices.ContainsFunc(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution, func(term corev1.PreferredSchedulingTerm) bool {
-		return term.Weight == 100 && Names(term.Preference, corev1.NodeSelectorOpNotIn, node)
-	})
-}
-
-// Names reports whether the term names the node with the operator.
-func Names(term corev1.NodeSelectorTerm, operator corev1.NodeSelectorOperator, node string) bool {
-	return slices.ContainsFunc(term.MatchFields, func(field corev1.NodeSelectorRequirement) bool {
-		return field.Operator == operator && slices.Contains(field.Values, node)
-	})
 }

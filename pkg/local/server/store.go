@@ -7,11 +7,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// store holds the objects of one kind. Its list is put in order only when somebody reads it after a change: tens of thousands of pods
+// store holds the objects of one kind. Its list is put in order only when it is read after a change: tens of thousands of pods
 // come and go between two looks.
 type store struct {
 	objects map[client.ObjectKey]client.Object
-	// keys are those of the list in order, added those that are not among them yet.
+	// keys are the keys of the list in order, added the ones that are not among them yet.
 	keys, added []client.ObjectKey
 	items       []client.Object
 	isCurrent   bool

@@ -21,12 +21,12 @@ type Cache struct {
 type View struct {
 	// Select chooses the objects; nil takes all.
 	Select labels.Selector
-	// Transform returns what is kept of an object, of which it changes nothing; nil keeps it as it is.
+	// Transform returns the kept part of an object, and does not change the object; nil keeps all of it.
 	Transform func(any) (any, error)
 }
 
-// NewCache returns a cache with the views whose initial list of each kind is the given number of changes old; it tells Heard
-// nothing of them.
+// NewCache returns a cache with the views whose initial list of each kind is the given number of changes old. It does not
+// pass them to Heard.
 func (s *Server) NewCache(views map[Kind]View, age func(Kind) int) *Cache {
 	c := &Cache{server: s}
 	for _, kind := range Kinds {

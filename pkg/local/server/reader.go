@@ -41,7 +41,7 @@ type Reader struct {
 	Source Source
 	// Indexes are the field indexes of pods by name.
 	Indexes map[string]client.IndexerFunc
-	// Before, if set, is asked before each read, which fails with the error it returns.
+	// Before, if set, is called before each read, which fails with the error it returns.
 	Before func(kind Kind, key client.ObjectKey) error
 	// Await, if set, waits until the source shows the reader's own writes. A list that does not ask for it does without.
 	Await func(kind Kind)

@@ -51,7 +51,7 @@ const (
 
 // Request is a write as the server gets it.
 type Request struct {
-	// User is who asks, and Note the user's own remark, which watchers of the server get to see.
+	// User is the client, and Note the client's own remark, for the watchers of the server.
 	User string
 	Note any
 
@@ -65,7 +65,7 @@ type Request struct {
 	// Patch is a JSON merge patch (RFC 7386), or a strategic one if Strategic is set.
 	Patch     []byte
 	Strategic bool
-	// Delete says how to delete.
+	// Delete holds the options of a delete.
 	Delete metav1.DeleteOptions
 }
 
@@ -81,10 +81,10 @@ func (r *Request) String() string {
 // New returns an empty server.
 func New(clock clock.PassiveClock) *Server { return &Server{clock: clock, version: 1000} }
 
-// Watch calls hear after every write, in the order of the calls to Watch.
-func (s *Server) Watch(hear func(*Change)) { s.watchers = append(s.watchers, hear) }
+// Watch calls watcher after every write, in the order of the calls to Watch.
+func (s *Server) Watch(watcher func(*Change)) { s.watchers = append(s.watchers, watcher) }
 
-// Do does the request and returns the object as it is afterwards: that of a delete as it was last, or as it waits for
+// Do does the request and returns the resulting object. After a delete that is the last version, or the one that waits for
 // its end. It returns the API errors of the real server.
 func (s *Server) Do(r *Request) (client.Object, error) {
 	if err := s.Match(r.Kind); err != nil {
@@ -158,8 +158,8 @@ func (s *Server) remove(r *Request, was client.Object) {
 
 func (s *Server) tell(c *Change) {
 	s.logs[c.Kind] = append(s.logs[c.Kind], *c)
-	for _, hear := range s.watchers {
-		hear(c)
+	for _, watcher := range s.watchers {
+		watcher(c)
 	}
 }
 

@@ -86,7 +86,7 @@ func (s *Server) replace(r *Request, was, wanted client.Object) (client.Object, 
 		return nil, err
 	}
 	if unchanged(was, is, r.Status) {
-		return was, nil // nothing is written, nobody is told
+		return was, nil // nothing is written, and no watcher is called
 	}
 	if r.Kind.countsGenerations() && !r.Status && !sameSpec(was, is) {
 		is.SetGeneration(was.GetGeneration() + 1)
@@ -165,7 +165,7 @@ func sameSpec(a, b client.Object) bool {
 	}
 }
 
-// delete asks for the end of an object, as the generic registry of the real server does.
+// delete begins or makes the end of an object, as the generic registry of the real server does.
 func (s *Server) delete(r *Request) (client.Object, error) {
 	was, err := s.existing(r)
 	if err != nil {

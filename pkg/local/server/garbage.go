@@ -15,7 +15,7 @@ const Collector = "garbage-collector"
 // owners are the kinds that own others, and owned those that have owners.
 var owned = []Kind{Pods, Services, Leases, PodGroups, Secrets}
 
-// addFinalizer adds the finalizer that a propagation policy asks the garbage collector by, and takes away the other.
+// addFinalizer adds the garbage collector's finalizer for the propagation policy, and takes away the other.
 func addFinalizer(o client.Object, policy *metav1.DeletionPropagation) {
 	if policy == nil {
 		return

@@ -104,5 +104,5 @@ func (k Kind) newObject() client.Object {
 // countsGenerations reports whether the kind's objects have a generation.
 func (k Kind) countsGenerations() bool { return k == Jobs || k == Pods }
 
-// needsVersion reports whether an update must name a resourceVersion: that of a custom resource, a Lease and a PodGroup must.
+// needsVersion reports whether an update must name a resourceVersion, as updates of custom resources, Leases and PodGroups must.
 func (k Kind) needsVersion() bool { return k == Jobs || k == Leases || k == PodGroups }

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/forecast"
+	"github.com/trainingjob/operator/pkg/cli/report"
+	"github.com/trainingjob/operator/pkg/cli/schema"
+	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/local"
+)
+
+func (t *tool) runCommand() *cobra.Command {
+	o := &localFlags{}
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run a job on this machine, without a cluster, and break it",
+		Long: `Run the TrainingJob of a file on this machine (Linux), without Kubernetes: each replica is a process. The operator's own code decides what
+restarts. Images are not used: the commands must exist here. Nothing but the folder with the logs is left. The exit status is the job's.
+
+Faults have a time after @, which counts from when all replicas run.`,
+		Example: `  kubectl tj run job.yaml
+  kubectl tj run job.yaml --kill worker-1@20s --lose-node node-2@60s
+  kubectl tj run job.yaml --path /app=. --env CHECKPOINTS=/checkpoints --exit ps-0=1@10s --report job.html`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("run takes one file: write %s", cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return t.runLocally(cmd.Context(), args[0], o) },
+	}
+	o.add(cmd)
+	return cmd
+}
+
+// runLocally runs the job of the file, and returns its verdict.
+func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) error {
+	o, err := flags.options()
+	if err != nil {
+		return err
+	}
+	if o.Job, o.ConfigMaps, err = t.readLocal(file); err != nil {
+		return err
+	}
+	setEnv(o.Job, flags.variables)
+	notes, err := o.Prepare()
+	if err != nil {
+		return fmt.Errorf("%s cannot run here: %w", file, err)
+	}
+	for _, note := range notes {
+		t.say(note)
+	}
+	if o.Folder, err = runFolder(flags.folder, o.Job.Name); err != nil {
+		return err
+	}
+	t.say("Logs: " + filepath.Join(o.Folder, "logs"))
+	screen := t.localScreen(o.Job)
+	o.Screen, o.LostAfter = screen, forecast.LostAfter
+	result, err := local.Run(ctx, *o)
+	if err != nil {
+		return err
+	}
+	screen.close()
+	return t.endLocally(ctx, flags.report, result)
+}
+
+// endLocally prints how the run ended, and writes the report.
+func (t *tool) endLocally(ctx context.Context, file string, result *local.Result) error {
+	v := &story.View{Job: result.Job, Pods: result.Pods, Events: result.Events, Now: t.now()}
+	fmt.Fprint(t.Out, "\n"+story.Timeline(v, t.screen.picture(), t.screen.marks))
+	if e, err := story.Why(v); err == nil {
+		text := e.String()
+		if result.Job.Status.Phase == v1alpha1.PhaseSucceeded { // which needs no facts
+			text = e.Sentence + "\n"
+		}
+		fmt.Fprint(t.Out, "\n"+text)
+	}
+	if file != "" {
+		if err := writeReport(file, v, result); err != nil {
+			return err
+		}
+		t.say("Report: " + file)
+	}
+	if !isFinished(result.Job) {
+		return context.Cause(ctx)
+	}
+	return verdictOf(result.Job)
+}
+
+func writeReport(file string, v *story.View, result *local.Result) error {
+	r := report.Make(v, result.Lines)
+	r.Sources = []string{"a local run"}
+	to, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	return errors.Join(r.HTML(to, nil), to.Close())
+}
+
+// runFolder returns the folder of a run: the one that the user names, or a new one.
+func runFolder(named, job string) (string, error) {
+	if named != "" {
+		return filepath.Abs(named)
+	}
+	return os.MkdirTemp("", "tj-"+job+"-"+time.Now().Format("150405")+"-")
+}
+
+// readLocal returns the only TrainingJob of the file, and its ConfigMaps.
+func (t *tool) readLocal(file string) (*v1alpha1.TrainingJob, map[string]map[string]string, error) {
+	documents, err := readDocuments(file, t.In)
+	if err != nil {
+		return nil, nil, err
+	}
+	var job *v1alpha1.TrainingJob
+	configMaps := map[string]map[string]string{}
+	for _, document := range documents {
+		next, err := schema.Job(document)
+		switch {
+		case errors.Is(err, schema.ErrOtherKind):
+			if err := t.readOther(file, document, configMaps); err != nil {
+				return nil, nil, err
+			}
+		case err != nil:
+			return nil, nil, fmt.Errorf("%s: the API server would refuse it: %w", file, err)
+		case job != nil:
+			return nil, nil, fmt.Errorf("%s has several jobs, and a local run takes one: split the file", file)
+		default:
+			job = next
+		}
+	}
+	if job == nil {
+		return nil, nil, fmt.Errorf("%s has no TrainingJob in it: convert a Kubeflow job with kubectl tj convert -f %s", file, file)
+	}
+	if job.Namespace == "" {
+		job.Namespace = "default"
+	}
+	return job, configMaps, nil
+}
+
+// readOther adds a ConfigMap, and shows what a local run leaves out.
+func (t *tool) readOther(file string, document []byte, configMaps map[string]map[string]string) error {
+	var o corev1.ConfigMap
+	if err := yaml.Unmarshal(document, &o); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	switch o.Kind {
+	case "ConfigMap":
+		configMaps[o.Name] = o.Data
+	case "PersistentVolumeClaim": // a folder of each name
+	default:
+		t.say(fmt.Sprintf("%s: left out: %s %s", file, o.Kind, o.Name))
+	}
+	return nil
+}

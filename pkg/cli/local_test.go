@@ -1,0 +1,107 @@
+//go:build linux
+
+package cli
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+const localHead = "apiVersion: trainingjob.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n  framework: PyTorch\n  runPolicy: {finishGraceSeconds: 1}\n" +
+	"  replicaSpecs:\n    Worker:\n      replicas: 2\n      template:\n        spec:\n"
+
+// podSpec is a file with one job whose template has that spec in YAML flow style.
+func podSpec(container, more string) string {
+	return localHead + "          containers: [{name: main, image: train:1, " + container + "}]\n          " + more + "\n"
+}
+
+// runs runs kubectl tj run with the file's text, and returns its exit status and its words.
+func runs(t *testing.T, text string, flags ...string) (status int, words string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(interceptor.Funcs{})
+	done := make(chan struct{})
+	go func() { // a run keeps its thread
+		defer close(done)
+		status = s.run(t.Context(), append([]string{"run", file, "--folder", t.TempDir()}, flags...))
+	}()
+	<-done
+	return status, s.out.String() + s.err.String()
+}
+
+func TestRun(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "job.html")
+	job := podSpec(`command: [sh, -c, "echo rank $RANK of $SIZE; test $TRAININGJOB_ATTEMPT = 1 && exit 0; exec sleep 1000"], env: [{name: SIZE, value: "1"}]`, "")
+	status, words := runs(t, job, "--exit", "worker-1=3@0s", "--env", "SIZE=2", "--report", page)
+	if status != 0 {
+		t.Errorf("status %d", status)
+	}
+	for _, want := range []string{
+		"worker-1 exits with code 3", "Restarting: worker-1 on node-2 exited with code 3 (Error): the whole job restarts as attempt 1, 1 more follow, restart 1 of 10.",
+		"worker-0    | rank 0 of 2", "Succeeded: LeaderSucceeded", "j has succeeded", "attempt 1",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("it does not show %q:\n%s", want, words)
+		}
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "worker-1") {
+		t.Errorf("the report: %v", err)
+	}
+}
+
+func TestRunReturnsTheExitStatusOfTheJob(t *testing.T) {
+	if status, words := runs(t, podSpec("command: [sh, -c, exit 93]", "")); status != 93 {
+		t.Errorf("status %d, want 93:\n%s", status, words)
+	}
+}
+
+func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	port := busy.Addr().(*net.TCPAddr).Port
+	sleeps := "command: [sleep, '1']"
+	for _, c := range []struct {
+		name, text string
+		flags      []string
+		want       string
+	}{
+		{"a program that does not exist", podSpec("command: [no-such-trainer]", ""), nil, "there is no program no-such-trainer on this machine: install it"},
+		{"another Python", podSpec("command: [python9.9, train.py]", ""), nil, "there is no python9.9 on this machine: install Python 3"},
+		{"a script of the image", podSpec("command: [sh, /app/train.sh]", ""), nil, "there is no /app/train.sh: a local run uses the files of this machine; write --path /app=FOLDER"},
+		{"no command", podSpec("args: [x]", ""), nil, "write --image-command with what the image train:1 starts"},
+		{"a privileged container", podSpec(sleeps+", securityContext: {privileged: true}", ""), nil, "privileged: true needs a node of a cluster: remove it"},
+		{"a hostPath", podSpec(sleeps+", volumeMounts: [{name: v, mountPath: /data}]", "volumes: [{name: v, hostPath: {path: /mnt}}]"), nil, "use an emptyDir, or write --path /data=/mnt"},
+		{"a Secret", podSpec(sleeps+", env: [{name: KEY, valueFrom: {secretKeyRef: {name: s, key: k}}}]", ""), nil, "there is no Secret s here: write --env KEY=VALUE"},
+		{"a ConfigMap that the file lacks", podSpec(sleeps+", volumeMounts: [{name: v, mountPath: /app}]", "volumes: [{name: v, configMap: {name: c}}]"), nil, "add it as a document, or write --path /app=FOLDER"},
+		{"a folder that does not exist", podSpec(sleeps+", workingDir: /no/such", ""), nil, "there is no folder /no/such (workingDir)"},
+		{"several jobs", podSpec(sleeps, "") + "---\n" + podSpec(sleeps, ""), nil, "has several jobs, and a local run takes one: split the file"},
+		{"no job", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", nil, "has no TrainingJob in it"},
+		{"an MPI job", strings.Replace(strings.Replace(podSpec(sleeps, ""), "PyTorch", "MPI", 1), "    Worker:", "    Launcher: {template: {spec: {containers: [{name: m, image: i}]}}}\n    Worker:", 1), nil, "run mpirun with slots"},
+		{"a suspended job", strings.Replace(podSpec(sleeps, ""), "spec:\n", "spec:\n  suspend: true\n", 1), nil, "remove spec.suspend"},
+		{"an unknown replica", podSpec(sleeps, ""), []string{"--kill", "worker-7@1s"}, "the job has no replica worker-7"},
+		{"an unknown node", podSpec(sleeps, ""), []string{"--lose-node", "node-9@1s"}, "there is no node node-9: write one of node-1 to node-2"},
+		{"a fault without a time", podSpec(sleeps, ""), []string{"--kill", "worker-1"}, "write worker-1@20s"},
+		{"an exit without a code", podSpec(sleeps, ""), []string{"--exit", "worker-1@2s"}, "write worker-1=3@20s"},
+		{"a relative path of the container", podSpec(sleeps, ""), []string{"--path", "app=."}, "such as /app=./src"},
+		{"a port in use", podSpec(sleeps+fmt.Sprintf(", ports: [{name: pytorchjob-port, containerPort: %d}]", port), ""), nil, fmt.Sprintf("another program listens at port %d, which the job needs: end it", port)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, words := runs(t, c.text, c.flags...)
+			if status != 1 || !strings.Contains(words, c.want) || strings.Contains(words, "Logs:") {
+				t.Errorf("status %d, %q; want %q, and no run", status, words, c.want)
+			}
+		})
+	}
+}

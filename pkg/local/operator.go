@@ -1,0 +1,125 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/controller"
+	"github.com/trainingjob/operator/pkg/history"
+	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/local/manager"
+	"github.com/trainingjob/operator/pkg/local/server"
+	"github.com/trainingjob/operator/pkg/nodes"
+	"github.com/trainingjob/operator/pkg/plan"
+)
+
+// Operator is the client as which the operator writes.
+const Operator = "operator"
+
+// operator reconciles one job on the API server in memory.
+type operator struct {
+	cache   *server.Cache
+	cluster *cluster.Cluster
+	queue   manager.Queue
+	retries workqueue.TypedRateLimiter[reconcile.Request]
+	job     client.ObjectKey
+	server  *server.Server
+	// happened takes the lines of the operator's log, emitted its Events.
+	happened func([]journal.Line)
+	emitted  func(corev1.Event)
+}
+
+// options are the defaults of the operator's flags, with one request at a time.
+func options(lostAfter time.Duration) cluster.Options {
+	return cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: lostAfter, Signals: nodes.DefaultSignals()}
+}
+
+func newOperator(s *server.Server, job client.ObjectKey, lostAfter time.Duration) *operator {
+	o := &operator{server: s, job: job, retries: controller.Retries()}
+	settings := options(lostAfter)
+	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
+	kube := &server.Client{
+		Reader: &server.Reader{Source: o.cache, Indexes: manager.Indexes(), Await: func(server.Kind) { o.catchUp() }},
+		Send: func(r *server.Request, _ bool) (client.Object, error) {
+			r.User = Operator
+			return s.Do(r)
+		},
+	}
+	live := &server.Reader{Source: s.Truth()}
+	o.cluster = cluster.New(kube, live, recorder{o}, clock.RealClock{}, settings)
+	o.queue = manager.Queue{Job: job, Clock: clock.RealClock{}, Cluster: o.cluster, Cache: o.cache}
+	o.queue.Now()
+	o.cache.Heard = o.queue.Changed
+	return o
+}
+
+// catchUp lets the cache take in all changes.
+func (o *operator) catchUp() {
+	for _, kind := range server.Kinds {
+		o.cache.Advance(kind, o.cache.Behind(kind))
+	}
+}
+
+// act reconciles the job if that is due, and reports whether it was.
+func (o *operator) act(ctx context.Context) bool {
+	o.catchUp()
+	o.server.Forget(o.cache)
+	if !o.queue.IsDue() {
+		return false
+	}
+	o.queue.Clear()
+	request := reconcile.Request{NamespacedName: o.job}
+	again, err := controller.Pass(ctx, o.cluster, o.job, o.recorded)
+	switch {
+	case err != nil:
+		o.queue.After(o.retries.When(request))
+	case again > 0:
+		o.queue.After(again)
+	}
+	if err == nil {
+		o.retries.Forget(request)
+	}
+	return true
+}
+
+func (o *operator) recorded(job *v1alpha1.TrainingJob, p *plan.Plan) {
+	lines := journal.Lines(history.Between(job, &p.Status, p.Restarts))
+	for i := range lines {
+		lines[i].Time = time.Now()
+	}
+	if len(lines) > 0 {
+		o.happened(lines)
+	}
+}
+
+// recorder takes the operator's Events about the job.
+type recorder struct{ operator *operator }
+
+// Eventf takes an Event.
+//
+//nolint:revive // the interface of client-go has as many arguments
+func (r recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, note string, args ...any) {
+	job, isJob := regarding.(*v1alpha1.TrainingJob)
+	if !isJob {
+		return
+	}
+	if len(args) == 1 {
+		note, _ = args[0].(string)
+	}
+	now := metav1.Now()
+	r.operator.emitted(corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: job.Namespace, CreationTimestamp: now},
+		InvolvedObject: corev1.ObjectReference{Kind: v1alpha1.Kind, Namespace: job.Namespace, Name: job.Name, UID: job.UID},
+		Type:           kind, Reason: reason, Action: action, Message: note, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+	})
+}

@@ -1,0 +1,154 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/kubelet"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// Prepare checks that the job can run on this machine, before anything starts. It takes away from the job what only a cluster has, and
+// returns a sentence for each. It returns an error with a correction for a job that cannot run.
+func (o *Options) Prepare() (notes []string, err error) {
+	if err := o.checkJob(); err != nil {
+		return nil, err
+	}
+	notes = append(o.dropClusterParts(), o.dropGPUs()...)
+	for _, role := range o.Job.Spec.Roles() {
+		replicas := o.Job.Spec.ReplicaSpecs[role]
+		more, err := o.checkPod(&replicas.Template.Spec)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", role, err)
+		}
+		for _, note := range more {
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
+	}
+	return notes, checkPorts(NewNames(o.Job).Ports())
+}
+
+func (o *Options) checkJob() error {
+	spec := &o.Job.Spec
+	switch {
+	case !kubelet.Supported:
+		return errors.New("local runs need Linux, where each rank can have an address of its own: macOS and Windows are not supported yet; run it in a Linux container or virtual machine")
+	case spec.Framework == v1alpha1.MPI:
+		return errors.New("an MPI job starts its ranks by ssh, which needs a cluster: run mpirun with slots on this machine instead")
+	case spec.IsSuspended():
+		return errors.New("the job is suspended: remove spec.suspend")
+	case spec.IsManagedElsewhere():
+		return fmt.Errorf("the job is run by %s: remove spec.managedBy", spec.ManagedBy)
+	case o.Nodes < 1:
+		return fmt.Errorf("--nodes %d: write a number from 1", o.Nodes)
+	}
+	for _, role := range spec.Roles() {
+		if n := size(o.Job, role); n > mostReplicas {
+			return fmt.Errorf("%d replicas of %s are too many for one machine: write at most %d", n, role, mostReplicas)
+		}
+	}
+	return o.checkFaults()
+}
+
+func (o *Options) checkFaults() error {
+	var replicas, nodes []string
+	for _, role := range o.Job.Spec.Roles() {
+		for i := range size(o.Job, role) {
+			replicas = append(replicas, state.Slot{Role: role, Index: i}.String())
+		}
+	}
+	for i := range o.Nodes {
+		nodes = append(nodes, NodeName(i+1))
+	}
+	for _, f := range o.Faults {
+		switch {
+		case f.Node != "" && !slices.Contains(nodes, f.Node):
+			return fmt.Errorf("there is no node %s: write one of %s to %s", f.Node, nodes[0], nodes[len(nodes)-1])
+		case f.Node == "" && !slices.Contains(replicas, f.Replica):
+			return fmt.Errorf("the job has no replica %s: write one of %v", f.Replica, replicas)
+		}
+	}
+	return nil
+}
+
+// dropClusterParts takes away what needs other parts of a cluster.
+func (o *Options) dropClusterParts() (notes []string) {
+	spec := &o.Job.Spec
+	if spec.Progress != nil {
+		spec.Progress = nil
+		notes = append(notes, "spec.progress is left out: there is no API server to which the program can report its step.")
+	}
+	if s := spec.Scheduling; s != nil && s.Gang != "" && s.Gang != v1alpha1.GangNone {
+		spec.Scheduling = nil
+		notes = append(notes, "spec.scheduling is left out: there is no gang scheduler.")
+	}
+	if queue := o.Job.Labels[v1alpha1.LabelQueue]; queue != "" {
+		delete(o.Job.Labels, v1alpha1.LabelQueue)
+		notes = append(notes, "The label of queue "+queue+" is left out: there is no Kueue.")
+	}
+	return notes
+}
+
+// dropGPUs takes away requests of GPUs if this machine has none.
+func (o *Options) dropGPUs() []string {
+	all := 0
+	for _, role := range o.Job.Spec.Roles() {
+		spec := o.Job.Spec.ReplicaSpecs[role].Template.Spec
+		for i := range spec.Containers {
+			all += kubelet.GPUs(&spec.Containers[i]) * size(o.Job, role)
+		}
+	}
+	switch {
+	case all == 0:
+		return nil
+	case len(o.Devices) == 0:
+		return []string{fmt.Sprintf("The job requests %d GPUs, and this machine has none: its programs start without.", all)}
+	default:
+		return nil
+	}
+}
+
+// checkPod checks what a template needs of a machine.
+func (o *Options) checkPod(spec *corev1.PodSpec) (notes []string, err error) {
+	if spec.HostPID || spec.HostIPC {
+		return nil, errors.New("hostPID and hostIPC need a node of a cluster: remove them")
+	}
+	for i := range spec.Volumes {
+		if err := o.checkVolume(spec, &spec.Volumes[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			more, err := o.checkContainer(spec, &containers[i])
+			if err != nil {
+				return nil, fmt.Errorf("container %s: %w", containers[i].Name, err)
+			}
+			notes = append(notes, more...)
+		}
+	}
+	if n := kubelet.GPUs(&spec.Containers[0]); len(o.Devices) > 0 && n > len(o.Devices) {
+		return nil, fmt.Errorf("a replica requests %d GPUs, and this machine has %d: lower nvidia.com/gpu", n, len(o.Devices))
+	}
+	return notes, nil
+}
+
+// checkPorts returns an error about a port at which another program listens.
+func checkPorts(ports []int) error {
+	for _, port := range ports {
+		connection, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
+		if err == nil {
+			connection.Close()
+			return fmt.Errorf("another program listens at port %d, which the job needs: end it, or name another port in the container's ports, as docs/frameworks.md shows", port)
+		}
+	}
+	return nil
+}
