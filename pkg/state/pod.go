@@ -69,6 +69,10 @@ type Pod struct {
 	// Reports is whether the pod was created with the name of the progress Lease, and Hears whether with the file for checkpoint
 	// requests: spec.progress may change while it runs.
 	Reports, Hears bool
+	// Page is the port at which the pod was created to serve its progress page; 0 for none. Address is the pod's IP address, if it has such a
+	// port; empty before it has an address, and on the network of its node.
+	Page    int32
+	Address string
 	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs.
 	Began time.Time
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.
