@@ -131,13 +131,13 @@ func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []b
 	if w.ended {
 		return false
 	}
-	w.shown = w.shown.after(began, body, err)
+	w.shown = w.shown.After(began, body, err)
 	p.readAfter(job, w, wait.Jitter(w.page.Every, 0.1))
 	return true
 }
 
-// after returns what is shown after one more read. A process that does not answer has made no newer report known.
-func (s Shown) after(began time.Time, body []byte, err error) Shown {
+// After returns what is shown after one more read. A process that does not answer has made no newer report known.
+func (s Shown) After(began time.Time, body []byte, err error) Shown {
 	if errors.Is(err, progress.ErrSilent) {
 		return Shown{Said: s.Said, Read: began}
 	}

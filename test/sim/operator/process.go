@@ -54,6 +54,8 @@ type World struct {
 	Line func(d *Decision, line *journal.Line)
 	// Told, if set, hears of each plan that was recorded, as metrics and traces do, with the decision that it came from.
 	Told func(d *Decision, job *v1alpha1.TrainingJob, p *plan.Plan)
+	// Page returns what a read of the progress page of a pod shows.
+	Page func(pod types.UID) ([]byte, error)
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 }
@@ -72,6 +74,7 @@ type Process struct {
 	key           client.ObjectKey
 	life          int
 	cluster       *cluster.Cluster
+	pages         *pages
 	retries       workqueue.TypedRateLimiter[reconcile.Request]
 	pendingWrites map[server.Kind]int // how many changes the cache must show before the next read
 	dead          bool
@@ -107,7 +110,10 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.pendingWrites = map[server.Kind]int{}
 	p.Cache = p.world.Server.NewCache(views, age)
 	p.Cache.Heard = p.hear
-	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, options)
+	own := options
+	p.pages = &pages{process: p}
+	own.Pages = p.pages
+	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, own)
 	p.retries = controller.Retries()
 }
 
@@ -119,7 +125,7 @@ func (p *Process) Resync() { p.awake = true }
 
 // IsAwake reports whether there is something to do: something was heard, or it is time.
 func (p *Process) IsAwake() bool {
-	return !p.dead && (p.awake || !p.wake.IsZero() && !p.world.Clock.Now().Before(p.wake))
+	return !p.dead && (p.awake || p.pages.hasNews() || !p.wake.IsZero() && !p.world.Clock.Now().Before(p.wake))
 }
 
 // Wakes returns when the process wakes although nothing is heard; zero for never.
