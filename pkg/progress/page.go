@@ -37,11 +37,11 @@ type page struct {
 // Said is the report of a page, and the process that it names.
 type Said struct {
 	state.Progress
-	// Attempt and Life are those of the reporting process, as text; empty if the page does not name them.
+	// Attempt and Life are the attempt and the life of the reporting process, as text; empty if the page does not name them.
 	Attempt, Life string
 }
 
-// Parse returns the report of a page. It returns an error, which says what to serve instead, if a field is missing, too long or of another
+// Parse returns the report of a page. It returns an error, which shows what to serve instead, if a field is missing, too long or of another
 // type.
 func Parse(body []byte) (Said, error) {
 	var p page

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence, Tuple
 
+from . import hooks
 from .client import Client
 from .errors import ApiError, JobFailed, JobNotFound, TrainingJobError
 from .logs import Line
@@ -18,7 +19,7 @@ from .stop import should_stop
 from .types import TrainingJob, TrainingJobStatus
 
 __all__ = [
-    "ApiError", "Client", "JobFailed", "JobNotFound", "Line", "TrainingJob", "TrainingJobError", "TrainingJobStatus", "elastic", "job",
+    "ApiError", "Client", "JobFailed", "JobNotFound", "Line", "TrainingJob", "TrainingJobError", "TrainingJobStatus", "elastic", "hooks", "job",
     "mpi", "network", "progress", "recovery", "replicas", "report", "rule", "run_policy", "scheduling", "should_stop", "spares", "template",
     "train",
 ]
