@@ -164,6 +164,7 @@ class Stacks(unittest.TestCase):
 
 class Hooks(unittest.TestCase):
     def test_numbers_are_what_a_report_takes(self):
-        logs = {"loss": "0.5", "text": "low", "list": [1, 2], "x" * 64: 1, **{f"m{i}": i for i in range(20)}}
+        logs = {"step": 3, "checkpoint": 4, "saved_for": 5, "loss": "0.5", "text": "low", "list": [1, 2], "x" * 64: 1, **{f"m{i}": i for i in range(20)}}
         self.assertEqual(hooks.numbers(logs), {"loss": 0.5, **{f"m{i}": float(i) for i in range(7)}})
         self.assertEqual(hooks.numbers(None), {})
+        tj.report(1, **hooks.numbers(logs))

@@ -14,6 +14,9 @@ from typing import Any, Mapping
 from .reporting import MAX_METRICS, MAX_NAME, report
 
 
+TAKEN = ("step", "checkpoint", "saved_for")  # arguments of report()
+
+
 class _Pace:
     """Reports at most once in every_seconds, because a metric on a GPU makes the training wait."""
 
@@ -28,13 +31,15 @@ class _Pace:
         return True
 
 
-def numbers(logs: Mapping[str, Any] | None) -> dict[str, float]:
+def numbers(logs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the first numbers of what a library logs, as many as a report may have."""
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {}
     for name, value in (logs or {}).items():
         try:
             number = float(value)
         except (TypeError, ValueError, RuntimeError):  # a tensor of several numbers
+            continue
+        if name in TAKEN:  # a library logs its step too
             continue
         if len(found) < MAX_METRICS and len(name.encode()) <= MAX_NAME and name.isprintable():
             found[name] = number
@@ -101,7 +106,7 @@ def keras(every_seconds: float = 5) -> Any:
     try:
         from keras.callbacks import Callback
     except ImportError:
-        from tensorflow.keras.callbacks import Callback  # type: ignore[no-redef]
+        from tensorflow.keras.callbacks import Callback
 
     class Progress(Callback):  # type: ignore[misc]
         def __init__(self) -> None:
