@@ -65,10 +65,7 @@ type watched struct {
 
 // NewPages returns Pages that call changed after each read. The reads of a namespace hold at most its share of all reads.
 func NewPages(r *progress.Reader, clock clock.WithDelayedExecution, changed func(client.ObjectKey)) Pages {
-	read := func(ctx context.Context, page netip.AddrPort) ([]byte, error) {
-		return r.Read(ctx, page, progress.Report)
-	}
-	return &pages{read: read, clock: clock, slots: newSlots(PageReads), changed: changed, jobs: map[client.ObjectKey]*watched{}}
+	return &pages{read: r.Read, clock: clock, slots: newSlots(PageReads), changed: changed, jobs: map[client.ObjectKey]*watched{}}
 }
 
 // Watch implements Pages. A page that was watched before with another interval keeps what it has shown, and is read at once.

@@ -1,4 +1,4 @@
-// Package progress reads the pages of trainings: the report of rank 0, and the stacks of every rank.
+// Package progress reads the pages of trainings.
 //
 //	Address   the address of a pod's page, or why the operator requests nothing from there
 //	Reader    makes one bounded request: a fixed path, no redirect, no proxy, no credentials

@@ -22,16 +22,11 @@ const (
 	maxHeader = 4 << 10
 )
 
-// A path of a page, and the longest answer in bytes.
-type path struct {
-	name    string
-	longest int64
-}
-
-// The paths that the operator requests.
-var (
-	Report = path{"/progress", 16 << 10}
-	Stacks = path{"/stacks", 64 << 10}
+const (
+	// reportPath is the path of a report.
+	reportPath = "/progress"
+	// longestReport is the longest report, in bytes.
+	longestReport = 16 << 10
 )
 
 // ErrSilent is the error of a read whose connection a process accepted and did not answer in time. The network works, so the process is
@@ -53,15 +48,15 @@ func newReader(dial func(ctx context.Context, network, address string) (net.Conn
 	}}
 }
 
-// Read returns the content of a page. It returns ErrSilent if a process accepts the connection and does not answer. The text of any other
+// Read returns the report on a page. It returns ErrSilent if a process accepts the connection and does not answer. The text of any other
 // error is the same for the same cause: it names no port of the operator and no time.
-func (r *Reader) Read(ctx context.Context, page netip.AddrPort, p path) ([]byte, error) {
+func (r *Reader) Read(ctx context.Context, page netip.AddrPort) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
 	var isConnected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { isConnected.Store(true) }})
-	url := "http://" + page.String() + p.name
-	body, err := r.get(ctx, url, p.longest)
+	url := "http://" + page.String() + reportPath
+	body, err := r.get(ctx, url, longestReport)
 	switch {
 	case err == nil:
 		return body, nil

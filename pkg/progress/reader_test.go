@@ -31,7 +31,7 @@ func readFrom(t *testing.T, serve http.HandlerFunc) (body string, err error, req
 		}
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	})
-	read, err := reader.Read(t.Context(), aPod, Report)
+	read, err := reader.Read(t.Context(), aPod)
 	return string(read), err, requests
 }
 
@@ -150,7 +150,7 @@ func TestANetworkThatForbidsTheReadIsNotSilence(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			_, err := newReader(func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }).Read(context.Background(), aPod, Report)
+			_, err := newReader(func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }).Read(context.Background(), aPod)
 			if err == nil || err.Error() != want {
 				t.Errorf("error %q, want %q", err, want)
 			}

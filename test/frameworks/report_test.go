@@ -47,13 +47,13 @@ var _ = Describe("A job that reports by a page", Ordered, Label("report"), func(
 		Consistently(func() int32 { return r.job().Status.Attempt }).WithTimeout(15*time.Second).Should(BeNumerically("==", status.Attempt), "it reports on, so it does not hang")
 	},
 		Entry("in its own loop", NodeTimeout(10*time.Minute), "time.sleep(1000)"),
-		Entry("because it is stopped", NodeTimeout(10*time.Minute), "os.kill(os.getpid(), signal.SIGSTOP)"),
+		Entry("with the lock of Python", NodeTimeout(10*time.Minute), "ctypes.PyDLL(None).sleep(1000)"),
 	)
 })
 
 // trains reports step 7 and then hangs in the first attempt. In the second it reports on.
 const trains = `
-import os, signal, sys, time
+import ctypes, os, signal, sys, time
 sys.modules["trainingjob"] = trainingjob = type(sys)("trainingjob")
 exec(compile(os.environ["REPORTING"], "reporting.py", "exec"), trainingjob.__dict__)
 signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
