@@ -175,5 +175,8 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 // noPages are the Pages of a Cluster without any: no job has a report.
 type noPages struct{}
 
+// Watch implements Pages.
 func (noPages) Watch(client.ObjectKey, Page) Shown { return Shown{} }
-func (noPages) Forget(client.ObjectKey)            {}
+
+// Forget implements Pages.
+func (noPages) Forget(client.ObjectKey) {}

@@ -18,7 +18,7 @@ import (
 var aPod = netip.MustParseAddrPort("10.1.2.3:9500")
 
 // readFrom reads the report from a server, and returns the error as well as the requests that the server got.
-func readFrom(t *testing.T, serve http.HandlerFunc) (body string, err error, requests []*http.Request) {
+func readFrom(t *testing.T, serve http.HandlerFunc) (body string, requests []*http.Request, err error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests = append(requests, r)
@@ -32,19 +32,19 @@ func readFrom(t *testing.T, serve http.HandlerFunc) (body string, err error, req
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	})
 	read, err := reader.Read(t.Context(), aPod)
-	return string(read), err, requests
+	return string(read), requests, err
 }
 
 func TestAReadIsOneGETWithoutCredentials(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://10.9.9.9:3128") // it would be asked for 10.1.2.3
-	body, err, requests := readFrom(t, func(w http.ResponseWriter, _ *http.Request) {
+	body, requests, err := readFrom(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "who", Value: "operator"})
 		fmt.Fprint(w, strings.Repeat("x", 16<<10))
 	})
 	if err != nil || len(body) != 16<<10 {
 		t.Fatalf("16 KiB are read as %d bytes: %v", len(body), err)
 	}
-	if len(requests) != 1 || requests[0].Method != "GET" || requests[0].URL.String() != "/progress" || requests[0].ContentLength != 0 {
+	if len(requests) != 1 || requests[0].Method != http.MethodGet || requests[0].URL.String() != "/progress" || requests[0].ContentLength != 0 {
 		t.Errorf("requests are %v, want one GET of /progress without a body", requests)
 	}
 	for name := range requests[0].Header {
@@ -92,7 +92,7 @@ func TestReadRefuses(t *testing.T) {
 		}, "the connection ends before the answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body, err, requests := readFrom(t, c.serve)
+			body, requests, err := readFrom(t, c.serve)
 			if err == nil || body != "" || !strings.HasSuffix(err.Error(), c.want) || errors.Is(err, ErrSilent) {
 				t.Errorf("it is read as %d bytes, error %v, want an error that ends with %q", len(body), err, c.want)
 			}
@@ -122,7 +122,7 @@ func TestAProcessThatDoesNotAnswerIsSilent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err, _ := readFrom(t, serve); !errors.Is(err, ErrSilent) {
+			if _, _, err := readFrom(t, serve); !errors.Is(err, ErrSilent) {
 				t.Errorf("error %v, want %v", err, ErrSilent)
 			}
 		})

@@ -373,12 +373,12 @@ func (s *storm) retune(r *run) {
 
 // watch adds what makes a job report, or changes what is expected of it, or takes it away.
 func (s *storm) watch(spec *v1alpha1.TrainingJobSpec, progress *v1alpha1.Progress) {
-	switch {
+	switch change := s.rng.IntN(4); {
 	case progress == nil:
 		spec.Progress = &v1alpha1.Progress{StallAfterSeconds: 20, Action: v1alpha1.StallRestart, CheckpointGraceSeconds: int32(s.rng.IntN(2) * 6)}
-	case s.rng.IntN(2) == 0:
+	case change < 2:
 		progress.CheckpointGraceSeconds = int32(s.rng.IntN(3) * 6)
-	case s.rng.IntN(2) == 0:
+	case change == 2:
 		progress.Port = 9500 - progress.Port // the page instead of the Lease, or the other way round
 	default:
 		spec.Progress = nil
