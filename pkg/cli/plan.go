@@ -115,13 +115,13 @@ func (c *connection) observe(ctx context.Context, t *tool, job *v1alpha1.Trainin
 		return nil, err
 	}
 	o.HasService = isChild(&service, job)
-	if job.Spec.Progress != nil {
+	if state.ReportsByLease(&job.Spec) {
 		var lease coordinationv1.Lease
 		err := c.kube.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: state.LeaseName(job.Name)}, &lease)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
-		if o.HasLease = isChild(&lease, job); o.HasLease && o.Heeds(&lease) {
+		if o.HasLease = isChild(&lease, job); o.HasLease && o.Heeds(state.ReporterOf(&lease)) {
 			o.Progress = state.ProgressOf(&lease)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,6 +111,9 @@ func (t *tool) headline(v *story.View) string {
 		text += fmt.Sprintf("step %d", p.Step)
 		if p.Checkpoint != "" {
 			text += ", checkpoint " + p.Checkpoint
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Metrics)) {
+			text += ", " + name + " " + p.Metrics[name]
 		}
 		text += "\n"
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -93,10 +94,17 @@ type Options struct {
 	Gang v1alpha1.Gang
 	// SparePriorityClass is the priority class of spares whose job names none.
 	SparePriorityClass string
+	// Pages reads the progress pages of jobs; nil reads none.
+	Pages Pages
+	// APIServer are the addresses of the API server. No page is read from there.
+	APIServer []netip.Addr
 }
 
 // New returns a Cluster that reads through the cache of c. It reads through live where a stale answer could do harm.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
+	if options.Pages == nil {
+		options.Pages = noPages{}
+	}
 	return &Cluster{
 		client: c, live: fairReader{live, newSlots(options.Parallel)}, events: recorder, clock: clock,
 		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*jobMemo{},
@@ -187,6 +195,7 @@ func (c *Cluster) forget(key client.ObjectKey) {
 	m := c.jobs[key]
 	delete(c.jobs, key)
 	c.mu.Unlock()
+	c.options.Pages.Forget(key)
 	if m != nil {
 		c.startup.remove(m.uid)
 	}

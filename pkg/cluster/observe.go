@@ -66,6 +66,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if s, err = c.confirmForeign(ctx, s); err != nil {
 		return nil, fmt.Errorf("reading the job, which its pods show to be old: %w", err)
 	}
+	c.addPage(s)
 	s.Homes = c.previousNodes(s)
 	if err := c.addUnhealthy(ctx, s); err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 }
 
 func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
-	if o.Job.Spec.Progress == nil {
+	if !state.ReportsByLease(&o.Job.Spec) {
 		return nil
 	}
 	var lease coordinationv1.Lease
@@ -120,7 +121,7 @@ func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
 	if err := c.client.Get(ctx, key, &lease); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the progress Lease: %w", err)
 	}
-	if o.HasLease = isOwnedBy(&lease, o.Job); o.HasLease && o.Heeds(&lease) {
+	if o.HasLease = isOwnedBy(&lease, o.Job); o.HasLease && o.Heeds(state.ReporterOf(&lease)) {
 		o.Progress = state.ProgressOf(&lease)
 		o.Progress.Renewed = c.renewedAt(o.Job, o.Progress.Renewed)
 	}

@@ -88,7 +88,10 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 		pod.Annotations[v1alpha1.AnnotationTold] = `{"life":"1-0","time":"2026-01-01T00:00:00Z"}` + strings.Repeat(" ", rapid.IntRange(0, 2000).Draw(t, "blanks"))
 	}
 	pod.Spec.Containers[0].Env = rapid.SliceOfN(rapid.SampledFrom([]corev1.EnvVar{{Name: "MINE", Value: "x"}, {Name: v1alpha1.EnvProgressLease, Value: "j-progress"},
-		{Name: v1alpha1.EnvStopFile, Value: "/etc/trainingjob/stop"}}), 0, 3).Draw(t, "env")
+		{Name: v1alpha1.EnvStopFile, Value: "/etc/trainingjob/stop"}, {Name: v1alpha1.EnvProgressPort, Value: "9500"},
+		{Name: v1alpha1.EnvProgressPort, Value: strings.Repeat("0", 2000) + "1"}}), 0, 3).Draw(t, "env")
+	pod.Spec.HostNetwork = rapid.Bool().Draw(t, "host network")
+	pod.Status.HostIP = rapid.SampledFrom([]string{"", "10.0.0.1", "10.0.0.2"}).Draw(t, "host address")
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
 	pod.Annotations[v1alpha1.AnnotationCheckpointRequest] = rapid.SampledFrom([]string{"", "0-1 Suspended"}).Draw(t, "asked")
 	for range rapid.IntRange(0, 3).Draw(t, "rules") {

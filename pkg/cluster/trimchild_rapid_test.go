@@ -100,7 +100,7 @@ func factsOf(o client.Object) facts {
 	case *corev1.Service:
 		f.Listed = false
 	case *coordinationv1.Lease:
-		f.Listed, f.OnFirst, f.Progress = false, (&state.Observed{Job: &v1alpha1.TrainingJob{}}).Heeds(o), state.ProgressOf(o)
+		f.Listed, f.OnFirst, f.Progress = false, (&state.Observed{Job: &v1alpha1.TrainingJob{}}).Heeds(state.ReporterOf(o)), state.ProgressOf(o)
 	default:
 		for i, provider := range gang.Providers {
 			f.Minimum[i], f.Waiting[i] = provider.Read(o.(state.Object))

@@ -13,14 +13,18 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/gang"
+	"github.com/trainingjob/operator/pkg/progress"
 )
 
 // EventSource is the operator's name in its Events.
@@ -60,6 +64,14 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
+	o.Cluster.APIServer = progress.Hosts(mgr.GetConfig().Host)
+	reads := make(chan event.TypedGenericEvent[client.ObjectKey])
+	o.Cluster.Pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, func(job client.ObjectKey) {
+		select {
+		case reads <- event.TypedGenericEvent[client.ObjectKey]{Object: job}:
+		case <-ctx.Done():
+		}
+	})
 	r := &Reconciler{
 		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(EventSource), clock.RealClock{}, o.Cluster),
 		metrics: counted,
@@ -73,16 +85,17 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err := crmetrics.Registry.Register(all.describe()); err != nil {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
 	}
-	return watch(ctx, mgr, r, o)
+	return watch(ctx, mgr, r, o, reads)
 }
 
-func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options) error {
+func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options, reads <-chan event.TypedGenericEvent[client.ObjectKey]) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}, builder.MatchEveryOwner).
 		Watches(&coordinationv1.Lease{}, leaseEvents()).
+		WatchesRawSource(source.TypedChannel(reads, readEvents())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries(), NewQueue: fairQueues(o.Concurrent, &r.waiting)})
 	if o.Cluster.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))

@@ -124,6 +124,15 @@ func leaseEvents() handler.EventHandler {
 	}
 }
 
+// readEvents requests a reconcile of a job whose progress page was read.
+func readEvents() handler.TypedEventHandler[client.ObjectKey, reconcile.Request] {
+	return handler.TypedFuncs[client.ObjectKey, reconcile.Request]{
+		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[client.ObjectKey], q queue) {
+			q.Add(reconcile.Request{NamespacedName: e.Object})
+		},
+	}
+}
+
 // LeaseDelay returns how long the reconcile for a changed progress Lease can wait: not at all if the Lease is new or gone, or
 // answers a checkpoint request.
 func LeaseDelay(was, is client.Object) time.Duration {

@@ -104,12 +104,12 @@ var (
 	}
 	NotProgressing = &Family{
 		Name: "trainingjob_hanging_jobs", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
-		Help:   "Running jobs that have not renewed their progress Lease in time (condition Progressing is False), by framework.",
+		Help:   "Running jobs that have not reported progress in time (condition Progressing is False with ProgressStalled), by framework.",
 		Labels: []string{"framework"},
 	}
 	OldestProgress = &Family{
 		Name: "trainingjob_oldest_progress_seconds", Kind: Gauge, Group: GroupFleet, Unit: "seconds",
-		Help: "The longest time since a running job renewed its progress Lease, by its status: a renewal without a newer step shows there " +
+		Help: "The longest time since a running job reported progress, by its status: a report without a newer step shows there " +
 			"within 5 minutes.",
 		Labels: []string{"framework"},
 	}
@@ -171,7 +171,7 @@ var (
 	JobLost            = ofJob("lost_seconds_total", Counter, "seconds", "Seconds in which the job did not train, by cause, from status.lostSeconds.", "cause")
 	JobRatio           = ofJob("running_time_ratio", Gauge, "ratio", "The share of the time since its first start in which the job ran.")
 	JobStep            = ofJob("progress_step", Gauge, "steps", "The highest step that the training has reported.")
-	JobProgressAge     = ofJob("progress_age_seconds", Gauge, "seconds", "Time since the running job renewed its progress Lease, from its status: up to 5 minutes too old.")
+	JobProgressAge     = ofJob("progress_age_seconds", Gauge, "seconds", "Time since the running job reported progress, from its status: up to 5 minutes too old.")
 	JobCheckpointAge   = ofJob("checkpoint_age_seconds", Gauge, "seconds", "Time since the running job reported a new checkpoint: a stop now would lose this time.")
 	JobBudgetLeft      = ofJob("budget_left", Gauge, "restarts", "Remaining restarts of each charged budget within its window.", "budget")
 )

@@ -109,7 +109,7 @@ func (c *counts) troubles(job *v1alpha1.TrainingJob, now time.Time) {
 	if stalled := condition(&job.Status, v1alpha1.ConditionStalled); isTrue(stalled) {
 		c.add(Stalled, 1, bounded(stalled.Reason))
 	}
-	if progressing := condition(&job.Status, v1alpha1.ConditionProgressing); progressing != nil && progressing.Status == metav1.ConditionFalse {
+	if progressing := condition(&job.Status, v1alpha1.ConditionProgressing); progressing != nil && progressing.Status == metav1.ConditionFalse && progressing.Reason != v1alpha1.ReasonProgressUnread {
 		c.add(NotProgressing, 1, string(job.Spec.Framework))
 	}
 	for _, b := range job.Status.Budgets {

@@ -169,8 +169,10 @@ func (c conditions) setProgressing(v *policy.Verdict) {
 		meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
 	case v.Stalled != "":
 		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, clip("No progress: "+v.Stalled+"."))
+	case v.Unread != "":
+		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressUnread, clip("The operator cannot read the progress page: "+v.Unread+"."))
 	case !since.IsZero() && c.s.Progress.Renewed.After(since):
-		c.set(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonProgressMade, "The progress Lease is renewed in time.")
+		c.set(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonProgressMade, "The training reports in time.")
 	}
 }
 

@@ -148,7 +148,7 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 	if !s.HasService {
 		steps = append(steps, CreateService{build.Service(s.Job, framework.Ports(s.Job))})
 	}
-	if s.Job.Spec.Progress != nil && !s.HasLease {
+	if state.ReportsByLease(&s.Job.Spec) && !s.HasLease {
 		steps = append(steps, CreateLease{build.ProgressLease(s.Job)})
 	}
 	if next := nextAttempt(s); s.Now.Before(next) {
@@ -209,5 +209,5 @@ func missing(s *state.Snapshot) []*state.Replica {
 }
 
 func isIncomplete(s *state.Snapshot) bool {
-	return !s.HasService || s.Job.Spec.Progress != nil && !s.HasLease || len(due(s)) > 0
+	return !s.HasService || state.ReportsByLease(&s.Job.Spec) && !s.HasLease || len(due(s)) > 0
 }

@@ -102,8 +102,8 @@ func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
 		return meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionProgressing)
 	}
 	if stalls(next) && !stalls(was) {
-		message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing).Message
-		list = append(list, warn(v1alpha1.ReasonProgressStalled, v1alpha1.ConditionProgressing, message))
+		stalled := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
+		list = append(list, warn(stalled.Reason, v1alpha1.ConditionProgressing, stalled.Message))
 	}
 	return list
 }

@@ -24,6 +24,7 @@ func TestTheProgressLeaseComesFirst(t *testing.T) {
 		{"a deleted one is created again", job, seen(builder.Running("worker", 0)), []string{"create lease j-progress"}, 0},
 		{"one that is there is left alone", job, seen(builder.Running("worker", 0), builder.Reported(1, 0)), nil, 0},
 		{"a job that does not report has none", builder.Job("j", builder.Workers(1)), seen(builder.Running("worker", 0)), nil, 0},
+		{"nor has one that serves a page", builder.Job("j", builder.Workers(1), builder.Page(9500, 60, v1alpha1.StallNotify)), seen(builder.NoService()), []string{"create service j", "create j-worker-0"}, 0},
 		{"a suspended job gets none", builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify), builder.Suspended(),
 			builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)), nil, nil, 0},
 	})
@@ -47,7 +48,7 @@ func TestProgressingIsTold(t *testing.T) {
 		}
 		job = after(t, s)
 	}
-	const made = "True ProgressMade: The progress Lease is renewed in time."
+	const made = "True ProgressMade: The training reports in time."
 	const stalled = "False ProgressStalled: No progress: the Lease j-progress was not renewed for 1m0s; the last step was 7."
 	expect("a renewal from before the job ran does not count", 20*second, "", 0, 5, 5*second)
 	expect("the first renewal", 30*second, made, 0, 7, 25*second)

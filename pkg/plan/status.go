@@ -100,12 +100,12 @@ func readyOf(next *v1alpha1.TrainingJobStatus) string {
 // renewalEvery is how old the recorded renewal may get if nothing else changes in the status. A job renews far more often.
 const renewalEvery = 5 * time.Minute
 
-// setProgress records the content of the Lease, if it has been renewed.
+// setProgress records the latest report, if there is one.
 func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	if s.Progress.Renewed.IsZero() {
 		return
 	}
-	is := &v1alpha1.ProgressStatus{Step: s.HighestStep(), Checkpoint: clip(s.Progress.Checkpoint), RenewTime: renewal(s)}
+	is := &v1alpha1.ProgressStatus{Step: s.HighestStep(), Checkpoint: clip(s.Progress.Checkpoint), RenewTime: renewal(s), Metrics: s.Progress.Metrics}
 	was := next.Progress
 	switch {
 	case is.Checkpoint == "":

@@ -34,11 +34,11 @@ func livesOf(status *v1alpha1.TrainingJobStatus) map[v1alpha1.Role]string {
 
 // recordAfter returns how long after the last write of the status a next write without urgency may come.
 func recordAfter(was, next *v1alpha1.TrainingJobStatus) time.Duration {
-	if was.Progress == nil || next.Progress == nil || was.Progress.Step == next.Progress.Step {
+	if was.Progress == nil || next.Progress == nil {
 		return recordEvery
 	}
 	same, progress := *next, *next.Progress
-	progress.Step, progress.RenewTime = was.Progress.Step, was.Progress.RenewTime
+	progress.Step, progress.Metrics, progress.RenewTime = was.Progress.Step, was.Progress.Metrics, was.Progress.RenewTime
 	same.Progress, same.LostSeconds, same.Memory.CountedTime = &progress, was.LostSeconds, was.Memory.CountedTime
 	if equality.Semantic.DeepEqual(was, &same) {
 		return recordStepEvery

@@ -24,6 +24,7 @@ func Judge(s *state.Snapshot) Verdict {
 		BlocksRunning: blocksRunning(s),
 		NotRunning:    notRunning(s),
 		Stalled:       whyStalled(s),
+		Unread:        whyUnread(s),
 		Accounts:      accountsOf(s),
 	}}
 	if v.Kind == Final {
@@ -140,6 +141,8 @@ type Facts struct {
 	BlocksRunning, NotRunning *state.Replica
 	// Stalled describes for how long the job has made no progress; empty while it has time.
 	Stalled string
+	// Unread is why the operator has not been able to read the training's page for that long; empty if it has.
+	Unread string
 }
 
 // Verdict is everything decided in one reconcile: the ruling, and the facts that the plan needs besides.

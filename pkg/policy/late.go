@@ -110,7 +110,7 @@ func attemptStart(job *v1alpha1.TrainingJob) time.Time {
 func longestCount(s *state.Snapshot) time.Duration {
 	var longest time.Duration
 	if s.Job.Spec.Progress != nil {
-		longest = max(longest, stallAfter(s))
+		longest = max(longest, state.StallAfter(s.Job.Spec.Progress))
 	}
 	for _, limit := range []*int32{s.Job.Spec.RunPolicy.StartupDeadlineSeconds, schedulingTimeout(s.Job)} {
 		longest = max(longest, time.Duration(ptr.Deref(limit, 0))*time.Second)

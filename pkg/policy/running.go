@@ -57,32 +57,44 @@ func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	if deadline.IsZero() || s.Now.Before(deadline) {
 		return nil, deadline
 	}
-	if s.Job.Spec.Progress.Action != v1alpha1.StallRestart {
+	if s.KnownUntil().Before(deadline) || s.Job.Spec.Progress.Action != v1alpha1.StallRestart {
 		return nil, time.Time{}
 	}
 	failure := failure.At(s, s.Replica(state.Leader(&s.Job.Spec)), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, stallMessage(s))
-	failure.Time = metav1.NewTime(deadline.Add(-stallAfter(s)))
+	failure.Time = metav1.NewTime(deadline.Add(-state.StallAfter(s.Job.Spec.Progress)))
 	return restartForTime(s, failure), time.Time{}
 }
 
 // whyStalled returns for how long the job has made no progress, if that is too long; else it is empty.
 func whyStalled(s *state.Snapshot) string {
-	if deadline := stallDeadline(s); deadline.IsZero() || s.Now.Before(deadline) {
+	if deadline := stallDeadline(s); deadline.IsZero() || s.Now.Before(deadline) || s.KnownUntil().Before(deadline) {
 		return ""
 	}
 	return stallMessage(s)
 }
 
-// stallDeadline returns when the job stalls unless it renews its Lease; zero if it need not renew it.
+// whyUnread returns why the operator has not been able to read the page of the training for too long; else it is empty. The training may
+// well make progress, so it does not hang.
+func whyUnread(s *state.Snapshot) string {
+	if deadline := stallDeadline(s); deadline.IsZero() || s.Now.Before(deadline) || !s.KnownUntil().Before(deadline) {
+		return ""
+	}
+	return s.Progress.Unread
+}
+
+// stallDeadline returns when the job stalls unless it reports; zero if it need not report.
 func stallDeadline(s *state.Snapshot) time.Time {
+	if s.Job.Spec.Progress == nil {
+		return time.Time{}
+	}
 	since := undisturbedSince(s)
-	if s.Job.Spec.Progress == nil || since.IsZero() {
+	if since.IsZero() {
 		return time.Time{}
 	}
 	if s.Progress.Renewed.After(since) {
 		since = s.Progress.Renewed
 	}
-	return since.Add(stallAfter(s))
+	return since.Add(state.StallAfter(s.Job.Spec.Progress))
 }
 
 func stallMessage(s *state.Snapshot) string {
@@ -90,15 +102,10 @@ func stallMessage(s *state.Snapshot) string {
 	if highest := s.HighestStep(); highest > 0 {
 		step = fmt.Sprintf("the last step was %d", highest)
 	}
-	return fmt.Sprintf("the Lease %s was not renewed for %v; %s", state.LeaseName(s.Job.Name), stallAfter(s), step)
-}
-
-func stallAfter(s *state.Snapshot) time.Duration {
-	seconds := s.Job.Spec.Progress.StallAfterSeconds
-	if seconds == 0 {
-		seconds = v1alpha1.DefaultStallAfterSeconds
+	if state.ReportsByPage(&s.Job.Spec) {
+		return fmt.Sprintf("%s has not reported for %v; %s", state.Leader(&s.Job.Spec), state.StallAfter(s.Job.Spec.Progress), step)
 	}
-	return time.Duration(seconds) * time.Second
+	return fmt.Sprintf("the Lease %s was not renewed for %v; %s", state.LeaseName(s.Job.Name), state.StallAfter(s.Job.Spec.Progress), step)
 }
 
 // restartsWithoutProgress returns the number of restarts that count as stuck since the last newer step.
@@ -128,10 +135,10 @@ func noProgressLimit(s *state.Snapshot) int32 {
 
 // undisturbedSince returns since when the reporting replica has run with everything that it needs. It returns zero if the job or
 // that replica does not run, or if the replica has finished. It also returns zero if its pod was created before spec.progress was
-// set: such a process has no Lease to renew.
+// set: such a process cannot report.
 func undisturbedSince(s *state.Snapshot) time.Time {
 	since, reporter := state.RunningSince(s.Job), s.Reporter()
-	if since.IsZero() || reporter == nil || reporter.State != state.Running || !reporter.Pod.Reports || reporter.Pod.MainSucceeded {
+	if since.IsZero() || reporter == nil || reporter.State != state.Running || !s.CanReport(reporter.Pod) || reporter.Pod.MainSucceeded {
 		return time.Time{}
 	}
 	since = state.Latest(since, reporter.Pod.Began)

@@ -51,6 +51,43 @@ func TestStalled(t *testing.T) {
 	})
 }
 
+// A page counts as of its last read that the process answered or failed to answer. What the operator does not know is no hang: after a
+// restart of the operator, or while the network forbids the read.
+func TestAPageThatWasNotReadIsNoHang(t *testing.T) {
+	job := func(action v1alpha1.StallAction) *v1alpha1.TrainingJob {
+		return builder.Job("j", pytorch, builder.Leader(v1alpha1.Master), builder.Workers(1), builder.StartedAt(0), builder.RunsSince(10*second), builder.Page(9500, 100, action))
+	}
+	seenAt := func(now int, options ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(options, builder.Running("master", 0), builder.Running("worker", 0), builder.Now(timesSecond(now)))
+	}
+	again := job(v1alpha1.StallRestart)
+	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"master-0 Hang Job charged"}}
+	check(t, []judgeCase{
+		{"read after the deadline, without a report", again, seenAt(111, builder.Read(110*second)), hangs},
+		{"read after the deadline, with an old report", again, seenAt(161, builder.Reported(7, 50*second), builder.Read(150*second)), hangs},
+		{"read just before the deadline: a report may have come since", again, seenAt(115, builder.Read(110*second-1)), judged{}},
+		{"never read by this process of the operator", again, seenAt(10_000), judged{}},
+		{"the network forbids the read", again, seenAt(10_000, builder.Unread("no connection within 2s")), judged{}},
+		{"the network has forbidden it since", again, seenAt(10_000, builder.Reported(7, 50*second), builder.Read(60*second), builder.Unread("no connection within 2s")), judged{}},
+		{"before the deadline it is looked at then", again, seenAt(60, builder.Reported(7, 50*second), builder.Read(55*second)), judged{Wake: 150 * second}},
+		{"Notify: nothing restarts", job(v1alpha1.StallNotify), seenAt(111, builder.Read(110*second)), judged{}},
+		{"a pod that was created for a Lease", again, seen(builder.Running("master", 0, builder.MadeWith()), builder.Running("worker", 0), builder.Read(110*second), builder.Now(111*second)), judged{}},
+	})
+	for want, options := range map[string][]builder.SnapshotOption{
+		"":                        {builder.Unread("no connection within 2s"), builder.Now(109 * second)},
+		"no connection within 2s": {builder.Unread("no connection within 2s"), builder.Now(110 * second)},
+	} {
+		v := policy.Judge(builder.Snapshot(again, append(seenAt(0), options...)...))
+		if v.Unread != want || v.Stalled != "" {
+			t.Errorf("unread %q, want %q; stalled %q", v.Unread, want, v.Stalled)
+		}
+	}
+	v := policy.Judge(builder.Snapshot(again, seenAt(161, builder.Reported(7, 50*second), builder.Read(150*second), builder.Unread("connection refused"))...))
+	if want := "master-0 has not reported for 1m40s; the last step was 7"; v.Stalled != want || v.Unread != "" {
+		t.Errorf("stalled %q, want %q; unread %q", v.Stalled, want, v.Unread)
+	}
+}
+
 // Only a process with the Lease can fail to renew it. Replacing other replicas does not move its clock.
 func TestWhoCanHang(t *testing.T) {
 	again := builder.Progress(100, v1alpha1.StallRestart)

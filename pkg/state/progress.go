@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,30 +13,84 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Progress is the content of the job's progress Lease.
+// Progress is the latest report of the training, from the job's progress Lease or the page of its rank 0.
 type Progress struct {
 	// Step is the training's step; 0 without a valid number.
 	Step       int64
 	Checkpoint string
-	// Renewed is when the Lease was last renewed; zero if never.
+	// Metrics are the numbers of a page, as text.
+	Metrics map[string]string
+	// Renewed is the time of the report; zero if there is none.
 	Renewed time.Time
 	// SavedFor is the id of the request to stop that it answers last; empty if none.
 	SavedFor string
+
+	// Read is when the last read of the page began that the process answered, or failed to answer; zero if there was none. A later report
+	// may exist.
+	Read time.Time
+	// Unread is why the operator cannot read the page, if the network or the content of the page is the reason; else it is empty.
+	Unread string
 }
 
 // LeaseName returns the name of the job's progress Lease.
 func LeaseName(job string) string { return job + "-progress" }
 
-// Heeds reports whether the progress Lease is about the present: it names the present attempt, and no older life than the leader's pod
-// has. A Lease without these names counts too. A rank of an earlier life may still reach the API server from a node that is cut off from
+// ReportsByPage reports whether rank 0 of the job serves a progress page.
+func ReportsByPage(spec *v1alpha1.TrainingJobSpec) bool {
+	return spec.Progress != nil && spec.Progress.Port > 0
+}
+
+// ReportsByLease reports whether the training renews a progress Lease.
+func ReportsByLease(spec *v1alpha1.TrainingJobSpec) bool {
+	return spec.Progress != nil && spec.Progress.Port == 0
+}
+
+// CanReport reports whether the pod was created for the way in which the job reports.
+func (s *Snapshot) CanReport(p *Pod) bool {
+	return ReportsByLease(&s.Job.Spec) && p.Reports || ReportsByPage(&s.Job.Spec) && p.Page > 0
+}
+
+// KnownUntil returns until when the operator would know a report. A Lease is known at once, a page with its next read.
+func (s *Snapshot) KnownUntil() time.Time {
+	if ReportsByPage(&s.Job.Spec) {
+		return s.Progress.Read
+	}
+	return s.Now
+}
+
+// StallAfter returns how long a running job may go without a report.
+func StallAfter(p *v1alpha1.Progress) time.Duration {
+	return time.Duration(cmp.Or(p.StallAfterSeconds, v1alpha1.DefaultStallAfterSeconds)) * time.Second
+}
+
+// ReadEvery returns how often the page of the job is read: often enough to find a hang in time, and soon after the ranks have answered a
+// checkpoint request.
+func (s *Snapshot) ReadEvery() time.Duration {
+	if s.Job.Status.CheckpointRequest != nil {
+		return readMost
+	}
+	return min(max(StallAfter(s.Job.Spec.Progress)/20, readMost), readLeast)
+}
+
+const (
+	// readMost and readLeast are the shortest and the longest time between two reads of a page.
+	readMost, readLeast = time.Second, 10 * time.Second
+)
+
+// Heeds reports whether a report is about the present: it names the present attempt, and no older life than the leader's pod
+// has. A report without these names counts too. A rank of an earlier life may still reach the API server from a node that is cut off from
 // its peers.
-func (o *Observed) Heeds(lease *coordinationv1.Lease) bool {
-	attempt, number := lease.Annotations[v1alpha1.AnnotationAttempt], lease.Annotations[v1alpha1.AnnotationLifeNumber]
+func (o *Observed) Heeds(attempt, number string) bool {
 	if attempt != "" && attempt != strconv.Itoa(int(o.Job.Status.Attempt)) {
 		return false
 	}
 	leader := Leader(&o.Job.Spec)
 	return number == "" || !slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Slot == leader && p.Number > numberOf(number) })
+}
+
+// ReporterOf returns the attempt and the number of the life that a progress Lease names.
+func ReporterOf(lease *coordinationv1.Lease) (attempt, life string) {
+	return lease.Annotations[v1alpha1.AnnotationAttempt], lease.Annotations[v1alpha1.AnnotationLifeNumber]
 }
 
 // ProgressOf returns the content of a progress Lease.

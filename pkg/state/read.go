@@ -3,6 +3,7 @@ package state
 import (
 	"iter"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,6 +72,7 @@ func read(pod *corev1.Pod) Pod {
 	p.readPreflight(pod)
 	p.heedPreflight()
 	p.Reports, p.Hears = wasGiven(pod, v1alpha1.EnvProgressLease), wasGiven(pod, v1alpha1.EnvStopFile)
+	p.Page, p.Address = pageOf(pod), AddressOf(pod)
 	if running := mainStatus(pod).State.Running; running != nil {
 		p.Began = running.StartedAt.Time
 	}
@@ -98,6 +100,37 @@ func read(pod *corev1.Pod) Pod {
 func wasGiven(pod *corev1.Pod, variable string) bool {
 	main := MainContainer(pod)
 	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == main && HasEnv(c.Env, variable) })
+}
+
+// pageOf returns the port of the pod's progress page, as its main container got it; 0 for none, or if the template has set the variable
+// to something else.
+func pageOf(pod *corev1.Pod) int32 {
+	main := MainContainer(pod)
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; c.Name == main {
+			text := EnvOf(c.Env, v1alpha1.EnvProgressPort)
+			if port, err := strconv.ParseUint(text, 10, 16); err == nil && text == strconv.FormatUint(port, 10) {
+				return int32(port)
+			}
+		}
+	}
+	return 0
+}
+
+// AddressOf returns the IP address of a pod that serves a progress page; empty if it has none of its own.
+func AddressOf(pod *corev1.Pod) string {
+	if pageOf(pod) == 0 || pod.Spec.HostNetwork || pod.Status.PodIP == pod.Status.HostIP {
+		return ""
+	}
+	return pod.Status.PodIP
+}
+
+// EnvOf returns the value of the variable of that name; empty if there is none.
+func EnvOf(env []corev1.EnvVar, name string) string {
+	if at := slices.IndexFunc(env, func(v corev1.EnvVar) bool { return v.Name == name }); at >= 0 {
+		return env[at].Value
+	}
+	return ""
 }
 
 // HasEnv reports whether the variables have one of that name.

@@ -37,7 +37,7 @@ func example(t *testing.T, name string) (*v1alpha1.TrainingJob, []string) {
 
 // Whoever has the token of the example can make a job that hangs look alive: that is not for the training.
 func TestInTheExampleOfProgressOnlyTheSideCarHasAToken(t *testing.T) {
-	job, _ := example(t, "progress.yaml")
+	job, _ := example(t, "progress-lease.yaml")
 	master := job.Spec.ReplicaSpecs[v1alpha1.Master].Template.Spec
 	if master.AutomountServiceAccountToken == nil || *master.AutomountServiceAccountToken {
 		t.Error("Kubernetes mounts the token into every container")
@@ -86,6 +86,17 @@ func TestWhoReachesAnIsolatedJob(t *testing.T) {
 		if got := selects(t, from.PodSelector, c.from); got != c.want || from.NamespaceSelector != nil {
 			t.Errorf("%s: reaches the worker %v, want %v", name, got, c.want)
 		}
+	}
+	// The operator reads the pages of a namespace that lets in its own: only from its own namespace, where no tenant may create pods.
+	from := shared.Spec.Ingress[1].From
+	operator := map[string]string{"app.kubernetes.io/name": operatorName}
+	if len(from) != 1 || !selects(t, from[0].PodSelector, operator) || !selects(t, from[0].NamespaceSelector, map[string]string{"kubernetes.io/metadata.name": "trainingjob-system"}) ||
+		selects(t, from[0].NamespaceSelector, map[string]string{"kubernetes.io/metadata.name": "team-b"}) || selects(t, from[0].PodSelector, neighbour) {
+		t.Errorf("the second rule lets in %v, want the operator alone", from)
+	}
+	out := find[networkingv1.NetworkPolicy](t, rendered(t, base), "NetworkPolicy", operatorName).Spec.Egress[1]
+	if len(out.To) != 1 || len(out.Ports) != 0 || !selects(t, out.To[0].PodSelector, worker) || !selects(t, out.To[0].NamespaceSelector, nil) || selects(t, out.To[0].PodSelector, map[string]string{"app": "notebook"}) {
+		t.Errorf("the operator reaches %v, want the pods of training jobs", out)
 	}
 }
 

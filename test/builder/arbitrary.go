@@ -24,7 +24,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 		}
 		for _, some := range []JobOption{
 			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), AnyWorker(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
-			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Of(v1alpha1.Worker, Spares(2)), Clean(v1alpha1.CleanAll),
+			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Page(9500, 60, v1alpha1.StallRestart), Page(9500, 60, v1alpha1.StallNotify), Of(v1alpha1.Worker, Spares(2)), Clean(v1alpha1.CleanAll),
 			Gang(v1alpha1.GangNative), MinAvailable(2), InDomain(), SchedulingTimeout(100), FirstAttempt("7"), Served(),
 		} {
 			if rapid.IntRange(0, 3).Draw(t, "has it") == 0 {
@@ -136,9 +136,7 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 	if rapid.IntRange(0, 3).Draw(t, "ill") == 0 {
 		seen = append(seen, Ill(someNodes[rapid.IntRange(0, 2).Draw(t, "which")]), Others(rapid.IntRange(0, 9).Draw(t, "others")))
 	}
-	if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
-		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
-	}
+	seen = append(seen, arbitraryReport(t, job, now)...)
 	if rapid.IntRange(0, 3).Draw(t, "one is refused") == 0 {
 		seen = append(seen, arbitraryRefusal(t, job, now))
 	}
@@ -222,11 +220,26 @@ func ArbitraryLosses(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Genera
 				seen = append(seen, arbitraryLoss(t, state.Slot{Role: role, Index: i}, life, before(t, now))...)
 			}
 		}
-		if job.Spec.Progress != nil && rapid.Bool().Draw(t, "reported") {
-			seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
-		}
-		return seen
+		return append(seen, arbitraryReport(t, job, now)...)
 	})
+}
+
+// arbitraryReport draws what is known of the training's progress: by a Lease at once, by a page as of its last read.
+func arbitraryReport(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []SnapshotOption {
+	var seen []SnapshotOption
+	if job.Spec.Progress == nil {
+		return nil
+	}
+	if rapid.Bool().Draw(t, "reported") {
+		seen = append(seen, Reported(rapid.Int64Range(0, 3).Draw(t, "step"), before(t, now)))
+	}
+	if state.ReportsByPage(&job.Spec) && rapid.Bool().Draw(t, "read") {
+		seen = append(seen, Read(before(t, now)))
+	}
+	if state.ReportsByPage(&job.Spec) && rapid.Bool().Draw(t, "unread") {
+		seen = append(seen, Unread("connection refused"))
+	}
+	return seen
 }
 
 // arbitraryLoss draws a replica that is well, or lost at that time.
@@ -268,7 +281,7 @@ func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 		StillRunning(), RanBefore(), ByKueue(before(t, now)),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
 		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(), Nominated(),
-		MadeWith(), MadeWith("LEASE"), Began(before(t, now)),
+		MadeWith(), MadeWith("LEASE"), MadeWith("PORT"), Began(before(t, now)),
 		Waiting("pulling image 20%", "\x1b[31mslow\n"), ExitSaying(1, "Error", "Connection closed by peer [10.0.0.7]:2993"), ExitSaying(1, "no word of Kubernetes'", "\x00"),
 		Rejected(strings.Repeat("R", 200), "\xff"),
 	} {

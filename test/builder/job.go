@@ -202,6 +202,14 @@ func Progress(stallAfter int32, action v1alpha1.StallAction) JobOption {
 	}
 }
 
+// Page makes the job report its progress by a page of rank 0 on that port.
+func Page(port, stallAfter int32, action v1alpha1.StallAction) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		Progress(stallAfter, action)(job)
+		job.Spec.Progress.Port = port
+	}
+}
+
 // Asking gives the ranks so many seconds to save a checkpoint before they are stopped although they are well.
 func Asking(seconds int32) JobOption {
 	return func(job *v1alpha1.TrainingJob) {

@@ -2,6 +2,7 @@ package builder
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,7 +61,11 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, phase core
 func environment(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	var env []corev1.EnvVar
 	if progress := job.Spec.Progress; progress != nil {
-		env = append(env, corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_LEASE", Value: job.Name + "-progress"})
+		if progress.Port > 0 {
+			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_PORT", Value: strconv.Itoa(int(progress.Port))})
+		} else {
+			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_LEASE", Value: job.Name + "-progress"})
+		}
 		if progress.CheckpointGraceSeconds > 0 {
 			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_STOP_FILE", Value: "/etc/trainingjob/stop"})
 		}
@@ -68,7 +73,7 @@ func environment(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	return env
 }
 
-// MadeWith says which of the variables of spec.progress the pod was made with, whatever the spec says since: "LEASE" and "STOP_FILE", or less.
+// MadeWith says which of the variables of spec.progress the pod was made with, whatever the spec says since: "LEASE", "PORT" and "STOP_FILE", or less.
 func MadeWith(names ...string) PodOption {
 	return Edit(func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Env = slices.DeleteFunc(pod.Spec.Containers[0].Env, func(v corev1.EnvVar) bool {

@@ -140,7 +140,17 @@ func Reported(step int64, d time.Duration) SnapshotOption {
 	}
 }
 
-// SavedFor says that the progress Lease answers the request to stop of that id.
+// Read says that the page was last read with an answer d after Epoch.
+func Read(d time.Duration) SnapshotOption {
+	return func(s *state.Observed) { s.Progress.Read = Epoch.Add(d) }
+}
+
+// Unread says why the page cannot be read.
+func Unread(why string) SnapshotOption {
+	return func(s *state.Observed) { s.Progress.Unread = why }
+}
+
+// SavedFor says that the latest report answers the request to stop of that id.
 func SavedFor(id string) SnapshotOption {
 	return func(s *state.Observed) { s.Progress.SavedFor = id }
 }

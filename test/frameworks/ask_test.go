@@ -23,9 +23,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// What a suspension costs is what was trained since the newest checkpoint. examples/progress.yaml saves one every ten steps of a second,
+// What a suspension costs is what was trained since the newest checkpoint. examples/progress-lease.yaml saves one every ten steps of a second,
 // and when it is asked; its side-car answers with its own rights.
-var _ = Describe("examples/progress.yaml", Ordered, Label("ask"), func() {
+var _ = Describe("examples/progress-lease.yaml", Ordered, Label("ask"), func() {
 	BeforeAll(example{name: "hello-ps"}.bringImage) // an image with Python
 	BeforeEach(nodesAreWell)
 
@@ -58,10 +58,10 @@ var _ = Describe("examples/progress.yaml", Ordered, Label("ask"), func() {
 	)
 })
 
-// beginProgress submits examples/progress.yaml, in an image that is here, without GPUs.
+// beginProgress submits examples/progress-lease.yaml, in an image that is here, without GPUs.
 func beginProgress(ctx SpecContext, checkpointGraceSeconds int32) *run {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join(root, "examples/progress.yaml"))
+	text, err := os.ReadFile(filepath.Join(root, "examples/progress-lease.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	documents := strings.Split(string(text), "\n---\n")
 	job, role, binding, account := new(v1alpha1.TrainingJob), new(rbacv1.Role), new(rbacv1.RoleBinding), new(corev1.ServiceAccount)

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -151,6 +152,42 @@ var worlds = []scenario{
 			r.until("gone", func() bool { return r.Job() == nil })
 			r.Submit(newJob(builder.Workers(2)))
 			r.within(2*time.Minute, "the new job runs", r.running)
+			r.succeed("worker-0")
+		}},
+	{name: "hangs_by_its_page", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Page(9500, 20, v1alpha1.StallRestart)}, want: leaderSucceeded(1, 1, 1), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.ReportByPage(7, false)
+			r.until("the step is known", func() bool { return r.Job().Status.Progress != nil && r.Job().Status.Progress.Step == 7 })
+			r.wait(25 * time.Second)
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "out_of_the_operators_reach", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Page(9500, 20, v1alpha1.StallRestart)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.ReportByPage(7, false)
+			r.until("the step is known", func() bool { return r.Job().Status.Progress != nil })
+			r.Unreachable = true
+			r.wait(time.Minute)
+			r.until("the status says why nothing is known", func() bool {
+				c := meta.FindStatusCondition(r.Job().Status.Conditions, v1alpha1.ConditionProgressing)
+				return c != nil && c.Reason == v1alpha1.ReasonProgressUnread
+			})
+			r.ReportByPage(1, false)
+			r.Unreachable = false
+			r.until("it makes progress", func() bool {
+				return meta.IsStatusConditionTrue(r.Job().Status.Conditions, v1alpha1.ConditionProgressing)
+			})
+			r.succeed("worker-0")
+		}},
+	{name: "answers_by_its_page", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Page(9500, 600, v1alpha1.StallNotify), builder.Asking(20)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.Suspend(true)
+			r.isAsked()
+			r.within(14*time.Second, "the request is done", func() { r.ReportByPage(0, true); r.phase(v1alpha1.PhaseSuspended) })
+			r.Suspend(false)
 			r.succeed("worker-0")
 		}},
 	{name: "suspended_and_changed_unseen", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0), every: 2,

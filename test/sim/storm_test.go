@@ -100,6 +100,9 @@ var jobs = [][]builder.JobOption{
 	{builder.Framework(v1alpha1.LightGBM), builder.Workers(3), builder.AllWorkers()},
 	{builder.Framework(v1alpha1.Paddle), builder.Workers(3)},
 	{builder.Framework(v1alpha1.Paddle), builder.Workers(2), builder.PS(1)},
+	{pytorch, builder.Workers(2), builder.Page(9500, 20, v1alpha1.StallRestart), builder.Asking(6)},
+	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), builder.Page(9500, 20, v1alpha1.StallRestart), inPlace},
+	{builder.Workers(2), builder.Evaluators(1), builder.Page(9500, 15, v1alpha1.StallNotify)},
 }
 
 // accompanied gives a role's pods a second container that runs beside the first.
@@ -333,7 +336,9 @@ func (s *storm) meddle(r *run) {
 			r.Suspend(false) // soon, while what was suspended is still ending
 		}
 	case 22, 23, 24, 25, 26, 27:
-		r.RenewLease(int64(s.rng.IntN(5)))
+		steps := int64(s.rng.IntN(5))
+		r.RenewLease(steps)
+		r.ReportByPage(steps, false)
 	case 42:
 		r.AskForRestart()
 	case 43:
@@ -344,12 +349,15 @@ func (s *storm) meddle(r *run) {
 		r.Racks = map[string]string{"node-0": "a", "node-1": "a", "node-2": "b"}
 	case 56, 57:
 		r.Racks = nil
+	case 59, 60, 61:
+		r.Unreachable = !r.Unreachable
 	case 58:
 		if groups := r.Server.List(server.PodGroups); len(groups) > 0 {
 			r.DeleteGroup(groups[s.rng.IntN(len(groups))].GetName())
 		}
 	case 44, 45, 46, 47, 48, 49:
 		r.AnswerCheckpointRequest()
+		r.ReportByPage(0, true)
 	case 50, 51, 52, 53:
 		s.monitor(r)
 	default:
@@ -374,11 +382,13 @@ func (s *storm) retune(r *run) {
 
 // watch adds what makes a job report, or changes what is expected of it, or takes it away.
 func (s *storm) watch(spec *v1alpha1.TrainingJobSpec, progress *v1alpha1.Progress) {
-	switch {
+	switch change := s.rng.IntN(4); {
 	case progress == nil:
 		spec.Progress = &v1alpha1.Progress{StallAfterSeconds: 20, Action: v1alpha1.StallRestart, CheckpointGraceSeconds: int32(s.rng.IntN(2) * 6)}
-	case s.rng.IntN(2) == 0:
+	case change < 2:
 		progress.CheckpointGraceSeconds = int32(s.rng.IntN(3) * 6)
+	case change == 2:
+		progress.Port = 9500 - progress.Port // the page instead of the Lease, or the other way round
 	default:
 		spec.Progress = nil
 	}
@@ -506,6 +516,7 @@ func (s *storm) settle(r *run) {
 	clear(r.Rejecting)
 	clear(r.Deaf)
 	clear(r.NoImage)
+	r.Unreachable = false
 	for _, node := range nodes {
 		r.ReviveNode(node)
 		for _, kind := range monitored {

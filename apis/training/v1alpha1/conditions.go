@@ -21,8 +21,8 @@ const (
 	ConditionFailed = "Failed"
 	// ConditionFinished is True when the job has succeeded or failed. Final.
 	ConditionFinished = "Finished"
-	// ConditionProgressing is True while the job renews its progress Lease in time, and False when it does not. Only running jobs with
-	// spec.progress have it.
+	// ConditionProgressing is True while the training reports in time, and False when it does not, or when the operator cannot read its
+	// page. Only running jobs with spec.progress have it.
 	ConditionProgressing = "Progressing"
 	// ConditionStalled is True when the job has failed, or when it needs a person to continue.
 	ConditionStalled = "Stalled"
@@ -119,10 +119,13 @@ const (
 
 // Reasons of Progressing.
 const (
-	// ReasonProgressMade: the progress Lease is renewed in time.
+	// ReasonProgressMade: the training reports in time.
 	ReasonProgressMade = "ProgressMade"
-	// ReasonProgressStalled: the progress Lease was not renewed for progress.stallAfterSeconds.
+	// ReasonProgressStalled: the training has not reported for progress.stallAfterSeconds.
 	ReasonProgressStalled = "ProgressStalled"
+	// ReasonProgressUnread: the operator has not been able to read the page of rank 0 for progress.stallAfterSeconds. The job does not count
+	// as hanging.
+	ReasonProgressUnread = "ProgressUnread"
 )
 
 // Reasons of failures that the operator sets. All other reasons come from Kubernetes.
@@ -168,8 +171,8 @@ const (
 	ReasonProceeding = "Proceeding"
 )
 
-// Reasons of Events. Other Events have the condition types Running, Suspended, Succeeded, Failed and Stalled as reasons, or Unschedulable
-// and ProgressStalled.
+// Reasons of Events. Other Events have the condition types Running, Suspended, Succeeded, Failed and Stalled as reasons, or Unschedulable,
+// ProgressStalled and ProgressUnread.
 const (
 	// EventRestarting: the whole job restarts.
 	EventRestarting = "Restarting"

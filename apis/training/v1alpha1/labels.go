@@ -146,8 +146,10 @@ const (
 	EnvLife = "TRAININGJOB_LIFE"
 	// EnvRank is the replica's rank within the job, from 0.
 	EnvRank = "TRAININGJOB_RANK"
-	// EnvProgressLease is the name of the Lease to renew; only jobs with spec.progress have it.
+	// EnvProgressLease is the name of the Lease to renew; only jobs with spec.progress and no progress.port have it.
 	EnvProgressLease = "TRAININGJOB_PROGRESS_LEASE"
+	// EnvProgressPort is progress.port; only jobs with it have it.
+	EnvProgressPort = "TRAININGJOB_PROGRESS_PORT"
 	// EnvStopFile is StopFile; only jobs with progress.checkpointGraceSeconds have it.
 	EnvStopFile = "TRAININGJOB_STOP_FILE"
 	// EnvName is the job's name.

@@ -2,13 +2,21 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Progress lets the job report its progress through the Lease <job>-progress, which the operator creates. The training (rank 0, or a
-// side-car) renews it: spec.renewTime, and the annotations trainingjob.dev/step and trainingjob.dev/checkpoint.
+// Progress lets the job report its progress. With a port, rank 0 serves a page there, and the operator reads it. Without a port, the
+// operator creates the Lease <job>-progress, and the training (rank 0, or a side-car) renews it: spec.renewTime, and the annotations
+// trainingjob.dev/step and trainingjob.dev/checkpoint.
 //
-// It may be added, changed and removed at any time. A pod from before has no Lease and does not hang.
+// It may be added, changed and removed at any time. A pod from before cannot report and does not hang.
 type Progress struct {
-	// stallAfterSeconds is the maximum time of a running job without a renewal of its Lease. It counts from the moment all replicas run,
-	// so leave time for loading and compiling. Default 600.
+	// port is the TCP port of the page of rank 0: http://<pod>:<port>/progress, which trainingjob.report() of the Python SDK serves. Every
+	// container gets it as TRAININGJOB_PROGRESS_PORT. The pods need their own network, not the network of their node. Default: no page, and
+	// a Lease.
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=65535
+	// +optional
+	Port int32 `json:"port,omitempty"`
+	// stallAfterSeconds is the maximum time of a running job without a report. It counts from the moment all replicas run, so leave time
+	// for loading and compiling. A page counts from the first report of the process. Default 600.
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=86400
@@ -21,8 +29,8 @@ type Progress struct {
 	Action StallAction `json:"action,omitempty"`
 	// checkpointGraceSeconds is the time that the ranks of a running job have to save a checkpoint before the operator stops them for a
 	// suspension, a preemption, a drain, a requested restart or a smaller number of workers. The ranks read the request in the file
-	// TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation trainingjob.dev/saved-for. The operator stops them after the
-	// answer, or after this time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May
+	// TRAININGJOB_STOP_FILE and answer it in their report: savedFor of the page, or the annotation trainingjob.dev/saved-for of the Lease.
+	// The operator stops them after the answer, or after this time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May
 	// change at any time. The operator requests none while a rank runs whose pod is older than the setting.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
@@ -32,7 +40,7 @@ type Progress struct {
 
 // CheckpointRequest is the request to the ranks of a running job to save a checkpoint before the operator stops them.
 type CheckpointRequest struct {
-	// id of the request, which the answer in the progress Lease repeats: "<attempt>-<Unix time>".
+	// id of the request, which the answer repeats: "<attempt>-<Unix time>".
 	// +required
 	ID string `json:"id"`
 	// reason of the stop: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or the reason why their pods end.

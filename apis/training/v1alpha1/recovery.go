@@ -43,8 +43,8 @@ type Recovery struct {
 	// +optional
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 
-	// noProgressLimit is the number of charged restarts of the whole job in a row, hangs included, without a newer step in its progress
-	// Lease. One more fails the job, regardless of its budgets. It applies to jobs with spec.progress that have reported a step. Lost
+	// noProgressLimit is the number of charged restarts of the whole job in a row, hangs included, without a newer step in its
+	// progress. One more fails the job, regardless of its budgets. It applies to jobs with spec.progress that have reported a step. Lost
 	// pods and replicas that restart alone do not count. 0 turns it off. Default 3.
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0

@@ -61,7 +61,7 @@ type TrainingJobStatus struct {
 	// checkpointRequest is the request to the ranks to save a checkpoint before the operator stops them. It is absent otherwise.
 	// +optional
 	CheckpointRequest *CheckpointRequest `json:"checkpointRequest,omitempty"`
-	// progress is the latest report in the job's Lease.
+	// progress is the latest report of the training.
 	// +optional
 	Progress *ProgressStatus `json:"progress,omitempty"`
 
@@ -164,10 +164,13 @@ type ProgressStatus struct {
 	// checkpointTime is when that checkpoint was first reported. A stop of the job loses the training since then.
 	// +optional
 	CheckpointTime *metav1.Time `json:"checkpointTime,omitempty"`
-	// renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows here within 5 minutes, and in the
-	// Lease at once.
+	// renewTime is the time of the latest report. A report without a newer step or checkpoint shows here within 5 minutes.
 	// +optional
 	RenewTime *metav1.Time `json:"renewTime,omitempty"`
+	// metrics are the numbers of the latest report, by name, with six significant digits. They are up to a minute old.
+	// +kubebuilder:validation:MaxProperties=8
+	// +optional
+	Metrics map[string]string `json:"metrics,omitempty"`
 }
 
 // Phase summarizes the conditions in one word: Created, Queued, Pending, Running, Restarting, Suspended, Succeeded or Failed.

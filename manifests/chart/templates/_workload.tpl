@@ -181,6 +181,13 @@ spec:
     {{- range .root.Values.networkPolicy.apiServerPorts }}
     - {port: {{ . }}}
     {{- end }}
+  {{- if eq .name "trainingjob-operator" }}
+  - to:
+    - namespaceSelector: {}
+      podSelector:
+        matchExpressions:
+        - {key: trainingjob.dev/job-uid, operator: Exists}
+  {{- end }}
 {{- end }}
 {{- end -}}
 

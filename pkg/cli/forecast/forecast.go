@@ -53,7 +53,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 		if createsPods(p.Steps) || job.Spec.IsManagedElsewhere() {
 			break
 		}
-		o.HasService, o.HasLease = true, job.Spec.Progress != nil
+		o.HasService, o.HasLease = true, state.ReportsByLease(&job.Spec)
 	}
 	if job.Spec.IsManagedElsewhere() {
 		fmt.Fprintf(b, "  nothing: it is run by %s (spec.managedBy)\n", job.Spec.ManagedBy)

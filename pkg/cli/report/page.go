@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -103,6 +105,9 @@ func (r *Report) tiles() []tile {
 	}
 	if s.Progress != nil {
 		list = append(list, tile{"Step", fmt.Sprint(s.Progress.Step), cut(s.Progress.Checkpoint, 40)})
+		for _, name := range slices.Sorted(maps.Keys(s.Progress.Metrics)) {
+			list = append(list, tile{cut(name, 20), s.Progress.Metrics[name], ""})
+		}
 	}
 	return list
 }

@@ -50,6 +50,8 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 		{"a missing field", "{replicaSpecs: {Worker: {template: " + template + "}}}", "spec.framework: Required value"},
 		{"no such main container", "{framework: JAX, replicaSpecs: {Worker: {template: {metadata: {annotations: {kubectl.kubernetes.io/default-container: trainer}}, spec: {containers: [{name: main, image: i}]}}}}}",
 			"names no container"},
+		{"a page on the host network", "{framework: JAX, progress: {port: 9500}, replicaSpecs: {Worker: {template: {spec: {hostNetwork: true, containers: [{name: main, image: i}]}}}}}", "leave hostNetwork out, or leave progress.port out"},
+		{"a page on a port of root", "{framework: JAX, progress: {port: 80}, replicaSpecs: {Worker: {template: " + template + "}}}", "spec.progress.port"},
 		{"no image", "{framework: JAX, replicaSpecs: {Worker: {template: {spec: {containers: [{name: main}]}}}}}", "a container has no image"},
 	}
 	for _, c := range cases {

@@ -94,7 +94,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(nightly(), example("deadlines-and-cleanup"))
         self.assertEqual(gang(), example("gang"))
         self.assertEqual(recovery_rules(), example("recovery-rules")["spec"]["recovery"])
-        self.assertEqual(tj.progress(stall_after_seconds=900, action="Restart", checkpoint_grace_seconds=60), example("progress")["spec"]["progress"])
+        self.assertEqual(tj.progress(port=9500, stall_after_seconds=900, action="Restart", checkpoint_grace_seconds=60), example("progress")["spec"]["progress"])
         self.assertEqual(tj.spares(2, command=["sleep", "infinity"]),
                          example("spares")["spec"]["replicaSpecs"]["Worker"]["spares"])
         for name, build, role in (("pytorch-ddp", ddp, "Master"), ("pytorch-elastic", elastic, "Worker")):
@@ -159,6 +159,7 @@ class WrongArguments(unittest.TestCase):
             (lambda: tj.rule(exit_codes=[3]), "write cause=, scope= or both"),
             (lambda: tj.rule(exit_codes=[3], cause="Bug"), "unknown cause 'Bug': write Infrastructure"),
             (lambda: tj.progress(action="Kill"), "write Notify or Restart"),
+            (lambda: tj.progress(port=80), "1024"),
             (lambda: tj.replicas(2, image="i", spares=-1), "spares is -1: write a whole number from 0 to 100"),
             (lambda: tj.elastic(4, 2), "max_replicas is 2: write a whole number from 4"),
         )

@@ -25,7 +25,7 @@ PARTS = {
                                 topology_required=True, topology_tier=1, topology_roles=["Worker"], timeout_seconds=1),
     "mpi": tj.mpi(slots_per_worker=8, launch_agent="SSH"),
     "network": tj.network(dns_names="All"),
-    "progress": tj.progress(stall_after_seconds=10, action="Restart", checkpoint_grace_seconds=30),
+    "progress": tj.progress(port=9500, stall_after_seconds=10, action="Restart", checkpoint_grace_seconds=30),
 }
 WHOLE = tj.job("j", "PyTorch", {"Worker": tj.replicas(
     1, image="i", restart_policy="Never", restart_scope="Job", spares=tj.spares(1, command=["sleep"], priority_class="p"))},

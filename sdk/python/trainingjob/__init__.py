@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence, Tuple
 
+from . import hooks
 from .client import Client
 from .errors import ApiError, JobFailed, JobNotFound, TrainingJobError
 from .logs import Line
 from .manifest import job, replicas, template
 from .parts import elastic, mpi, network, progress, recovery, rule, run_policy, scheduling, spares
+from .reporting import report
 from .shortcut import manifest as _manifest
 from .stop import should_stop
 from .types import TrainingJob, TrainingJobStatus
 
 __all__ = [
-    "ApiError", "Client", "JobFailed", "JobNotFound", "Line", "TrainingJob", "TrainingJobError", "TrainingJobStatus", "elastic", "job",
-    "mpi", "network", "progress", "recovery", "replicas", "rule", "run_policy", "scheduling", "should_stop", "spares", "template",
+    "ApiError", "Client", "JobFailed", "JobNotFound", "Line", "TrainingJob", "TrainingJobError", "TrainingJobStatus", "elastic", "hooks", "job",
+    "mpi", "network", "progress", "recovery", "replicas", "report", "rule", "run_policy", "scheduling", "should_stop", "spares", "template",
     "train",
 ]
 

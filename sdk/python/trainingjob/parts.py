@@ -149,15 +149,19 @@ def network(*, dns_names: str | None = None) -> dict:
     return given(dnsNames=dns_names)
 
 
-def progress(*, stall_after_seconds: int | None = None, action: str | None = None, checkpoint_grace_seconds: int | None = None) -> dict:
-    """Returns what to do when the job's Lease <job>-progress is not renewed for so long.
+def progress(*, port: int | None = None, stall_after_seconds: int | None = None, action: str | None = None,
+             checkpoint_grace_seconds: int | None = None) -> dict:
+    """Returns how a job reports its progress, and what to do when it does not report for so long.
 
+    port: of the page that report() serves, 1024 to 65535 and none of the framework's own. Default none: the training renews the Lease
+      <job>-progress, which needs rights.
     stall_after_seconds: 10 to 86400. Default 600.
     action: Notify (default) or Restart.
     checkpoint_grace_seconds: how long ranks that are well have to save a checkpoint before they are stopped; see should_stop. 0 to 3600.
       Default 0: they are not asked.
     """
     one_of("action", action, ("Notify", "Restart"))
+    within("port", port, 1024, 65535)
     within("stall_after_seconds", stall_after_seconds, 10, 86400)
     within("checkpoint_grace_seconds", checkpoint_grace_seconds, 0, 3600)
-    return given(stallAfterSeconds=stall_after_seconds, action=action, checkpointGraceSeconds=checkpoint_grace_seconds)
+    return given(port=port, stallAfterSeconds=stall_after_seconds, action=action, checkpointGraceSeconds=checkpoint_grace_seconds)

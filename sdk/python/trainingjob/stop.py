@@ -9,8 +9,8 @@ def should_stop() -> str | None:
     """Returns the id of the request to save a checkpoint, as the job is to be stopped; None while nothing is asked.
 
     Let one rank ask, and tell the others with what they exchange anyway: the files of two pods do not change in the same moment.
-    Once the checkpoint is there, write the id into the annotation trainingjob.dev/saved-for of the job's progress Lease and go on until
-    SIGTERM: an exit with 0 would say that the training is done. Jobs without spec.progress.checkpointGraceSeconds are asked nothing.
+    Once the checkpoint is there, answer with report(saved_for=id) and go on until SIGTERM: an exit with 0 would say that the training
+    is done. Jobs without spec.progress.checkpointGraceSeconds are asked nothing.
     """
     try:
         with open(os.environ["TRAININGJOB_STOP_FILE"], encoding="utf-8") as file:

@@ -102,14 +102,20 @@ class Progress(TypedDict, total=False):
     checkpointGraceSeconds: int
     """checkpointGraceSeconds is the time that the ranks of a running job have to save a checkpoint before the
     operator stops them for a suspension, a preemption, a drain, a requested restart or a smaller number of workers.
-    The ranks read the request in the file TRAININGJOB_STOP_FILE and answer it in the Lease, by the annotation
-    trainingjob.dev/saved-for. The operator stops them after the answer, or after this time. Its flag
-    --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May change at any time.
-    The operator requests none while a rank runs whose pod is older than the setting."""
+    The ranks read the request in the file TRAININGJOB_STOP_FILE and answer it in their report: savedFor of the
+    page, or the annotation trainingjob.dev/saved-for of the Lease. The operator stops them after the answer, or
+    after this time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint.
+    May change at any time. The operator requests none while a rank runs whose pod is older than the setting."""
+
+    port: int
+    """port is the TCP port of the page of rank 0: http://<pod>:<port>/progress, which trainingjob.report() of the
+    Python SDK serves. Every container gets it as TRAININGJOB_PROGRESS_PORT. The pods need their own network, not
+    the network of their node. Default: no page, and a Lease."""
 
     stallAfterSeconds: int
-    """stallAfterSeconds is the maximum time of a running job without a renewal of its Lease. It counts from the
-    moment all replicas run, so leave time for loading and compiling. Default 600."""
+    """stallAfterSeconds is the maximum time of a running job without a report. It counts from the moment all
+    replicas run, so leave time for loading and compiling. A page counts from the first report of the process.
+    Default 600."""
 
 
 class Rule(TypedDict, total=False):
@@ -190,9 +196,8 @@ class Recovery(TypedDict, total=False):
 
     noProgressLimit: int
     """noProgressLimit is the number of charged restarts of the whole job in a row, hangs included, without a newer
-    step in its progress Lease. One more fails the job, regardless of its budgets. It applies to jobs with
-    spec.progress that have reported a step. Lost pods and replicas that restart alone do not count. 0 turns it off.
-    Default 3."""
+    step in its progress. One more fails the job, regardless of its budgets. It applies to jobs with spec.progress
+    that have reported a step. Lost pods and replicas that restart alone do not count. 0 turns it off. Default 3."""
 
     restartMethod: Literal["Recreate", "InPlace"]
     """restartMethod is how a restart of the whole job restarts healthy replicas. InPlace starts the main container
@@ -453,7 +458,7 @@ class CheckpointRequestRequired(TypedDict):
     """deadlineTime is when the operator stops them without an answer."""
 
     id: str
-    """id of the request, which the answer in the progress Lease repeats: "<attempt>-<Unix time>"."""
+    """id of the request, which the answer repeats: "<attempt>-<Unix time>"."""
 
     reason: str
     """reason of the stop: SuspendedBySpec, AwaitingAdmission, RestartRequested, ScaledIn, or the reason why their
@@ -643,7 +648,7 @@ class ProgressStatusRequired(TypedDict):
 
 
 class ProgressStatus(ProgressStatusRequired, total=False):
-    """progress is the latest report in the job's Lease."""
+    """progress is the latest report of the training."""
 
     checkpoint: str
     """checkpoint is the latest checkpoint reported."""
@@ -651,9 +656,13 @@ class ProgressStatus(ProgressStatusRequired, total=False):
     checkpointTime: str
     """checkpointTime is when that checkpoint was first reported. A stop of the job loses the training since then."""
 
+    metrics: Dict[str, str]
+    """metrics are the numbers of the latest report, by name, with six significant digits. They are up to a minute
+    old."""
+
     renewTime: str
-    """renewTime is when the Lease was last renewed. A renewal without a newer step or checkpoint shows here within
-    5 minutes, and in the Lease at once."""
+    """renewTime is the time of the latest report. A report without a newer step or checkpoint shows here within 5
+    minutes."""
 
 
 class ReplicaStatus(TypedDict, total=False):
@@ -742,7 +751,7 @@ class TrainingJobStatus(TypedDict, total=False):
     """phase summarizes the conditions in one word."""
 
     progress: ProgressStatus
-    """progress is the latest report in the job's Lease."""
+    """progress is the latest report of the training."""
 
     ready: str
     """ready is readyReplicas of replicas, for the column READY: "7/8". It is "-" while the job is suspended and

@@ -133,20 +133,28 @@ func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Inciden
 	if i.Cause == v1alpha1.CauseHang {
 		limit = int64(job.Spec.Progress.StallAfterSeconds)
 		since = job.Status.RunningTime
-		c.checkKnowsLease(job)
+		c.checkCanReport(job, limit)
 	}
 	if since == nil || c.world.Clock.Since(since.Time) < time.Duration(limit)*time.Second {
 		c.violate("12 verdicts are earned: the job restarts because of a time (%s) that is not over", i.Reason)
 	}
 }
 
-// checkKnowsLease: who hangs knows the Lease that it should renew.
-func (c *Checker) checkKnowsLease(job *v1alpha1.TrainingJob) {
+// checkCanReport: who hangs was created for the way in which the job reports, and its page shows no report for so long.
+func (c *Checker) checkCanReport(job *v1alpha1.TrainingJob, limit int64) {
+	variable := v1alpha1.EnvProgressLease
+	if job.Spec.Progress.Port > 0 {
+		variable = v1alpha1.EnvProgressPort
+	}
 	for _, o := range c.writer.Process.Cache.List(server.Pods) {
 		pod := o.(*corev1.Pod)
 		slot, life, _, named := livesIn(job.Name, pod)
-		if isPresent := named && slot == leader(&job.Spec) && life == lifeIn(job, memoryOf(job), slot); isPresent && !wasGiven(pod, v1alpha1.EnvProgressLease) {
-			c.violate("12 verdicts are earned: %s counts as hung, and has no Lease", pod.Name)
+		isPresent := named && slot == leader(&job.Spec) && life == lifeIn(job, memoryOf(job), slot)
+		if isPresent && !wasGiven(pod, variable) {
+			c.violate("12 verdicts are earned: %s counts as hung, and lacks %s", pod.Name, variable)
+		}
+		if since := c.world.Clock.Since(c.world.Reported(pod.UID)); isPresent && job.Spec.Progress.Port > 0 && since < time.Duration(limit)*time.Second {
+			c.violate("12 verdicts are earned: %s counts as hung, and reported %v ago", pod.Name, since)
 		}
 	}
 }

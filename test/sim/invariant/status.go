@@ -171,6 +171,7 @@ func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
 	}
 	if meta.IsStatusConditionFalse(now.Conditions, v1alpha1.ConditionProgressing) && !meta.IsStatusConditionFalse(was.Conditions, v1alpha1.ConditionProgressing) {
 		h.happened[v1alpha1.ReasonProgressStalled]++
+		h.happened[v1alpha1.ReasonProgressUnread]++
 	}
 }
 

@@ -35,7 +35,7 @@ func (c *Checker) checkStop(before, after *v1alpha1.TrainingJob, d *operator.Dec
 	switch lease, _ := d.Process.Cache.Get(server.Leases, client.ObjectKey{Namespace: after.Namespace, Name: after.Name + "-progress"}).(*coordinationv1.Lease); {
 	case was == nil:
 		c.violate("21 asked: healthy ranks are stopped (%s) without a request", after.Status.Reason)
-	case lease != nil && lease.Annotations["trainingjob.dev/saved-for"] == was.ID:
+	case lease != nil && lease.Annotations["trainingjob.dev/saved-for"] == was.ID, c.world.Saved(was.ID):
 	case c.world.Clock.Now().Before(was.DeadlineTime.Time):
 		c.violate("21 asked: healthy ranks are stopped (%s) before %v, and have not answered %s", after.Status.Reason, was.DeadlineTime, was.ID)
 	}

@@ -55,6 +55,8 @@ type World struct {
 	Line func(d *Decision, line *journal.Line)
 	// Told, if set, hears of each plan that was recorded, as metrics and traces do, with the decision that it came from.
 	Told func(d *Decision, job *v1alpha1.TrainingJob, p *plan.Plan)
+	// Page returns what a read of the progress page of a pod shows.
+	Page func(pod types.UID) ([]byte, error)
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 }
@@ -73,6 +75,7 @@ type Process struct {
 	key           client.ObjectKey
 	life          int
 	cluster       *cluster.Cluster
+	pages         *pages
 	retries       workqueue.TypedRateLimiter[reconcile.Request]
 	pendingWrites map[server.Kind]int // how many changes the cache must show before the next read
 	dead          bool
@@ -106,7 +109,10 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.dead, p.decision = false, nil
 	p.pendingWrites = map[server.Kind]int{}
 	p.Cache = p.world.Server.NewCache(views, age)
-	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, options)
+	own := options
+	p.pages = &pages{process: p}
+	own.Pages = p.pages
+	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, own)
 	p.queue = manager.Queue{Job: p.key, Clock: p.world.Clock, Cluster: p.cluster, Cache: p.Cache}
 	p.queue.Now()
 	p.Cache.Heard = p.queue.Changed
@@ -121,7 +127,7 @@ func (p *Process) Resync() { p.queue.Now() }
 
 // IsAwake reports whether there is something to do: something was heard, or it is time.
 func (p *Process) IsAwake() bool {
-	return !p.dead && p.queue.IsDue()
+	return !p.dead && (p.queue.IsDue() || p.pages.hasNews())
 }
 
 // Wakes returns when the process wakes although nothing is heard; zero for never.

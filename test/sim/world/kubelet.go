@@ -118,6 +118,7 @@ func (w *World) run(pod *corev1.Pod) {
 	w.say("kubelet: %s runs on %s", pod.Name, pod.Spec.NodeName)
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodRunning
+		pod.Status.PodIP, pod.Status.HostIP = PodAddress, "192.168.0.1"
 		pod.Status.ContainerStatuses = containers(pod, w.started(pod))
 		w.begin(pod)
 		pod.Status.Conditions = nil

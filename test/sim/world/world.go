@@ -53,6 +53,8 @@ type World struct {
 	Racks map[string]string
 	// NoNodes is whether the scheduler finds a place for no pod.
 	NoNodes bool
+	// Unreachable is whether the network keeps the operator from the pods.
+	Unreachable bool
 	// Room is how many pods that can run fit on a node; 0 for any number.
 	Room int
 	// Say, if set, hears the story.
@@ -69,6 +71,8 @@ type World struct {
 	processes int
 	// sweepAt is when the garbage collector removes the pods of a node.
 	sweepAt map[string]time.Time
+	// pages are the progress pages, by pod.
+	pages map[types.UID]page
 }
 
 // Habits say how often things go wrong: percents, and one in how many.

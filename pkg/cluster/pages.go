@@ -1,0 +1,182 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/pkg/progress"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// PageReads is how many pages are read at once.
+const PageReads = 64
+
+// Pages are the progress pages of jobs. While a job has a page, it is read again and again, one read at a time, beside the reconciles.
+type Pages interface {
+	// Watch has the page of the job read from now on, and returns what its last reads showed.
+	Watch(job client.ObjectKey, p Page) Shown
+	// Forget ends the reads of the job.
+	Forget(job client.ObjectKey)
+}
+
+// Page is where a page is, and how often it is read. The pod is part of it: another pod may get the address.
+type Page struct {
+	Pod     types.UID
+	Address netip.AddrPort
+	Every   time.Duration
+}
+
+// Shown is what the reads of a page have shown.
+type Shown struct {
+	progress.Said
+	// Read is when the last read began that the process answered, or failed to answer; zero if there was none.
+	Read time.Time
+	// Err is why the last read did not show a report; nil if it did, or if the process did not answer.
+	Err error
+}
+
+// pages reads pages over the network.
+type pages struct {
+	read    func(context.Context, netip.AddrPort) ([]byte, error)
+	clock   clock.WithDelayedExecution
+	slots   *slots
+	changed func(client.ObjectKey)
+
+	mu   sync.Mutex
+	jobs map[client.ObjectKey]*watched
+}
+
+// watched is the page of a job.
+type watched struct {
+	page  Page
+	shown Shown
+	next  clock.Timer
+	// ended is whether the job has another page now, or none: a read that is under way must not count.
+	ended bool
+}
+
+// NewPages returns Pages that call changed after each read. The reads of a namespace hold at most its share of all reads.
+func NewPages(r *progress.Reader, clock clock.WithDelayedExecution, changed func(client.ObjectKey)) Pages {
+	return &pages{read: r.Read, clock: clock, slots: newSlots(PageReads), changed: changed, jobs: map[client.ObjectKey]*watched{}}
+}
+
+// Watch implements Pages. A page that was watched before with another interval keeps what it has shown, and is read at once.
+func (p *pages) Watch(job client.ObjectKey, page Page) Shown {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.jobs[job]
+	if w != nil && w.page == page {
+		return w.shown
+	}
+	var shown Shown
+	if w != nil && w.page.Pod == page.Pod && w.page.Address == page.Address {
+		shown = w.shown
+	}
+	p.end(job)
+	w = &watched{page: page, shown: shown}
+	p.jobs[job] = w
+	p.readAfter(job, w, 0)
+	return shown
+}
+
+// Forget implements Pages.
+func (p *pages) Forget(job client.ObjectKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end(job)
+}
+
+func (p *pages) end(job client.ObjectKey) {
+	if w := p.jobs[job]; w != nil {
+		w.ended = true
+		w.next.Stop()
+		delete(p.jobs, job)
+	}
+}
+
+// readAfter reads the page after that time. The caller holds the lock.
+func (p *pages) readAfter(job client.ObjectKey, w *watched, d time.Duration) {
+	w.next = p.clock.AfterFunc(d, func() { p.readNow(job, w) })
+}
+
+// readNow reads the page once, and again after its interval. Intervals vary a little, so that jobs that began together do not stay so.
+func (p *pages) readNow(job client.ObjectKey, w *watched) {
+	release, err := p.slots.acquire(context.Background(), job.Namespace)
+	if err != nil { // only an ended context is an error
+		return
+	}
+	defer release()
+	began := p.clock.Now()
+	body, err := p.read(context.Background(), w.page.Address)
+	if p.keep(job, w, began, body, err) {
+		p.changed(job)
+	}
+}
+
+// keep records what a read has shown, and has the page read again. It reports whether the page is still the job's.
+func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []byte, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.ended {
+		return false
+	}
+	w.shown = w.shown.After(began, body, err)
+	p.readAfter(job, w, wait.Jitter(w.page.Every, 0.1))
+	return true
+}
+
+// After returns what is shown after one more read. A process that does not answer has made no newer report known.
+func (s Shown) After(began time.Time, body []byte, err error) Shown {
+	if errors.Is(err, progress.ErrSilent) {
+		return Shown{Said: s.Said, Read: began}
+	}
+	var said progress.Said
+	if err == nil {
+		said, err = progress.Parse(body)
+	}
+	if err != nil {
+		return Shown{Said: s.Said, Read: s.Read, Err: err}
+	}
+	return Shown{Said: said, Read: began}
+}
+
+// addPage adds what the page of rank 0 has shown, while rank 0 runs.
+func (c *Cluster) addPage(s *state.Snapshot) {
+	job, r := client.ObjectKeyFromObject(s.Job), s.Reporter()
+	if !state.ReportsByPage(&s.Job.Spec) || r == nil || r.State != state.Running || r.Pod.Page == 0 {
+		c.options.Pages.Forget(job)
+		return
+	}
+	address, err := progress.Address(r.Pod.Address, r.Pod.Page, c.options.APIServer)
+	if err != nil {
+		c.options.Pages.Forget(job)
+		s.Progress.Unread = err.Error()
+		return
+	}
+	shown := c.options.Pages.Watch(job, Page{Pod: r.Pod.UID, Address: address, Every: s.ReadEvery()})
+	if s.Heeds(shown.Attempt, shown.Life) {
+		s.Progress = shown.Progress
+		s.Progress.Renewed = c.renewedAt(s.Job, shown.Renewed)
+	}
+	s.Progress.Read = shown.Read
+	if shown.Err != nil {
+		s.Progress.Unread = state.Printable(state.Cut(shown.Err.Error(), state.MaxWords))
+	}
+}
+
+// noPages are the Pages of a Cluster without any: no job has a report.
+type noPages struct{}
+
+// Watch implements Pages.
+func (noPages) Watch(client.ObjectKey, Page) Shown { return Shown{} }
+
+// Forget implements Pages.
+func (noPages) Forget(client.ObjectKey) {}
