@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,13 +30,31 @@ type site struct {
 	mu    sync.Mutex
 	reads map[netip.AddrPort]int
 	woken map[client.ObjectKey]int
+	fails error
 	serve func(netip.AddrPort) (body string, after time.Duration, err error)
+}
+
+// counts returns how often the page was read, and aJob woken.
+func (s *site) counts(page Page) (reads, woken int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads[page.Address], s.woken[aJob]
+}
+
+// fail has all reads fail from now on.
+func (s *site) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = err
 }
 
 func (s *site) read(_ context.Context, page netip.AddrPort) ([]byte, error) {
 	s.mu.Lock()
 	s.reads[page]++
 	body, after, err := s.serve(page)
+	if s.fails != nil {
+		err = s.fails
+	}
 	s.mu.Unlock()
 	time.Sleep(after)
 	return []byte(body), err
@@ -57,42 +77,48 @@ func pageOf(pod int) Page {
 	return Page{Pod: types.UID(fmt.Sprint(pod)), Address: netip.MustParseAddrPort(fmt.Sprintf("10.0.%d.%d:9500", pod/250, pod%250+1)), Every: 10 * time.Second}
 }
 
+// pass lets time pass, and the reads of that time end.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 func step(n int) string { return fmt.Sprintf(`{"time":"2026-01-05T12:00:%02dZ","step":%d}`, n, n) }
 
 func TestAPageIsReadOnceAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, failure := 0, error(nil)
-		s := &site{serve: func(netip.AddrPort) (string, time.Duration, error) { n++; return step(n), 0, failure }}
+		n := 0
+		s := &site{serve: func(netip.AddrPort) (string, time.Duration, error) { n++; return step(n), 0, nil }}
 		p, page := s.pages(), pageOf(1)
 		began := time.Now()
 		if shown := p.Watch(aJob, page); shown.Step != 0 || !shown.Read.IsZero() {
 			t.Errorf("before the first read it shows %+v", shown)
 		}
-		time.Sleep(2 * time.Second)
-		if shown := p.Watch(aJob, page); shown.Step != 1 || !shown.Read.Equal(began) || s.woken[aJob] != 1 {
-			t.Errorf("after the first read it shows %+v, and the job was woken %d times", shown, s.woken[aJob])
+		pass(2 * time.Second)
+		_, woken := s.counts(page)
+		if shown := p.Watch(aJob, page); shown.Step != 1 || !shown.Read.Equal(began) || woken != 1 {
+			t.Errorf("after the first read it shows %+v, and the job was woken %d times", shown, woken)
 		}
-		time.Sleep(100 * time.Second) // an interval is 10 to 11 s
-		synctest.Wait()
-		if s.reads[page.Address] < 10 || s.reads[page.Address] > 11 || s.woken[aJob] != s.reads[page.Address] {
-			t.Errorf("%d reads in 102 s, and the job was woken %d times", s.reads[page.Address], s.woken[aJob])
+		pass(100 * time.Second) // an interval is 10 to 11 s
+		if reads, woken := s.counts(page); reads < 10 || reads > 11 || woken != reads {
+			t.Errorf("%d reads in 102 s, and the job was woken %d times", reads, woken)
 		}
 		before := p.Watch(aJob, page)
-		failure = errors.New("no route to host")
-		time.Sleep(12 * time.Second)
+		s.fail(errors.New("no route to host"))
+		pass(12 * time.Second)
 		if shown := p.Watch(aJob, page); shown.Step != before.Step || !shown.Read.Equal(before.Read) || shown.Err == nil {
 			t.Errorf("after a read that failed it shows %+v, before %+v", shown, before)
 		}
-		failure = progress.ErrSilent
-		time.Sleep(12 * time.Second)
+		s.fail(progress.ErrSilent)
+		pass(12 * time.Second)
 		if shown := p.Watch(aJob, page); shown.Step != before.Step || !shown.Read.After(before.Read) || shown.Err != nil {
 			t.Errorf("of a silent process it shows %+v, before %+v", shown, before)
 		}
 		p.Forget(aJob)
-		last := s.reads[page.Address]
-		time.Sleep(time.Minute)
-		if s.reads[page.Address] != last {
-			t.Errorf("%d reads of a job that is gone", s.reads[page.Address]-last)
+		last, _ := s.counts(page)
+		pass(time.Minute)
+		if reads, _ := s.counts(page); reads != last {
+			t.Errorf("%d reads of a job that is gone", reads-last)
 		}
 	})
 }
@@ -110,13 +136,14 @@ func TestAReadOfAFormerPodDoesNotCount(t *testing.T) {
 		former, present := pageOf(1), pageOf(1)
 		present.Pod = "another"
 		p.Watch(aJob, former)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		p.Watch(aJob, present)
-		time.Sleep(1500 * time.Millisecond)
-		if shown := p.Watch(aJob, present); shown.Step != 0 || !shown.Read.IsZero() || s.woken[aJob] != 0 {
+		pass(1500 * time.Millisecond)
+		_, woken := s.counts(present)
+		if shown := p.Watch(aJob, present); shown.Step != 0 || !shown.Read.IsZero() || woken != 0 {
 			t.Errorf("the former pod's answer counts: %+v", shown)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if shown := p.Watch(aJob, present); shown.Step != 1 {
 			t.Errorf("the pod's own answer does not count: %+v", shown)
 		}
@@ -130,14 +157,14 @@ func TestAnotherIntervalKeepsTheReport(t *testing.T) {
 		s := &site{serve: func(netip.AddrPort) (string, time.Duration, error) { return step(7), 0, nil }}
 		p, page := s.pages(), pageOf(1)
 		p.Watch(aJob, page)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		page.Every = time.Second
 		if shown := p.Watch(aJob, page); shown.Step != 7 {
 			t.Errorf("it shows %+v", shown)
 		}
 		synctest.Wait()
-		if s.reads[page.Address] != 2 {
-			t.Errorf("%d reads, want a second one at once", s.reads[page.Address])
+		if reads, _ := s.counts(page); reads != 2 {
+			t.Errorf("%d reads, want a second one at once", reads)
 		}
 		p.Forget(aJob)
 	})
@@ -173,14 +200,19 @@ func TestSilentPagesOfANamespaceLeaveTheOthersTheirReads(t *testing.T) {
 		if shown := p.Watch(aJob, pageOf(0)); shown.Step != 1 {
 			t.Errorf("the other namespace's page is not read: %+v", shown)
 		}
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
+		s.mu.Lock()
 		if most != PageReads/shares {
 			t.Errorf("%d reads of one namespace at once, want %d", most, PageReads/shares)
 		}
-		for job := range p.jobs {
+		s.mu.Unlock()
+		p.mu.Lock()
+		jobs := slices.Collect(maps.Keys(p.jobs))
+		p.mu.Unlock()
+		for _, job := range jobs {
 			p.Forget(job)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 	})
 }
 

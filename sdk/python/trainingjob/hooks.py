@@ -49,9 +49,9 @@ def numbers(logs: Mapping[str, Any] | None) -> dict[str, Any]:
 def lightning(every_seconds: float = 5) -> Any:
     """Returns a callback for the Trainer of PyTorch Lightning. It reports the global step, what is logged, and the last checkpoint."""
     try:
-        from lightning.pytorch import Callback
+        from lightning.pytorch import Callback  # pyright: ignore[reportMissingImports]
     except ImportError:
-        from pytorch_lightning import Callback  # its former name
+        from pytorch_lightning import Callback  # pyright: ignore[reportMissingImports]  # its former name
 
     class Progress(Callback):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -76,7 +76,7 @@ def lightning(every_seconds: float = 5) -> Any:
 
 def transformers(every_seconds: float = 5) -> Any:
     """Returns a callback for the Trainer of Hugging Face. It reports the global step, what is logged, and each checkpoint."""
-    from transformers import TrainerCallback
+    from transformers import TrainerCallback  # pyright: ignore[reportMissingImports]
 
     class Progress(TrainerCallback):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -104,9 +104,9 @@ def transformers(every_seconds: float = 5) -> Any:
 def keras(every_seconds: float = 5) -> Any:
     """Returns a callback for Model.fit of Keras. It reports the iterations of the optimizer, and what is logged."""
     try:
-        from keras.callbacks import Callback
+        from keras.callbacks import Callback  # pyright: ignore[reportMissingImports]
     except ImportError:
-        from tensorflow.keras.callbacks import Callback
+        from tensorflow.keras.callbacks import Callback  # pyright: ignore[reportMissingImports]
 
     class Progress(Callback):  # type: ignore[misc]
         def __init__(self) -> None:
