@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,10 +137,19 @@ func (f *fate) noteEnd(pod *corev1.Pod) {
 	case isForNode(pod):
 	case end.Reason == "Unknown" || end.Reason == "ContainerStatusUnknown": // rebooted, or not known how
 		f.lost, f.touched = f.lost || pod.DeletionTimestamp == nil, true
+	case failedCheck(pod):
+		f.lost, f.touched, f.rejected = true, true, true
 	case pod.DeletionTimestamp == nil:
 		f.exit, f.programless = &end.ExitCode, end.Message == world.NoProgram
 		f.unstartable = end.Reason == "StartError" && !f.programless
 	}
+}
+
+// failedCheck reports whether a preflight check of the pod has blamed its node.
+func failedCheck(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return strings.HasPrefix(c.Name, "preflight-") && c.State.Terminated != nil && c.State.Terminated.ExitCode == 1
+	})
 }
 
 // isForNode reports whether the kubelet has ended the pod for the sake of its node.
