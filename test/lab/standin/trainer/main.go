@@ -45,6 +45,9 @@ func main() {
 		}
 		return
 	}
+	if bad := os.Getenv("BAD_NODE"); bad != "" {
+		check(bad)
+	}
 	say("starts, as process %d of attempt %s", os.Getpid(), os.Getenv("TRAININGJOB_ATTEMPT"))
 	if err := openDiary(); err != nil {
 		end(2, err.Error())
@@ -57,6 +60,14 @@ func main() {
 	}
 	peers := meet(where)
 	train(where, peers)
+}
+
+// check ends as a preflight check does, and meets no peer.
+func check(bad string) {
+	if os.Getenv("NODE") == bad {
+		end(1, bad+" fails the check")
+	}
+	end(0, "")
 }
 
 // train takes steps with the peers.
@@ -129,10 +140,6 @@ func obey(command string) {
 	case "hang":
 		say("hangs")
 		select {}
-	case "fail-on":
-		if os.Getenv("NODE") == rest {
-			end(1, rest+" fails the check")
-		}
 	case "api":
 		askAPI()
 	case "fill":
