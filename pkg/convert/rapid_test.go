@@ -38,7 +38,7 @@ func TestJobsWithWrongValues(t *testing.T) {
 		if err := yaml.Unmarshal(rapid.SampledFrom(texts).Draw(t, "job"), &object); err != nil {
 			t.Fatal(err)
 		}
-		for range rapid.IntRange(1, 3).Draw(t, "values") {
+		for range rapid.IntRange(0, 3).Draw(t, "values") {
 			spoil(t, object)
 		}
 		job, _, err := convert.Job(object)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -25,16 +24,7 @@ type Kind struct {
 	port     int32
 	// hasNamespace reports whether the messages of Running and Succeeded name the job's namespace.
 	hasNamespace func(hasMaster bool) bool
-	// servicesAfter is how long after the start of a job its Services give way to its pods, while not all pods run. Only the leader's Service
-	// does not.
-	servicesAfter time.Duration
 }
-
-// Programs start later than their pods and repeat a lookup that fails. Where they look for the leader alone, the other names can wait longer.
-const (
-	ifAllNamesMatter = 2 * time.Second
-	ifLeaderMatters  = 10 * time.Second
-)
 
 func always(bool) bool                 { return true }
 func never(bool) bool                  { return false }
@@ -42,11 +32,11 @@ func unlessMaster(hasMaster bool) bool { return !hasMaster }
 
 // kinds lists the served kinds. Source: the constants, defaults and controllers of Training Operator 1.9.4.
 var kinds = []Kind{
-	{"PyTorchJob", "pytorch", "pytorchReplicaSpecs", "pytorchjob-port", 23456, unlessMaster, ifLeaderMatters},
-	{"TFJob", "tensorflow", "tfReplicaSpecs", "tfjob-port", 2222, always, ifAllNamesMatter},
-	{"XGBoostJob", "xgboost", "xgbReplicaSpecs", "xgboostjob-port", 9999, never, ifAllNamesMatter},
-	{"PaddleJob", "paddle", "paddleReplicaSpecs", "master", 36543, unlessMaster, ifLeaderMatters},
-	{"JAXJob", "jax", "jaxReplicaSpecs", "jaxjob-port", 6666, always, ifLeaderMatters},
+	{"PyTorchJob", "pytorch", "pytorchReplicaSpecs", "pytorchjob-port", 23456, unlessMaster},
+	{"TFJob", "tensorflow", "tfReplicaSpecs", "tfjob-port", 2222, always},
+	{"XGBoostJob", "xgboost", "xgbReplicaSpecs", "xgboostjob-port", 9999, never},
+	{"PaddleJob", "paddle", "paddleReplicaSpecs", "master", 36543, unlessMaster},
+	{"JAXJob", "jax", "jaxReplicaSpecs", "jaxjob-port", 6666, always},
 }
 
 // ParseKinds returns the kinds of those names. Its error lists the valid kinds.

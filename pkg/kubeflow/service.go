@@ -3,6 +3,7 @@ package kubeflow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -95,7 +97,7 @@ func (r services) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if child == nil || err != nil || !metav1.IsControlledBy(child, job) || job.rival(child) != "" {
 		return ctrl.Result{}, err
 	}
-	if wait := r.serviceDelay(&job.Status); wait > 0 {
+	if wait := r.serviceDelay(child, &job.Status); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	return ctrl.Result{}, r.convergeServices(ctx, job, child)
@@ -134,12 +136,38 @@ func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1al
 	return r.createServices(ctx, missing)
 }
 
+// How long after the start of a job its Services give way to its pods, if not all pods run before. Programs start later than their pods and
+// repeat a lookup that fails; those that look for the leader alone need the other names for nothing at first.
+const (
+	ifAllNamesMatter = 2 * time.Second
+	ifLeaderMatters  = 10 * time.Second
+)
+
 // serviceDelay returns how long the Services of a job of that status give way to its pods yet; 0 if all pods run.
-func (r *reconciler) serviceDelay(status *Status) time.Duration {
+func (r *reconciler) serviceDelay(child *v1alpha1.TrainingJob, status *Status) time.Duration {
 	if status.StartTime == nil || status.is(Running) {
 		return 0
 	}
-	return max(0, status.StartTime.Add(r.kind.servicesAfter).Sub(r.clock.Now()))
+	after := ifLeaderMatters
+	if namesOthers(child) {
+		after = ifAllNamesMatter
+	}
+	return max(0, status.StartTime.Add(after).Sub(r.clock.Now()))
+}
+
+// namesOthers reports whether the leader finds the name of another replica in its variables, as in TF_CONFIG.
+func namesOthers(child *v1alpha1.TrainingJob) bool {
+	leader := state.Leader(&child.Spec)
+	variables := framework.For(child.Spec.Framework).Environment(child)(leader)
+	return slices.ContainsFunc(child.Spec.Roles(), func(role v1alpha1.Role) bool {
+		other := state.Slot{Role: role}
+		if other == leader {
+			other.Index++
+		}
+		return other.Index < int(child.Spec.Replicas(role)) && slices.ContainsFunc(variables, func(v corev1.EnvVar) bool {
+			return strings.Contains(v.Value, state.HostName(child.Name, other))
+		})
+	})
 }
 
 // servicesOf returns the Services of the replicas by name.

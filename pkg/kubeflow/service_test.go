@@ -3,10 +3,12 @@ package kubeflow
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -56,6 +58,39 @@ func TestTheServicesButTheLeadersGiveWayToThePods(t *testing.T) {
 		}
 		if !slices.Equal(names, step.services) || result.RequeueAfter != step.wait {
 			t.Errorf("%s after the start: Services %v and a wait of %s, want %v and %s", now.Since(start), names, result.RequeueAfter, step.services, step.wait)
+		}
+	}
+}
+
+// The variables of a TFJob name all replicas. The other kinds here name the leader alone.
+func TestServicesComeSoonerWhereAllNamesMatter(t *testing.T) {
+	replicas := func(roles ...string) string {
+		var text string
+		for _, role := range roles {
+			text += role + ": {replicas: 2, template: {spec: {containers: [{name: CONTAINER, image: i}]}}}, "
+		}
+		return text
+	}
+	for _, c := range []struct {
+		kind, field, container, replicas string
+		want                             time.Duration
+	}{
+		{"PyTorchJob", "pytorchReplicaSpecs", "pytorch", replicas("Worker"), 10 * time.Second},
+		{"JAXJob", "jaxReplicaSpecs", "jax", replicas("Worker"), 10 * time.Second},
+		{"PaddleJob", "paddleReplicaSpecs", "paddle", replicas("Worker"), 10 * time.Second},
+		{"TFJob", "tfReplicaSpecs", "tensorflow", replicas("Worker", "PS"), 2 * time.Second},
+	} {
+		text := "{apiVersion: kubeflow.org/v1, kind: " + c.kind + ", metadata: {name: j, namespace: ns, uid: u}, spec: {" + c.field + ": {" +
+			strings.ReplaceAll(c.replicas, "CONTAINER", c.container) + "}}}"
+		job := read(t, text)
+		served, err := job.Serve()
+		if err != nil {
+			t.Fatalf("%s: %v", c.kind, err)
+		}
+		r, _ := reconcilerOf(t, job)
+		begun := metav1.NewTime(start)
+		if got := r.serviceDelay(served.Child, &Status{StartTime: &begun}); got != c.want {
+			t.Errorf("%s waits for %s, want %s", c.kind, got, c.want)
 		}
 	}
 }

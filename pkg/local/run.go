@@ -206,7 +206,7 @@ func (r *run) wait(ctx context.Context) {
 	}
 	defer timer.Stop()
 	interrupted := ctx.Done()
-	if ctx.Err() != nil { // what is left are processes that end
+	if ctx.Err() != nil { // only processes that end are left
 		interrupted = nil
 	}
 	select {

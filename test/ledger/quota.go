@@ -153,7 +153,7 @@ func (j *queued) held() (amount int64) {
 	return amount
 }
 
-// end compares what is left with what the ClusterQueue has reserved.
+// end compares the quota that Workloads still hold with the reservation of the ClusterQueue.
 func (q *quotas) end(reserved int64) {
 	var granted int64
 	for _, uid := range slices.Sorted(maps.Keys(q.jobs)) {

@@ -121,13 +121,13 @@ func inactive(o ledger.Observation) ledger.Observation {
 	return o
 }
 
-// lost is the end of the object of which this is a version.
+// lost is the deletion of the object.
 func lost(o ledger.Observation) ledger.Observation {
 	o.Event = watch.Deleted
 	return o
 }
 
-// queueOf returns a ClusterQueue with that quota, of which so much is reserved.
+// queueOf returns a ClusterQueue with a quota and a reservation.
 func queueOf(nominal int64, reserved string) *unstructured.Unstructured {
 	resources := func(key string, value any) []any {
 		return []any{map[string]any{"resources": []any{map[string]any{"name": string(gpu), key: value}, map[string]any{"name": "cpu", key: "96"}}}}

@@ -34,7 +34,7 @@ def report(step: int | None = None, checkpoint: str | None = None, *, saved_for:
     Call it on every rank: before the ranks meet, and then after each step or every few seconds. It is cheap, sends nothing and never
     fails because of the network. Outside a job with spec.progress.port it does nothing.
 
-    step: a whole number that grows. checkpoint: the name of the newest one. What is left out stays as last reported.
+    step: a whole number that grows. checkpoint: the name of the newest one. An argument that is not given keeps its last value.
     saved_for: the id that should_stop() returned, once the checkpoint is saved.
     metrics: up to 8 numbers, such as loss=0.3; kubectl tj status shows them. A number that is not finite is left out.
 
