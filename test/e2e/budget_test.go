@@ -102,7 +102,7 @@ var _ = Describe("Budget", func() {
 // waitOf matches the time from a failure to the next start that a back-off makes: the operator notices within a second or so, and
 // statuses have whole seconds.
 func waitOf(wait time.Duration) types.GomegaMatcher {
-	return And(BeNumerically(">=", wait), BeNumerically("<=", wait+3*time.Second))
+	return And(BeNumerically(">=", wait), BeNumerically("<=", wait+8*time.Second))
 }
 
 // nextStartOf0 returns before which time worker 0 may not begin.

@@ -20,7 +20,7 @@ import (
 // becomes waits until what the sentence says holds of the job. A status that does not know the last change yet does not count.
 func (j *submitted) becomes(sentence string, holds func(*view) bool) *view {
 	GinkgoHelper()
-	return j.becomesWithin(20*time.Second, sentence, holds)
+	return j.becomesWithin(longest, sentence, holds)
 }
 
 func (j *submitted) becomesWithin(limit time.Duration, sentence string, holds func(*view) bool) *view {
@@ -55,7 +55,7 @@ func (v *view) is(sentence string, holds bool) {
 // It looks at the pods themselves: the status counts them with some delay.
 func (j *submitted) runs(attempt, restarts int32) *view {
 	GinkgoHelper()
-	return j.runsWithin(20*time.Second, attempt, restarts)
+	return j.runsWithin(longest, attempt, restarts)
 }
 
 func (j *submitted) runsWithin(limit time.Duration, attempt, restarts int32) *view {

@@ -52,7 +52,7 @@ var _ = Describe("A restart while a member is still starting lws#725", func() {
 	})
 
 	It("is held no longer than the startup deadline", func() {
-		j := submit(pytorch("p", startupDeadline(4), maxRestarts(1), master(doing("waiting", "ImagePullBackOff")), workers(1)))
+		j := submit(pytorch("p", startupDeadline(15), maxRestarts(1), master(doing("waiting", "ImagePullBackOff")), workers(1)))
 		j.becomes("the worker runs, the master has a node", func(v *view) bool {
 			return v.slots("Running") == "worker-0" && v.pod("master-0") != nil && v.pod("master-0").Spec.NodeName != ""
 		})

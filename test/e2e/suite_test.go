@@ -68,10 +68,13 @@ func (p *place) miscounts() []string {
 	return wrong
 }
 
+// longest is how long a spec waits for what comes within a second or two on an idle machine.
+const longest = time.Minute
+
 func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
 	log.SetLogger(GinkgoLogr) // the API server's warnings: shown beside specs that fail
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(longest)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	SetDefaultConsistentlyDuration(1500 * time.Millisecond)
 	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
