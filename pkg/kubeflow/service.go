@@ -140,7 +140,7 @@ func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1al
 // repeat a lookup that fails; those that look for the leader alone need the other names for nothing at first.
 const (
 	ifAllNamesMatter = 2 * time.Second
-	ifLeaderMatters  = 10 * time.Second
+	ifLeaderMatters  = 30 * time.Second
 )
 
 // serviceDelay returns how long the Services of a job of that status give way to its pods yet; 0 if all pods run.

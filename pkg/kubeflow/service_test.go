@@ -37,8 +37,8 @@ func TestTheServicesButTheLeadersGiveWayToThePods(t *testing.T) {
 		services []string
 		wait     time.Duration
 	}{
-		{0, []string{"j-master-0"}, 10 * time.Second},
-		{9 * time.Second, []string{"j-master-0"}, time.Second},
+		{0, []string{"j-master-0"}, 30 * time.Second},
+		{29 * time.Second, []string{"j-master-0"}, time.Second},
 		{time.Second, []string{"j-master-0", "j-worker-0", "j-worker-1"}, 0},
 	} {
 		now.SetTime(now.Now().Add(step.after))
@@ -75,9 +75,9 @@ func TestServicesComeSoonerWhereAllNamesMatter(t *testing.T) {
 		kind, field, container, replicas string
 		want                             time.Duration
 	}{
-		{"PyTorchJob", "pytorchReplicaSpecs", "pytorch", replicas("Worker"), 10 * time.Second},
-		{"JAXJob", "jaxReplicaSpecs", "jax", replicas("Worker"), 10 * time.Second},
-		{"PaddleJob", "paddleReplicaSpecs", "paddle", replicas("Worker"), 10 * time.Second},
+		{"PyTorchJob", "pytorchReplicaSpecs", "pytorch", replicas("Worker"), 30 * time.Second},
+		{"JAXJob", "jaxReplicaSpecs", "jax", replicas("Worker"), 30 * time.Second},
+		{"PaddleJob", "paddleReplicaSpecs", "paddle", replicas("Worker"), 30 * time.Second},
 		{"TFJob", "tfReplicaSpecs", "tensorflow", replicas("Worker", "PS"), 2 * time.Second},
 	} {
 		text := "{apiVersion: kubeflow.org/v1, kind: " + c.kind + ", metadata: {name: j, namespace: ns, uid: u}, spec: {" + c.field + ": {" +

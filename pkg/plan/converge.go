@@ -145,7 +145,7 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 			return nil, wake
 		}
 	}
-	if !s.HasService {
+	if !s.HasService && !state.HasReplicaServices(s.Job) {
 		steps = append(steps, CreateService{build.Service(s.Job, framework.Ports(s.Job))})
 	}
 	if state.ReportsByLease(&s.Job.Spec) && !s.HasLease {

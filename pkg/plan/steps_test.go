@@ -81,6 +81,8 @@ func TestCreating(t *testing.T) {
 			seen(builder.Running("worker", 0)), nil, 0},
 		{"no pod is created before nextStartTime, though the Service is",
 			builder.Job("j", builder.Workers(1), nextStart(90*second)), seen(builder.NoService()), []string{"create service j"}, 90 * second},
+		{"the replicas of a Kubeflow job have Services of their own",
+			builder.Job("j", builder.Served(), builder.Workers(1)), seen(builder.NoService()), []string{"create j-worker-0"}, 0},
 		{"at nextStartTime pods are created", builder.Job("j", builder.Workers(1), nextStart(60*second)), nil, []string{"create j-worker-0"}, 0},
 		{"a replica whose own next start is to come is left out, the others are created, and it is looked at then",
 			builder.Job("j", builder.Workers(4), alone("1:3,3:4", at("1", 95*second)+","+at("3", 90*second))), seen(builder.Running("worker", 0)),

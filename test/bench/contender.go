@@ -68,7 +68,7 @@ func contenders() []contender {
 		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{
 			rowRestart: "has no such policy",
 		}},
-		jobSet, pyTorchJob, servedPyTorchJob, bareServedPyTorchJob, tfJob, trainJob, volcanoJob, leaderWorkerSet,
+		jobSet, pyTorchObjects, pyTorchJob, servedPyTorchJob, bareServedPyTorchJob, tfJob, trainJob, volcanoJob, leaderWorkerSet,
 	}
 }
 

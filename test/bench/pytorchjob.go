@@ -1,9 +1,17 @@
 package main
 
 import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
+	"github.com/trainingjob/operator/pkg/framework"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // formerNamespace is where this operator serves no jobs, so that Kubeflow's can run them.
@@ -46,4 +54,29 @@ func bareServedJob(b *bench, i int, s shape, r recovery) ([]client.Object, error
 		job.SetAnnotations(map[string]string{v1alpha1.AnnotationReplicaServices: "None"})
 	}
 	return objects, err
+}
+
+// pyTorchObjects are the pods and the Services of PyTorchJobs, made by hand: what these objects cost the cluster, whoever makes them.
+var pyTorchObjects = contender{
+	name: "PyTorchJob's objects by hand", kinds: []client.Object{&corev1.Pod{}, &corev1.Service{}}, job: objectsOfPyTorchJob, only: []string{rowSmall},
+}
+
+func objectsOfPyTorchJob(b *bench, i int, s shape, _ recovery) ([]client.Object, error) {
+	job := b.trainingJob("objects", i, s)
+	job.UID = types.UID(fmt.Sprintf("bench-%d", i))
+	environment := framework.For(job.Spec.Framework).Environment(job)
+	var objects []client.Object
+	for index := range s.pods {
+		slot := state.Slot{Role: v1alpha1.Worker, Index: index}
+		pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)
+		pod.OwnerReferences = nil
+		objects = append(objects, pod, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: map[string]string{benchLabel: "service"}},
+			Spec: corev1.ServiceSpec{
+				ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true, Ports: []corev1.ServicePort{{Port: 23456}},
+				Selector: map[string]string{v1alpha1.LabelJobUID: pod.Labels[v1alpha1.LabelJobUID], v1alpha1.LabelIndex: pod.Labels[v1alpha1.LabelIndex]},
+			},
+		})
+	}
+	return objects, nil
 }
