@@ -60,7 +60,10 @@ type Pod struct {
 	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
 	// empty of pods that are not made for it.
 	Main, Process, Image string
-	// Restarting is whether the operator has started the present life in place, and the old process may still run.
+	// Told is whether the operator has started a life in place, and Former the life before it.
+	Told   bool
+	Former Life
+	// Restarting is whether that life is the present one, and the old process may still run.
 	Restarting bool
 	// Left is whether the operator has started another life in place, and the pod ended without it.
 	Left bool

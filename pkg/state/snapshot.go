@@ -32,14 +32,31 @@ func New(o Observed) (*Snapshot, error) {
 	for i := range s.Pods {
 		s.Pods[i].Life = s.LifeOf(&s.Pods[i])
 	}
-	s.Pods = inOrder(s.Pods)
-	s.Spares = inOrder(s.Spares)
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	s.doubtMassLoss()
+	s.leaveLost()
+	s.Pods = inOrder(s.Pods)
+	s.Spares = inOrder(s.Spares)
 	s.keepScheduler()
 	s.heedSideCars()
 	s.addReplicas()
 	return s, nil
+}
+
+// leaveLost takes back the restarts in place that lost nodes should have done: no process of the new life began there, and the loss belongs to
+// the life before. The new life gets another pod, also if the node comes back.
+func (s *Snapshot) leaveLost() {
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) {
+			p.Life, p.Restarting, p.Left = p.Former, false, true
+		}
+	}
+}
+
+// hasTwin reports whether another pod has the same life.
+func (s *Snapshot) hasTwin(p *Pod) bool {
+	return slices.ContainsFunc(s.Pods, func(other Pod) bool { return other.Name != p.Name && other.Slot == p.Slot && other.Life == p.Life })
 }
 
 // inOrder returns the pods by slot and life. It moves each pod once, as they are large.

@@ -65,6 +65,7 @@ func (p *Pod) readTold(pod *corev1.Pod) {
 	}
 	main := mainStatus(pod)
 	p.Main, p.Process, p.Image = main.Name, main.ContainerID, byDigest(pod, main)
+	p.Told, p.Former = told.Process != "", told.From
 	switch {
 	case told.Process == "":
 	case main.ContainerID != told.Process && (main.ContainerID != "" || !p.CanRun()):

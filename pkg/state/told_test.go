@@ -72,6 +72,29 @@ func TestAPodThatWasToldToRestartInPlace(t *testing.T) {
 	}
 }
 
+// A node that is lost under a restart in place never began the new life, which then has another pod.
+func TestALostNodeUndoesARestartInPlace(t *testing.T) {
+	told := tells(`{"life":"1-0","from":"0-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`)
+	old, next := containers(process("containerd://a", ready("main"))), containers(process("containerd://b", ready("main")))
+	lost, twin := builder.NodeLost("gone", 30*second), builder.Running("worker", 0, builder.Life(1, 0))
+	former, present, made := state.Life{}, state.Life{Attempt: 1}, builder.Life(0, 0)
+	for name, c := range map[string]struct {
+		seen []builder.SnapshotOption
+		want state.Life
+	}{
+		"it restarts on a node that is well":     {seen(builder.Running("worker", 0, made, told, old)), present},
+		"its node is lost":                       {seen(builder.Running("worker", 0, made, told, old, builder.On("gone")), lost), former},
+		"its node is back":                       {seen(builder.Running("worker", 0, made, told, old, builder.Fenced())), former},
+		"its node is back and begins the life":   {seen(builder.Running("worker", 0, made, told, next, builder.Fenced()), twin), former},
+		"its node is lost after it began a life": {seen(builder.Running("worker", 0, made, told, next, builder.On("gone"), builder.Fenced()), lost), present},
+	} {
+		s := builder.Snapshot(builder.Job("j", builder.Workers(1), builder.Attempt(1)), c.seen...)
+		if p := s.Pods[0]; p.Life != c.want || p.Left != (c.want == former) {
+			t.Errorf("%s: life %v, left %t; want life %v", name, p.Life, p.Left, c.want)
+		}
+	}
+}
+
 // What a pod's processes are the lives of, as logs need to know.
 func TestLivesOfAPod(t *testing.T) {
 	told := `{"life":"2-0","from":"1-0","process":"containerd://a"}`

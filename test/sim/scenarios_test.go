@@ -214,6 +214,16 @@ var basics = []scenario{
 			r.TaintNode(node)
 			r.succeed("worker-0")
 		}},
+	{name: "node_silent_when_its_pod_should_restart_in_place", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 0),
+		every: 3, play: func(r *run) {
+			r.running()
+			r.SilenceNode(r.pod("worker-1").Spec.NodeName, 20*time.Second)
+			r.exit(1, "worker-2") // it has lost its connection
+			r.restarted(1)
+			r.running()
+			r.goOnInPlace("j-worker-0", "j-worker-1", "j-worker-1-a1r0", "j-worker-2-a1r0") // the second one is lost
+			r.succeed("worker-0")
+		}},
 	{name: "node_out_of_service", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 0),
 		play: func(r *run) {
 			r.running()

@@ -482,8 +482,10 @@ func (s *storm) again(r *run) {
 func (s *storm) toggleNode(r *run) {
 	node := nodes[s.rng.IntN(len(nodes))]
 	switch s.rng.IntN(6) {
-	case 0, 1:
+	case 0:
 		r.FailNode(node)
+	case 1:
+		r.SilenceNode(node, time.Duration(s.rng.IntN(60))*time.Second)
 	case 2:
 		r.DeleteNode(node)
 	case 3:

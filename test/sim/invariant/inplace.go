@@ -141,7 +141,8 @@ func (c *Checker) checkLeaderFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, s
 func (c *Checker) hasNotRestarted(r *server.Request, pod *corev1.Pod, job *v1alpha1.TrainingJob) bool {
 	_, _, restarting, _ := livesIn(job.Name, pod)
 	due := toldAt(pod).Add(time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30))*time.Second + 15*time.Second)
-	return restarting && !c.world.Clock.Now().Before(due) && r.Delete.Preconditions.ResourceVersion != nil
+	isLate := !c.world.Clock.Now().Before(due) && r.Delete.Preconditions.ResourceVersion != nil
+	return restarting && (isLate || c.seemsLost(pod.Spec.NodeName))
 }
 
 // toldAt returns when the pod was told.

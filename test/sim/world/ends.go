@@ -190,7 +190,7 @@ func (w *World) Forget(pod *corev1.Pod) {
 // Reboot lets a node go down and come back before anybody has missed it. The runtime finds the containers dead when it starts; of one that
 // had ended before it knows how.
 func (w *World) Reboot(node string) {
-	if !w.downAt[node].IsZero() || w.node(node) == nil {
+	if w.isDown(node) || w.node(node) == nil {
 		return
 	}
 	w.say("node %s is rebooted", node)

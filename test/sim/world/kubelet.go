@@ -24,7 +24,7 @@ func (w *World) move(pod *corev1.Pod) {
 	switch {
 	case pod.Spec.NodeName == "":
 		w.place(pod)
-	case !w.downAt[pod.Spec.NodeName].IsZero():
+	case w.isDown(pod.Spec.NodeName):
 	case IsOver(pod):
 		w.letGo(pod)
 	case isEnding(pod):

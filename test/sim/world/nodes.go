@@ -19,13 +19,33 @@ const (
 	sweepOrphans = 40 * time.Second
 )
 
-// FailNode cuts a node off: its kubelet says nothing more and hears nothing.
-func (w *World) FailNode(name string) {
-	if _, down := w.downAt[name]; down || w.node(name) == nil {
+// FailNode cuts a node off, and the node controller notices it at once.
+func (w *World) FailNode(name string) { w.SilenceNode(name, 0) }
+
+// SilenceNode cuts a node off: its kubelet reports nothing more and receives nothing. The node controller notices it after that time.
+func (w *World) SilenceNode(name string, noticedAfter time.Duration) {
+	if w.isDown(name) || w.node(name) == nil {
 		return
 	}
 	w.say("node %s does not answer any more", name)
-	w.downAt[name] = w.Clock.Now()
+	w.downAt[name] = w.Clock.Now().Add(noticedAfter)
+	if noticedAfter == 0 {
+		w.markDown(name)
+	}
+}
+
+// isDown reports whether the node's kubelet is cut off, noticed or not.
+func (w *World) isDown(name string) bool { return !w.downAt[name].IsZero() }
+
+// isNoticed reports whether the node controller has noticed that the node is down.
+func (w *World) isNoticed(name string) bool {
+	return w.isDown(name) && slices.ContainsFunc(w.node(name).Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
+}
+
+// markDown reports the node and its pods as not ready.
+func (w *World) markDown(name string) {
 	w.writeNode(name, func(node *corev1.Node) { setReady(node, corev1.ConditionUnknown, w) })
 	for _, pod := range w.Pods() {
 		if pod.Spec.NodeName == name && pod.Status.Phase == corev1.PodRunning {
@@ -36,7 +56,7 @@ func (w *World) FailNode(name string) {
 
 // ReviveNode brings a node back; its pods have run on all the while.
 func (w *World) ReviveNode(name string) {
-	if _, down := w.downAt[name]; !down {
+	if !w.isDown(name) {
 		return
 	}
 	w.say("node %s is back", name)
@@ -84,7 +104,7 @@ func (w *World) DeleteNode(name string) {
 
 // TaintNode says that a node that does not answer is out of service: the pods on it are removed some time later.
 func (w *World) TaintNode(name string) {
-	if w.downAt[name].IsZero() || w.node(name) == nil {
+	if !w.isDown(name) || w.node(name) == nil {
 		return
 	}
 	w.say("node %s is out of service", name)
@@ -119,8 +139,14 @@ func (w *World) watchNodes() {
 			delete(w.sweepAt, name)
 			w.sweep(name, "DeletionByPodGC")
 		}
-		since, down := w.downAt[name]
-		if !down || w.Clock.Since(since) < evictAfter || w.node(name) == nil {
+		since := w.downAt[name]
+		if since.IsZero() || w.Clock.Now().Before(since) || w.node(name) == nil {
+			continue
+		}
+		if !w.isNoticed(name) {
+			w.markDown(name)
+		}
+		if w.Clock.Since(since) < evictAfter {
 			continue
 		}
 		for _, pod := range w.Pods() {
@@ -134,7 +160,7 @@ func (w *World) watchNodes() {
 func (w *World) readyNodes() []string {
 	var names []string
 	for _, o := range w.Server.List(server.Nodes) {
-		if w.downAt[o.GetName()].IsZero() {
+		if !w.isDown(o.GetName()) || !w.isNoticed(o.GetName()) {
 			names = append(names, o.GetName())
 		}
 	}

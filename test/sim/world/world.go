@@ -63,7 +63,8 @@ type World struct {
 	bound int
 	// requests is how many restarts were asked for.
 	requests int
-	downAt   map[string]time.Time
+	// downAt is when the node controller notices, or has noticed, that a node is cut off.
+	downAt map[string]time.Time
 	// endedAt is when the processes of pods ended, by the world's own clock.
 	endedAt map[types.UID]time.Time
 	// images are the names of the images that the containers of pods were started with, and processes counts the containers started.
