@@ -105,11 +105,18 @@ func (r *reconciler) deletePods(ctx context.Context, pods []corev1.Pod, policy v
 		if !pod.DeletionTimestamp.IsZero() || hasEnded && policy == v1alpha1.CleanRunning {
 			continue
 		}
-		if err := r.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
+		if err := r.deleteUncached(ctx, pod); err != nil {
 			return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 		}
 	}
 	return nil
+}
+
+// deleteUncached deletes an object that Kubeflow's operator may have created. The cache does not hold it then, and later reads must not wait
+// until the cache shows that it is gone.
+func (r *reconciler) deleteUncached(ctx context.Context, o client.Object) error {
+	uid := o.GetUID()
+	return client.IgnoreNotFound(r.client.Delete(ctx, o, client.Preconditions{UID: &uid}, client.DisableReadYourWritesConsistency))
 }
 
 // deleteServices deletes the Services that the job controls.
@@ -123,7 +130,7 @@ func (r *reconciler) deleteServices(ctx context.Context, job *Job) error {
 		if !metav1.IsControlledBy(own, job) {
 			continue
 		}
-		if err := r.client.Delete(ctx, own, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
+		if err := r.deleteUncached(ctx, own); err != nil {
 			return fmt.Errorf("deleting Service %s: %w", own.Name, err)
 		}
 	}

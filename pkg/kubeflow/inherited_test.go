@@ -1,12 +1,18 @@
 package kubeflow
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 const elasticJob = `
@@ -99,6 +105,32 @@ func TestTheFateOfInheritedPods(t *testing.T) {
 				t.Errorf("the fate is %d %q, want %d", got, why, c.want)
 			}
 		})
+	}
+}
+
+// The cache holds no object that Kubeflow's operator created.
+func TestNoReadWaitsForTheDeletionOfAnInheritedObject(t *testing.T) {
+	job := read(t, withTwoWorkers)
+	pod := formerPod("master-0 Running")
+	owner := metav1.NewControllerRef(job.source, job.kind.GroupVersionKind())
+	meta := metav1.ObjectMeta{
+		Name: "j-master-0", Namespace: "ns", UID: "former", OwnerReferences: []metav1.OwnerReference{*owner}, Labels: map[string]string{"training.kubeflow.org/job-name": "j"},
+	}
+	pod.ObjectMeta = meta
+	r, _ := reconcilerOf(t, job, &pod, &corev1.Service{ObjectMeta: meta})
+	deleted := 0
+	r.client = interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			deleted++
+			if !(&client.DeleteOptions{}).ApplyOptions(options).DisableReadYourWritesConsistency {
+				t.Errorf("reads wait until the cache shows that %T %s is gone, and the cache does not have it", o, o.GetName())
+			}
+			return c.Delete(ctx, o, options...)
+		},
+	})
+	err := r.deletePods(t.Context(), []corev1.Pod{pod}, v1alpha1.CleanAll)
+	if err := errors.Join(err, r.deleteServices(t.Context(), job)); err != nil || deleted != 2 {
+		t.Errorf("%d objects are deleted, want 2: %v", deleted, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,7 +90,20 @@ func startFormer(t *testing.T) (end func()) {
 			end()
 		}
 	})
+	untilWebhooksAnswer(t)
 	return end
+}
+
+// untilWebhooksAnswer waits for the webhooks of Kubeflow's operator, which begin to answer some time after it is ready.
+func untilWebhooksAnswer(t *testing.T) {
+	t.Helper()
+	for kind, field := range map[string]string{"PyTorchJob": "pytorch", "TFJob": "tf", "XGBoostJob": "xgb", "PaddleJob": "paddle", "JAXJob": "jax"} {
+		bad := parse(t, `{apiVersion: kubeflow.org/v1, kind: `+kind+`, metadata: {name: bad, namespace: default}, spec: {`+field+`ReplicaSpecs: {}}}`)
+		until(t, "the webhook of "+kind+" answers", func() (bool, any) {
+			err := kube.Create(t.Context(), bad.DeepCopy(), client.DryRunAll)
+			return err == nil || !apierrors.IsInternalError(err), err
+		})
+	}
 }
 
 func kubectl(t *testing.T, args ...string) string {
