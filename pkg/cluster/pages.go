@@ -23,7 +23,10 @@ const PageReads = 64
 type Pages interface {
 	// Watch has the page of the job read from now on, and returns what its last reads showed.
 	Watch(job client.ObjectKey, p Page) Shown
-	// Forget ends the reads of the job.
+	// Stacks has the stacks of a hanging job's ranks read once, and returns them, or until when the reads last at most. Without ranks it
+	// forgets the stacks: the job hangs no more.
+	Stacks(job client.ObjectKey, ranks []RankPage) state.Stacks
+	// Forget ends the reads of the job's page.
 	Forget(job client.ObjectKey)
 }
 
@@ -45,13 +48,17 @@ type Shown struct {
 
 // pages reads pages over the network.
 type pages struct {
-	read    func(context.Context, netip.AddrPort) ([]byte, error)
+	read    func(context.Context, netip.AddrPort, progress.Target) ([]byte, error)
 	clock   clock.WithDelayedExecution
-	slots   *slots
 	changed func(client.ObjectKey)
+	// slots are the reads of reports, stackSlots those of stacks.
+	slots, stackSlots *slots
+	// parsing has one page of stacks parsed at a time.
+	parsing sync.Mutex
 
 	mu   sync.Mutex
 	jobs map[client.ObjectKey]*watched
+	hung map[client.ObjectKey]*hung
 }
 
 // watched is the page of a job.
@@ -65,7 +72,14 @@ type watched struct {
 
 // NewPages returns Pages that call changed after each read. The reads of a namespace hold at most its share of all reads.
 func NewPages(r *progress.Reader, clock clock.WithDelayedExecution, changed func(client.ObjectKey)) Pages {
-	return &pages{read: r.Read, clock: clock, slots: newSlots(PageReads), changed: changed, jobs: map[client.ObjectKey]*watched{}}
+	return newPages(r.Read, clock, changed)
+}
+
+func newPages(read func(context.Context, netip.AddrPort, progress.Target) ([]byte, error), clock clock.WithDelayedExecution, changed func(client.ObjectKey)) *pages {
+	return &pages{
+		read: read, clock: clock, changed: changed, slots: newSlots(PageReads), stackSlots: newSlots(StackReads),
+		jobs: map[client.ObjectKey]*watched{}, hung: map[client.ObjectKey]*hung{},
+	}
 }
 
 // Watch implements Pages. A page that was watched before with another interval keeps what it has shown, and is read at once.
@@ -115,7 +129,7 @@ func (p *pages) readNow(job client.ObjectKey, w *watched) {
 	}
 	defer release()
 	began := p.clock.Now()
-	body, err := p.read(context.Background(), w.page.Address)
+	body, err := p.read(context.Background(), w.page.Address, progress.Report)
 	if p.keep(job, w, began, body, err) {
 		p.changed(job)
 	}
@@ -177,6 +191,9 @@ type noPages struct{}
 
 // Watch implements Pages.
 func (noPages) Watch(client.ObjectKey, Page) Shown { return Shown{} }
+
+// Stacks implements Pages.
+func (noPages) Stacks(client.ObjectKey, []RankPage) state.Stacks { return state.Stacks{} }
 
 // Forget implements Pages.
 func (noPages) Forget(client.ObjectKey) {}

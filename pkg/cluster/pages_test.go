@@ -48,7 +48,7 @@ func (s *site) fail(err error) {
 	s.fails = err
 }
 
-func (s *site) read(_ context.Context, page netip.AddrPort) ([]byte, error) {
+func (s *site) read(_ context.Context, page netip.AddrPort, _ progress.Target) ([]byte, error) {
 	s.mu.Lock()
 	s.reads[page]++
 	body, after, err := s.serve(page)
@@ -67,7 +67,7 @@ func (s *site) pages() *pages {
 		defer s.mu.Unlock()
 		s.woken[job]++
 	}
-	return &pages{read: s.read, clock: clock.RealClock{}, slots: newSlots(PageReads), changed: changed, jobs: map[client.ObjectKey]*watched{}}
+	return newPages(s.read, clock.RealClock{}, changed)
 }
 
 var aJob = client.ObjectKey{Namespace: "team-a", Name: "j"}
@@ -177,7 +177,7 @@ func TestSilentPagesOfANamespaceLeaveTheOthersTheirReads(t *testing.T) {
 		s := &site{}
 		s.serve = func(netip.AddrPort) (string, time.Duration, error) { return step(1), 0, nil }
 		p := s.pages()
-		p.read = func(_ context.Context, page netip.AddrPort) ([]byte, error) {
+		p.read = func(_ context.Context, page netip.AddrPort, _ progress.Target) ([]byte, error) {
 			if page != pageOf(0).Address {
 				s.mu.Lock()
 				atOnce++
@@ -220,10 +220,15 @@ func TestSilentPagesOfANamespaceLeaveTheOthersTheirReads(t *testing.T) {
 type fixed struct {
 	shown   Shown
 	watched *Page
+	asked   []RankPage
 }
 
 func (f *fixed) Watch(_ client.ObjectKey, p Page) Shown { f.watched = &p; return f.shown }
 func (f *fixed) Forget(client.ObjectKey)                { f.watched = nil }
+func (f *fixed) Stacks(_ client.ObjectKey, ranks []RankPage) state.Stacks {
+	f.asked = ranks
+	return state.Stacks{}
+}
 
 func TestThePageOfRank0IsReadWhileItRuns(t *testing.T) {
 	run := func(change ...builder.PodOption) []builder.PodOption {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/stacks"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -57,12 +58,34 @@ func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	if deadline.IsZero() || s.Now.Before(deadline) {
 		return nil, deadline
 	}
-	if s.KnownUntil().Before(deadline) || s.Job.Spec.Progress.Action != v1alpha1.StallRestart {
+	if !Hangs(s) {
 		return nil, time.Time{}
 	}
-	failure := failure.At(s, s.Replica(state.Leader(&s.Job.Spec)), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, stallMessage(s))
+	if s.Now.Before(s.Stacks.Until) {
+		return nil, s.Stacks.Until
+	}
+	failure := hang(s)
 	failure.Time = metav1.NewTime(deadline.Add(-state.StallAfter(s.Job.Spec.Progress)))
 	return restartForTime(s, failure), time.Time{}
+}
+
+// hang returns the failure of a job that hangs: of the rank for which the others wait, if stacks show one, else of the rank that does not
+// report.
+func hang(s *state.Snapshot) v1alpha1.Failure {
+	replica, message := s.Replica(state.Leader(&s.Job.Spec)), stallMessage(s)
+	if suspect := stacks.Suspect(s.Stacks.List); suspect != nil && s.InRange(suspect.Slot) {
+		replica = s.Replica(suspect.Slot)
+	}
+	if where := stacks.Sentence(&s.Stacks); where != "" {
+		message += ". " + where
+	}
+	return failure.At(s, replica, v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, message)
+}
+
+// Hangs reports whether the job is to restart because it makes no progress. The stacks of its ranks show why.
+func Hangs(s *state.Snapshot) bool {
+	progress := s.Job.Spec.Progress
+	return progress != nil && progress.Action == v1alpha1.StallRestart && whyStalled(s) != ""
 }
 
 // whyStalled returns for how long the job has made no progress, if that is too long; else it is empty.

@@ -1,0 +1,138 @@
+package cluster
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/progress"
+	"github.com/trainingjob/operator/pkg/stacks"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+const (
+	// maxStacks is of how many ranks of a job the stacks are read.
+	maxStacks = 256
+	// StackReads is how many stacks are read at once, of all jobs.
+	StackReads = 256
+	// stacksWithin is how long the reads of a job's ranks take in all. The restart of the job waits for them. A rank has at least the time
+	// from slotWithin on to answer.
+	stacksWithin, slotWithin = 2 * time.Second, time.Second
+)
+
+// RankPage is the page of a rank.
+type RankPage struct {
+	Slot    state.Slot
+	Address netip.AddrPort
+}
+
+// hung is a job whose stacks are read: once, while it hangs.
+type hung struct {
+	// until is when the reads end at the latest.
+	until time.Time
+	// list has the stacks, once all ranks have answered or failed to.
+	list []state.Stack
+	read bool
+}
+
+// Stacks implements Pages.
+func (p *pages) Stacks(job client.ObjectKey, ranks []RankPage) state.Stacks {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(ranks) == 0 {
+		delete(p.hung, job)
+		return state.Stacks{}
+	}
+	h := p.hung[job]
+	if h == nil {
+		h = &hung{until: p.clock.Now().Add(stacksWithin)}
+		p.hung[job] = h
+		go p.readStacks(job, h, ranks)
+	}
+	if h.read {
+		return state.Stacks{List: h.list}
+	}
+	return state.Stacks{Until: h.until}
+}
+
+// readStacks reads the stacks of all ranks at once, and then wakes the job.
+func (p *pages) readStacks(job client.ObjectKey, h *hung, ranks []RankPage) {
+	ctx, cancel := context.WithTimeout(context.Background(), stacksWithin)
+	defer cancel()
+	found := make([][]state.Stack, len(ranks))
+	var reads sync.WaitGroup
+	for i := range ranks {
+		reads.Go(func() { found[i] = p.stacksOf(ctx, job.Namespace, &ranks[i]) })
+	}
+	reads.Wait()
+	p.mu.Lock()
+	for _, list := range found {
+		h.list = append(h.list, list...)
+	}
+	h.read = true
+	p.mu.Unlock()
+	p.changed(job)
+}
+
+// stacksOf returns where the processes of a rank are. A rank for which no read was free in time shows no stack.
+func (p *pages) stacksOf(ctx context.Context, namespace string, rank *RankPage) []state.Stack {
+	soon, cancel := context.WithTimeout(ctx, slotWithin)
+	defer cancel()
+	release, err := p.stackSlots.acquire(soon, namespace)
+	if err != nil {
+		return stacks.Of(rank.Slot, nil)
+	}
+	defer release()
+	body, err := p.read(ctx, rank.Address, progress.Stacks)
+	p.parsing.Lock() // a page of 64 KiB can hold far larger values
+	defer p.parsing.Unlock()
+	return StacksOf(rank.Slot, body, err)
+}
+
+// StacksOf returns where the processes of a rank are, after a read of its page.
+func StacksOf(slot state.Slot, body []byte, err error) []state.Stack {
+	if progress.IsSilence(err) {
+		return []state.Stack{{Slot: slot, IsSilent: true}}
+	}
+	if err != nil {
+		return stacks.Of(slot, nil)
+	}
+	processes, err := stacks.Parse(body)
+	if err != nil { // another program serves the port
+		return stacks.Of(slot, nil)
+	}
+	return stacks.Of(slot, processes)
+}
+
+// addStacks adds where the ranks are, if the job is to restart because it hangs.
+func (c *Cluster) addStacks(s *state.Snapshot) {
+	var ranks []RankPage
+	unasked := 0
+	if policy.Hangs(s) {
+		ranks, unasked = c.rankPages(s)
+	}
+	s.Stacks = c.options.Pages.Stacks(client.ObjectKeyFromObject(s.Job), ranks)
+	s.Stacks.Unasked = unasked
+}
+
+// rankPages returns the pages of the running ranks, and how many running ranks there are besides. Evaluators wait for no rank.
+func (c *Cluster) rankPages(s *state.Snapshot) (ranks []RankPage, more int) {
+	for r := range s.Replicas() {
+		if !state.IsNeeded(r.Slot.Role) || r.State != state.Running || r.Pod.Page == 0 {
+			continue
+		}
+		address, err := progress.Address(r.Pod.Address, r.Pod.Page, c.options.APIServer)
+		switch {
+		case err != nil:
+		case len(ranks) == maxStacks:
+			more++
+		default:
+			ranks = append(ranks, RankPage{Slot: r.Slot, Address: address})
+		}
+	}
+	return ranks, more
+}
