@@ -20,7 +20,7 @@ import (
 const (
 	// stacksWithin is how long a rank may take to show its stacks, by way of the API server.
 	stacksWithin = 5 * time.Second
-	// stacksAtOnce is how many ranks are asked at once.
+	// stacksAtOnce is how many pages are read at once.
 	stacksAtOnce = 32
 	// longestStacks is the longest page of stacks, in bytes.
 	longestStacks = 64 << 10
@@ -32,7 +32,7 @@ type stackFlags struct {
 	rank            int
 }
 
-// asked is a replica that was asked for its stacks, and what it showed.
+// asked is a replica, and the stacks that its page shows.
 type asked struct {
 	Replica   string           `json:"replica"`
 	Rank      int              `json:"rank"`

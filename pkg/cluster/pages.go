@@ -51,7 +51,7 @@ type pages struct {
 	read    func(context.Context, netip.AddrPort, progress.Target) ([]byte, error)
 	clock   clock.WithDelayedExecution
 	changed func(client.ObjectKey)
-	// slots are the reads of reports, stackSlots those of stacks.
+	// slots are for the reads of reports, stackSlots for the reads of stacks.
 	slots, stackSlots *slots
 	// parsing has one page of stacks parsed at a time.
 	parsing sync.Mutex
