@@ -59,6 +59,29 @@ var _ = Describe("A hang of DistributedDataParallel", Ordered, Label("hang"), fu
 	)
 })
 
+// The example trains with one file of the SDK beside it, as examples/README.md shows, and shows its step.
+var _ = Describe("The example with the SDK", Label("hang"), func() {
+	It("reports its step and its loss", NodeTimeout(15*time.Minute), func(ctx SpecContext) {
+		folder := GinkgoT().TempDir()
+		for from, to := range map[string]string{"examples/pytorch-ddp/train.py": "train.py", "sdk/python/trainingjob/reporting.py": "trainingjob.py"} {
+			source, err := os.ReadFile(filepath.Join(root, from))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(os.WriteFile(filepath.Join(folder, to), source, 0o644)).To(Succeed())
+		}
+		recipe, err := os.ReadFile(filepath.Join(root, "examples/pytorch-ddp/Dockerfile"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte(strings.Replace(string(recipe), "COPY train.py", "COPY train.py trainingjob.py", 1)), 0o644)).To(Succeed())
+		lab("image", "build", folder, "--tag", "registry.example.com/examples/pytorch-ddp:v1", "-o", filepath.Join(folder, "image.tar"))
+		lab("image", "import", "--dir", labDir, filepath.Join(folder, "image.tar"))
+		nodesAreWell(ctx)
+		r := begin(ctx, example{name: "pytorch-ddp", goodLoss: 0.02}, rank1, fault{prepare: func(r *run) {
+			r.spec.Spec.Progress = &v1alpha1.Progress{Port: 9500, Action: v1alpha1.StallRestart}
+		}})
+		r.ends()
+		Expect(r.job().Status.Progress).To(And(HaveField("Step", BeNumerically(">", 100)), HaveField("Metrics", HaveKey("loss"))))
+	})
+})
+
 // startsTraining runs the three files as modules, with their names.
 const startsTraining = `
 import os, signal, sys
