@@ -28,7 +28,7 @@ class Rank:
 
     def __init__(self, code, port=None, **env):
         self.port = port or free_port()
-        env = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "TRAININGJOB_PROGRESS_PORT": str(self.port), "TRAININGJOB_ATTEMPT": "2",
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join([SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])]), "TRAININGJOB_PROGRESS_PORT": str(self.port), "TRAININGJOB_ATTEMPT": "2",
                "TRAININGJOB_LIFE": "2000001", **env}
         self.process = subprocess.Popen([sys.executable, "-u", "-c", textwrap.dedent(code)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
