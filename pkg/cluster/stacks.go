@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,11 +33,10 @@ type RankPage struct {
 
 // hung is a job whose stacks are read: once, while it hangs.
 type hung struct {
-	// until is when the reads end at the latest.
+	// until is when the restart of the job no longer waits for the reads; zero once they have ended.
 	until time.Time
-	// list has the stacks, once all ranks have answered or failed to.
-	list []state.Stack
-	read bool
+	// found is where the processes of each rank are, as far as it is known: a rank whose read goes on does not answer.
+	found [][]state.Stack
 }
 
 // Stacks implements Pages.
@@ -49,48 +49,48 @@ func (p *pages) Stacks(job client.ObjectKey, ranks []RankPage) state.Stacks {
 	}
 	h := p.hung[job]
 	if h == nil {
-		h = &hung{until: p.clock.Now().Add(stacksWithin)}
+		h = &hung{until: p.clock.Now().Add(stacksWithin), found: make([][]state.Stack, len(ranks))}
 		p.hung[job] = h
 		go p.readStacks(job, h, ranks)
 	}
-	if h.read {
-		return state.Stacks{List: h.list}
-	}
-	return state.Stacks{Until: h.until}
+	return state.Stacks{Until: h.until, List: slices.Concat(h.found...)}
 }
 
 // readStacks reads the stacks of all ranks at once, and then wakes the job.
 func (p *pages) readStacks(job client.ObjectKey, h *hung, ranks []RankPage) {
 	ctx, cancel := context.WithTimeout(context.Background(), stacksWithin)
 	defer cancel()
-	found := make([][]state.Stack, len(ranks))
 	var reads sync.WaitGroup
 	for i := range ranks {
-		reads.Go(func() { found[i] = p.stacksOf(ctx, job.Namespace, &ranks[i]) })
+		note := func(list []state.Stack) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			h.found[i] = list
+		}
+		reads.Go(func() { p.stacksOf(ctx, job.Namespace, &ranks[i], note) })
 	}
 	reads.Wait()
 	p.mu.Lock()
-	for _, list := range found {
-		h.list = append(h.list, list...)
-	}
-	h.read = true
+	h.until = time.Time{}
 	p.mu.Unlock()
 	p.changed(job)
 }
 
-// stacksOf returns where the processes of a rank are. A rank for which no read was free in time shows no stack.
-func (p *pages) stacksOf(ctx context.Context, namespace string, rank *RankPage) []state.Stack {
+// stacksOf notes where the processes of a rank are. A rank for which no read is free in time shows no stack.
+func (p *pages) stacksOf(ctx context.Context, namespace string, rank *RankPage, note func([]state.Stack)) {
+	note(stacks.Of(rank.Slot, nil))
 	soon, cancel := context.WithTimeout(ctx, slotWithin)
 	defer cancel()
 	release, err := p.stackSlots.acquire(soon, namespace)
 	if err != nil {
-		return stacks.Of(rank.Slot, nil)
+		return
 	}
 	defer release()
+	note(StacksOf(rank.Slot, nil, progress.ErrSilent))
 	body, err := p.read(ctx, rank.Address, progress.Stacks)
 	p.parsing.Lock() // a page of 64 KiB can hold far larger values
 	defer p.parsing.Unlock()
-	return StacksOf(rank.Slot, body, err)
+	note(StacksOf(rank.Slot, body, err))
 }
 
 // StacksOf returns where the processes of a rank are, after a read of its page.

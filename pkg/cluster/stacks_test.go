@@ -34,7 +34,7 @@ func TestStacksAreReadOnceWhileAJobHangs(t *testing.T) {
 			return waitsInBarrier, 500 * time.Millisecond, nil
 		}}
 		p, ranks, began := s.pages(), rankPages(2), time.Now()
-		if got := p.Stacks(aJob, ranks); !got.Until.Equal(began.Add(2*time.Second)) || got.List != nil {
+		if got := p.Stacks(aJob, ranks); !got.Until.Equal(began.Add(2 * time.Second)) {
 			t.Errorf("at once they are %+v", got)
 		}
 		pass(time.Second)
@@ -69,11 +69,11 @@ func TestAReadOfAnEarlierHangDoesNotCount(t *testing.T) {
 		p.Stacks(aJob, nil)
 		p.Stacks(aJob, ranks)
 		pass(600 * time.Millisecond)
-		if got := p.Stacks(aJob, ranks); got.List != nil {
+		if got := p.Stacks(aJob, ranks); !got.List[0].IsSilent || got.Until.IsZero() {
 			t.Errorf("the stacks are %+v, want none yet", got)
 		}
 		pass(time.Second)
-		if got := p.Stacks(aJob, ranks); len(got.List) != 1 {
+		if got := p.Stacks(aJob, ranks); got.List[0].IsSilent || !got.Until.IsZero() {
 			t.Errorf("the stacks are %+v, want one", got)
 		}
 	})
@@ -104,6 +104,27 @@ func TestStacksOfSilentRanksTakeTwoSeconds(t *testing.T) {
 		if len(got.List) != maxStacks || silent != StackReads/shares {
 			t.Errorf("%d stacks, %d silent, want %d and %d", len(got.List), silent, maxStacks, StackReads/shares)
 		}
+	})
+}
+
+// The restart goes on at Until, which is when a silent rank's read ends. What the others have shown counts then, whatever comes first.
+func TestAReadThatGoesOnIsOfASilentRank(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &site{}
+		s.serve = func(page netip.AddrPort) (string, time.Duration, error) {
+			if page == pageOf(1).Address {
+				return "", 3 * time.Second, progress.ErrSilent
+			}
+			return waitsInBarrier, 0, nil
+		}
+		p, ranks := s.pages(), rankPages(2)
+		until := p.Stacks(aJob, ranks).Until
+		time.Sleep(time.Until(until))
+		want := []state.Stack{{Slot: ranks[0].Slot, Where: "barrier (train.py:7)"}, {Slot: ranks[1].Slot, IsSilent: true}}
+		if diff := cmp.Diff(want, p.Stacks(aJob, ranks).List); diff != "" {
+			t.Errorf("stacks (-want +got):\n%s", diff)
+		}
+		pass(2 * time.Second)
 	})
 }
 

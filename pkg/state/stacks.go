@@ -4,9 +4,9 @@ import "time"
 
 // Stacks are where the ranks of a hanging job are.
 type Stacks struct {
-	// Until is when the operator stops to wait for the ranks that have not answered yet; zero if it waits for none.
+	// Until is when the operator no longer waits for the ranks that have not answered yet; zero if it waits for none.
 	Until time.Time
-	// List has the processes in the order of the ranks.
+	// List has the processes in the order of the ranks. Before Until a silent process may yet answer.
 	List []Stack
 	// Unasked is how many ranks the operator has not asked, because the job has too many.
 	Unasked int

@@ -29,7 +29,7 @@ var _ = Describe("A hang of DistributedDataParallel", Ordered, Label("hang"), fu
 	BeforeEach(nodesAreWell)
 
 	DescribeTable("names the rank for which the others wait", func(ctx SpecContext, fault, where string) {
-		r := beginHang(ctx, fault)
+		r := beginHang(ctx, fault, 4, "python3", "-u", "-c", startsTraining)
 		for attempt, rank := range victims {
 			if fault == "stop" {
 				r.stops(attempt, rank)
@@ -57,6 +57,23 @@ var _ = Describe("A hang of DistributedDataParallel", Ordered, Label("hang"), fu
 		Entry("in a deadlock of two locks", NodeTimeout(15*time.Minute), "deadlock", "is in saves (train.py:29)"),
 		Entry("that is stopped", NodeTimeout(15*time.Minute), "stop", "does not answer"),
 	)
+})
+
+// With two ranks in each pod the first of them shows the stacks of both.
+var _ = Describe("A hang under torchrun", Label("hang"), func() {
+	It("names the rank within its pod", NodeTimeout(15*time.Minute), func(ctx SpecContext) {
+		example{name: "pytorch-ddp"}.bringImage()
+		nodesAreWell(ctx)
+		r := beginHang(ctx, "sleep", 2, "sh", "-c", `printf '%s' "$0" > /tmp/run.py && exec python3 -u -m torch.distributed.run --nnodes=2 --nproc_per_node=2 \
+			--node_rank=$TRAININGJOB_RANK --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT /tmp/run.py`, startsTraining)
+		for attempt, rank := range victims {
+			Eventually(func() int32 { return r.job().Status.Attempt }).WithTimeout(3*time.Minute).Should(BeNumerically("==", attempt+1), "the job restarts")
+			incident := r.job().Status.Incidents[0]
+			AddReportEntry("incident", incident.Message)
+			Expect(incident.Index).To(BeNumerically("==", rank/2), incident.Message)
+			Expect(incident.Message).To(And(ContainSubstring("3 of 4 ranks wait in "), HaveSuffix(fmt.Sprintf("; worker-%d rank %d is in read (dataset.py:8)", rank/2, rank))))
+		}
+	})
 })
 
 // The example trains with one file of the SDK beside it, as examples/README.md shows, and shows its step.
@@ -91,8 +108,8 @@ for name in ("trainingjob", "dataset", "train"):
     exec(compile(os.environ[name], f"/app/{name}.py", "exec"), module.__dict__)
 `
 
-// beginHang submits a job of four ranks.
-func beginHang(ctx SpecContext, fault string) *run {
+// beginHang submits a job of so many pods that run the command.
+func beginHang(ctx SpecContext, fault string, pods int32, command ...string) *run {
 	GinkgoHelper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "hang-"}}
 	Expect(kube.Create(ctx, ns)).To(Succeed())
@@ -103,11 +120,11 @@ func beginHang(ctx SpecContext, fault string) *run {
 		variables = append(variables, corev1.EnvVar{Name: name, Value: string(source)})
 	}
 	pod := corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](5), AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{
-		Name: "train", Image: "registry.example.com/examples/pytorch-ddp:v1", Command: []string{"python3", "-u", "-c", startsTraining}, Env: variables,
+		Name: "train", Image: "registry.example.com/examples/pytorch-ddp:v1", Command: command, Env: variables,
 	}}}
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: "hangs", Namespace: ns.Name}, Spec: v1alpha1.TrainingJobSpec{
 		Framework: v1alpha1.PyTorch, Progress: &v1alpha1.Progress{Port: 9500, StallAfterSeconds: 30, Action: v1alpha1.StallRestart},
-		ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.Worker: {Replicas: ptr.To[int32](4), Template: corev1.PodTemplateSpec{Spec: pod}}},
+		ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.Worker: {Replicas: ptr.To(pods), Template: corev1.PodTemplateSpec{Spec: pod}}},
 	}}
 	r := &run{ctx: ctx, name: job.Name, namespace: ns.Name, spec: job, tape: &tape{pods: map[string]*podSeen{}}}
 	recording, stop := context.WithCancel(context.Background())

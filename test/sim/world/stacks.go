@@ -1,6 +1,7 @@
 package world
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,7 +12,7 @@ import (
 
 // Reading are the stacks that the ranks serve.
 type Reading struct {
-	// After is how long all ranks take to answer, or to fail to.
+	// After is how long the ranks take to answer. The read of a process that does not answer takes 2 s.
 	After time.Duration
 	// Pages are the pages of replicas that do not wait in a collective, by name. An empty page is that of a process that does not answer.
 	Pages map[string]string
@@ -25,10 +26,13 @@ const waiting = `{"threads": [{"name": "MainThread", "frames": [
 // Reads is the page of a rank that reads data.
 const Reads = `{"threads": [{"name": "MainThread", "frames": [{"function": "read", "file": "/app/dataset.py", "line": 88}]}]}`
 
-// StacksOf returns what a read of the stacks of a replica shows, and how long the reads of all ranks take.
+// StacksOf returns what a read of the stacks of a replica shows, and how long it takes.
 func (w *World) StacksOf(replica string) (body []byte, after time.Duration, err error) {
 	body, err = w.stacksOf(replica)
-	return body, w.Reading.After, err
+	if after = w.Reading.After; errors.Is(err, progress.ErrSilent) {
+		after = 2 * time.Second
+	}
+	return body, after, err
 }
 
 func (w *World) stacksOf(replica string) ([]byte, error) {
