@@ -24,7 +24,7 @@ import (
 var victims = []int{2, 0, 3}
 
 // A rank of four hangs in each of the first attempts. The others wait for it in a collective, and the incident must name it.
-var _ = Describe("A hang of DistributedDataParallel", Ordered, Label("hang"), func() {
+var _ = Describe("A hang of DistributedDataParallel", Ordered, Label("stacks"), func() {
 	BeforeAll(example{name: "pytorch-ddp"}.bringImage)
 	BeforeEach(nodesAreWell)
 
@@ -60,7 +60,7 @@ var _ = Describe("A hang of DistributedDataParallel", Ordered, Label("hang"), fu
 })
 
 // With two ranks in each pod the first of them shows the stacks of both.
-var _ = Describe("A hang under torchrun", Label("hang"), func() {
+var _ = Describe("A hang under torchrun", Label("stacks"), func() {
 	It("names the rank within its pod", NodeTimeout(15*time.Minute), func(ctx SpecContext) {
 		example{name: "pytorch-ddp"}.bringImage()
 		nodesAreWell(ctx)
@@ -77,7 +77,7 @@ var _ = Describe("A hang under torchrun", Label("hang"), func() {
 })
 
 // The example trains with one file of the SDK beside it, as examples/README.md shows, and shows its step.
-var _ = Describe("The example with the SDK", Label("hang"), func() {
+var _ = Describe("The example with the SDK", Label("stacks"), func() {
 	It("reports its step and its loss", NodeTimeout(15*time.Minute), func(ctx SpecContext) {
 		folder := GinkgoT().TempDir()
 		for from, to := range map[string]string{"examples/pytorch-ddp/train.py": "train.py", "sdk/python/trainingjob/reporting.py": "trainingjob.py"} {
