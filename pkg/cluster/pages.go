@@ -42,6 +42,8 @@ type Shown struct {
 	progress.Said
 	// Read is when the last read began that the process answered, or failed to answer; zero if there was none.
 	Read time.Time
+	// IsSilent is whether the process did not answer then.
+	IsSilent bool
 	// Err is why the last read did not show a report; nil if it did, or if the process did not answer.
 	Err error
 }
@@ -147,17 +149,18 @@ func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []b
 	return true
 }
 
-// After returns what is shown after one more read. A process that does not answer has made no newer report known.
+// After returns what is shown after one more read. A process that does not answer has made no newer report known. Once some reads wait in
+// its queue of connections, the kernel lets no further one connect.
 func (s Shown) After(began time.Time, body []byte, err error) Shown {
-	if errors.Is(err, progress.ErrSilent) {
-		return Shown{Said: s.Said, Read: began}
+	if errors.Is(err, progress.ErrSilent) || s.IsSilent && errors.Is(err, progress.ErrUnreached) {
+		return Shown{Said: s.Said, Read: began, IsSilent: true}
 	}
 	var said progress.Said
 	if err == nil {
 		said, err = progress.Parse(body)
 	}
 	if err != nil {
-		return Shown{Said: s.Said, Read: s.Read, Err: err}
+		return Shown{Said: s.Said, Read: s.Read, IsSilent: s.IsSilent, Err: err}
 	}
 	return Shown{Said: said, Read: began}
 }

@@ -104,7 +104,7 @@ func TestAPageIsReadOnceAnInterval(t *testing.T) {
 			t.Errorf("%d reads in 102 s, and the job was woken %d times", reads, woken)
 		}
 		before := p.Watch(aJob, page)
-		s.fail(errors.New("no route to host"))
+		s.fail(fmt.Errorf("reading: %w", progress.ErrUnreached))
 		pass(12 * time.Second)
 		if shown := p.Watch(aJob, page); shown.Step != before.Step || !shown.Read.Equal(before.Read) || shown.Err == nil {
 			t.Errorf("after a read that failed it shows %+v, before %+v", shown, before)
@@ -113,6 +113,17 @@ func TestAPageIsReadOnceAnInterval(t *testing.T) {
 		pass(12 * time.Second)
 		if shown := p.Watch(aJob, page); shown.Step != before.Step || !shown.Read.After(before.Read) || shown.Err != nil {
 			t.Errorf("of a silent process it shows %+v, before %+v", shown, before)
+		}
+		s.fail(fmt.Errorf("reading: %w", progress.ErrUnreached)) // the queue of connections of a silent process is full
+		pass(12 * time.Second)
+		silent := p.Watch(aJob, page)
+		if time.Since(silent.Read) > 12*time.Second || silent.Err != nil {
+			t.Errorf("of a silent process that takes no further connection it shows %+v", silent)
+		}
+		s.fail(errors.New("connection refused"))
+		pass(12 * time.Second)
+		if shown := p.Watch(aJob, page); shown.Read.After(silent.Read.Add(12*time.Second)) || shown.Err == nil {
+			t.Errorf("of a process that no longer listens it shows %+v", shown)
 		}
 		p.Forget(aJob)
 		last, _ := s.counts(page)

@@ -38,13 +38,13 @@ var (
 // stopped, or a thread of it holds Python's lock.
 var ErrSilent = errors.New("a process accepts the connection and does not answer within " + readWithin.String())
 
-// errUnreached is the error of a read without a connection in time.
-var errUnreached = errors.New("no connection within " + readWithin.String())
+// ErrUnreached is the error of a read without a connection in time.
+var ErrUnreached = errors.New("no connection within " + readWithin.String())
 
 // IsSilence reports whether a process of a job whose pods the operator can reach does not answer: its node is dead, it is stopped, or a
 // thread of it holds Python's lock.
 func IsSilence(err error) bool {
-	return errors.Is(err, ErrSilent) || errors.Is(err, errUnreached) || errors.Is(err, syscall.EHOSTUNREACH)
+	return errors.Is(err, ErrSilent) || errors.Is(err, ErrUnreached) || errors.Is(err, syscall.EHOSTUNREACH)
 }
 
 // Reader reads pages. Its zero value connects to nothing: make it with NewReader.
@@ -115,7 +115,7 @@ func cause(err error) error {
 	var number syscall.Errno
 	switch {
 	case isTimeout(err):
-		return errUnreached
+		return ErrUnreached
 	case errors.As(err, &number):
 		return number
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):

@@ -94,6 +94,15 @@ class Report(unittest.TestCase):
                 rank.process.wait()
         self.assertEqual(rank.err.count("write another progress.port"), 1, rank.err)
 
+    def test_a_process_that_is_stopped_takes_connections(self):
+        with Rank("import time, trainingjob; trainingjob.report(7); print('ready'); time.sleep(60)") as rank:
+            rank.process.send_signal(signal.SIGSTOP)
+            clients = []
+            for _ in range(100):
+                clients.append(socket.create_connection(("127.0.0.1", rank.port), timeout=0.5))
+            for client in clients:
+                client.close()
+
     def test_a_forked_process_does_not_hold_the_port(self):
         with Rank("""
             import os, time, trainingjob

@@ -109,6 +109,7 @@ def _leave() -> None:
 
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 1024  # while the process is stopped each read of the operator waits here; a full queue looks like a broken network
 
     def __init__(self, port: int) -> None:
         if socket.has_dualstack_ipv6():
