@@ -9,7 +9,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/stacks"
 	"github.com/trainingjob/operator/pkg/state"
@@ -112,7 +111,7 @@ func StacksOf(slot state.Slot, body []byte, err error) []state.Stack {
 func (c *Cluster) addStacks(s *state.Snapshot) {
 	var ranks []RankPage
 	unasked := 0
-	if policy.Hangs(s) {
+	if s.Hangs() {
 		ranks, unasked = c.rankPages(s)
 	}
 	s.Stacks = c.options.Pages.Stacks(client.ObjectKeyFromObject(s.Job), ranks)

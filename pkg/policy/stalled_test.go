@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,7 +103,7 @@ func TestAHangIsExplained(t *testing.T) {
 	}
 	waits, reads := state.Stack{Where: "all_reduce (train.py:41)", Waits: true}, state.Stack{Where: "read (dataset.py:88)"}
 	list := []state.Stack{at("Master", 0, waits), at("Worker", 0, waits), at("Worker", 1, waits), at("Worker", 2, reads)}
-	gone := append(list[:3:3], at("Worker", 7, reads))
+	gone := slices.Concat(list[:3], []state.Stack{at("Worker", 7, reads)})
 	hangs := func(who string) judged {
 		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{who + " Hang Job charged"}}
 	}
