@@ -59,12 +59,12 @@ var _ = Describe("A hang of DistributedDataParallel", Ordered, Label("stacks"), 
 	)
 })
 
-// With two ranks in each pod the first of them shows the stacks of both.
+// With two ranks in each pod the first of them shows the stacks of both. Debian's torchrun fails if no process is redirected, so process 9 is.
 var _ = Describe("A hang under torchrun", Label("stacks"), func() {
 	It("names the rank within its pod", NodeTimeout(15*time.Minute), func(ctx SpecContext) {
 		example{name: "pytorch-ddp"}.bringImage()
 		nodesAreWell(ctx)
-		r := beginHang(ctx, "sleep", 2, "sh", "-c", `printf '%s' "$0" > /tmp/run.py && exec python3 -u -m torch.distributed.run --nnodes=2 --nproc_per_node=2 \
+		r := beginHang(ctx, "sleep", 2, "sh", "-c", `printf '%s' "$0" > /tmp/run.py && exec python3 -u -m torch.distributed.run --redirects=9:1 --tee=9:1 --nnodes=2 --nproc_per_node=2 \
 			--node_rank=$TRAININGJOB_RANK --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT /tmp/run.py`, startsTraining)
 		for attempt, rank := range victims {
 			Eventually(func() int32 { return r.job().Status.Attempt }).WithTimeout(3*time.Minute).Should(BeNumerically("==", attempt+1), "the job restarts")
