@@ -129,7 +129,7 @@ func whoShowsStacks(s *state.Snapshot, o *stackFlags) (ranks []asked, err error)
 	case !isKnown:
 		return nil, fmt.Errorf("--rank %d: %s has the ranks 0 to %d", o.rank, job.Name, len(names)-1)
 	case len(ranks) == 0:
-		return nil, fmt.Errorf("%s runs no such replica with a page: see kubectl tj status %s", nameOf(job), nameOf(job))
+		return nil, fmt.Errorf("%s has no running pod of such a replica that serves a page: see kubectl tj status %s", nameOf(job), nameOf(job))
 	}
 	return ranks, nil
 }

@@ -26,7 +26,7 @@ func stacksOf(ranks []asked) *state.Stacks {
 func (t *tool) printGroups(ranks []asked) {
 	s := stacksOf(ranks)
 	if suspect := stacks.Suspect(s.List); suspect != nil {
-		fmt.Fprintf(t.Out, "The other ranks wait for %s.\n\n", suspect.Name())
+		fmt.Fprintf(t.Out, "At this moment the other ranks wait for %s.\n\n", suspect.Name())
 	}
 	for _, group := range stacks.Groups(s.List) {
 		fmt.Fprintf(t.Out, "%s\n", group.Text(len(s.List)))

@@ -78,7 +78,7 @@ func TestStacks(t *testing.T) {
 		status  int
 		want    []string
 	}{
-		{"stacks mnist", answers, 0, []string{"The other ranks wait for worker-3.", "worker-0, worker-1 wait in all_reduce (train.py:41)\n", "    /app/train.py:41 in main\n    /x/site-packages/torch",
+		{"stacks mnist", answers, 0, []string{"At this moment the other ranks wait for worker-3.", "worker-0, worker-1 wait in all_reduce (train.py:41)\n", "    /app/train.py:41 in main\n    /x/site-packages/torch",
 			"worker-2 is in read (dataset.py:88)\n    /app/dataset.py:88 in read", "worker-3 does not answer\n", "worker-4 shows no stack\n    dial tcp 10.1.2.3:9500: connect: connection refused"}},
 		{"stacks mnist --replica worker-1", answers, 0, []string{"worker-1, thread MainThread:\n    /app/train.py:41 in main", "worker-1, thread watchdog:\n    /app/w.py:3 in wait"}},
 		{"stacks mnist --rank 2", answers, 0, []string{"worker-2, thread MainThread:\n    /app/dataset.py:88 in read"}},
