@@ -17,6 +17,13 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+try:
+    from trainingjob import report  # sdk/python/trainingjob/reporting.py, copied beside this file as trainingjob.py
+except ImportError:
+    def report(*_, **__):
+        """Without the SDK nothing is reported."""
+
+
 STEPS = int(os.environ.get("STEPS", "300"))
 PACE = float(os.environ.get("PACE", "0.1"))  # seconds between two steps
 SAVE_EVERY = 20
@@ -88,6 +95,7 @@ def train(weights, x, y):
 
 def main():
     say("waits for the other processes")
+    report()  # from now on a hang is found
     jax.config.update("jax_cpu_collectives_implementation", "gloo")  # GPUs and TPUs have their own
     jax.distributed.initialize(os.environ["JAX_COORDINATOR_ADDRESS"], world, rank)
     say("met the other processes:", jax.device_count(), "devices")
@@ -102,6 +110,7 @@ def main():
         weights, loss = train(weights, *(jax.make_array_from_process_local_data(parts, part) for part in mine))
         step += 1
         say(f"step={step} loss={float(loss):.4f}")
+        report(step, loss=float(loss))
         if rank == 0 and step % SAVE_EVERY == 0:
             save(step, weights)
         time.sleep(PACE)

@@ -14,6 +14,13 @@ signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # until the training be
 import torch
 import torch.distributed as dist
 
+try:
+    from trainingjob import report  # sdk/python/trainingjob/reporting.py, copied beside this file as trainingjob.py
+except ImportError:
+    def report(*_, **__):
+        """Without the SDK nothing is reported."""
+
+
 STEPS = int(os.environ.get("STEPS", "300"))
 PACE = float(os.environ.get("PACE", "0.1"))  # seconds between two steps
 SAVE_EVERY = 20
@@ -78,6 +85,7 @@ def batch(seed, size):
 
 def main():
     say("waits for the other ranks")
+    report()  # from now on a hang is found
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=datetime.timedelta(minutes=2))
     say("met the other ranks")
     model = torch.nn.Linear(FEATURES, 1).to(device)
@@ -94,6 +102,7 @@ def main():
         optimizer.step()
         step += 1
         say(f"step={step} loss={loss.item():.4f}")
+        report(step, loss=loss.item())
         if rank == 0 and step % SAVE_EVERY == 0:
             save(step, model, optimizer)
         time.sleep(PACE)

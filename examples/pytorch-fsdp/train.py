@@ -21,6 +21,13 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
+try:
+    from trainingjob import report  # sdk/python/trainingjob/reporting.py, copied beside this file as trainingjob.py
+except ImportError:
+    def report(*_, **__):
+        """Without the SDK nothing is reported."""
+
+
 STEPS = int(os.environ.get("STEPS", "300"))
 PACE = float(os.environ.get("PACE", "0.1"))  # seconds between two steps
 SAVE_EVERY = 20
@@ -102,6 +109,7 @@ def batch(seed, size):
 
 def main():
     say("waits for the other ranks")
+    report()  # from now on a hang is found
     # the parts of a checkpoint are put together over gloo, where the tensors are on GPUs as well
     dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=datetime.timedelta(minutes=2))
     say("met the other ranks")
@@ -127,6 +135,7 @@ def main():
         optimizer.step()
         step += 1
         say(f"step={step} loss={loss.item():.4f}")
+        report(step, loss=loss.item())
         if step % SAVE_EVERY == 0:
             save(step, model, optimizer)
         time.sleep(PACE)

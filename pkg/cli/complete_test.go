@@ -13,7 +13,7 @@ import (
 // What kubectl asks its plug-in's completion is answered with verbs, names of jobs and flags.
 func TestCompletion(t *testing.T) {
 	_, objects := running("mnist", 1)
-	for line, want := range map[string]string{"__complete sta": "status", "__complete status ": "mnist", "__complete list ": "mnist", "__complete status mnist --wat": "--watch"} {
+	for line, want := range map[string]string{"__complete stat": "status", "__complete status ": "mnist", "__complete list ": "mnist", "__complete status mnist --wat": "--watch"} {
 		s := newStage(interceptor.Funcs{}, objects...)
 		args := strings.Split(line, " ")
 		if status := s.run(t.Context(), args); status != 0 || !strings.HasPrefix(s.out.String(), want) {

@@ -35,6 +35,7 @@ var needs = []need{
 	{"status, why, report: pods", on("", "pods", "", "list", "watch"), true},
 	{"why, report: Events", on("", "events", "", "list"), false},
 	{"logs", on("", "pods", "log", "get"), false},
+	{"stacks", on("", "pods", "proxy", "get"), false},
 	{"submit", on(v1alpha1.Group, "trainingjobs", "", "create"), false},
 	{"suspend, resume, scale", on(v1alpha1.Group, "trainingjobs", "", "patch"), false},
 	{"restart", append(on(v1alpha1.Group, "trainingjobs", "", "patch"), on("", "pods", "", "list")...), false},

@@ -83,7 +83,7 @@ It uses the kubeconfig and context of kubectl, and needs only the rights of the 
 	t.completeNamespaces(root)
 	root.AddGroup(&cobra.Group{ID: "see", Title: "See:"}, &cobra.Group{ID: "steer", Title: "Steer:"}, &cobra.Group{ID: "check", Title: "Check:"})
 	for group, verbs := range map[string][]*cobra.Command{
-		"see":   {t.listCommand(), t.statusCommand(), t.whyCommand(), t.timelineCommand(), t.logsCommand(), t.reportCommand(), t.uiCommand()},
+		"see":   {t.listCommand(), t.statusCommand(), t.whyCommand(), t.timelineCommand(), t.logsCommand(), t.stacksCommand(), t.reportCommand(), t.uiCommand()},
 		"steer": {t.submitCommand(), t.runCommand(), t.suspendCommand(), t.resumeCommand(), t.restartCommand(), t.scaleCommand(), t.deleteCommand()},
 		"check": {t.planCommand(), t.convertCommand(), t.doctorCommand(), t.versionCommand()},
 	} {

@@ -196,6 +196,7 @@ func (c *Cluster) forget(key client.ObjectKey) {
 	delete(c.jobs, key)
 	c.mu.Unlock()
 	c.options.Pages.Forget(key)
+	c.options.Pages.Stacks(key, nil)
 	if m != nil {
 		c.startup.remove(m.uid)
 	}

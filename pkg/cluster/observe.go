@@ -67,6 +67,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, fmt.Errorf("reading the job, which its pods show to be old: %w", err)
 	}
 	c.addPage(s)
+	c.addStacks(s)
 	s.Homes = c.previousNodes(s)
 	if err := c.addUnhealthy(ctx, s); err != nil {
 		return nil, err

@@ -23,7 +23,10 @@ const PageReads = 64
 type Pages interface {
 	// Watch has the page of the job read from now on, and returns what its last reads showed.
 	Watch(job client.ObjectKey, p Page) Shown
-	// Forget ends the reads of the job.
+	// Stacks has the stacks of a hanging job's ranks read once, and returns them, or until when the reads last at most. Without ranks it
+	// forgets the stacks: the job hangs no more.
+	Stacks(job client.ObjectKey, ranks []RankPage) state.Stacks
+	// Forget ends the reads of the job's page.
 	Forget(job client.ObjectKey)
 }
 
@@ -39,19 +42,25 @@ type Shown struct {
 	progress.Said
 	// Read is when the last read began that the process answered, or failed to answer; zero if there was none.
 	Read time.Time
+	// IsSilent is whether the process did not answer then.
+	IsSilent bool
 	// Err is why the last read did not show a report; nil if it did, or if the process did not answer.
 	Err error
 }
 
 // pages reads pages over the network.
 type pages struct {
-	read    func(context.Context, netip.AddrPort) ([]byte, error)
+	read    func(context.Context, netip.AddrPort, progress.Target) ([]byte, error)
 	clock   clock.WithDelayedExecution
-	slots   *slots
 	changed func(client.ObjectKey)
+	// slots are for the reads of reports, stackSlots for the reads of stacks.
+	slots, stackSlots *slots
+	// parsing has one page of stacks parsed at a time.
+	parsing sync.Mutex
 
 	mu   sync.Mutex
 	jobs map[client.ObjectKey]*watched
+	hung map[client.ObjectKey]*hung
 }
 
 // watched is the page of a job.
@@ -65,7 +74,14 @@ type watched struct {
 
 // NewPages returns Pages that call changed after each read. The reads of a namespace hold at most its share of all reads.
 func NewPages(r *progress.Reader, clock clock.WithDelayedExecution, changed func(client.ObjectKey)) Pages {
-	return &pages{read: r.Read, clock: clock, slots: newSlots(PageReads), changed: changed, jobs: map[client.ObjectKey]*watched{}}
+	return newPages(r.Read, clock, changed)
+}
+
+func newPages(read func(context.Context, netip.AddrPort, progress.Target) ([]byte, error), clock clock.WithDelayedExecution, changed func(client.ObjectKey)) *pages {
+	return &pages{
+		read: read, clock: clock, changed: changed, slots: newSlots(PageReads), stackSlots: newSlots(StackReads),
+		jobs: map[client.ObjectKey]*watched{}, hung: map[client.ObjectKey]*hung{},
+	}
 }
 
 // Watch implements Pages. A page that was watched before with another interval keeps what it has shown, and is read at once.
@@ -115,7 +131,7 @@ func (p *pages) readNow(job client.ObjectKey, w *watched) {
 	}
 	defer release()
 	began := p.clock.Now()
-	body, err := p.read(context.Background(), w.page.Address)
+	body, err := p.read(context.Background(), w.page.Address, progress.Report)
 	if p.keep(job, w, began, body, err) {
 		p.changed(job)
 	}
@@ -133,17 +149,18 @@ func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []b
 	return true
 }
 
-// After returns what is shown after one more read. A process that does not answer has made no newer report known.
+// After returns what is shown after one more read. A process that does not answer has made no newer report known. Once some reads wait in
+// its queue of connections, the kernel lets no further one connect.
 func (s Shown) After(began time.Time, body []byte, err error) Shown {
-	if errors.Is(err, progress.ErrSilent) {
-		return Shown{Said: s.Said, Read: began}
+	if errors.Is(err, progress.ErrSilent) || s.IsSilent && errors.Is(err, progress.ErrUnreached) {
+		return Shown{Said: s.Said, Read: began, IsSilent: true}
 	}
 	var said progress.Said
 	if err == nil {
 		said, err = progress.Parse(body)
 	}
 	if err != nil {
-		return Shown{Said: s.Said, Read: s.Read, Err: err}
+		return Shown{Said: s.Said, Read: s.Read, IsSilent: s.IsSilent, Err: err}
 	}
 	return Shown{Said: said, Read: began}
 }
@@ -177,6 +194,9 @@ type noPages struct{}
 
 // Watch implements Pages.
 func (noPages) Watch(client.ObjectKey, Page) Shown { return Shown{} }
+
+// Stacks implements Pages.
+func (noPages) Stacks(client.ObjectKey, []RankPage) state.Stacks { return state.Stacks{} }
 
 // Forget implements Pages.
 func (noPages) Forget(client.ObjectKey) {}

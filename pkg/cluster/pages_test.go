@@ -48,7 +48,7 @@ func (s *site) fail(err error) {
 	s.fails = err
 }
 
-func (s *site) read(_ context.Context, page netip.AddrPort) ([]byte, error) {
+func (s *site) read(_ context.Context, page netip.AddrPort, _ progress.Target) ([]byte, error) {
 	s.mu.Lock()
 	s.reads[page]++
 	body, after, err := s.serve(page)
@@ -67,7 +67,7 @@ func (s *site) pages() *pages {
 		defer s.mu.Unlock()
 		s.woken[job]++
 	}
-	return &pages{read: s.read, clock: clock.RealClock{}, slots: newSlots(PageReads), changed: changed, jobs: map[client.ObjectKey]*watched{}}
+	return newPages(s.read, clock.RealClock{}, changed)
 }
 
 var aJob = client.ObjectKey{Namespace: "team-a", Name: "j"}
@@ -104,7 +104,7 @@ func TestAPageIsReadOnceAnInterval(t *testing.T) {
 			t.Errorf("%d reads in 102 s, and the job was woken %d times", reads, woken)
 		}
 		before := p.Watch(aJob, page)
-		s.fail(errors.New("no route to host"))
+		s.fail(fmt.Errorf("reading: %w", progress.ErrUnreached))
 		pass(12 * time.Second)
 		if shown := p.Watch(aJob, page); shown.Step != before.Step || !shown.Read.Equal(before.Read) || shown.Err == nil {
 			t.Errorf("after a read that failed it shows %+v, before %+v", shown, before)
@@ -113,6 +113,17 @@ func TestAPageIsReadOnceAnInterval(t *testing.T) {
 		pass(12 * time.Second)
 		if shown := p.Watch(aJob, page); shown.Step != before.Step || !shown.Read.After(before.Read) || shown.Err != nil {
 			t.Errorf("of a silent process it shows %+v, before %+v", shown, before)
+		}
+		s.fail(fmt.Errorf("reading: %w", progress.ErrUnreached)) // the queue of connections of a silent process is full
+		pass(12 * time.Second)
+		silent := p.Watch(aJob, page)
+		if time.Since(silent.Read) > 12*time.Second || silent.Err != nil {
+			t.Errorf("of a silent process that takes no further connection it shows %+v", silent)
+		}
+		s.fail(errors.New("connection refused"))
+		pass(12 * time.Second)
+		if shown := p.Watch(aJob, page); shown.Read.After(silent.Read.Add(12*time.Second)) || shown.Err == nil {
+			t.Errorf("of a process that no longer listens it shows %+v", shown)
 		}
 		p.Forget(aJob)
 		last, _ := s.counts(page)
@@ -177,7 +188,7 @@ func TestSilentPagesOfANamespaceLeaveTheOthersTheirReads(t *testing.T) {
 		s := &site{}
 		s.serve = func(netip.AddrPort) (string, time.Duration, error) { return step(1), 0, nil }
 		p := s.pages()
-		p.read = func(_ context.Context, page netip.AddrPort) ([]byte, error) {
+		p.read = func(_ context.Context, page netip.AddrPort, _ progress.Target) ([]byte, error) {
 			if page != pageOf(0).Address {
 				s.mu.Lock()
 				atOnce++
@@ -220,10 +231,15 @@ func TestSilentPagesOfANamespaceLeaveTheOthersTheirReads(t *testing.T) {
 type fixed struct {
 	shown   Shown
 	watched *Page
+	asked   []RankPage
 }
 
 func (f *fixed) Watch(_ client.ObjectKey, p Page) Shown { f.watched = &p; return f.shown }
 func (f *fixed) Forget(client.ObjectKey)                { f.watched = nil }
+func (f *fixed) Stacks(_ client.ObjectKey, ranks []RankPage) state.Stacks {
+	f.asked = ranks
+	return state.Stacks{}
+}
 
 func TestThePageOfRank0IsReadWhileItRuns(t *testing.T) {
 	run := func(change ...builder.PodOption) []builder.PodOption {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/stacks"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -53,21 +54,37 @@ func isUp(r *state.Replica) bool {
 
 // stalled rules because a running job that makes no progress hangs, and its user wants a restart then.
 func stalled(s *state.Snapshot) (*Ruling, time.Time) {
-	deadline := stallDeadline(s)
+	deadline := s.StallDeadline()
 	if deadline.IsZero() || s.Now.Before(deadline) {
 		return nil, deadline
 	}
-	if s.KnownUntil().Before(deadline) || s.Job.Spec.Progress.Action != v1alpha1.StallRestart {
+	if !s.Hangs() {
 		return nil, time.Time{}
 	}
-	failure := failure.At(s, s.Replica(state.Leader(&s.Job.Spec)), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, stallMessage(s))
+	if s.Now.Before(s.Stacks.Until) {
+		return nil, s.Stacks.Until
+	}
+	failure := hang(s)
 	failure.Time = metav1.NewTime(deadline.Add(-state.StallAfter(s.Job.Spec.Progress)))
 	return restartForTime(s, failure), time.Time{}
 }
 
+// hang returns the failure of a job that hangs: of the rank for which the others wait, if stacks show one, else of the rank that does not
+// report.
+func hang(s *state.Snapshot) v1alpha1.Failure {
+	replica, message := s.Replica(state.Leader(&s.Job.Spec)), stallMessage(s)
+	if suspect := stacks.Suspect(s.Stacks.List); suspect != nil && s.InRange(suspect.Slot) {
+		replica = s.Replica(suspect.Slot)
+	}
+	if where := stacks.Sentence(&s.Stacks); where != "" {
+		message += ". " + where
+	}
+	return failure.At(s, replica, v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, message)
+}
+
 // whyStalled returns for how long the job has made no progress, if that is too long; else it is empty.
 func whyStalled(s *state.Snapshot) string {
-	if deadline := stallDeadline(s); deadline.IsZero() || s.Now.Before(deadline) || s.KnownUntil().Before(deadline) {
+	if !s.HasStalled() {
 		return ""
 	}
 	return stallMessage(s)
@@ -76,25 +93,10 @@ func whyStalled(s *state.Snapshot) string {
 // whyUnread returns why the operator has not been able to read the page of the training for too long; else it is empty. The training may
 // well make progress, so it does not hang.
 func whyUnread(s *state.Snapshot) string {
-	if deadline := stallDeadline(s); deadline.IsZero() || s.Now.Before(deadline) || !s.KnownUntil().Before(deadline) {
+	if deadline := s.StallDeadline(); deadline.IsZero() || s.Now.Before(deadline) || s.HasStalled() {
 		return ""
 	}
 	return s.Progress.Unread
-}
-
-// stallDeadline returns when the job stalls unless it reports; zero if it need not report.
-func stallDeadline(s *state.Snapshot) time.Time {
-	if s.Job.Spec.Progress == nil {
-		return time.Time{}
-	}
-	since := undisturbedSince(s)
-	if since.IsZero() {
-		return time.Time{}
-	}
-	if s.Progress.Renewed.After(since) {
-		since = s.Progress.Renewed
-	}
-	return since.Add(state.StallAfter(s.Job.Spec.Progress))
 }
 
 func stallMessage(s *state.Snapshot) string {
@@ -131,30 +133,4 @@ func isStuck(s *state.Snapshot, incident *v1alpha1.Incident) bool {
 
 func noProgressLimit(s *state.Snapshot) int32 {
 	return ptr.Deref(s.Job.Spec.Recovery.NoProgressLimit, v1alpha1.DefaultNoProgressLimit)
-}
-
-// undisturbedSince returns since when the reporting replica has run with everything that it needs. It returns zero if the job or
-// that replica does not run, or if the replica has finished. It also returns zero if its pod was created before spec.progress was
-// set: such a process cannot report.
-func undisturbedSince(s *state.Snapshot) time.Time {
-	since, reporter := state.RunningSince(s.Job), s.Reporter()
-	if since.IsZero() || reporter == nil || reporter.State != state.Running || !s.CanReport(reporter.Pod) || reporter.Pod.MainSucceeded {
-		return time.Time{}
-	}
-	since = state.Latest(since, reporter.Pod.Began)
-	for role, m := range s.Memory {
-		for index := range m.NextStarts {
-			if slot := (state.Slot{Role: role, Index: index}); isNeededToReport(&s.Job.Spec, slot) {
-				since = state.Latest(since, s.NextStart(slot))
-			}
-		}
-	}
-	return since
-}
-
-// isNeededToReport reports whether the reporting replica makes no steps while the slot has no process. That holds for its own
-// slot, for parameter servers, and for the ranks of a collective. Workers of an asynchronous job come and go, and so do
-// evaluators and custom roles.
-func isNeededToReport(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
-	return slot == state.Leader(spec) || slot.Role == v1alpha1.PS || state.IsCollective(spec) && state.IsRank(slot.Role)
 }

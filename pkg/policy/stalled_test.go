@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -85,6 +87,38 @@ func TestAPageThatWasNotReadIsNoHang(t *testing.T) {
 	v := policy.Judge(builder.Snapshot(again, seenAt(161, builder.Reported(7, 50*second), builder.Read(150*second), builder.Unread("connection refused"))...))
 	if want := "master-0 has not reported for 1m40s; the last step was 7"; v.Stalled != want || v.Unread != "" {
 		t.Errorf("stalled %q, want %q; unread %q", v.Stalled, want, v.Unread)
+	}
+}
+
+// The stacks name the rank for which the others wait. A restart waits for them as long as the fact says, and no longer.
+func TestAHangIsExplained(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Leader(v1alpha1.Master), builder.Workers(3), builder.StartedAt(0), builder.RunsSince(10*second), builder.Page(9500, 100, v1alpha1.StallRestart))
+	seenWith := func(more ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(more, builder.Running("master", 0), builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2, builder.On("gpu-7")),
+			builder.Read(110*second), builder.Now(111*second))
+	}
+	at := func(role v1alpha1.Role, index int, stack state.Stack) state.Stack {
+		stack.Slot = state.Slot{Role: role, Index: index}
+		return stack
+	}
+	waits, reads := state.Stack{Where: "all_reduce (train.py:41)", Waits: true}, state.Stack{Where: "read (dataset.py:88)"}
+	list := []state.Stack{at("Master", 0, waits), at("Worker", 0, waits), at("Worker", 1, waits), at("Worker", 2, reads)}
+	gone := slices.Concat(list[:3], []state.Stack{at("Worker", 7, reads)})
+	hangs := func(who string) judged {
+		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{who + " Hang Job charged"}}
+	}
+	check(t, []judgeCase{
+		{"the stacks are being read", job, seenWith(builder.Stacks(113 * second)), judged{Wake: 113 * second}},
+		{"the reads take too long", job, seenWith(builder.Stacks(111 * second)), hangs("master-0")},
+		{"no rank can be read", job, seenWith(), hangs("master-0")},
+		{"one rank is elsewhere", job, seenWith(builder.Stacks(0, list...)), hangs("worker-2")},
+		{"all ranks are at the same place", job, seenWith(builder.Stacks(0, list[:3]...)), hangs("master-0")},
+		{"the job no longer has the rank that is elsewhere", job, seenWith(builder.Stacks(0, gone...)), hangs("master-0")},
+	})
+	f := policy.Judge(builder.Snapshot(job, seenWith(builder.Stacks(0, list...))...)).Failure
+	want := "master-0 has not reported for 1m40s; no step was reported. 3 of 4 ranks wait in all_reduce (train.py:41); worker-2 is in read (dataset.py:88)"
+	if f.Message != want || f.Node != "gpu-7" || f.Pod == "" || !f.Time.Time.Equal(builder.Epoch.Add(10*second)) {
+		t.Errorf("%q on %s at %v, want %q on gpu-7", f.Message, f.Node, f.Time, want)
 	}
 }
 

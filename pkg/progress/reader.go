@@ -22,16 +22,30 @@ const (
 	maxHeader = 4 << 10
 )
 
-const (
-	// reportPath is the path of a report.
-	reportPath = "/progress"
-	// longestReport is the longest report, in bytes.
-	longestReport = 16 << 10
+// Target is a path of a page, and the longest answer in bytes.
+type Target struct {
+	path    string
+	longest int64
+}
+
+// The paths that the operator requests.
+var (
+	Report = Target{"/progress", 16 << 10}
+	Stacks = Target{"/stacks", 64 << 10}
 )
 
 // ErrSilent is the error of a read whose connection a process accepted and did not answer in time. The network works, so the process is
 // stopped, or a thread of it holds Python's lock.
 var ErrSilent = errors.New("a process accepts the connection and does not answer within " + readWithin.String())
+
+// ErrUnreached is the error of a read without a connection in time.
+var ErrUnreached = errors.New("no connection within " + readWithin.String())
+
+// IsSilence reports whether a process of a job whose pods the operator can reach does not answer: its node is dead, it is stopped, or a
+// thread of it holds Python's lock.
+func IsSilence(err error) bool {
+	return errors.Is(err, ErrSilent) || errors.Is(err, ErrUnreached) || errors.Is(err, syscall.EHOSTUNREACH)
+}
 
 // Reader reads pages. Its zero value connects to nothing: make it with NewReader.
 type Reader struct{ client *http.Client }
@@ -48,22 +62,22 @@ func newReader(dial func(ctx context.Context, network, address string) (net.Conn
 	}}
 }
 
-// Read returns the report on a page. It returns ErrSilent if a process accepts the connection and does not answer. The text of any other
+// Read returns what a page shows. It returns ErrSilent if a process accepts the connection and does not answer. The text of any other
 // error is the same for the same cause: it names no port of the operator and no time.
-func (r *Reader) Read(ctx context.Context, page netip.AddrPort) ([]byte, error) {
+func (r *Reader) Read(ctx context.Context, page netip.AddrPort, target Target) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
 	var isConnected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { isConnected.Store(true) }})
-	url := "http://" + page.String() + reportPath
-	body, err := r.get(ctx, url, longestReport)
+	url := "http://" + page.String() + target.path
+	body, err := r.get(ctx, url, target.longest)
 	switch {
 	case err == nil:
 		return body, nil
 	case isTimeout(err) && isConnected.Load():
 		return nil, ErrSilent
 	default:
-		return nil, fmt.Errorf("%s: %s", url, cause(err))
+		return nil, fmt.Errorf("%s: %w", url, cause(err))
 	}
 }
 
@@ -96,20 +110,20 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// cause returns the innermost error as text. The outer ones name addresses and ports.
-func cause(err error) string {
+// cause returns the innermost error. The outer ones name addresses and ports.
+func cause(err error) error {
 	var number syscall.Errno
 	switch {
 	case isTimeout(err):
-		return "no connection within " + readWithin.String()
+		return ErrUnreached
 	case errors.As(err, &number):
-		return number.Error()
+		return number
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection ends before the answer"
+		return errors.New("the connection ends before the answer")
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return text
+	return errors.New(text)
 }

@@ -31,7 +31,7 @@ func readFrom(t *testing.T, serve http.HandlerFunc) (body string, requests []*ht
 		}
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	})
-	read, err := reader.Read(t.Context(), aPod)
+	read, err := reader.Read(t.Context(), aPod, Report)
 	return string(read), requests, err
 }
 
@@ -150,7 +150,7 @@ func TestANetworkThatForbidsTheReadIsNotSilence(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			_, err := newReader(func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }).Read(context.Background(), aPod)
+			_, err := newReader(func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }).Read(context.Background(), aPod, Report)
 			if err == nil || err.Error() != want {
 				t.Errorf("error %q, want %q", err, want)
 			}

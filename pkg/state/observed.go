@@ -50,6 +50,8 @@ type Observed struct {
 	// HasLease is whether the job's progress Lease exists; Progress is its content.
 	HasLease bool
 	Progress Progress
+	// Stacks are where the ranks are. They are read only before a restart because of a hang.
+	Stacks Stacks
 	// Gang is what is known of the job's pod groups.
 	Gang Gang
 	// SparePriorityClass is the operator's default for placeholder pods.

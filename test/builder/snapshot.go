@@ -150,6 +150,15 @@ func Unread(why string) SnapshotOption {
 	return func(s *state.Observed) { s.Progress.Unread = why }
 }
 
+// Stacks says where the ranks are, and that the operator waits for others until so long after Epoch; 0 for no longer.
+func Stacks(until time.Duration, list ...state.Stack) SnapshotOption {
+	return func(s *state.Observed) {
+		if s.Stacks = (state.Stacks{List: list}); until > 0 {
+			s.Stacks.Until = Epoch.Add(until)
+		}
+	}
+}
+
 // SavedFor says that the latest report answers the request to stop of that id.
 func SavedFor(id string) SnapshotOption {
 	return func(s *state.Observed) { s.Progress.SavedFor = id }

@@ -46,8 +46,8 @@ var _ = Describe("A job that reports by a page", Ordered, Label("report"), func(
 		Eventually(func() string { return r.job().Status.Reason }).WithTimeout(2*time.Minute).Should(Equal(v1alpha1.ReasonAllReplicasRunning), "the second attempt runs")
 		Consistently(func() int32 { return r.job().Status.Attempt }).WithTimeout(15*time.Second).Should(BeNumerically("==", status.Attempt), "it reports on, so it does not hang")
 	},
-		Entry("in its own loop", NodeTimeout(10*time.Minute), "time.sleep(1000)"),
-		Entry("with the lock of Python", NodeTimeout(10*time.Minute), "ctypes.PyDLL(None).sleep(1000)"),
+		Entry("in its own loop", NodeTimeout(10*time.Minute), "time.sleep(1000)", "worker-0 is in <module> (<string>:"),
+		Entry("with the lock of Python", NodeTimeout(10*time.Minute), "ctypes.PyDLL(None).sleep(1000)", "worker-0 does not answer"),
 	)
 })
 

@@ -77,6 +77,26 @@ func givenBack(was, is *v1alpha1.TrainingJobStatus) int64 {
 			n++
 		}
 	}
+	return n + int64(Outgrown(was, is))
+}
+
+// mostIncidents is how many incidents a status has at most.
+const mostIncidents = 10
+
+// Outgrown returns how many charged incidents that nothing has explained the later version has no more room for. It may have explained
+// them in the same write.
+func Outgrown(was, is *v1alpha1.TrainingJobStatus) int {
+	if len(is.Incidents) < mostIncidents {
+		return 0
+	}
+	n := 0
+	for i := range was.Incidents {
+		o := &was.Incidents[i]
+		stays := slices.ContainsFunc(is.Incidents, func(now v1alpha1.Incident) bool { return now.RestartTime.Equal(&o.RestartTime) && now.Pod == o.Pod })
+		if o.Charged && !o.Explained && !stays {
+			n++
+		}
+	}
 	return n
 }
 

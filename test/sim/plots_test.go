@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 )
 
 // What several scenarios have in common.
@@ -32,6 +33,14 @@ func (r *run) exceptionInOneRank() {
 // restarted waits until so many restarts are counted.
 func (r *run) restarted(n int32) {
 	r.until("a restart is counted", func() bool { return r.Job().Status.Restarts >= n })
+}
+
+// hung says which replica the latest incident names for a hang, and how its message ends.
+func (r *run) hung(replica, end string) {
+	incident := r.Job().Status.Incidents[len(r.Job().Status.Incidents)-1]
+	if failure.SlotOf(&incident.Failure).String() != replica || incident.Cause != v1alpha1.CauseHang || !strings.HasSuffix(incident.Message, end) {
+		r.check.Violate("the incident is %+v, want the hang of %s: %s", incident, replica, end)
+	}
 }
 
 // isAnswered reports whether the last request for a restart counts as done.

@@ -163,6 +163,39 @@ var worlds = []scenario{
 			r.restarted(1)
 			r.succeed("worker-0")
 		}},
+	{name: "names_the_rank_for_which_the_others_wait", job: []builder.JobOption{pytorch, builder.Workers(4), builder.Page(9500, 20, v1alpha1.StallRestart)}, want: leaderSucceeded(1, 1, 1), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.Reading = world.Reading{After: time.Second, Pages: map[string]string{"worker-2": world.Reads}}
+			r.ReportByPage(7, false)
+			r.until("the step is known", func() bool { return r.Job().Status.Progress != nil && r.Job().Status.Progress.Step == 7 })
+			r.wait(25 * time.Second)
+			r.restarted(1)
+			r.hung("worker-2", "the last step was 7. 3 of 4 ranks wait in all_reduce (train.py:41); worker-2 is in read (dataset.py:88)")
+			r.succeed("worker-0")
+		}},
+	{name: "names_the_rank_that_does_not_answer", job: []builder.JobOption{pytorch, builder.Workers(4), builder.Page(9500, 20, v1alpha1.StallRestart)}, want: leaderSucceeded(1, 1, 1), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.Reading = world.Reading{Pages: map[string]string{"worker-3": ""}}
+			r.ReportByPage(7, false)
+			r.until("the step is known", func() bool { return r.Job().Status.Progress != nil && r.Job().Status.Progress.Step == 7 })
+			r.wait(25 * time.Second)
+			r.restarted(1)
+			r.hung("worker-3", "the last step was 7. 3 of 4 ranks wait in all_reduce (train.py:41); worker-3 does not answer")
+			r.succeed("worker-0")
+		}},
+	{name: "does_not_wait_for_stacks", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Page(9500, 20, v1alpha1.StallRestart)}, want: leaderSucceeded(1, 1, 1), every: 2,
+		play: func(r *run) {
+			r.running()
+			r.Reading = world.Reading{After: time.Hour}
+			r.ReportByPage(7, false)
+			r.until("the step is known", func() bool { return r.Job().Status.Progress != nil && r.Job().Status.Progress.Step == 7 })
+			r.wait(25 * time.Second)
+			r.restarted(1)
+			r.hung("worker-0", "the last step was 7")
+			r.succeed("worker-0")
+		}},
 	{name: "out_of_the_operators_reach", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Page(9500, 20, v1alpha1.StallRestart)}, want: leaderSucceeded(0, 0, 0), every: 2,
 		play: func(r *run) {
 			r.running()

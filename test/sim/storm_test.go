@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -351,6 +352,8 @@ func (s *storm) meddle(r *run) {
 		r.Racks = nil
 	case 59, 60, 61:
 		r.Unreachable = !r.Unreachable
+	case 62, 63:
+		r.Reading = s.reading()
 	case 58:
 		if groups := r.Server.List(server.PodGroups); len(groups) > 0 {
 			r.DeleteGroup(groups[s.rng.IntN(len(groups))].GetName())
@@ -362,6 +365,15 @@ func (s *storm) meddle(r *run) {
 		s.monitor(r)
 	default:
 		s.trouble(r)
+	}
+}
+
+// reading draws how soon the ranks show their stacks, and what one of them shows.
+func (s *storm) reading() world.Reading {
+	pages := []string{world.Reads, "", "no JSON", `{"threads": []}`, `{"threads": [{"frames": [{"function": "\u0000", "line": -1}]}], "others": [{"rank": "9", "silent": true}]}`}
+	return world.Reading{
+		After: time.Duration(s.rng.IntN(4)) * time.Second,
+		Pages: map[string]string{fmt.Sprintf("worker-%d", s.rng.IntN(3)): pages[s.rng.IntN(len(pages))]},
 	}
 }
 

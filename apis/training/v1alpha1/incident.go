@@ -32,7 +32,7 @@ type Failure struct {
 	// reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ...
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// message is the end of the container's termination message.
+	// message is the end of the container's termination message. For a hang it shows where the ranks were.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// alike counts the other replicas that failed in the same second in the same way, with last words that do not distinguish them.

@@ -48,6 +48,8 @@ func (r Right) Role() string {
 			return roleView
 		}
 		return roleEdit
+	case "/pods/proxy":
+		return roleEdit
 	case "/pods/log", "/resourcequotas", "/namespaces":
 		if reads {
 			return roleView

@@ -68,7 +68,7 @@ var causes = map[v1alpha1.Cause]string{
 	v1alpha1.CauseInfrastructure: "Nothing: the pod was lost and not at fault.",
 	v1alpha1.CauseRequested:      "Nothing: a user requested it.",
 	v1alpha1.CauseCompleted:      "Nothing: the program was done, and restartPolicy Always runs it again.",
-	v1alpha1.CauseHang:           "See what the ranks wait for: kubectl exec -n NS POD -- py-spy dump --pid 1, or the last lines of all: kubectl tj logs -n NS NAME --tail 5",
+	v1alpha1.CauseHang:           "See what the ranks wait for: kubectl tj stacks -n NS NAME, kubectl exec -n NS POD -- py-spy dump --pid 1, or the last lines of all: kubectl tj logs -n NS NAME --tail 5",
 	v1alpha1.CauseStartup:        "See why the container did not start: kubectl describe pod -n NS POD. " + changeTemplate,
 }
 

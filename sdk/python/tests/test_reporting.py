@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -27,7 +28,7 @@ class Rank:
 
     def __init__(self, code, port=None, **env):
         self.port = port or free_port()
-        env = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "TRAININGJOB_PROGRESS_PORT": str(self.port), "TRAININGJOB_ATTEMPT": "2",
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join([SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])]), "TRAININGJOB_PROGRESS_PORT": str(self.port), "TRAININGJOB_ATTEMPT": "2",
                "TRAININGJOB_LIFE": "2000001", **env}
         self.process = subprocess.Popen([sys.executable, "-u", "-c", textwrap.dedent(code)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -93,6 +94,15 @@ class Report(unittest.TestCase):
                 rank.process.wait()
         self.assertEqual(rank.err.count("write another progress.port"), 1, rank.err)
 
+    def test_a_process_that_is_stopped_takes_connections(self):
+        with Rank("import time, trainingjob; trainingjob.report(7); print('ready'); time.sleep(60)") as rank:
+            rank.process.send_signal(signal.SIGSTOP)
+            clients = []
+            for _ in range(100):
+                clients.append(socket.create_connection(("127.0.0.1", rank.port), timeout=0.5))
+            for client in clients:
+                client.close()
+
     def test_a_forked_process_does_not_hold_the_port(self):
         with Rank("""
             import os, time, trainingjob
@@ -142,7 +152,27 @@ class Stacks(unittest.TestCase):
         self.assertEqual(functions["loader"][-2:], ["reads_data", "waits_for_the_others"])
         self.assertEqual([thread["name"] for thread in page["threads"]], ["MainThread", "loader"], "the main thread is first, and the page's own are left out")
         self.assertEqual(page["rank"], "3")
+        self.assertIn("the stacks of all threads of rank 3, attempt 2, were requested", rank.err)
         self.assertIn("in waits_for_the_others", rank.err, "the log of the rank has the stacks too")
+
+    @unittest.skipUnless(sys.platform == "linux", "only Linux has abstract sockets")
+    def test_the_first_rank_of_a_pod_shows_the_others(self):
+        code = """
+            import os, time, trainingjob
+            def waits(): time.sleep(60)
+            trainingjob.report(7)
+            print("ready"); waits()
+            """
+        port = free_port()
+        env = {"LOCAL_WORLD_SIZE": "4"}
+        with Rank(code, port, RANK="8", LOCAL_RANK="0", **env) as first, Rank(code, port, RANK="9", LOCAL_RANK="1", **env) as second, \
+                Rank(code, port, RANK="10", LOCAL_RANK="2", **env) as third:
+            third.process.send_signal(signal.SIGSTOP)
+            page = first.get("/stacks")
+        self.assertEqual(page["rank"], "8")
+        self.assertEqual([(other["rank"], other.get("silent", False)) for other in page["others"]], [("9", False), ("10", True)], "the last has not reported yet")
+        self.assertEqual(page["others"][0]["threads"][0]["frames"][-1]["function"], "waits")
+        self.assertIn("of rank 9, attempt 2", second.err)
 
     def test_a_thousand_deep_threads_fit_the_page(self):
         with Rank("""

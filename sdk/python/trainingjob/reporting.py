@@ -14,6 +14,7 @@ import socket
 import socketserver
 import sys
 import threading
+import time
 import traceback
 from datetime import datetime, timezone
 from typing import Any
@@ -22,9 +23,11 @@ MAX_METRICS = 8
 MAX_NAME = 63
 MAX_STACKS = 60_000  # bytes of a page of stacks, which the operator reads up to 64 KiB
 
+OTHERS_WITHIN = 0.7  # seconds that the other ranks of a pod have to show their stacks
+
 _lock = threading.RLock()  # a signal handler may report too
 _page: dict[str, Any] = {}
-_server: _Server | None = None
+_server: _Server | _RankServer | None = None
 _tried = False
 
 
@@ -78,15 +81,17 @@ def _numbers(metrics: dict[str, Any]) -> dict[str, float]:
 
 
 def _serve() -> None:
-    """Serves the page from the first report on: one process of each pod does. The caller holds the lock."""
+    """Serves the page from the first report on: one process of each pod does, and the others show it their stacks. The caller holds the lock."""
     global _server, _tried
-    port = os.environ.get("TRAININGJOB_PROGRESS_PORT")
-    if _tried or not port or os.environ.get("LOCAL_RANK", "0") != "0":
+    port, local_rank = os.environ.get("TRAININGJOB_PROGRESS_PORT"), os.environ.get("LOCAL_RANK", "0")
+    if _tried or not port:
         return
     _tried = True
     try:
-        _server = _Server(int(port))
+        _server = _Server(int(port)) if local_rank == "0" else _RankServer(local_rank)
     except (OSError, OverflowError, ValueError) as error:
+        if local_rank != "0":  # no abstract sockets: this process shows no stacks
+            return
         print(f"trainingjob: progress is not reported, because port {port} cannot be served ({error}): write another progress.port", file=sys.stderr, flush=True)
         return
     threading.Thread(target=_server.serve_forever, name="trainingjob-progress", daemon=True).start()
@@ -104,6 +109,7 @@ def _leave() -> None:
 
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 1024  # while the process is stopped each read of the operator waits here; a full queue looks like a broken network
 
     def __init__(self, port: int) -> None:
         if socket.has_dualstack_ipv6():
@@ -120,6 +126,63 @@ class _Server(http.server.ThreadingHTTPServer):
         """A client that goes away is no news."""
 
 
+def _name(local_rank: object) -> str:
+    """Returns the abstract socket by which a rank shows its stacks to the first rank of its pod: only Linux has them, and only the pod sees it."""
+    return f"\0trainingjob-{os.environ.get('TRAININGJOB_PROGRESS_PORT')}-{local_rank}"
+
+
+class _RankServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    address_family = getattr(socket, "AF_UNIX", socket.AF_INET)
+    daemon_threads = True
+
+    def __init__(self, local_rank: str) -> None:
+        super().__init__(_name(local_rank), _RankHandler)  # type: ignore[arg-type]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no news."""
+
+
+class _RankHandler(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        self.request.sendall(json.dumps(_logged_stacks()).encode())
+
+
+def _others() -> list[dict[str, Any]]:
+    """Returns the stacks of the other ranks of the pod. A rank that has not reported yet is left out, and one that does not answer is silent."""
+    until, asked = time.monotonic() + OTHERS_WITHIN, []
+    for local_rank in range(1, _ranks_of_pod()):
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(OTHERS_WITHIN)
+        try:
+            client.connect(_name(local_rank))
+        except OSError:
+            client.close()
+            continue
+        asked.append((local_rank, client))
+    pages = []
+    for local_rank, client in asked:
+        with client:
+            try:
+                body = b""
+                while part := _receive(client, until):
+                    body += part
+                pages.append(json.loads(body))
+            except (OSError, ValueError):
+                first = int(os.environ.get("RANK") or 0)
+                pages.append({"rank": str(first + local_rank), "silent": True})
+    return pages
+
+
+def _receive(client: socket.socket, until: float) -> bytes:
+    client.settimeout(max(0.01, until - time.monotonic()))
+    return client.recv(1 << 16)
+
+
+def _ranks_of_pod() -> int:
+    text = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return min(int(text), 16) if text.isdigit() and hasattr(socket, "AF_UNIX") else 1
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
     timeout = 10  # seconds that a client may be silent
 
@@ -127,9 +190,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/progress":
             self._answer(progress_page())
         elif self.path == "/stacks":
-            page = stacks_page()
-            print("trainingjob: the stacks of all threads were requested:\n" + _text(page), file=sys.stderr, flush=True)
-            self._answer(page)
+            page, others = _logged_stacks(), _others()
+            self._answer({**page, "others": others} if others else page)
         else:
             self.send_error(404)
 
@@ -158,18 +220,32 @@ def stacks_page() -> dict[str, Any]:
     """Returns the stacks of all threads, the main thread first and the innermost frame of each last."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     main, own = threading.main_thread().ident, threading.get_ident()
-    threads, size = [], 0
+    threads: list[dict[str, Any]] = []
+    size = 0
     for ident, frame in sorted(sys._current_frames().items(), key=lambda item: item[0] != main):
         if ident == own or names.get(ident) == "trainingjob-progress":
             continue
         frames = [{"function": f.name[:200], "file": f.filename[-200:], "line": f.lineno}
-                  for f in traceback.StackSummary.extract(traceback.walk_stack(frame), limit=40, lookup_lines=False)]
+                  for f in traceback.StackSummary.extract(traceback.walk_stack(frame), limit=_frames(), lookup_lines=False)]
         thread = {"name": names.get(ident, str(ident))[:100], "frames": frames[::-1]}
         size += len(json.dumps(thread))
-        if size > MAX_STACKS:
+        if threads and size > MAX_STACKS // _ranks_of_pod():
             break
         threads.append(thread)
     return {"rank": os.environ.get("RANK") or os.environ.get("TRAININGJOB_RANK") or "", "threads": threads}
+
+
+def _frames() -> int:
+    """Returns how many frames of a thread fit: those of the main thread always do."""
+    return max(10, 40 // _ranks_of_pod())
+
+
+def _logged_stacks() -> dict[str, Any]:
+    """Returns the page of stacks, and writes it to the log of this process."""
+    page = stacks_page()
+    attempt = os.environ.get("TRAININGJOB_ATTEMPT", "")
+    print(f"trainingjob: the stacks of all threads of rank {page['rank']}, attempt {attempt}, were requested:\n" + _text(page), file=sys.stderr, flush=True)
+    return page
 
 
 def _text(page: dict[str, Any]) -> str:

@@ -554,7 +554,7 @@ class Incident(IncidentRequired, total=False):
     """followers is the number of other replicas that restarted with it."""
 
     message: str
-    """message is the end of the container's termination message."""
+    """message is the end of the container's termination message. For a hang it shows where the ranks were."""
 
     node: str
     """node of the pod."""
@@ -603,7 +603,7 @@ class Failure(FailureRequired, total=False):
     """exitCode of that container; absent if none ended. A code above 128 means a signal: 137 is signal 9."""
 
     message: str
-    """message is the end of the container's termination message."""
+    """message is the end of the container's termination message. For a hang it shows where the ranks were."""
 
     node: str
     """node of the pod."""

@@ -2,11 +2,15 @@ package operator
 
 import (
 	"bytes"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/progress"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // pages are the progress pages as a process reads them: at each look, and when a page has changed.
@@ -15,6 +19,54 @@ type pages struct {
 	pod     types.UID
 	last    []byte
 	shown   cluster.Shown
+	// asked are the reads of the ranks' stacks; nil if the job does not hang.
+	asked *asked
+}
+
+// asked are reads of stacks: what they show, when each ends, and until when the operator waits for them. taken is whether it has looked since
+// the last one has ended.
+type asked struct {
+	ranks []answer
+	until time.Time
+	taken bool
+}
+
+type answer struct {
+	slot  state.Slot
+	list  []state.Stack
+	ready time.Time
+}
+
+// areIn reports whether all reads have ended. At the moment at which one ends its answer is not there yet.
+func (a *asked) areIn(now time.Time) bool {
+	return !slices.ContainsFunc(a.ranks, func(r answer) bool { return !now.After(r.ready) })
+}
+
+// Stacks implements cluster.Pages.
+func (p *pages) Stacks(_ client.ObjectKey, ranks []cluster.RankPage) state.Stacks {
+	now := p.process.world.Clock.Now()
+	if len(ranks) == 0 {
+		p.asked = nil
+		return state.Stacks{}
+	}
+	if p.asked == nil {
+		p.asked = &asked{until: now.Add(2 * time.Second)}
+		for _, rank := range ranks {
+			body, after, err := p.process.world.Stacks(rank.Slot.String())
+			p.asked.ranks = append(p.asked.ranks, answer{rank.Slot, cluster.StacksOf(rank.Slot, body, err), now.Add(after)})
+		}
+	}
+	s := state.Stacks{Until: p.asked.until}
+	if p.asked.areIn(now) {
+		p.asked.taken, s.Until = true, time.Time{}
+	}
+	for _, r := range p.asked.ranks {
+		if !now.After(r.ready) {
+			r.list = cluster.StacksOf(r.slot, nil, progress.ErrSilent)
+		}
+		s.List = append(s.List, r.list...)
+	}
+	return s
 }
 
 // Watch implements cluster.Pages.
@@ -34,6 +86,9 @@ func (p *pages) Forget(client.ObjectKey) { p.pod = "" }
 func (p *pages) hasNews() bool {
 	if p == nil || p.pod == "" {
 		return false
+	}
+	if a := p.asked; a != nil && !a.taken && a.areIn(p.process.world.Clock.Now()) {
+		return true
 	}
 	body, _ := p.process.world.Page(p.pod)
 	return !bytes.Equal(body, p.last)

@@ -57,6 +57,8 @@ type World struct {
 	Told func(d *Decision, job *v1alpha1.TrainingJob, p *plan.Plan)
 	// Page returns what a read of the progress page of a pod shows.
 	Page func(pod types.UID) ([]byte, error)
+	// Stacks returns what a read of the stacks of a replica shows, and how long that takes.
+	Stacks func(replica string) (body []byte, after time.Duration, err error)
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 }

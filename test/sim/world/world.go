@@ -55,6 +55,8 @@ type World struct {
 	NoNodes bool
 	// Unreachable is whether the network keeps the operator from the pods.
 	Unreachable bool
+	// Reading are the stacks that the ranks serve.
+	Reading Reading
 	// Room is how many pods that can run fit on a node; 0 for any number.
 	Room int
 	// Say, if set, hears the story.

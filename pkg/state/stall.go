@@ -1,0 +1,59 @@
+package state
+
+import (
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// StallDeadline returns when the job stalls unless it reports; zero if it need not report.
+func (s *Snapshot) StallDeadline() time.Time {
+	if s.Job.Spec.Progress == nil {
+		return time.Time{}
+	}
+	since := s.undisturbedSince()
+	if since.IsZero() {
+		return time.Time{}
+	}
+	if s.Progress.Renewed.After(since) {
+		since = s.Progress.Renewed
+	}
+	return since.Add(StallAfter(s.Job.Spec.Progress))
+}
+
+// HasStalled reports whether the job has not reported in time, and the operator would know a report.
+func (s *Snapshot) HasStalled() bool {
+	deadline := s.StallDeadline()
+	return !deadline.IsZero() && !s.Now.Before(deadline) && !s.KnownUntil().Before(deadline)
+}
+
+// Hangs reports whether the job is to restart because it has stalled. The stacks of its ranks show why.
+func (s *Snapshot) Hangs() bool {
+	return s.HasStalled() && s.Job.Spec.Progress.Action == v1alpha1.StallRestart
+}
+
+// undisturbedSince returns since when the reporting replica has run with everything that it needs. It returns zero if the job or
+// that replica does not run, or if the replica has finished. It also returns zero if its pod was created before spec.progress was
+// set: such a process cannot report.
+func (s *Snapshot) undisturbedSince() time.Time {
+	since, reporter := RunningSince(s.Job), s.Reporter()
+	if since.IsZero() || reporter == nil || reporter.State != Running || !s.CanReport(reporter.Pod) || reporter.Pod.MainSucceeded {
+		return time.Time{}
+	}
+	since = Latest(since, reporter.Pod.Began)
+	for role, m := range s.Memory {
+		for index := range m.NextStarts {
+			if slot := (Slot{Role: role, Index: index}); isNeededToReport(&s.Job.Spec, slot) {
+				since = Latest(since, s.NextStart(slot))
+			}
+		}
+	}
+	return since
+}
+
+// isNeededToReport reports whether the reporting replica makes no steps while the slot has no process. That holds for its own
+// slot, for parameter servers, and for the ranks of a collective. Workers of an asynchronous job come and go, and so do
+// evaluators and custom roles.
+func isNeededToReport(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
+	return slot == Leader(spec) || slot.Role == v1alpha1.PS || IsCollective(spec) && IsRank(slot.Role)
+}
