@@ -10,17 +10,16 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/local/manager"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/reconcile"
 )
 
 // Operator is the client as which the operator writes.
@@ -31,7 +30,7 @@ type operator struct {
 	cache   *server.Cache
 	cluster *cluster.Cluster
 	queue   manager.Queue
-	retries workqueue.TypedRateLimiter[reconcile.Request]
+	retries workqueue.TypedRateLimiter[client.ObjectKey]
 	job     client.ObjectKey
 	server  *server.Server
 	// happened takes the lines of the operator's log, emitted its Events.
@@ -45,7 +44,7 @@ func options(lostAfter time.Duration) cluster.Options {
 }
 
 func newOperator(s *server.Server, job client.ObjectKey, lostAfter time.Duration) *operator {
-	o := &operator{server: s, job: job, retries: controller.Retries()}
+	o := &operator{server: s, job: job, retries: reconcile.Retries[client.ObjectKey]()}
 	settings := options(lostAfter)
 	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
 	kube := &server.Client{
@@ -78,16 +77,15 @@ func (o *operator) act(ctx context.Context) bool {
 		return false
 	}
 	o.queue.Clear()
-	request := reconcile.Request{NamespacedName: o.job}
-	again, err := controller.Pass(ctx, o.cluster, o.job, o.recorded)
+	again, err := reconcile.Pass(ctx, o.cluster, o.job, o.recorded)
 	switch {
 	case err != nil:
-		o.queue.After(o.retries.When(request))
+		o.queue.After(o.retries.When(o.job))
 	case again > 0:
 		o.queue.After(again)
 	}
 	if err == nil {
-		o.retries.Forget(request)
+		o.retries.Forget(o.job)
 	}
 	return true
 }
