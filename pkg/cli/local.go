@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,7 +18,9 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/report"
 	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/intake/sieve"
 	"github.com/trainingjob/operator/pkg/local"
+	"github.com/trainingjob/operator/pkg/local/folder"
 )
 
 func (t *tool) runCommand() *cobra.Command {
@@ -64,7 +67,8 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 	if o.Folder, err = runFolder(flags.folder, o.Job.Name); err != nil {
 		return err
 	}
-	t.say("Logs: " + filepath.Join(o.Folder, "logs"))
+	t.say("Logs: " + folder.Logs(o.Folder))
+	t.say(fmt.Sprintf("In another terminal: kubectl tj why %s --local %s (also status, timeline, logs)", o.Job.Name, o.Folder))
 	screen := t.localScreen(o.Job)
 	o.Screen, o.LostAfter = screen, forecast.LostAfter
 	result, err := local.Run(ctx, *o)
@@ -73,6 +77,25 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 	}
 	screen.close()
 	return t.endLocally(ctx, flags.report, result)
+}
+
+// dialLocal connects to the local run of the folder of --local.
+func (t *tool) dialLocal() (*connection, error) {
+	run, err := folder.Open(t.local)
+	if err != nil {
+		return nil, fmt.Errorf("--local: %w", err)
+	}
+	is, err := run.State()
+	if err != nil {
+		return nil, fmt.Errorf("--local: %w", err)
+	}
+	if !is.IsAlive() && !is.IsFinished() {
+		t.say("The run was stopped before the job had finished; this is its last state.")
+	}
+	log := func(ctx context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+		return run.Log(ctx, pod, o.Container, o)
+	}
+	return &connection{kube: run, log: log, namespace: is.Job.Namespace, skipped: func() []sieve.Skipped { return nil }}, nil
 }
 
 // endLocally prints how the run ended, and writes the report.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/local/folder"
 	"github.com/trainingjob/operator/pkg/local/kubelet"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/state"
@@ -75,8 +76,10 @@ type run struct {
 	faults   []Fault
 	// ran is when all replicas ran for the first time, stops when the processes end that the job does not need any more.
 	ran, stops time.Time
-	result     Result
-	shown      string
+	// saves is when the state is written; zero if nothing has changed.
+	saves  time.Time
+	result Result
+	shown  string
 }
 
 // stopWithin is how long processes have to end after an interrupt.
@@ -87,20 +90,18 @@ const stopWithin = 5 * time.Second
 func Run(ctx context.Context, o Options) (*Result, error) {
 	runtime.LockOSThread()
 	r := &run{Options: o, server: server.New(clock.RealClock{}), work: make(chan func(), 64), faults: o.Faults}
-	for _, folder := range []string{r.logs(), filepath.Join(o.Folder, "pods")} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return nil, fmt.Errorf("making a folder for the run: %w", err)
-		}
+	if err := folder.Make(o.Folder); err != nil {
+		return nil, err
 	}
 	r.begin()
 	for r.step(ctx) {
+		if err := r.save(); err != nil {
+			return nil, err
+		}
 		r.wait(ctx)
 	}
-	r.end()
-	return &r.result, nil
+	return &r.result, r.end()
 }
-
-func (r *run) logs() string { return filepath.Join(r.Folder, "logs") }
 
 // begin creates the nodes and the job.
 func (r *run) begin() {
@@ -199,7 +200,7 @@ func (r *run) syncPods() bool {
 
 // wait waits for an event or for the next time at which something is due.
 func (r *run) wait(ctx context.Context) {
-	next := state.Earliest(r.operator.queue.At(), r.nextFault(), r.stops)
+	next := state.Earliest(r.operator.queue.At(), r.nextFault(), r.stops, r.saves)
 	timer := time.NewTimer(time.Hour)
 	if !next.IsZero() {
 		timer.Reset(max(time.Until(next), time.Millisecond))
@@ -232,19 +233,40 @@ func (r *run) show() {
 		return
 	}
 	r.shown = version
-	job := r.job()
-	r.Screen.Show(job, r.pods())
+	r.Screen.Show(r.job(), r.pods())
+	r.saves = state.Earliest(r.saves, time.Now().Add(saveWithin))
 }
 
-// end removes all files but the logs, and keeps the last state.
-func (r *run) end() {
+// saveWithin is how long changes are gathered before they are in the folder.
+const saveWithin = 100 * time.Millisecond
+
+// save writes what has changed, when it is due.
+func (r *run) save() error {
+	if r.saves.IsZero() || time.Now().Before(r.saves) {
+		return nil
+	}
+	r.saves = time.Time{}
+	return r.write(os.Getpid())
+}
+
+func (r *run) write(process int) error {
+	s := &folder.State{Process: process, Job: r.job(), Events: r.result.Events}
+	for _, pod := range r.pods() {
+		s.Pods = append(s.Pods, *pod)
+	}
+	return folder.Write(r.Folder, s)
+}
+
+// end removes all files but the logs and the last state.
+func (r *run) end() error {
 	r.result.Job = r.job()
 	for _, pod := range r.pods() {
 		r.result.Pods = append(r.result.Pods, *pod)
 	}
-	for _, folder := range []string{"pods", "claims"} {
-		_ = os.RemoveAll(filepath.Join(r.Folder, folder)) // a file that another user made in it stays
+	for _, name := range []string{"pods", "claims"} {
+		_ = os.RemoveAll(filepath.Join(r.Folder, name)) // a file that another user made in it stays
 	}
+	return r.write(0)
 }
 
 func (r *run) job() *v1alpha1.TrainingJob {
@@ -260,16 +282,10 @@ func (r *run) pods() []*corev1.Pod {
 	return pods
 }
 
-// logOf returns the log file of a container in its pod's present life.
+// logOf returns the name of the log of a container in its pod's present life.
 func (r *run) logOf(pod *corev1.Pod, container string) string {
-	name := pod.Name
-	if slot, lives, ok := state.LivesOf(r.Job.Name, pod); ok {
-		name = state.PodName(r.Job.Name, slot, lives.Next)
-	}
-	if container != state.MainContainer(pod) {
-		name += "." + container
-	}
-	return filepath.Join(r.logs(), name+".log")
+	_, lives, _ := state.LivesOf(r.Job.Name, pod)
+	return folder.LogName(r.Job.Name, pod, container, lives.Next)
 }
 
 func (r *run) line(pod *corev1.Pod, container, text string) {
