@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -87,8 +88,22 @@ func (n *Names) port(slot state.Slot, attempt, port int) int {
 	return own
 }
 
+// Page returns the address of the progress page of the replica that has an address, for the port of the job's pages. No other loopback
+// address is read.
+func (n *Names) Page(ip string, port int32) (netip.AddrPort, error) {
+	for _, role := range n.roles {
+		for i := range size(n.job, role) {
+			slot := state.Slot{Role: role, Index: i}
+			if address, err := netip.ParseAddr(n.address(slot)); err == nil && address.String() == ip {
+				return netip.AddrPortFrom(address, uint16(n.port(slot, 0, int(port)))), nil
+			}
+		}
+	}
+	return netip.AddrPort{}, fmt.Errorf("no replica has the address %s", ip)
+}
+
 // ownPorts are the variables with the port at which their own replica listens, without a name before it.
-var ownPorts = []string{"PADDLE_PORT", "LIGHTGBM_LOCAL_LISTEN_PORT"}
+var ownPorts = []string{"PADDLE_PORT", "LIGHTGBM_LOCAL_LISTEN_PORT", v1alpha1.EnvProgressPort}
 
 // Replace returns a text of the pod with addresses in the place of names; variable is the name of the variable that it is the value of.
 func (n *Names) Replace(pod *corev1.Pod, variable, text string) string {
@@ -130,8 +145,8 @@ func isOfName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// Ports returns the ports at which the job's replicas will listen, as far as the framework defines them: of the leader if they meet there,
-// else of each replica.
+// Ports returns the ports at which the job's replicas will listen, as far as the framework and spec.progress define them: of the leader if
+// they meet there, else of each replica.
 func (n *Names) Ports() []int {
 	var ports []int
 	_, meets := framework.For(n.job.Spec.Framework).(framework.Meeting)
@@ -143,6 +158,9 @@ func (n *Names) Ports() []int {
 				}
 			}
 		}
+	}
+	if p := n.job.Spec.Progress; p != nil && p.Port > 0 {
+		ports = append(ports, int(p.Port)) // of rank 0; only its page is read again and again
 	}
 	slices.Sort(ports)
 	return slices.Compact(ports)

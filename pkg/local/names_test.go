@@ -47,3 +47,13 @@ func TestNamesBecomeAddresses(t *testing.T) {
 		t.Errorf("the ports are %v", got)
 	}
 }
+
+func TestPagesAreReadFromReplicasAlone(t *testing.T) {
+	names := local.NewNames(jobOf(t, "PyTorch", "true", "Master=1", "Worker=2"))
+	for ip, want := range map[string]string{"127.77.1.1": "127.77.1.1:9500", "127.77.2.2": "127.77.2.2:9502", "127.77.2.3": "", "127.0.0.1": "", "10.0.0.1": "", "": ""} {
+		got, err := names.Page(ip, 9500)
+		if (err == nil) != (want != "") || err == nil && got.String() != want {
+			t.Errorf("the page at %q is %v (%v), want %q", ip, got, err, want)
+		}
+	}
+}

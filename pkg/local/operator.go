@@ -19,6 +19,7 @@ import (
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/reconcile"
 )
 
@@ -33,6 +34,7 @@ type operator struct {
 	retries workqueue.TypedRateLimiter[client.ObjectKey]
 	job     client.ObjectKey
 	server  *server.Server
+	pages   cluster.Pages
 	// happened takes the lines of the operator's log, emitted its Events.
 	happened func([]journal.Line)
 	emitted  func(corev1.Event)
@@ -43,9 +45,12 @@ func options(lostAfter time.Duration) cluster.Options {
 	return cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: lostAfter, Signals: nodes.DefaultSignals()}
 }
 
-func newOperator(s *server.Server, job client.ObjectKey, lostAfter time.Duration) *operator {
-	o := &operator{server: s, job: job, retries: reconcile.Retries[client.ObjectKey]()}
+// newOperator returns an operator of the job. It has functions run in the caller's loop by post.
+func newOperator(s *server.Server, names *Names, lostAfter time.Duration, post func(func())) *operator {
+	o := &operator{server: s, job: client.ObjectKeyFromObject(names.job), retries: reconcile.Retries[client.ObjectKey]()}
 	settings := options(lostAfter)
+	o.pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, func(client.ObjectKey) { post(o.queue.Now) })
+	settings.Pages, settings.PageAt = o.pages, names.Page
 	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
 	kube := &server.Client{
 		Reader: &server.Reader{Source: o.cache, Indexes: manager.Indexes(), Await: func(server.Kind) { o.catchUp() }},
@@ -56,7 +61,7 @@ func newOperator(s *server.Server, job client.ObjectKey, lostAfter time.Duration
 	}
 	live := &server.Reader{Source: s.Truth()}
 	o.cluster = cluster.New(kube, live, recorder{o}, clock.RealClock{}, settings)
-	o.queue = manager.Queue{Job: job, Clock: clock.RealClock{}, Cluster: o.cluster, Cache: o.cache}
+	o.queue = manager.Queue{Job: o.job, Clock: clock.RealClock{}, Cluster: o.cluster, Cache: o.cache}
 	o.queue.Now()
 	o.cache.Heard = o.queue.Changed
 	return o

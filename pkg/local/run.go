@@ -72,8 +72,10 @@ type run struct {
 	operator *operator
 	kubelet  *kubelet.Kubelet
 	work     chan func()
-	changed  []client.ObjectKey
-	faults   []Fault
+	// over is closed at the end of the run.
+	over    chan struct{}
+	changed []client.ObjectKey
+	faults  []Fault
 	// ran is when all replicas ran for the first time, stops when the processes end that the job does not need any more.
 	ran, stops time.Time
 	// saves is when the state is written; zero if nothing has changed.
@@ -89,7 +91,7 @@ const stopWithin = 5 * time.Second
 // starts all processes, and the kernel ends them with it.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	runtime.LockOSThread()
-	r := &run{Options: o, server: server.New(clock.RealClock{}), work: make(chan func(), 64), faults: o.Faults}
+	r := &run{Options: o, server: server.New(clock.RealClock{}), work: make(chan func(), 64), over: make(chan struct{}), faults: o.Faults}
 	if err := folder.Make(o.Folder); err != nil {
 		return nil, err
 	}
@@ -108,7 +110,7 @@ func (r *run) begin() {
 	names := NewNames(r.Job)
 	r.kubelet = kubelet.New(kubelet.Options{
 		Server: r.server, Folder: r.Folder, ConfigMaps: r.ConfigMaps, Claims: r.Claims, Paths: r.Paths, Devices: r.Devices, Command: r.Command,
-		Post: func(f func()) { r.work <- f }, Address: names.Address, Translate: names.Replace,
+		Post: r.post, Address: names.Address, Translate: names.Replace,
 		Log: r.logOf, Line: r.line,
 	})
 	r.server.Watch(func(c *server.Change) {
@@ -120,14 +122,21 @@ func (r *run) begin() {
 		}
 	})
 	r.createNodes()
-	key := client.ObjectKeyFromObject(r.Job)
-	r.operator = newOperator(r.server, key, r.LostAfter)
+	r.operator = newOperator(r.server, names, r.LostAfter, r.post)
 	r.operator.happened = func(lines []journal.Line) { r.result.Lines = append(r.result.Lines, lines...) }
 	r.operator.emitted = func(e corev1.Event) {
 		r.result.Events = append(r.result.Events, e)
 		r.Screen.Event(e.Reason, e.Message)
 	}
-	r.do(&server.Request{Verb: server.Create, Kind: server.Jobs, Key: key, Object: r.Job})
+	r.do(&server.Request{Verb: server.Create, Kind: server.Jobs, Key: r.operator.job, Object: r.Job})
+}
+
+// post runs a function in the loop of the run. After its end it does nothing.
+func (r *run) post(f func()) {
+	select {
+	case r.work <- f:
+	case <-r.over:
+	}
 }
 
 // do does a request that cannot fail.
@@ -259,6 +268,8 @@ func (r *run) write(process int) error {
 
 // end removes all files but the logs and the last state.
 func (r *run) end() error {
+	close(r.over)
+	r.operator.pages.Forget(r.operator.job)
 	r.result.Job = r.job()
 	for _, pod := range r.pods() {
 		r.result.Pods = append(r.result.Pods, *pod)
