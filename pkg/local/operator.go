@@ -34,7 +34,7 @@ type operator struct {
 	retries workqueue.TypedRateLimiter[client.ObjectKey]
 	job     client.ObjectKey
 	server  *server.Server
-	pages   cluster.Pages
+	pages   pages
 	// happened takes the lines of the operator's log, emitted its Events.
 	happened func([]journal.Line)
 	emitted  func(corev1.Event)
@@ -49,8 +49,8 @@ func options(lostAfter time.Duration) cluster.Options {
 func newOperator(s *server.Server, names *Names, lostAfter time.Duration, post func(func())) *operator {
 	o := &operator{server: s, job: client.ObjectKeyFromObject(names.job), retries: reconcile.Retries[client.ObjectKey]()}
 	settings := options(lostAfter)
-	o.pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, func(client.ObjectKey) { post(o.queue.Now) })
-	settings.Pages, settings.PageAt = o.pages, names.Page
+	o.pages.Pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, func(client.ObjectKey) { post(o.queue.Now) })
+	settings.Pages, settings.PageAt = &o.pages, names.Page
 	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
 	kube := &server.Client{
 		Reader: &server.Reader{Source: o.cache, Indexes: manager.Indexes(), Await: func(server.Kind) { o.catchUp() }},

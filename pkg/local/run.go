@@ -237,12 +237,12 @@ func have(processes int) string {
 
 // show shows the job and its pods, if they have changed.
 func (r *run) show() {
-	version := fmt.Sprint(r.server.Version())
+	version := fmt.Sprint(r.server.Version(), r.operator.pages.shown.Read)
 	if version == r.shown {
 		return
 	}
 	r.shown = version
-	r.Screen.Show(r.job(), r.pods())
+	r.Screen.Show(r.operator.pages.addTo(r.job()), r.pods())
 	r.saves = state.Earliest(r.saves, time.Now().Add(saveWithin))
 }
 
@@ -259,7 +259,7 @@ func (r *run) save() error {
 }
 
 func (r *run) write(process int) error {
-	s := &folder.State{Process: process, Job: r.job(), Events: r.result.Events}
+	s := &folder.State{Process: process, Job: r.operator.pages.addTo(r.job()), Events: r.result.Events}
 	for _, pod := range r.pods() {
 		s.Pods = append(s.Pods, *pod)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -184,7 +185,7 @@ func changes(known, found map[types.NamespacedName]client.Object) []watch.Event 
 		}
 	}
 	for key, o := range found {
-		if was := known[key]; was == nil || was.GetResourceVersion() != o.GetResourceVersion() {
+		if was := known[key]; was == nil || !equality.Semantic.DeepEqual(was, o) { // the progress of the job has no version
 			events = append(events, watch.Event{Type: watch.Modified, Object: o})
 			known[key] = o
 		}
