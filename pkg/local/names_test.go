@@ -38,6 +38,17 @@ func TestNamesBecomeAddresses(t *testing.T) {
 		t.Errorf("worker-1 listens at %s, want 36544, where its peers look for it", got)
 	}
 	pod.Labels = map[string]string{"trainingjob.dev/attempt": "2"}
+	paddle := local.NewNames(jobOf(t, "Paddle", "true", "Worker=2"))
+	leader := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "j-worker-0-a2r0", Labels: pod.Labels}}
+	for text, want := range map[string]string{"j-worker-0.j:36543": "127.77.1.1:36547", "127.0.0.1:36543": "127.0.0.1:36547", "127.0.0.1:80": "127.0.0.1:80"} {
+		if got := paddle.Replace(leader, "PADDLE_MASTER", text); got != want {
+			t.Errorf("the leader meets its peers in attempt 2 at %s, want %s", got, want)
+		}
+	}
+	trees := local.NewNames(jobOf(t, "XGBoost", "true", "Master=1", "Worker=2"))
+	if got := trees.Replace(pod, "DMLC_TRACKER_PORT", "9999"); got != "10005" {
+		t.Errorf("all ranks look for the tracker of attempt 2 at %s, want 10005", got)
+	}
 	for text, want := range map[string]string{"j-worker-2.j:2222": "127.77.1.3:2234", "j-worker-2.j:80": "127.77.1.3:82"} {
 		if got := names.Replace(pod, "ANY", text); got != want {
 			t.Errorf("in attempt 2 %q becomes %q, want %q", text, got, want)
