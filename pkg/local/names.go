@@ -116,7 +116,8 @@ func (n *Names) Replace(pod *corev1.Pod, variable, text string) string {
 			slot = state.Leader(&n.job.Spec)
 		}
 		host, port := cutLoopback(text)
-		if number, err := strconv.Atoi(port); err == nil && (slices.Contains(ownPorts, variable) || host != "" && slices.Contains(n.own, int32(number))) {
+		number, err := strconv.Atoi(port)
+		if err == nil && (slices.Contains(ownPorts, variable) || host != "" && slices.Contains(n.own, int32(number))) {
 			return host + strconv.Itoa(n.port(slot, attempt, number))
 		}
 	}
