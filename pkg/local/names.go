@@ -19,8 +19,9 @@ import (
 // programs listen on all addresses, so each replica also needs ports that no other has: where a text has NAME:PORT, the port grows by the
 // number of the replica. The leader has number 0, so its ports stay, also where a text has them without a name.
 //
-// Where each replica listens at a port of the framework, and for XGBoost's tracker, the ports also grow with the attempt. In a cluster a new pod has a network of its
-// own; here the connections of the last attempt keep its ports busy for a minute, unless the program sets SO_REUSEADDR.
+// Where each replica listens at a port of the framework, and for XGBoost's tracker, the ports also grow with the attempt. In a cluster a
+// new pod has a network of its own; here the connections of the last attempt keep its ports busy for a minute, unless the program sets
+// SO_REUSEADDR.
 type Names struct {
 	job     *v1alpha1.TrainingJob
 	roles   []v1alpha1.Role
