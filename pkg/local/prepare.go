@@ -22,7 +22,7 @@ func (o *Options) Prepare() (notes []string, err error) {
 	}
 	notes = append(o.dropClusterParts(), o.dropGPUs()...)
 	if o.Job.Spec.Framework == v1alpha1.XGBoost {
-		notes = append(notes, "XGBoost's tracker must listen where the ranks look for it: write RabitTracker(host_ip=socket.gethostbyname(os.environ[\"DMLC_TRACKER_URI\"]), port=int(os.environ[\"DMLC_TRACKER_PORT\"]), ...), if the program does not.")
+		notes = append(notes, "XGBoost's tracker must listen where its peers look for it: write RabitTracker(host_ip=\"0.0.0.0\", ...), if the program does not.")
 	}
 	for _, role := range o.Job.Spec.Roles() {
 		replicas := o.Job.Spec.ReplicaSpecs[role]
