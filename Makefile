@@ -389,6 +389,16 @@ test-upgrade: bin/lab bin/operator ## upgrade from FORMER and go back while jobs
 test-frameworks: bin/lab bin/operator bin/kubectl-tj real ## train the programs of examples/ on real nodes and break them (FRAMEWORKS='hello-ps && kill'): root, Debian or Ubuntu
 	.ci/test-frameworks $(INCIDENTS) '$(FRAMEWORKS)'
 
+.PHONY: test-local
+test-local: bin/kubectl-tj bin/venv-local/ready ## train the programs of examples/ on this machine by kubectl tj run, unbroken and killed (PROGRAMS=paddle): Python 3.11 with venv, 7 GB from PyPI
+	go test -count=1 -v -timeout 1h -tags local ./test/local -run '/$(PROGRAMS)'
+
+bin/venv-local/ready: test/local/requirements.txt
+	rm -rf bin/venv-local
+	python3 -m venv bin/venv-local
+	bin/venv-local/bin/pip install -q --no-cache-dir -r $<
+	touch $@
+
 .PHONY: sdk
 sdk: bin/lab bin/operator bin/venv/ready ## check and run the Python SDK and its steps of Pipelines, on a lab of their own (python3 with venv; packages come from PyPI)
 	.ci/sdk

@@ -106,7 +106,7 @@ def main():
     port = int(os.environ["DMLC_TRACKER_PORT"])
     tracker = None
     if rank == 0:
-        tracker = RabitTracker(world, host_ip=socket.gethostbyname(socket.gethostname()), port=port, sortby="task")
+        tracker = RabitTracker(world, host_ip="0.0.0.0", port=port, sortby="task")
         tracker.start()
     with xgboost.collective.CommunicatorContext(
         dmlc_tracker_uri=address(os.environ["DMLC_TRACKER_URI"]), dmlc_tracker_port=port,

@@ -28,6 +28,7 @@ import (
 type connection struct {
 	kube      client.WithWatch
 	core      kubernetes.Interface
+	log       openLog
 	discovery discovery.DiscoveryInterface
 	namespace string
 	// skipped returns the objects that the answers so far had and that cannot be decoded.
@@ -37,8 +38,11 @@ type connection struct {
 // defaultHost is the cluster of client-go without a configuration.
 const defaultHost = "localhost:8080"
 
-// dial connects by the flags and the kubeconfig. It sends no request yet.
+// dial connects by the flags and the kubeconfig, or to a local run. It sends no request yet.
 func (t *tool) dial() (*connection, error) {
+	if t.local != "" {
+		return t.dialLocal()
+	}
 	loader := t.flags.ToRawKubeConfigLoader()
 	namespace, _, err := loader.Namespace()
 	if err != nil {
@@ -64,7 +68,9 @@ func (t *tool) dial() (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{kube: kube, core: core, discovery: core.Discovery(), namespace: namespace, skipped: sieved.Skipped}, nil
+	return &connection{
+		kube: kube, core: core, log: logsOf(core), discovery: core.Discovery(), namespace: namespace, skipped: sieved.Skipped,
+	}, nil
 }
 
 func newScheme() *runtime.Scheme {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +20,9 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/report"
 	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/intake/sieve"
 	"github.com/trainingjob/operator/pkg/local"
+	"github.com/trainingjob/operator/pkg/local/folder"
 )
 
 func (t *tool) runCommand() *cobra.Command {
@@ -64,7 +69,8 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 	if o.Folder, err = runFolder(flags.folder, o.Job.Name); err != nil {
 		return err
 	}
-	t.say("Logs: " + filepath.Join(o.Folder, "logs"))
+	t.say("Logs: " + folder.Logs(o.Folder))
+	t.say(fmt.Sprintf("In another terminal: kubectl tj why %s --local %s (also status, timeline, logs)", o.Job.Name, o.Folder))
 	screen := t.localScreen(o.Job)
 	o.Screen, o.LostAfter = screen, forecast.LostAfter
 	result, err := local.Run(ctx, *o)
@@ -73,6 +79,25 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 	}
 	screen.close()
 	return t.endLocally(ctx, flags.report, result)
+}
+
+// dialLocal connects to the local run of the folder of --local.
+func (t *tool) dialLocal() (*connection, error) {
+	run, err := folder.Open(t.local)
+	if err != nil {
+		return nil, fmt.Errorf("--local: %w", err)
+	}
+	is, err := run.State()
+	if err != nil {
+		return nil, fmt.Errorf("--local: %w", err)
+	}
+	if !is.IsAlive() && !is.IsFinished() {
+		t.say("The run was stopped before the job had finished; this is its last state.")
+	}
+	log := func(ctx context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+		return run.Log(ctx, pod, o.Container, o)
+	}
+	return &connection{kube: run, log: log, namespace: is.Job.Namespace, skipped: func() []sieve.Skipped { return nil }}, nil
 }
 
 // endLocally prints how the run ended, and writes the report.
@@ -124,13 +149,16 @@ func (t *tool) readLocal(file string) (*v1alpha1.TrainingJob, map[string]map[str
 	}
 	var job *v1alpha1.TrainingJob
 	configMaps := map[string]map[string]string{}
+	var kinds []string
 	for _, document := range documents {
 		next, err := schema.Job(document)
 		switch {
 		case errors.Is(err, schema.ErrOtherKind):
-			if err := t.readOther(file, document, configMaps); err != nil {
+			kind, err := t.readOther(file, document, configMaps)
+			if err != nil {
 				return nil, nil, err
 			}
+			kinds = append(kinds, kind)
 		case err != nil:
 			return nil, nil, fmt.Errorf("%s: the API server would refuse it: %w", file, err)
 		case job != nil:
@@ -140,7 +168,7 @@ func (t *tool) readLocal(file string) (*v1alpha1.TrainingJob, map[string]map[str
 		}
 	}
 	if job == nil {
-		return nil, nil, fmt.Errorf("%s has no TrainingJob in it: convert a Kubeflow job with kubectl tj convert -f %s", file, file)
+		return nil, nil, noJob(file, kinds)
 	}
 	if job.Namespace == "" {
 		job.Namespace = "default"
@@ -148,18 +176,32 @@ func (t *tool) readLocal(file string) (*v1alpha1.TrainingJob, map[string]map[str
 	return job, configMaps, nil
 }
 
-// readOther adds a ConfigMap, and shows what a local run leaves out.
-func (t *tool) readOther(file string, document []byte, configMaps map[string]map[string]string) error {
+// noJob returns the error about a file without a TrainingJob, which has other kinds.
+func noJob(file string, kinds []string) error {
+	is := func(kind string) bool { return strings.HasPrefix(kind, "kubeflow.org/") }
+	switch at := slices.IndexFunc(kinds, is); {
+	case at >= 0:
+		return fmt.Errorf("%s has a job of Kubeflow, and a local run takes a TrainingJob: write kubectl tj convert -f %s | kubectl tj run -", file, file)
+	case len(kinds) > 0:
+		return fmt.Errorf("%s has no TrainingJob, but %s: write a TrainingJob, such as one of the examples", file, strings.Join(kinds, ", "))
+	default:
+		return fmt.Errorf("%s has no TrainingJob in it: write one, such as one of the examples", file)
+	}
+}
+
+// readOther adds a ConfigMap, and shows what a local run leaves out. It returns the apiVersion and kind.
+func (t *tool) readOther(file string, document []byte, configMaps map[string]map[string]string) (string, error) {
 	var o corev1.ConfigMap
 	if err := yaml.Unmarshal(document, &o); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return "", fmt.Errorf("%s: %w", file, err)
 	}
-	switch o.Kind {
-	case "ConfigMap":
+	kind := o.APIVersion + " " + o.Kind
+	switch {
+	case o.Kind == "ConfigMap":
 		configMaps[o.Name] = o.Data
-	case "PersistentVolumeClaim": // a folder of each name
-	default:
+	case o.Kind == "PersistentVolumeClaim": // a folder of each name
+	case o.Kind != "" && !strings.Contains(o.APIVersion, "kubeflow.org/"):
 		t.say(fmt.Sprintf("%s: left out: %s %s", file, o.Kind, o.Name))
 	}
-	return nil
+	return kind, nil
 }

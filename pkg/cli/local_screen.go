@@ -112,7 +112,11 @@ func (s *localScreen) paint() {
 	}
 	b := &strings.Builder{}
 	status := &s.view.Job.Status
-	fmt.Fprintf(b, "\n%s: %s, attempt %d, %s\n", s.view.Name(), cmp.Or(string(status.Phase), "-"), status.Attempt, story.Count(status.Restarts, "restart"))
+	fmt.Fprintf(b, "\n%s: %s, attempt %d, %s", s.view.Name(), cmp.Or(string(status.Phase), "-"), status.Attempt, story.Count(status.Restarts, "restart"))
+	if status.Progress != nil {
+		b.WriteString(", " + progressOf(status.Progress))
+	}
+	b.WriteString("\n")
 	for _, l := range lines {
 		fmt.Fprintf(b, "  %-14s %-10s %-7s %s\n", l.Names, l.State, l.Node, cmp.Or(l.Why, s.last[l.Names]))
 	}

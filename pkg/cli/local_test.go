@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,6 +65,13 @@ func TestRunReturnsTheExitStatusOfTheJob(t *testing.T) {
 	}
 }
 
+func TestRunNotesWhatACommandLineNamesAndDoesNotExist(t *testing.T) {
+	_, words := runs(t, podSpec(`command: [sh, -c, "ls /no-such/data; ls /tmp; echo s3://a/no; exit 93"]`, ""))
+	if !strings.Contains(words, "names /no-such, which is not here: write --path /no-such=FOLDER") || strings.Count(words, "is not here") != 1 {
+		t.Errorf("it shows:\n%s", words)
+	}
+}
+
 func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -72,6 +80,9 @@ func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
 	defer busy.Close()
 	port := busy.Addr().(*net.TCPAddr).Port
 	sleeps := "command: [sleep, '1']"
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Fatal("python3 is needed, as for make try")
+	}
 	for _, c := range []struct {
 		name, text string
 		flags      []string
@@ -87,7 +98,14 @@ func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
 		{"a ConfigMap that the file lacks", podSpec(sleeps+", volumeMounts: [{name: v, mountPath: /app}]", "volumes: [{name: v, configMap: {name: c}}]"), nil, "add it as a document, or write --path /app=FOLDER"},
 		{"a folder that does not exist", podSpec(sleeps+", workingDir: /no/such", ""), nil, "there is no folder /no/such (workingDir)"},
 		{"several jobs", podSpec(sleeps, "") + "---\n" + podSpec(sleeps, ""), nil, "has several jobs, and a local run takes one: split the file"},
-		{"no job", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", nil, "has no TrainingJob in it"},
+		{"no job", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", nil, "has no TrainingJob, but v1 ConfigMap: write a TrainingJob"},
+		{"an empty file", "", nil, "has no TrainingJob in it"},
+		{"a program instead of a manifest", "import torch", nil, "this is no manifest: write a TrainingJob in YAML"},
+		{"a job of Kubeflow", "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n", nil, "job.yaml | kubectl tj run -"},
+		{"a module that does not exist", podSpec("command: [python3, -m, no_such_module.train]", ""), nil, "python3 has no module no_such_module: activate the virtual environment that has it"},
+		{"a program of a virtual environment", podSpec("command: [no-such-torchrun, train.py]", ""), nil, "install it, or activate the virtual environment that has it"},
+		{"a script that is elsewhere", podSpec("command: [sh, no-such.sh]", ""), nil, "there is no no-such.sh in this folder: run from the folder that has it"},
+		{"a whole command line as one word", podSpec("command: [python3 train.py]", ""), nil, "write each word by itself, as [python3, train.py]"},
 		{"an MPI job", strings.Replace(strings.Replace(podSpec(sleeps, ""), "PyTorch", "MPI", 1), "    Worker:", "    Launcher: {template: {spec: {containers: [{name: m, image: i}]}}}\n    Worker:", 1), nil, "run mpirun with slots"},
 		{"a suspended job", strings.Replace(podSpec(sleeps, ""), "spec:\n", "spec:\n  suspend: true\n", 1), nil, "remove spec.suspend"},
 		{"an unknown replica", podSpec(sleeps, ""), []string{"--kill", "worker-7@1s"}, "the job has no replica worker-7"},

@@ -70,7 +70,7 @@ func (t *tool) logs(ctx context.Context, name string, o *logFlags) error {
 		o.From = t.now().Add(-o.since).Truncate(time.Second)
 	}
 	o.Print, o.Say = t.linePrinter(job, o), func(text string) { t.say(oneLine(text)) }
-	reader := &podLogs{core: c.core, namespace: job.Namespace}
+	reader := &podLogs{open: c.log, namespace: job.Namespace}
 	if !o.Follow {
 		pods, err := c.pods(ctx, job)
 		if err != nil {
@@ -122,9 +122,19 @@ func prefix(job *v1alpha1.TrainingJob, s *logs.Source, life state.Life) string {
 	return fmt.Sprintf("[%d %s]", s.Rank, word)
 }
 
-// podLogs opens logs through the API server.
+// openLog opens the log of a pod, each line with its time before it.
+type openLog func(ctx context.Context, namespace, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error)
+
+// logsOf opens logs through the API server.
+func logsOf(core kubernetes.Interface) openLog {
+	return func(ctx context.Context, namespace, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+		return core.CoreV1().Pods(namespace).GetLogs(pod, o).Stream(ctx)
+	}
+}
+
+// podLogs opens the logs of a job's pods.
 type podLogs struct {
-	core      kubernetes.Interface
+	open      openLog
 	namespace string
 }
 
@@ -137,5 +147,5 @@ func (p *podLogs) Open(ctx context.Context, pod, container string, o logs.Option
 	if o.Tail >= 0 {
 		options.TailLines = &o.Tail
 	}
-	return p.core.CoreV1().Pods(p.namespace).GetLogs(pod, options).Stream(ctx)
+	return p.open(ctx, p.namespace, pod, options)
 }

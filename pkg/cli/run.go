@@ -20,8 +20,10 @@ type tool struct {
 	genericiooptions.IOStreams
 	version string
 	flags   *genericclioptions.ConfigFlags
-	screen  screen
-	now     func() time.Time
+	// local is the folder of the local run to read; empty for a cluster.
+	local  string
+	screen screen
+	now    func() time.Time
 	// connect returns the connection that the flags ask for; tests replace it.
 	connect func() (*connection, error)
 }
@@ -89,6 +91,9 @@ It uses the kubeconfig and context of kubectl, and needs only the rights of the 
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
+			if group == "see" {
+				verb.Flags().StringVar(&t.local, "local", "", "read the local run of this folder, which kubectl tj run shows at its start, and no cluster")
+			}
 			root.AddCommand(verb)
 		}
 	}

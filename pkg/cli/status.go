@@ -107,15 +107,20 @@ func (t *tool) headline(v *story.View) string {
 	if s.Message != "" {
 		text += s.Message + "\n"
 	}
-	if p := s.Progress; p != nil {
-		text += fmt.Sprintf("step %d", p.Step)
-		if p.Checkpoint != "" {
-			text += ", checkpoint " + p.Checkpoint
-		}
-		for _, name := range slices.Sorted(maps.Keys(p.Metrics)) {
-			text += ", " + name + " " + p.Metrics[name]
-		}
-		text += "\n"
+	if s.Progress != nil {
+		text += progressOf(s.Progress) + "\n"
+	}
+	return text
+}
+
+// progressOf returns what the training reported: its step, checkpoint and metrics.
+func progressOf(p *v1alpha1.ProgressStatus) string {
+	text := fmt.Sprintf("step %d", p.Step)
+	if p.Checkpoint != "" {
+		text += ", checkpoint " + p.Checkpoint
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Metrics)) {
+		text += ", " + name + " " + p.Metrics[name]
 	}
 	return text
 }

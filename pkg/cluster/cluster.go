@@ -18,6 +18,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/nodes"
+	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -98,12 +99,19 @@ type Options struct {
 	Pages Pages
 	// APIServer are the addresses of the API server. No page is read from there.
 	APIServer []netip.Addr
+	// PageAt returns the address of a page on a pod, or why it is not read; nil for progress.Address.
+	PageAt func(ip string, port int32) (netip.AddrPort, error)
 }
 
 // New returns a Cluster that reads through the cache of c. It reads through live where a stale answer could do harm.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
 	if options.Pages == nil {
 		options.Pages = noPages{}
+	}
+	if options.PageAt == nil {
+		options.PageAt = func(ip string, port int32) (netip.AddrPort, error) {
+			return progress.Address(ip, port, options.APIServer)
+		}
 	}
 	return &Cluster{
 		client: c, live: fairReader{live, newSlots(options.Parallel)}, events: recorder, clock: clock,

@@ -172,7 +172,7 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 		c.options.Pages.Forget(job)
 		return
 	}
-	address, err := progress.Address(r.Pod.Address, r.Pod.Page, c.options.APIServer)
+	address, err := c.options.PageAt(r.Pod.Address, r.Pod.Page)
 	if err != nil {
 		c.options.Pages.Forget(job)
 		s.Progress.Unread = err.Error()

@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 
 	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // fairQueue shares the workers between namespaces. A job gets a worker if its namespace has fewer workers than are free. So a
 // namespace whose reconciles hang, for example because of its own webhook, holds half of the workers, a second one a quarter, and
 // the others use the rest. Other jobs are set aside until a reconcile ends, first come, first served.
 type fairQueue struct {
-	priorityqueue.PriorityQueue[reconcile.Request]
+	priorityqueue.PriorityQueue[ctrl.Request]
 
 	// waiting is how many jobs are set aside.
 	waiting *atomic.Int64
@@ -25,35 +25,35 @@ type fairQueue struct {
 	// aside are the jobs that wait for a worker, in their order. isAside is their set. admitted are the jobs with a reserved
 	// worker that are on their way to it.
 	aside    []waiting
-	isAside  map[reconcile.Request]bool
-	admitted map[reconcile.Request]bool
+	isAside  map[ctrl.Request]bool
+	admitted map[ctrl.Request]bool
 }
 
 type waiting struct {
-	job      reconcile.Request
+	job      ctrl.Request
 	priority int
 }
 
-func newFairQueue(inner priorityqueue.PriorityQueue[reconcile.Request], workers int, waiting *atomic.Int64) *fairQueue {
-	return &fairQueue{PriorityQueue: inner, waiting: waiting, free: workers, busy: map[string]int{}, isAside: map[reconcile.Request]bool{}, admitted: map[reconcile.Request]bool{}}
+func newFairQueue(inner priorityqueue.PriorityQueue[ctrl.Request], workers int, waiting *atomic.Int64) *fairQueue {
+	return &fairQueue{PriorityQueue: inner, waiting: waiting, free: workers, busy: map[string]int{}, isAside: map[ctrl.Request]bool{}, admitted: map[ctrl.Request]bool{}}
 }
 
 // fairQueues makes the queue of a controller with so many workers. It counts in waiting how many jobs wait for their namespace's
 // share.
-func fairQueues(workers int, waiting *atomic.Int64) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		return newFairQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }), workers, waiting)
+func fairQueues(workers int, waiting *atomic.Int64) func(string, workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
+	return func(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
+		return newFairQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[ctrl.Request]) { o.RateLimiter = limiter }), workers, waiting)
 	}
 }
 
 // Get waits for a job whose namespace may have a worker.
-func (q *fairQueue) Get() (job reconcile.Request, shutdown bool) {
+func (q *fairQueue) Get() (job ctrl.Request, shutdown bool) {
 	job, _, shutdown = q.GetWithPriority()
 	return job, shutdown
 }
 
 // GetWithPriority is Get, and also returns the job's priority.
-func (q *fairQueue) GetWithPriority() (job reconcile.Request, priority int, shutdown bool) {
+func (q *fairQueue) GetWithPriority() (job ctrl.Request, priority int, shutdown bool) {
 	for {
 		job, priority, shutdown = q.PriorityQueue.GetWithPriority()
 		if shutdown || q.admits(job, priority) {
@@ -64,7 +64,7 @@ func (q *fairQueue) GetWithPriority() (job reconcile.Request, priority int, shut
 }
 
 // Done frees the worker of the job, and gives it to waiting jobs.
-func (q *fairQueue) Done(job reconcile.Request) {
+func (q *fairQueue) Done(job ctrl.Request) {
 	q.PriorityQueue.Done(job)
 	for _, next := range q.release(job.Namespace) {
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: &next.priority}, next.job)
@@ -72,7 +72,7 @@ func (q *fairQueue) Done(job reconcile.Request) {
 }
 
 // admits reports whether the job has a worker. If not, it sets the job aside.
-func (q *fairQueue) admits(job reconcile.Request, priority int) bool {
+func (q *fairQueue) admits(job ctrl.Request, priority int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {

@@ -9,14 +9,16 @@ import (
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trainingjob/operator/pkg/reconcile"
 )
 
 // passes are the reconciles of the workers. In a namespace that hangs they end when it is released.
 type passes struct {
 	queue interface {
-		Get() (reconcile.Request, bool)
-		Done(reconcile.Request)
+		Get() (ctrl.Request, bool)
+		Done(ctrl.Request)
 	}
 	hang map[string]chan struct{}
 
@@ -44,14 +46,14 @@ func (p *passes) work() {
 	}
 }
 
-func jobOf(namespace string, i int) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("job-%d", i)}}
+func jobOf(namespace string, i int) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("job-%d", i)}}
 }
 
 func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 	const workers, jobs = 64, 80
 	synctest.Test(t, func(t *testing.T) {
-		queue := fairQueues(workers, new(atomic.Int64))("", Retries())
+		queue := fairQueues(workers, new(atomic.Int64))("", reconcile.Retries[ctrl.Request]())
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"slow": make(chan struct{}), "slow-too": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range workers {
@@ -90,7 +92,7 @@ func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waiting atomic.Int64
-		queue := fairQueues(2, &waiting)("", Retries())
+		queue := fairQueues(2, &waiting)("", reconcile.Retries[ctrl.Request]())
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"a": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range 2 {
@@ -122,7 +124,7 @@ func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 
 func TestAWorkerAloneServesEveryNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := fairQueues(1, new(atomic.Int64))("", Retries())
+		queue := fairQueues(1, new(atomic.Int64))("", reconcile.Retries[ctrl.Request]())
 		p := &passes{queue: queue, begun: map[string]int{}}
 		var all sync.WaitGroup
 		all.Go(p.work)

@@ -5,11 +5,9 @@ package controller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -18,29 +16,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/progress"
+	"github.com/trainingjob/operator/pkg/reconcile"
 )
 
 // EventSource is the operator's name in its Events.
 const EventSource = "trainingjob-operator"
-
-// A job whose reconcile fails is tried again after retryFirst, doubling to retryAtMost. The API server may be back at any time,
-// and no deadline may be late by more than that.
-const (
-	retryFirst  = 5 * time.Millisecond
-	retryAtMost = time.Minute
-)
-
-// Retries returns how long a job waits after an error, by the number of errors in a row.
-func Retries() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryAtMost)
-}
 
 // Options are the controller's own settings, and the cluster's.
 type Options struct {
@@ -96,7 +82,7 @@ func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options, r
 		Owns(&corev1.Service{}, builder.MatchEveryOwner).
 		Watches(&coordinationv1.Lease{}, leaseEvents()).
 		WatchesRawSource(source.TypedChannel(reads, readEvents())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: Retries(), NewQueue: fairQueues(o.Concurrent, &r.waiting)})
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: reconcile.Retries[ctrl.Request](), NewQueue: fairQueues(o.Concurrent, &r.waiting)})
 	if o.Cluster.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}

@@ -1,7 +1,7 @@
 // Package local runs a TrainingJob on this machine, without Kubernetes, with the operator's own decisions.
 //
 //	server     the API server in memory; the simulator has the same
-//	manager    the operator's cache and queue on it; reconciles are controller.Pass
+//	manager    the operator's cache and queue on it; reconciles are reconcile.Pass
 //	scheduler  a node for each pod
 //	kubelet    pods as processes
 //

@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,14 +19,15 @@ import (
 // programs listen on all addresses, so each replica also needs ports that no other has: where a text has NAME:PORT, the port grows by the
 // number of the replica. The leader has number 0, so its ports stay, also where a text has them without a name.
 //
-// Where each replica listens at a port of the framework, the ports also grow with the attempt. In a cluster a new pod has a network of its
-// own; here the connections of the last attempt keep its ports busy for a minute, unless the program sets SO_REUSEADDR.
+// Where each replica listens at a port of the framework, and for XGBoost's tracker, the ports also grow with the attempt. In a cluster a
+// new pod has a network of its own; here the connections of the last attempt keep its ports busy for a minute, unless the program sets
+// SO_REUSEADDR.
 type Names struct {
 	job     *v1alpha1.TrainingJob
 	roles   []v1alpha1.Role
 	first   map[v1alpha1.Role]int
 	pattern *regexp.Regexp
-	// own are the ports of a framework whose replicas all listen, and total is how many replicas there are.
+	// own are the ports that grow with the attempt, and total is how many replicas there are.
 	own   []int32
 	total int
 }
@@ -47,8 +49,8 @@ func NewNames(job *v1alpha1.TrainingJob) *Names {
 		next += size(job, role)
 	}
 	n.total = next
-	if listener, is := framework.For(job.Spec.Framework).(framework.Listener); is {
-		n.own = listener.Ports(job)
+	if _, listens := framework.For(job.Spec.Framework).(framework.Listener); listens || job.Spec.Framework == v1alpha1.XGBoost {
+		n.own = framework.Ports(job)
 	}
 	domain := regexp.QuoteMeta("." + job.Name)
 	inNamespace := regexp.QuoteMeta("." + job.Namespace)
@@ -87,16 +89,37 @@ func (n *Names) port(slot state.Slot, attempt, port int) int {
 	return own
 }
 
+// Page returns the address of the progress page of the replica that has an address, for the port of the job's pages. No other loopback
+// address is read.
+func (n *Names) Page(ip string, port int32) (netip.AddrPort, error) {
+	for _, role := range n.roles {
+		for i := range size(n.job, role) {
+			slot := state.Slot{Role: role, Index: i}
+			if address, err := netip.ParseAddr(n.address(slot)); err == nil && address.String() == ip {
+				return netip.AddrPortFrom(address, uint16(n.port(slot, 0, int(port)))), nil
+			}
+		}
+	}
+	return netip.AddrPort{}, fmt.Errorf("no replica has the address %s", ip)
+}
+
 // ownPorts are the variables with the port at which their own replica listens, without a name before it.
-var ownPorts = []string{"PADDLE_PORT", "LIGHTGBM_LOCAL_LISTEN_PORT"}
+var ownPorts = []string{"PADDLE_PORT", "LIGHTGBM_LOCAL_LISTEN_PORT", trackerPort, v1alpha1.EnvProgressPort}
+
+// trackerPort is the variable with the port of XGBoost's tracker, which runs beside the leader.
+const trackerPort = "DMLC_TRACKER_PORT"
 
 // Replace returns a text of the pod with addresses in the place of names; variable is the name of the variable that it is the value of.
 func (n *Names) Replace(pod *corev1.Pod, variable, text string) string {
 	attempt, _ := strconv.Atoi(pod.Labels[v1alpha1.LabelAttempt]) // the operator's number
-	if slices.Contains(ownPorts, variable) {
-		slot, _, ok := state.ParsePodName(n.job.Name, pod.Name)
-		if port, err := strconv.Atoi(text); ok && err == nil {
-			return strconv.Itoa(n.port(slot, attempt, port))
+	if slot, _, ok := state.ParsePodName(n.job.Name, pod.Name); ok {
+		if variable == trackerPort {
+			slot = state.Leader(&n.job.Spec)
+		}
+		host, port := cutLoopback(text)
+		number, err := strconv.Atoi(port)
+		if err == nil && (slices.Contains(ownPorts, variable) || host != "" && slices.Contains(n.own, int32(number))) {
+			return host + strconv.Itoa(n.port(slot, attempt, number))
 		}
 	}
 	var b strings.Builder
@@ -116,6 +139,15 @@ func (n *Names) Replace(pod *corev1.Pod, variable, text string) string {
 	return b.String() + text[done:]
 }
 
+// cutLoopback splits 127.0.0.1:PORT, by which a pod means itself. Without such a host the port is the whole text.
+func cutLoopback(text string) (host, port string) {
+	const self = "127.0.0.1:"
+	if port, found := strings.CutPrefix(text, self); found {
+		return self, port
+	}
+	return "", text
+}
+
 // slot returns the replica of a role in lower case and an index.
 func (n *Names) slot(role, index string) (state.Slot, bool) {
 	i, err := strconv.Atoi(index)
@@ -130,8 +162,8 @@ func isOfName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// Ports returns the ports at which the job's replicas will listen, as far as the framework defines them: of the leader if they meet there,
-// else of each replica.
+// Ports returns the ports at which the job's replicas will listen, as far as the framework and spec.progress define them: of the leader if
+// they meet there, else of each replica.
 func (n *Names) Ports() []int {
 	var ports []int
 	_, meets := framework.For(n.job.Spec.Framework).(framework.Meeting)
@@ -143,6 +175,9 @@ func (n *Names) Ports() []int {
 				}
 			}
 		}
+	}
+	if p := n.job.Spec.Progress; p != nil && p.Port > 0 {
+		ports = append(ports, int(p.Port)) // of rank 0; only its page is read again and again
 	}
 	slices.Sort(ports)
 	return slices.Compact(ports)

@@ -10,17 +10,17 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/local/manager"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/progress"
+	"github.com/trainingjob/operator/pkg/reconcile"
 )
 
 // Operator is the client as which the operator writes.
@@ -31,9 +31,10 @@ type operator struct {
 	cache   *server.Cache
 	cluster *cluster.Cluster
 	queue   manager.Queue
-	retries workqueue.TypedRateLimiter[reconcile.Request]
+	retries workqueue.TypedRateLimiter[client.ObjectKey]
 	job     client.ObjectKey
 	server  *server.Server
+	pages   pages
 	// happened takes the lines of the operator's log, emitted its Events.
 	happened func([]journal.Line)
 	emitted  func(corev1.Event)
@@ -44,9 +45,12 @@ func options(lostAfter time.Duration) cluster.Options {
 	return cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: lostAfter, Signals: nodes.DefaultSignals()}
 }
 
-func newOperator(s *server.Server, job client.ObjectKey, lostAfter time.Duration) *operator {
-	o := &operator{server: s, job: job, retries: controller.Retries()}
+// newOperator returns an operator of the job. It has functions run in the caller's loop by post.
+func newOperator(s *server.Server, names *Names, lostAfter time.Duration, post func(func())) *operator {
+	o := &operator{server: s, job: client.ObjectKeyFromObject(names.job), retries: reconcile.Retries[client.ObjectKey]()}
 	settings := options(lostAfter)
+	o.pages.Pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, func(client.ObjectKey) { post(o.queue.Now) })
+	settings.Pages, settings.PageAt = &o.pages, names.Page
 	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
 	kube := &server.Client{
 		Reader: &server.Reader{Source: o.cache, Indexes: manager.Indexes(), Await: func(server.Kind) { o.catchUp() }},
@@ -57,7 +61,7 @@ func newOperator(s *server.Server, job client.ObjectKey, lostAfter time.Duration
 	}
 	live := &server.Reader{Source: s.Truth()}
 	o.cluster = cluster.New(kube, live, recorder{o}, clock.RealClock{}, settings)
-	o.queue = manager.Queue{Job: job, Clock: clock.RealClock{}, Cluster: o.cluster, Cache: o.cache}
+	o.queue = manager.Queue{Job: o.job, Clock: clock.RealClock{}, Cluster: o.cluster, Cache: o.cache}
 	o.queue.Now()
 	o.cache.Heard = o.queue.Changed
 	return o
@@ -78,16 +82,15 @@ func (o *operator) act(ctx context.Context) bool {
 		return false
 	}
 	o.queue.Clear()
-	request := reconcile.Request{NamespacedName: o.job}
-	again, err := controller.Pass(ctx, o.cluster, o.job, o.recorded)
+	again, err := reconcile.Pass(ctx, o.cluster, o.job, o.recorded)
 	switch {
 	case err != nil:
-		o.queue.After(o.retries.When(request))
+		o.queue.After(o.retries.When(o.job))
 	case again > 0:
 		o.queue.After(again)
 	}
 	if err == nil {
-		o.retries.Forget(request)
+		o.retries.Forget(o.job)
 	}
 	return true
 }

@@ -21,6 +21,9 @@ func (o *Options) Prepare() (notes []string, err error) {
 		return nil, err
 	}
 	notes = append(o.dropClusterParts(), o.dropGPUs()...)
+	if o.Job.Spec.Framework == v1alpha1.XGBoost {
+		notes = append(notes, "XGBoost's tracker must listen where its peers look for it: write RabitTracker(host_ip=\"0.0.0.0\", ...), if the program does not.")
+	}
 	for _, role := range o.Job.Spec.Roles() {
 		replicas := o.Job.Spec.ReplicaSpecs[role]
 		more, err := o.checkPod(&replicas.Template.Spec)
@@ -82,9 +85,9 @@ func (o *Options) checkFaults() error {
 // dropClusterParts takes away what needs other parts of a cluster.
 func (o *Options) dropClusterParts() (notes []string) {
 	spec := &o.Job.Spec
-	if spec.Progress != nil {
+	if state.ReportsByLease(spec) {
 		spec.Progress = nil
-		notes = append(notes, "spec.progress is left out: there is no API server to which the program can report its step.")
+		notes = append(notes, "spec.progress is left out, because a local run has no API server for its Lease: write progress.port to see steps and to find hangs.")
 	}
 	if s := spec.Scheduling; s != nil && s.Gang != "" && s.Gang != v1alpha1.GangNone {
 		spec.Scheduling = nil

@@ -3,8 +3,6 @@ package local
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,7 +64,7 @@ func (o *Options) checkContainer(spec *corev1.PodSpec, c *corev1.Container) (not
 	if err := o.checkSources(c); err != nil {
 		return nil, err
 	}
-	if err := o.checkCommand(c); err != nil {
+	if notes, err = o.checkCommand(c); err != nil {
 		return nil, err
 	}
 	for _, m := range c.VolumeMounts {
@@ -119,87 +117,4 @@ func (o *Options) checkSources(c *corev1.Container) error {
 		}
 	}
 	return nil
-}
-
-// checkCommand checks that the program of a container exists here, and its script.
-func (o *Options) checkCommand(c *corev1.Container) error {
-	command := slices.Concat(c.Command, c.Args)
-	switch {
-	case len(c.Command) == 0 && len(o.Command) == 0:
-		return fmt.Errorf("it has no command, and images are not used here: write --image-command with what the image %s starts, such as \"python3 train.py\"", c.Image)
-	case len(c.Command) == 0:
-		command = slices.Concat(o.Command, c.Args)
-	}
-	paths := slices.Clone(o.Paths)
-	paths.Sort()
-	for i := range command {
-		command[i] = paths.Replace(command[i])
-	}
-	folder := paths.Replace(c.WorkingDir)
-	if folder != "" && !o.isMounted(c, folder) && !isFolder(folder) {
-		return fmt.Errorf("there is no folder %s (workingDir): remove it, or write --path %s=FOLDER", folder, c.WorkingDir)
-	}
-	if err := checkProgram(command[0]); err != nil {
-		return err
-	}
-	if script := scriptOf(command); script != "" && !o.isMounted(c, script) {
-		if _, err := os.Stat(filepath.Join(absolute(folder, script), script)); err != nil {
-			return fmt.Errorf("there is no %s: a local run uses the files of this machine; write --path %s=FOLDER with the folder that has it", script, filepath.Dir(script))
-		}
-	}
-	return nil
-}
-
-// absolute returns the folder that a relative path begins in; nothing for an absolute path.
-func absolute(folder, path string) string {
-	if filepath.IsAbs(path) {
-		return ""
-	}
-	return folder
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-func (o *Options) isMounted(c *corev1.Container, path string) bool {
-	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
-		mount := filepath.Clean(m.MountPath)
-		return path == mount || strings.HasPrefix(path, mount+"/")
-	})
-}
-
-func checkProgram(program string) error {
-	if _, err := exec.LookPath(program); err == nil {
-		return nil
-	}
-	if program == "python" {
-		if python3, err := exec.LookPath("python3"); err == nil {
-			return fmt.Errorf("there is no python in PATH, and %s is Python: write python3 in the command, or activate a virtual environment", python3)
-		}
-	}
-	if strings.HasPrefix(filepath.Base(program), "python") {
-		return fmt.Errorf("there is no %s on this machine: install Python 3, or activate the virtual environment that has it", program)
-	}
-	return fmt.Errorf("there is no program %s on this machine: install it, or write --path %s=FOLDER with the folder that has it", program, filepath.Dir(program))
-}
-
-// interpreters are programs whose first argument without a dash is a file.
-var interpreters = []string{"python", "python3", "sh", "bash"}
-
-// scriptOf returns the script that an interpreter is to run; empty if there is none.
-func scriptOf(command []string) string {
-	if !slices.Contains(interpreters, filepath.Base(command[0])) {
-		return ""
-	}
-	for _, word := range command[1:] {
-		switch {
-		case word == "-c" || word == "-m" || word == "-":
-			return ""
-		case !strings.HasPrefix(word, "-"):
-			return word
-		}
-	}
-	return ""
 }

@@ -3,8 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/local/folder"
 	"github.com/trainingjob/operator/pkg/local/kubelet"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/state"
@@ -71,12 +70,16 @@ type run struct {
 	operator *operator
 	kubelet  *kubelet.Kubelet
 	work     chan func()
-	changed  []client.ObjectKey
-	faults   []Fault
+	// over is closed at the end of the run.
+	over    chan struct{}
+	changed []client.ObjectKey
+	faults  []Fault
 	// ran is when all replicas ran for the first time, stops when the processes end that the job does not need any more.
 	ran, stops time.Time
-	result     Result
-	shown      string
+	// saves is when the state is written; zero if nothing has changed.
+	saves  time.Time
+	result Result
+	shown  string
 }
 
 // stopWithin is how long processes have to end after an interrupt.
@@ -86,28 +89,26 @@ const stopWithin = 5 * time.Second
 // starts all processes, and the kernel ends them with it.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	runtime.LockOSThread()
-	r := &run{Options: o, server: server.New(clock.RealClock{}), work: make(chan func(), 64), faults: o.Faults}
-	for _, folder := range []string{r.logs(), filepath.Join(o.Folder, "pods")} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return nil, fmt.Errorf("making a folder for the run: %w", err)
-		}
+	r := &run{Options: o, server: server.New(clock.RealClock{}), work: make(chan func(), 64), over: make(chan struct{}), faults: o.Faults}
+	if err := folder.Make(o.Folder); err != nil {
+		return nil, err
 	}
 	r.begin()
 	for r.step(ctx) {
+		if err := r.save(); err != nil {
+			return nil, err
+		}
 		r.wait(ctx)
 	}
-	r.end()
-	return &r.result, nil
+	return &r.result, r.end()
 }
-
-func (r *run) logs() string { return filepath.Join(r.Folder, "logs") }
 
 // begin creates the nodes and the job.
 func (r *run) begin() {
 	names := NewNames(r.Job)
 	r.kubelet = kubelet.New(kubelet.Options{
 		Server: r.server, Folder: r.Folder, ConfigMaps: r.ConfigMaps, Claims: r.Claims, Paths: r.Paths, Devices: r.Devices, Command: r.Command,
-		Post: func(f func()) { r.work <- f }, Address: names.Address, Translate: names.Replace,
+		Post: r.post, Address: names.Address, Translate: names.Replace,
 		Log: r.logOf, Line: r.line,
 	})
 	r.server.Watch(func(c *server.Change) {
@@ -119,14 +120,21 @@ func (r *run) begin() {
 		}
 	})
 	r.createNodes()
-	key := client.ObjectKeyFromObject(r.Job)
-	r.operator = newOperator(r.server, key, r.LostAfter)
+	r.operator = newOperator(r.server, names, r.LostAfter, r.post)
 	r.operator.happened = func(lines []journal.Line) { r.result.Lines = append(r.result.Lines, lines...) }
 	r.operator.emitted = func(e corev1.Event) {
 		r.result.Events = append(r.result.Events, e)
 		r.Screen.Event(e.Reason, e.Message)
 	}
-	r.do(&server.Request{Verb: server.Create, Kind: server.Jobs, Key: key, Object: r.Job})
+	r.do(&server.Request{Verb: server.Create, Kind: server.Jobs, Key: r.operator.job, Object: r.Job})
+}
+
+// post runs a function in the loop of the run. After its end it does nothing.
+func (r *run) post(f func()) {
+	select {
+	case r.work <- f:
+	case <-r.over:
+	}
 }
 
 // do does a request that cannot fail.
@@ -199,7 +207,7 @@ func (r *run) syncPods() bool {
 
 // wait waits for an event or for the next time at which something is due.
 func (r *run) wait(ctx context.Context) {
-	next := state.Earliest(r.operator.queue.At(), r.nextFault(), r.stops)
+	next := state.Earliest(r.operator.queue.At(), r.nextFault(), r.stops, r.saves)
 	timer := time.NewTimer(time.Hour)
 	if !next.IsZero() {
 		timer.Reset(max(time.Until(next), time.Millisecond))
@@ -225,28 +233,6 @@ func have(processes int) string {
 	return fmt.Sprintf("%d processes have", processes)
 }
 
-// show shows the job and its pods, if they have changed.
-func (r *run) show() {
-	version := fmt.Sprint(r.server.Version())
-	if version == r.shown {
-		return
-	}
-	r.shown = version
-	job := r.job()
-	r.Screen.Show(job, r.pods())
-}
-
-// end removes all files but the logs, and keeps the last state.
-func (r *run) end() {
-	r.result.Job = r.job()
-	for _, pod := range r.pods() {
-		r.result.Pods = append(r.result.Pods, *pod)
-	}
-	for _, folder := range []string{"pods", "claims"} {
-		_ = os.RemoveAll(filepath.Join(r.Folder, folder)) // a file that another user made in it stays
-	}
-}
-
 func (r *run) job() *v1alpha1.TrainingJob {
 	job, _ := r.server.Get(server.Jobs, r.Job.Namespace, r.Job.Name).(*v1alpha1.TrainingJob)
 	return job
@@ -260,16 +246,10 @@ func (r *run) pods() []*corev1.Pod {
 	return pods
 }
 
-// logOf returns the log file of a container in its pod's present life.
+// logOf returns the name of the log of a container in its pod's present life.
 func (r *run) logOf(pod *corev1.Pod, container string) string {
-	name := pod.Name
-	if slot, lives, ok := state.LivesOf(r.Job.Name, pod); ok {
-		name = state.PodName(r.Job.Name, slot, lives.Next)
-	}
-	if container != state.MainContainer(pod) {
-		name += "." + container
-	}
-	return filepath.Join(r.logs(), name+".log")
+	_, lives, _ := state.LivesOf(r.Job.Name, pod)
+	return folder.LogName(r.Job.Name, pod, container, lives.Next)
 }
 
 func (r *run) line(pod *corev1.Pod, container, text string) {

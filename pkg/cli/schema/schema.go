@@ -55,7 +55,7 @@ func Job(document []byte) (*v1alpha1.TrainingJob, error) {
 	}
 	object := map[string]any{}
 	if err := json.Unmarshal(text, &object); err != nil { // whole numbers stay whole, as in the API server
-		return nil, fmt.Errorf("this is no object: %w", err)
+		return nil, errors.New("this is no manifest: write a TrainingJob in YAML or JSON, which begins with its apiVersion and kind")
 	}
 	if kind, version := object["kind"], object["apiVersion"]; kind != v1alpha1.Kind || version != v1alpha1.GroupVersion.String() {
 		return nil, fmt.Errorf("%w: it has apiVersion %v and kind %v; write apiVersion: %s, kind: %s", ErrOtherKind, version, kind, v1alpha1.GroupVersion, v1alpha1.Kind)

@@ -94,7 +94,7 @@ func (c *container) startProcess(spec *corev1.Container) error {
 		command[i] = translate("", Expand(command[i], own))
 	}
 	pod := p.Pod
-	if c.output, err = openOutput(k.Log(pod, c.Name), func(text string) { k.Line(pod, c.Name, text) }); err != nil {
+	if c.output, err = openOutput(k.Folder, k.Log(pod, c.Name), func(text string) { k.Line(pod, c.Name, text) }); err != nil {
 		return err
 	}
 	_ = os.Remove(p.terminationFile(spec))

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/pkg/local/folder"
 	"github.com/trainingjob/operator/pkg/local/server"
 )
 
@@ -40,7 +41,7 @@ func newMachine(t *testing.T, edit func(*Options)) *machine {
 		Address:   func(*corev1.Pod) string { return "127.77.1.1" },
 		Translate: func(_ *corev1.Pod, _, text string) string { return text },
 		Log: func(pod *corev1.Pod, container string) string {
-			return filepath.Join(t.TempDir(), pod.Name+"."+container)
+			return pod.Name + "." + container
 		},
 		Line: func(_ *corev1.Pod, _, text string) {
 			m.mu.Lock()
@@ -50,6 +51,9 @@ func newMachine(t *testing.T, edit func(*Options)) *machine {
 	}
 	if edit != nil {
 		edit(&o)
+	}
+	if err := folder.Make(o.Folder); err != nil {
+		t.Fatal(err)
 	}
 	o.Server.Watch(func(c *server.Change) {
 		if c.Is == nil {

@@ -20,7 +20,7 @@ const User = "kubelet"
 // Options are what the kubelet needs of its surroundings.
 type Options struct {
 	Server *server.Server
-	// Folder holds the files of pods, and the claims without a folder of their own.
+	// Folder is the folder of the run, with the files of pods, and the claims without a folder of their own.
 	Folder string
 	// ConfigMaps are the files' ConfigMaps by name, Claims the folders of claims by name, and Paths the user's replacements of paths.
 	ConfigMaps map[string]map[string]string
@@ -36,7 +36,7 @@ type Options struct {
 	// the name of a variable, with addresses in the place of names of hosts.
 	Address   func(pod *corev1.Pod) string
 	Translate func(pod *corev1.Pod, variable, text string) string
-	// Log returns the log file of a container's present life. Line takes each line of it, from any goroutine.
+	// Log returns the name of the log of a container's present life. Line takes each line of it, from any goroutine.
 	Log  func(pod *corev1.Pod, container string) string
 	Line func(pod *corev1.Pod, container, text string)
 }

@@ -3,7 +3,6 @@
 package kubelet
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,14 +118,14 @@ func TestDeletionSendsSIGTERMAndThenSIGKILL(t *testing.T) {
 
 func TestNothingOfAContainerOutlivesIt(t *testing.T) {
 	m := newMachine(t, nil)
-	mark := fmt.Sprintf("KUBELET_TEST=%s", t.TempDir())
-	spec := one("sleep 1000 & setsid sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 1000' &) ; echo on; sleep 0.2; exit 1")
-	name, value, _ := strings.Cut(mark, "=")
-	spec.Containers[0].Env = []corev1.EnvVar{{Name: name, Value: value}}
+	folder := t.TempDir()
+	spec := one("sleep 1000 & setsid sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 1000' &) ; until test -e $KUBELET_TEST/end; do sleep 0.01; done; exit 1")
+	spec.Containers[0].Env = []corev1.EnvVar{{Name: "KUBELET_TEST", Value: folder}}
 	m.create(spec)
-	m.prints("on")
-	if processes(t, mark) < 3 {
-		t.Fatal("the test has not started its processes")
+	mark := "KUBELET_TEST=" + folder
+	m.until("all its processes run", func() bool { return processes(t, mark) >= 6 })
+	if err := os.WriteFile(filepath.Join(folder, "end"), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	m.ends()
 	m.until("no process is left", func() bool { return processes(t, mark) == 0 })

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/trainingjob/operator/pkg/local/folder"
 )
 
 // What a kubelet takes of a log as the message of a container that failed. Source: k8s.io/kubernetes/pkg/kubelet/kuberuntime.
@@ -18,16 +20,16 @@ const (
 
 // output writes what a container prints to its log, and keeps the end of it.
 type output struct {
-	file *os.File
+	file *folder.Writer
 	line func(text string)
 
 	mu   sync.Mutex
 	last []string
 }
 
-// openOutput opens the log, behind what it already holds.
-func openOutput(path string, line func(text string)) (*output, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+// openOutput opens the log of that name in the folder of the run, behind what it already holds.
+func openOutput(run, name string, line func(text string)) (*output, error) {
+	file, err := folder.Append(run, name)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func (o *output) readFrom(r io.Reader) {
 }
 
 func (o *output) add(text string) {
-	_, _ = o.file.WriteString(text) // a full disk must not end the training
+	o.file.Add(text, time.Now())
 	text = strings.TrimRight(text, "\r\n")
 	o.mu.Lock()
 	o.last = append(o.last, text)
@@ -71,4 +73,4 @@ func (o *output) tail() string {
 	return text[max(0, len(text)-messageBytes):]
 }
 
-func (o *output) close() { o.file.Close() }
+func (o *output) close() { o.file.Close(time.Now()) }

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/local/server"
+	"github.com/trainingjob/operator/pkg/reconcile"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -54,14 +54,14 @@ func (q *Queue) Changed(kind server.Kind, was, is client.Object) {
 		q.now = q.now || q.owns(o)
 	case server.Leases:
 		if q.owns(o) {
-			q.After(controller.LeaseDelay(was, is))
+			q.After(reconcile.LeaseDelay(was, is))
 		}
 	case server.Pods:
 		q.podChanged(was, is)
 	case server.Nodes:
 		before, _ := was.(*corev1.Node)
 		after, _ := is.(*corev1.Node)
-		q.now = q.now || controller.NodeMatters(before, after) && q.isOn(o.GetName())
+		q.now = q.now || reconcile.NodeMatters(before, after) && q.isOn(o.GetName())
 	}
 }
 
@@ -73,7 +73,7 @@ func (q *Queue) podChanged(was, is client.Object) {
 		pod = before
 		q.Cluster.SawGone(before)
 	}
-	if wait, matters := controller.PodDelay(q.Cluster, before, after); matters && q.owns(pod) {
+	if wait, matters := reconcile.PodDelay(q.Cluster, before, after); matters && q.owns(pod) {
 		q.After(wait)
 	}
 }

@@ -8,17 +8,16 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/pkg/controller"
 	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/local/manager"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/reconcile"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -78,7 +77,7 @@ type Process struct {
 	life          int
 	cluster       *cluster.Cluster
 	pages         *pages
-	retries       workqueue.TypedRateLimiter[reconcile.Request]
+	retries       workqueue.TypedRateLimiter[client.ObjectKey]
 	pendingWrites map[server.Kind]int // how many changes the cache must show before the next read
 	dead          bool
 	queue         manager.Queue
@@ -118,7 +117,7 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.queue = manager.Queue{Job: p.key, Clock: p.world.Clock, Cluster: p.cluster, Cache: p.Cache}
 	p.queue.Now()
 	p.Cache.Heard = p.queue.Changed
-	p.retries = controller.Retries()
+	p.retries = reconcile.Retries[client.ObjectKey]()
 }
 
 // Dead reports whether the process has crashed.
@@ -141,15 +140,15 @@ func (p *Process) Reconcile() {
 	p.Reconciles++
 	p.queue.Clear()
 	p.decision = nil
-	again, err := controller.Pass(context.Background(), pass{p.cluster, p}, p.key, p.recorded)
+	again, err := reconcile.Pass(context.Background(), pass{p.cluster, p}, p.key, p.recorded)
 	p.decision = nil
 	switch {
 	case p.dead:
 	case err != nil:
 		p.say("error: %v", err)
-		p.queue.After(p.retries.When(p.request()))
+		p.queue.After(p.retries.When(p.key))
 	default:
-		p.retries.Forget(p.request())
+		p.retries.Forget(p.key)
 		if again > 0 {
 			p.queue.After(again)
 		}
@@ -169,8 +168,6 @@ func (p *Process) recorded(job *v1alpha1.TrainingJob, made *plan.Plan) {
 		p.world.Line(p.decision, &line)
 	}
 }
-
-func (p *Process) request() reconcile.Request { return reconcile.Request{NamespacedName: p.key} }
 
 // pass is the cluster in one pass: it notes from which job the pass decides.
 type pass struct {

@@ -1,15 +1,13 @@
-package controller
+package reconcile
 
 import (
 	"testing"
 	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 func TestAnErrorIsRetriedWithinAMinute(t *testing.T) {
-	limiter := Retries()
-	job := reconcile.Request{}
+	limiter := Retries[string]()
+	const job = "j"
 	if first := limiter.When(job); first > 10*time.Millisecond {
 		t.Errorf("the first retry comes after %v", first)
 	}
