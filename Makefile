@@ -318,11 +318,15 @@ test-scale: ## play a job of 65,000 replicas on a virtual clock with its whole r
 
 .PHONY: bench-scale
 bench-scale: bin/lab bin/operator ## measure jobs of 5,000 and 10,000 pods, and 2,000 jobs, on a lab of their own (half an hour)
-	.ci/bench-scale $(BENCH_ARGS)
+	.ci/bench scale $(BENCH_ARGS)
 
 .PHONY: bench-tenants
 bench-tenants: bin/lab bin/operator ## measure how much longer a job takes to start beside a tenant of another namespace that misbehaves
-	.ci/bench-tenants $(BENCH_ARGS)
+	.ci/bench tenants $(BENCH_ARGS)
+
+.PHONY: bench-queued
+bench-queued: bin/lab bin/operator bin/kueue bin/kueue-adapter ## measure the memory of Kueue's adapter with 10,000 pods queued, on a lab of its own
+	.ci/bench queued $(BENCH_ARGS)
 
 .PHONY: papers
 papers: ## play the failures that large clusters have published, in full: Llama 3's 54 days on 2,048 nodes and two of Meta's clusters

@@ -15,6 +15,10 @@ import (
 // version is set by the linker.
 var version = "dev"
 
+// heapGrowth is by how many percent the heap grows until the next collection. The heap is two objects for each job that waits, and few of them
+// change at the same time.
+const heapGrowth = 25
+
 func main() {
 	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "kueue-adapter:", err)
@@ -50,7 +54,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	log := o.logger()
 	ctrl.SetLogger(log)
-	memory.Bound(log)
+	memory.Bound(log, heapGrowth)
 	server, err := o.apiServer(log)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ func cacheOptions() cache.Options {
 // trimJob drops what users attach to a job: the values of foreign labels and annotations, and all owner references except the controller's.
 // Kueue and the adapter patch jobs only with the difference to what they read, so nothing is lost. The names of annotations stay: a patch
 // that removes the only known one would remove the whole map. The spec stays whole, because Kueue compares its templates with the Workload's.
+// Of the status it keeps what the adapter reads, and all of it where MultiKueue carries it to the next cluster.
 func trimJob(o any) (any, error) {
 	job, isJob := o.(*v1alpha1.TrainingJob)
 	if !isJob {
@@ -40,8 +42,33 @@ func trimJob(o any) (any, error) {
 		}
 	}
 	trimmed.OwnerReferences = controllerAlone(job)
+	if !job.Spec.IsDispatched() {
+		trimmed.Status = readStatus(&job.Status)
+	}
 	return &trimmed, nil
 }
+
+// readStatus returns which conditions are true, which roles have pods, and the progress. A waiting job has none of them.
+func readStatus(status *v1alpha1.TrainingJobStatus) v1alpha1.TrainingJobStatus {
+	kept := v1alpha1.TrainingJobStatus{ObservedGeneration: status.ObservedGeneration, Progress: status.Progress}
+	for _, c := range status.Conditions {
+		if c.Status == metav1.ConditionTrue && slices.Contains(readConditions, c.Type) {
+			kept.Conditions = append(kept.Conditions, c)
+		}
+	}
+	for role, pods := range status.ReplicaStatuses {
+		if pods.Active+pods.Spares > 0 {
+			if kept.ReplicaStatuses == nil {
+				kept.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
+			}
+			kept.ReplicaStatuses[role] = v1alpha1.ReplicaStatus{Active: pods.Active, Spares: pods.Spares}
+		}
+	}
+	return kept
+}
+
+// readConditions are the conditions of a job that the adapter reads.
+var readConditions = []string{v1alpha1.ConditionRunning, v1alpha1.ConditionSucceeded, v1alpha1.ConditionFinished}
 
 // trimWorkload keeps no more than the metadata of Workloads that belong to jobs of other kinds. The adapter never writes those. Its own it
 // keeps whole, as Kueue updates them whole: what the cache dropped would be deleted.

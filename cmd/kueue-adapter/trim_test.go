@@ -101,3 +101,36 @@ func TestARemovedAnnotationRemovesNoOther(t *testing.T) {
 		t.Errorf("patch %s, want %s, error %v", patch, want, err)
 	}
 }
+
+// The cache keeps of a status what the adapter reads, and nothing of a job that waits. MultiKueue carries the whole status.
+func TestACachedStatusHasWhatIsRead(t *testing.T) {
+	condition := func(kind string, status metav1.ConditionStatus) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: "R", Message: "m"}
+	}
+	waits := v1alpha1.TrainingJobStatus{ObservedGeneration: 3, Phase: v1alpha1.PhaseQueued, Message: "waits", Conditions: []metav1.Condition{
+		condition(v1alpha1.ConditionQueued, metav1.ConditionTrue), condition(v1alpha1.ConditionRunning, metav1.ConditionFalse),
+	}, ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Selector: "s"}}}
+	runs := v1alpha1.TrainingJobStatus{ObservedGeneration: 3, Progress: &v1alpha1.ProgressStatus{Step: 7}, Conditions: []metav1.Condition{
+		condition(v1alpha1.ConditionCreated, metav1.ConditionTrue), condition(v1alpha1.ConditionRunning, metav1.ConditionTrue),
+	}, ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Active: 2, Spares: 1, Selector: "s"}, v1alpha1.PS: {Succeeded: 1}}}
+	ended := v1alpha1.TrainingJobStatus{Conditions: []metav1.Condition{
+		condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue), condition(v1alpha1.ConditionFinished, metav1.ConditionTrue),
+	}}
+	for name, c := range map[string]struct {
+		status, want v1alpha1.TrainingJobStatus
+		managedBy    string
+	}{
+		"it waits": {status: waits, want: v1alpha1.TrainingJobStatus{ObservedGeneration: 3}},
+		"it runs": {status: runs, want: v1alpha1.TrainingJobStatus{ObservedGeneration: 3, Progress: runs.Progress, Conditions: runs.Conditions[1:],
+			ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Active: 2, Spares: 1}}}},
+		"it has ended":          {status: ended, want: ended},
+		"another cluster's job": {status: runs, want: runs, managedBy: v1alpha1.MultiKueue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := &v1alpha1.TrainingJob{Spec: v1alpha1.TrainingJobSpec{ManagedBy: c.managedBy}, Status: c.status}
+			if diff := cmp.Diff(c.want, trim(t, trimJob, job).Status); diff != "" {
+				t.Errorf("cached (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -16,6 +16,9 @@ import (
 // version is set by the linker.
 var version = "dev"
 
+// heapGrowth is by how many percent the heap grows until the next collection.
+const heapGrowth = 50
+
 func main() {
 	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "operator:", err)
@@ -49,7 +52,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	log := o.logger()
 	ctrl.SetLogger(log)
-	memory.Bound(log)
+	memory.Bound(log, heapGrowth)
 	server, err := o.apiServer(log)
 	if err != nil {
 		return err

@@ -102,6 +102,14 @@ var components = map[v1alpha1.Gang]string{
 	v1alpha1.GangNative: "native-gang", v1alpha1.GangVolcano: "volcano", v1alpha1.GangCoscheduling: "coscheduling",
 }
 
+// remedies maps each scheduler to what makes the cluster serve its pod groups.
+var remedies = map[v1alpha1.Gang]string{
+	v1alpha1.GangNative: "run Kubernetes 1.37 with the feature gate GenericWorkload in API server and scheduler, and the API server with " +
+		"--runtime-config=scheduling.k8s.io/v1beta1=true",
+	v1alpha1.GangVolcano:      "install Volcano",
+	v1alpha1.GangCoscheduling: "install scheduler-plugins",
+}
+
 // unavailable describes what the cluster or the operator lacks.
 func (c *Cluster) unavailable(provider gang.Provider, reason error) string {
 	empty, _ := provider.Empty()
@@ -113,6 +121,6 @@ func (c *Cluster) unavailable(provider gang.Provider, reason error) string {
 		return fmt.Sprintf("The operator has no right to %s of %s, which scheduling.gang: %s needs: apply manifests/components/%s, or choose another gang.",
 			kind.Kind, kind.GroupVersion(), provider.Name(), components[provider.Name()])
 	}
-	return fmt.Sprintf("The cluster does not serve %s of %s, which scheduling.gang: %s needs: install or enable it, or choose another gang.",
-		kind.Kind, kind.GroupVersion(), provider.Name())
+	return fmt.Sprintf("The cluster does not serve %s of %s, which scheduling.gang: %s needs: %s, or choose another gang.",
+		kind.Kind, kind.GroupVersion(), provider.Name(), remedies[provider.Name()])
 }

@@ -7,8 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -147,50 +145,4 @@ func (r *reconciler) child(ctx context.Context, job *Job) (*v1alpha1.TrainingJob
 		return nil, fmt.Errorf("reading the TrainingJob: %w", err)
 	}
 	return child, nil
-}
-
-// converge creates the TrainingJob or applies what has changed in the job. A change that only a suspended TrainingJob may have waits for the
-// suspension: suspend goes first.
-func (r *reconciler) converge(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, served *Served) (*v1alpha1.TrainingJob, error) {
-	want := served.Child
-	switch {
-	case child == nil:
-		if err := r.apply(ctx, want); err != nil {
-			return nil, fmt.Errorf("creating the TrainingJob: %w", err)
-		}
-		r.note(job, served)
-		return want, nil
-	case job.Status.isFinished():
-		return child, nil
-	case want.Spec.IsSuspended() && !child.Spec.IsSuspended():
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`))
-		if err := r.client.Patch(ctx, child.DeepCopy(), patch, fieldOwner); err != nil {
-			return child, fmt.Errorf("suspending the TrainingJob: %w", err)
-		}
-		return child, nil
-	case child.Annotations[v1alpha1.AnnotationKubeflowSource] == want.Annotations[v1alpha1.AnnotationKubeflowSource] && want.Spec.IsSuspended() == child.Spec.IsSuspended():
-		return child, nil
-	}
-	err := r.apply(ctx, want)
-	if apierrors.IsInvalid(err) { // the job runs on as it is
-		r.warn(job, "ChangeRefused", err.Error())
-		return child, nil
-	}
-	return child, err
-}
-
-// apply applies the TrainingJob.
-func (r *reconciler) apply(ctx context.Context, child *v1alpha1.TrainingJob) error {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
-	if err != nil {
-		return fmt.Errorf("writing the TrainingJob as an object: %w", err)
-	}
-	unstructured.RemoveNestedField(object, "status")
-	unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
-	applied := &unstructured.Unstructured{Object: object}
-	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), fieldOwner, client.ForceOwnership, client.DisableReadYourWritesConsistency); err != nil {
-		return err
-	}
-	child.UID = applied.GetUID()
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -85,5 +86,45 @@ func TestAFinishedJobThatCannotBeServedStays(t *testing.T) {
 		if status := reconciled(t, job, others...); !status.is(Succeeded) || status.is(Failed) {
 			t.Errorf("%s: conditions %+v, want Succeeded", name, status.Conditions)
 		}
+	}
+}
+
+const elastic = `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: j, namespace: ns, uid: u}
+spec:
+  elasticPolicy: {minReplicas: 1, maxReplicas: 8}
+  pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: i}]}}}}
+`
+
+// Kueue counts the pods of the Kubeflow job. A user can scale its TrainingJob, which is in no queue.
+func TestATrainingJobHasThePodsThatItsKubeflowJobRequests(t *testing.T) {
+	for name, grow := range map[string]func(*v1alpha1.ReplicaSpec){
+		"more workers": func(workers *v1alpha1.ReplicaSpec) { workers.Replicas = ptr.To[int32](6) },
+		"spares":       func(workers *v1alpha1.ReplicaSpec) { workers.Spares = &v1alpha1.Spares{Count: 3} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := read(t, elastic)
+			served, err := job.Serve()
+			if err != nil {
+				t.Fatal(err)
+			}
+			scaled := served.Child.DeepCopy()
+			workers := scaled.Spec.ReplicaSpecs[v1alpha1.Worker]
+			grow(&workers)
+			scaled.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
+			r, _ := reconcilerOf(t, job, scaled)
+			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+				t.Fatal(err)
+			}
+			var after v1alpha1.TrainingJob
+			if err := r.client.Get(t.Context(), job.key(), &after); err != nil {
+				t.Fatal(err)
+			}
+			if got := after.Spec.ReplicaSpecs[v1alpha1.Worker]; *got.Replicas != 2 || got.Spares != nil {
+				t.Errorf("it has %d workers and the spares %+v, want 2 and none", *got.Replicas, got.Spares)
+			}
+		})
 	}
 }

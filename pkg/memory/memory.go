@@ -9,18 +9,14 @@ import (
 	"github.com/go-logr/logr"
 )
 
-const (
-	// share is the part of the container's memory limit up to which the heap may grow before garbage is collected at any price. The rest
-	// is for stacks and buffers.
-	share = 0.9
-	// growth is by how many percent the heap grows until the next collection. Most of the heap is the cache, and most garbage is what
-	// its changes were decoded from, so Go's default of 100 would keep as much garbage as cache.
-	growth = 50
-)
+// share is the part of the container's memory limit up to which the heap may grow before garbage is collected at any price. The rest is for
+// stacks and buffers.
+const share = 0.9
 
-// Bound sets Go's memory limit from the container's limit, unless the variable GOMEMLIMIT is set, and the garbage collector's growth to 50
-// percent, unless GOGC is set. Without a container it sets no limit.
-func Bound(log logr.Logger) {
+// Bound sets Go's memory limit from the container's limit, unless the variable GOMEMLIMIT is set, and by how many percent the heap grows until
+// the next collection, unless GOGC is set. Most of the heap is the cache, and most garbage is what its changes were decoded from, so Go's
+// default of 100 would keep as much garbage as cache. Without a container it sets no limit.
+func Bound(log logr.Logger, growth int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(growth)
 	}

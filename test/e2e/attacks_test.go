@@ -26,7 +26,11 @@ import (
 // aggregated on a cluster that has both, and nothing elsewhere.
 func tenant() client.Client {
 	GinkgoHelper()
-	user := "tenant-" + here.namespace
+	return tenantCalled("tenant-" + here.namespace)
+}
+
+func tenantCalled(user string) client.Client {
+	GinkgoHelper()
 	edits := rbacv1.PolicyRule{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"trainingjobs"}, Verbs: []string{"*"}}
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: "jobs"}, Rules: []rbacv1.PolicyRule{edits}}
 	Expect(kube.Create(here.ctx, role)).To(Succeed())

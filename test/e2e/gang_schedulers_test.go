@@ -34,7 +34,8 @@ type gangScheduler struct {
 	sleep time.Duration
 	// takesAll is whether it preempts a collective whole; who does not takes pods, and the operator ends the others.
 	takesAll bool
-	install  string
+	// install is what makes the cluster serve its groups; missing is a word by which a user finds it.
+	install, missing string
 }
 
 // gangSchedulers are all there are, Kubernetes itself first.
@@ -47,13 +48,14 @@ var gangSchedulers = []gangScheduler{
 		},
 		words: "cannot be satisfied", sleep: 20 * time.Second, takesAll: true,
 		install: "Kubernetes 1.37 with the feature gate GenericWorkload and --runtime-config=scheduling.k8s.io/v1beta1=true",
+		missing: "feature gate GenericWorkload",
 	},
 	{
 		name: v1alpha1.GangVolcano, groups: schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "PodGroup"},
 		minimum: []string{"spec", "minMember"},
 		groupOf: func(pod *corev1.Pod) string { return pod.Annotations["scheduling.k8s.io/group-name"] },
 		words:   "pod group is not ready", sleep: 20 * time.Second,
-		install: "Volcano with the action preempt (lab up --with volcano)",
+		install: "Volcano with the actions preempt and reclaim, and the plugin capacity (lab up --with volcano)", missing: "install Volcano",
 	},
 	{
 		name: v1alpha1.GangCoscheduling, groups: schema.GroupVersionKind{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Kind: "PodGroup"},
@@ -61,7 +63,7 @@ var gangSchedulers = []gangScheduler{
 		groupOf: func(pod *corev1.Pod) string { return pod.Labels["scheduling.x-k8s.io/pod-group"] },
 		// Nothing wakes a refused gang when nodes come or get free: it waits for the scheduler's sweep, every 30 s.
 		words: "nodes are available", sleep: time.Minute,
-		install: "the scheduler of scheduler-plugins (lab up --with coscheduling)",
+		install: "the scheduler of scheduler-plugins (lab up --with coscheduling)", missing: "install scheduler-plugins",
 	},
 }
 

@@ -3,6 +3,9 @@
 package e2e
 
 import (
+	"slices"
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -100,19 +103,24 @@ var _ = withEachGangScheduler("The group of a gang scheduled", func(by gangSched
 })
 
 var _ = Describe("A gang whose scheduler is missing", Label("bare"), func() {
-	It("does not crash the operator, but says what is missing", func() {
-		for _, by := range gangSchedulers {
-			if by.isServed() {
-				continue
-			}
-			j := submit(pytorch("missing", gang(by.name), workers(1)))
+	It("waits without pods, says what is missing, and runs when it is given to another", func() {
+		missing := slices.DeleteFunc(slices.Clone(gangSchedulers), gangScheduler.isServed)
+		requires(len(missing) > 0, "the cluster serves the groups of every gang scheduler: leave this spec out with --ginkgo.label-filter='!bare'")
+		for _, by := range missing {
+			j := submit(pytorch("missing-"+strings.ToLower(string(by.name)), gang(by.name), workers(1)))
 			v := j.becomes("it says what is missing", func(v *view) bool {
 				return v.condition(v1alpha1.ConditionScheduled).Reason == v1alpha1.ReasonGangUnavailable
 			})
-			Expect(v.job.Status.Message).To(ContainSubstring("PodGroup of " + by.groups.GroupVersion().String()))
-			Expect(v.pods).To(BeEmpty())
-			return
+			Expect(v.job.Status.Phase).To(Equal(v1alpha1.PhasePending))
+			words := []string{"PodGroup of " + by.groups.GroupVersion().String(), by.missing}
+			Expect(containsAll(v.job.Status.Message, words)).To(BeTrue(), "%q has %q", v.job.Status.Message, words)
+			j.tells(v1alpha1.ReasonGangUnavailable, words...)
+			j.stays("it has no pods", func(v *view) bool { return len(v.pods) == 0 })
+			j.change(func(job *v1alpha1.TrainingJob) {
+				job.Spec.Suspend, job.Spec.Scheduling.Gang = ptr.To(true), v1alpha1.GangNone
+			})
+			j.resume()
+			j.runs(0, 0)
 		}
-		requires(false, "the cluster serves the groups of every gang scheduler: leave this spec out with --ginkgo.label-filter='!bare'")
 	})
 })

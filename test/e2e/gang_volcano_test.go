@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -24,6 +25,14 @@ func clusterObject(apiVersion, kind string, spec map[string]any) string {
 	Expect(kube.Create(here.ctx, o)).To(Succeed())
 	DeferCleanup(func() { Expect(kube.Delete(here.ctx, o)).To(Succeed()) })
 	return o.GetName()
+}
+
+// deserving makes a queue of Volcano that may borrow any number of GPUs, and deserves so many of them.
+func deserving(gpus int64) string {
+	GinkgoHelper()
+	return clusterObject("scheduling.volcano.sh/v1beta1", "Queue", map[string]any{
+		"reclaimable": true, "deserved": map[string]any{string(gpu): fmt.Sprint(gpus)},
+	})
 }
 
 // hyperNode makes a domain of Volcano's topology in tier 1 of these nodes.
@@ -69,6 +78,25 @@ var _ = Describe("A gang in Volcano", Serial, Label("gang", string(v1alpha1.Gang
 		second.stays("it waits although there are nodes", func(v *view) bool { return v.placed() == 0 && v.waitsForNodes() })
 		first.ends()
 		second.runs(0, 0)
+	})
+
+	It("gives back what its queue has borrowed, restarts whole, charged nothing, and returns when the owner's job has ended", func() {
+		nodes, patience := fakeNodes(3), time.Minute
+		_, gpus := gpuNodes()
+		borrower, owner := deserving(gpus), deserving(2*gpus)
+		low := submit(pytorch("low", gang(v1alpha1.GangVolcano, inQueue(borrower)), wholeNodes(3, nodes...)))
+		low.runs(0, 0)
+		high := submit(pytorch("high", gang(v1alpha1.GangVolcano, inQueue(owner)), wholeNodes(2, nodes...)))
+		high.runsWithin(patience, 0, 0)
+		v := low.becomes("it waits whole for its queue", func(v *view) bool { return v.waitsForNodes() && v.placed() == 0 })
+		Expect(v.job.Status.Message).To(HavePrefix(fmt.Sprintf("The gang needs 3 x %d nvidia.com/gpu at once in queue %s: ", gpus, borrower)))
+		Expect(v.job.Status.LastFailure.Cause).To(Equal(v1alpha1.CausePreempted))
+		low.tells(v1alpha1.EventRestarting, "was preempted", "not charged")
+		Expect(v.job.Status.ChargedRestarts).To(BeZero())
+		Expect(here.history.disrupted("low", 0)).To(Equal(2), "pods that Volcano took, as many as the owner deserves")
+		low.stays("it takes nothing of what the owner deserves", func(v *view) bool { return v.placed() == 0 && v.waitsForNodes() })
+		high.ends()
+		Expect(low.runsWithin(patience, 1, 1).job.Status.ChargedRestarts).To(BeZero())
 	})
 
 	It("with a tier stays within one HyperNode, whatever the rack", func() {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -95,6 +96,12 @@ var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func()
 		partial := `{"metadata": {"annotations": {"trainingjob.dev/kueue-admitted-workers": "1 of 99999"}}}`
 		Expect(first.patched(partial)).To(MatchError(ContainSubstring("Kueue's adapter alone writes the annotation")))
 		Expect(first.patched(`{"metadata": {"finalizers": null}}`)).To(MatchError(ContainSubstring("Kueue's adapter alone writes the finalizer")))
+		orphaned := `{"metadata": {"finalizers": ["trainingjob.dev/kueue-quota", "orphan"]}}`
+		Expect(first.patched(orphaned)).To(MatchError(ContainSubstring("--cascade=background")))
+		orphan := client.PropagationPolicy(metav1.DeletePropagationOrphan)
+		Expect(kube.Delete(here.ctx, first.look().job, orphan)).To(MatchError(ContainSubstring("--cascade=background")))
+		all := &v1alpha1.TrainingJob{}
+		Expect(kube.DeleteAllOf(here.ctx, all, client.InNamespace(here.namespace), orphan)).To(MatchError(ContainSubstring("--cascade=background")))
 	})
 
 	It("is given back by a job that leaves its queue, admitted or not", func() {
@@ -179,6 +186,13 @@ var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func()
 		requireQueues()
 		nameless := pytorch("nameless", gpuWorkers(1))
 		Expect(kube.Create(here.ctx, nameless)).To(MatchError(ContainSubstring("names its queue: set the label kueue.x-k8s.io/queue-name")))
+		nameless = pytorch("nameless", gpuWorkers(1))
+		nameless.Namespace = here.namespace
+		nameless.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "kubeflow.org/v1", Kind: "PyTorchJob", Name: nameless.Name, UID: "u", Controller: ptr.To(true)},
+		}
+		forged := tenantCalled("system:serviceaccount:another-team:trainingjob-operator")
+		Expect(forged.Create(here.ctx, nameless)).To(MatchError(ContainSubstring("names its queue")), "an account with the operator's name, for a Kubeflow job")
 		j := q.submit("named", 1)
 		j.runs(0, 0)
 		j.suspend()

@@ -45,7 +45,8 @@ func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 }
 
 func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
-	everything := []string{"mpi", "ttl", "native-gang", "volcano", "coscheduling", "confine", "admission", "kueue", "kubeflow", "kubeflow-kinds"}
+	everything := []string{"mpi", "ttl", "native-gang", "volcano", "coscheduling", "confine", "admission", "kueue", "multikueue", "multikueue-worker",
+		"kubeflow", "kubeflow-kinds"}
 	for name, c := range map[string]struct {
 		resource, namespace string
 		components, values  []string
@@ -54,7 +55,8 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 		"the base, by default": {"base", "trainingjob-system", nil, nil, 18},
 		"with every add-on": {"base", "trainingjob-system", everything,
 			[]string{"mpi.enabled=true", "ttl.enabled=true", "gangs.native=true", "gangs.volcano=true", "gangs.coscheduling=true",
-				"confine.enabled=true", "admission.enabled=true", "kueue.enabled=true", "clusterRoles.kubeflow=true", "kubeflow.enabled=true"}, 63},
+				"confine.enabled=true", "admission.enabled=true", "kueue.enabled=true", "kueue.multiKueue.manager=true",
+				"kueue.multiKueue.worker=true", "clusterRoles.kubeflow=true", "kubeflow.enabled=true"}, 70},
 		"some namespaces": {"overlays/namespaces", "trainingjob-training", nil, []string{"operator.flags.namespaces={team-a,team-b}"}, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,6 +136,7 @@ func TestWrongValuesAreRefusedWithASentence(t *testing.T) {
 		"a time without unit":       {append(slices.Clone(registry), "--set-string", "operator.flags.node-lost-after=15"), "node-lost-after"},
 		"a value that is none":      {append(slices.Clone(registry), "--set", "replicas=3"), "replicas"},
 		"a kind that is not served": {append(slices.Clone(registry), "--set", "kubeflow.kinds={MPIJob}"), "kinds"},
+		"other clusters, no Kueue":  {append(slices.Clone(registry), "--set", "kueue.multiKueue.worker=true"), "set kueue.enabled=true"},
 		"a digest that is a tag":    {append(slices.Clone(registry), "--set", "image.digest=v1"), "digest"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,7 @@ var failures = []advice{
 // causes are the advice by cause, if no reason has a better one.
 var causes = map[v1alpha1.Cause]string{
 	v1alpha1.CauseOOM:            "Raise resources.limits.memory, or make batches or the number of loader processes smaller. " + changeTemplate,
-	v1alpha1.CausePreempted:      "Nothing: the job made way for one of higher priority. A priority class of its own would keep its place: scheduling.priorityClassName.",
+	v1alpha1.CausePreempted:      "Nothing: the job made way for one of higher priority, or for the owner of quota that its queue had borrowed. Against higher priority: scheduling.priorityClassName.",
 	v1alpha1.CauseInfrastructure: "Nothing: the pod was lost and not at fault.",
 	v1alpha1.CauseRequested:      "Nothing: a user requested it.",
 	v1alpha1.CauseCompleted:      "Nothing: the program was done, and restartPolicy Always runs it again.",

@@ -26,10 +26,11 @@ func (l *lab) startKueueAdapter(ctx context.Context, program program) error {
 	if err != nil {
 		return err
 	}
-	ports, err := l.state.Ports.more(1)
+	ports, err := l.state.Ports.more(2)
 	if err != nil {
 		return err
 	}
+	health, metrics := local(ports[0]), local(ports[1])
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: adapterNamespace}}
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the namespace of Kueue's adapter: %w", err)
@@ -43,8 +44,9 @@ func (l *lab) startKueueAdapter(ctx context.Context, program program) error {
 	if err != nil {
 		return err
 	}
-	return l.start(ctx, l.addonProcess("kueue-adapter", program.binary, "http://"+local(ports[0])+"/readyz", []string{
-		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=" + local(ports[0]),
+	l.adapterMetrics = "http://" + metrics + "/metrics"
+	return l.start(ctx, l.addonProcess("kueue-adapter", program.binary, "http://"+health+"/readyz", []string{
+		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=" + metrics, "--metrics-secure=false", "--health-probe-bind-address=" + health,
 		"--feature-gates=PriorityBoost=true", fmt.Sprintf("--wait-for-pods-ready=%t", l.PodsReadyTimeout > 0),
 	}))
 }

@@ -33,6 +33,9 @@ func (l *lab) env() string {
 		set("OPERATOR_PID", fmt.Sprint(pid))
 		set("OPERATOR_METRICS", l.metricsURL())
 	}
+	if l.adapterMetrics != "" {
+		set("KUEUE_ADAPTER_METRICS", l.adapterMetrics)
+	}
 	fmt.Fprintf(&env, "export PATH=%s:\"$PATH\"\n", shellQuote(l.dir.file("bin")))
 	return env.String()
 }

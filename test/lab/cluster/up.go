@@ -68,6 +68,8 @@ type lab struct {
 	counted []corev1.ResourceName
 	// kueueWebhookPort is known before Kueue starts: its CRDs name it.
 	kueueWebhookPort int32
+	// adapterMetrics is the URL of the metrics of Kueue's adapter; empty without one.
+	adapterMetrics string
 	// booted are the first processes of the real nodes.
 	booted []*process.Child
 }
