@@ -30,6 +30,8 @@ type Names struct {
 	// own are the ports that grow with the attempt, and total is how many replicas there are.
 	own   []int32
 	total int
+	// moved is how many attempts of earlier runs the ports avoid.
+	moved int
 }
 
 // mostMoves is after how many attempts a port is used again.
@@ -84,7 +86,7 @@ func (n *Names) address(slot state.Slot) string {
 func (n *Names) port(slot state.Slot, attempt, port int) int {
 	own := port + n.first[slot.Role] + slot.Index
 	if slices.Contains(n.own, int32(port)) {
-		own += n.total * (attempt % mostMoves)
+		own += n.total * ((n.moved + attempt) % mostMoves)
 	}
 	return own
 }
@@ -101,6 +103,21 @@ func (n *Names) Page(ip string, port int32) (netip.AddrPort, error) {
 		}
 	}
 	return netip.AddrPort{}, fmt.Errorf("no replica has the address %s", ip)
+}
+
+// avoidBusy has the first attempt begin at ports that are free. Ports of a run that ended a moment ago are not.
+func (n *Names) avoidBusy() {
+	isBusy := func(port int32) bool {
+		for number := range n.total {
+			if !isFree(int(port) + number + n.total*(n.moved%mostMoves)) {
+				return true
+			}
+		}
+		return false
+	}
+	for n.moved < mostMoves && slices.ContainsFunc(n.own, isBusy) {
+		n.moved++
+	}
 }
 
 // ownPorts are the variables with the port at which their own replica listens, without a name before it.

@@ -106,6 +106,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // begin creates the nodes and the job.
 func (r *run) begin() {
 	names := NewNames(r.Job)
+	names.avoidBusy()
 	r.kubelet = kubelet.New(kubelet.Options{
 		Server: r.server, Folder: r.Folder, ConfigMaps: r.ConfigMaps, Claims: r.Claims, Paths: r.Paths, Devices: r.Devices, Command: r.Command,
 		Post: r.post, Address: names.Address, Translate: names.Replace,

@@ -82,6 +82,9 @@ func TestATrainingThatIsKilledEndsAsAnUnbrokenOne(t *testing.T) {
 			if s := broken.status; s.Attempt != wantAttempt || s.Restarts != 1 {
 				t.Errorf("attempt %d after %d restarts, want %d after 1", s.Attempt, s.Restarts, wantAttempt)
 			}
+			if t.Failed() {
+				t.Log(broken.without(stepLine))
+			}
 			t.Logf("%s: loss %v unbroken in %.0f s, %v with %s killed in %.0f s", p.name, plain.loss, plain.done-plain.runs, broken.loss, p.victim, broken.done-broken.runs)
 		})
 	}
@@ -135,6 +138,9 @@ func (r *result) secondOf(line *regexp.Regexp) float64 {
 	}
 	return math.NaN()
 }
+
+// without returns the output without those lines.
+func (r *result) without(lines *regexp.Regexp) string { return lines.ReplaceAllString(r.output, "") }
 
 // end returns the last lines of the output.
 func (r *result) end() string {
