@@ -36,6 +36,8 @@ func all(changes ...change) change {
 }
 
 // patchWhole patches the status, which is no subresource in these tests.
+//
+//nolint:revive // the interceptor of controller-runtime has as many arguments
 func patchWhole(ctx context.Context, c client.Client, _ string, o client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 	return c.Patch(ctx, o, patch)
 }
