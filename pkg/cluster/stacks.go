@@ -124,7 +124,7 @@ func (c *Cluster) rankPages(s *state.Snapshot) (ranks []RankPage, more int) {
 		if !state.IsNeeded(r.Slot.Role) || r.State != state.Running || r.Pod.Page == 0 {
 			continue
 		}
-		address, err := progress.Address(r.Pod.Address, r.Pod.Page, c.options.APIServer)
+		address, err := c.options.PageAt(r.Pod.Address, r.Pod.Page)
 		switch {
 		case err != nil:
 		case len(ranks) == maxStacks:
