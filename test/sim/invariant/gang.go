@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -44,7 +45,7 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 	key := client.ObjectKey{Namespace: pod.Namespace, Name: name}
 	group, _ := c.world.Server.Get(server.PodGroups, key.Namespace, key.Name).(*schedulingv1beta1.PodGroup)
 	if !isJoinable(group, d) {
-		if !h.groups.isTakenAway(key, d) {
+		if !h.groups.wentLater(group, d) && !h.groups.isTakenAway(key, d) {
 			c.violate("17 gang: %s is created and its group %s is %s", pod.Name, name, conditionOf(group, d))
 		}
 		return
@@ -58,6 +59,11 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 	if got := group.Spec.SchedulingPolicy.Gang.MinCount; (got < least || got > most) && !h.groups.meddled[group.UID] {
 		c.violate("17 gang: %s is created and its group needs %d at once, not %d to %d", pod.Name, got, least, most)
 	}
+}
+
+// wentLater reports whether somebody else deleted the group after the decision, whose request was slow.
+func (g *groups) wentLater(group *schedulingv1beta1.PodGroup, d *operator.Decision) bool {
+	return group != nil && g.meddled[group.UID] && !group.DeletionTimestamp.IsZero() && !group.DeletionTimestamp.Time.Before(d.At.Truncate(time.Second))
 }
 
 // isTakenAway reports whether somebody else may have taken the group away a moment ago, even before its creator saw it.

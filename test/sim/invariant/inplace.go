@@ -137,12 +137,13 @@ func (c *Checker) checkLeaderFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, s
 	}
 }
 
-// hasNotRestarted reports whether a pod was told to restart in place and has not within its grace period and 15 s.
+// hasNotRestarted reports whether a pod was told to restart in place and has not within its grace period and 15 s, or before its node was lost. It
+// is fenced then, and the life has another pod.
 func (c *Checker) hasNotRestarted(r *server.Request, pod *corev1.Pod, job *v1alpha1.TrainingJob) bool {
 	_, _, restarting, _ := livesIn(job.Name, pod)
 	due := toldAt(pod).Add(time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30))*time.Second + 15*time.Second)
 	isLate := !c.world.Clock.Now().Before(due) && r.Delete.Preconditions.ResourceVersion != nil
-	return restarting && (isLate || c.seemsLost(pod.Spec.NodeName))
+	return restarting && (isLate || c.seemsLost(pod.Spec.NodeName)) || c.isFenced(pod) && !toldAt(pod).IsZero()
 }
 
 // toldAt returns when the pod was told.

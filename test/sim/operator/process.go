@@ -89,8 +89,9 @@ type Decision struct {
 	// Process is who decided, and Life how often it had started before.
 	Process *Process
 	Life    int
-	// From is the job as it was read.
+	// From is the job as it was read, and At when.
 	From *v1alpha1.TrainingJob
+	At   time.Time
 	// Late is whether the request arrives after its process crashed or lost the lease.
 	Late bool
 }
@@ -179,7 +180,7 @@ type pass struct {
 func (c pass) Observe(ctx context.Context, key client.ObjectKey) (*state.Snapshot, error) {
 	s, err := c.Cluster.Observe(ctx, key)
 	if s != nil {
-		c.process.decision = &Decision{Process: c.process, Life: c.process.life, From: s.Job}
+		c.process.decision = &Decision{Process: c.process, Life: c.process.life, From: s.Job, At: s.Now}
 	}
 	return s, err
 }
