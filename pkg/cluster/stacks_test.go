@@ -79,7 +79,7 @@ func TestAReadOfAnEarlierHangDoesNotCount(t *testing.T) {
 	})
 }
 
-// 256 ranks of which none answers take 2 s as well as one. A rank that was not asked, for lack of a free read, is not silent.
+// The reads of 256 silent ranks take 2 s, as the read of one. A rank without a free read was not asked, and so is not silent.
 func TestStacksOfSilentRanksTakeTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &site{}

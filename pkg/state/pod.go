@@ -65,7 +65,7 @@ type Pod struct {
 	Former Life
 	// Restarting is whether that life is the present one, and the old process may still run.
 	Restarting bool
-	// Left is whether the operator has started another life in place, and the pod ended without it.
+	// Left is whether the operator has started another life in place, and the pod ended or lost its node without it.
 	Left bool
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool

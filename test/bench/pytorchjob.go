@@ -56,7 +56,7 @@ func bareServedJob(b *bench, i int, s shape, r recovery) ([]client.Object, error
 	return objects, err
 }
 
-// pyTorchObjects are the pods and the Services of PyTorchJobs, made by hand: what these objects cost the cluster, whoever makes them.
+// pyTorchObjects are the pods and Services of PyTorchJobs, made by hand. They show the cost of the objects without an operator.
 var pyTorchObjects = contender{
 	name: "PyTorchJob's objects by hand", kinds: []client.Object{&corev1.Pod{}, &corev1.Service{}}, job: objectsOfPyTorchJob, only: []string{rowSmall},
 }

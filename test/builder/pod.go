@@ -259,6 +259,18 @@ func Fenced() PodOption {
 	return Edit(func(pod *corev1.Pod) { delete(pod.Labels, v1alpha1.LabelJobName) })
 }
 
+// Told has the pod restart in place, from one life to another. process is the process of the main container that its node shows: "old", "new",
+// or none.
+func Told(from, to state.Life, process string) PodOption {
+	return Edit(func(pod *corev1.Pod) {
+		pod.Annotations = map[string]string{v1alpha1.AnnotationTold: state.Told{Life: to, From: from, Process: "old", Time: Epoch}.String()}
+		if len(pod.Status.ContainerStatuses) == 0 {
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: Time(0)}}}}
+		}
+		pod.Status.ContainerStatuses[0].ContainerID = process
+	})
+}
+
 // Claiming gives the pod a volume that may be writable on one node only.
 func Claiming() PodOption {
 	return Edit(func(pod *corev1.Pod) {

@@ -1,6 +1,6 @@
 """The hooks with the real libraries, which are large: not part of the unit tests. Each class needs its library alone.
 
-    pip install keras==3.15.1 jax==0.10.2; python -m unittest tests.live_hooks.Keras
+    python -m unittest tests.live_hooks.Keras          # keras and jax; make test-integrations installs and runs it
     python -m unittest tests.live_hooks.Lightning      # lightning or pytorch-lightning, and torch
     python -m unittest tests.live_hooks.Transformers   # transformers, accelerate and torch
 """

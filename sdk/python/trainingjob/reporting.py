@@ -236,7 +236,7 @@ def stacks_page() -> dict[str, Any]:
 
 
 def _frames() -> int:
-    """Returns how many frames of a thread fit: those of the main thread always do."""
+    """Returns the most frames of a thread on the page. So the main thread always fits."""
     return max(10, 40 // _ranks_of_pod())
 
 

@@ -61,7 +61,7 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 	}
 }
 
-// wentLater reports whether somebody else deleted the group after the decision, whose request was slow.
+// wentLater reports whether another client deleted the group after the decision. The request of the decision was slow.
 func (g *groups) wentLater(group *schedulingv1beta1.PodGroup, d *operator.Decision) bool {
 	return group != nil && g.meddled[group.UID] && !group.DeletionTimestamp.IsZero() && !group.DeletionTimestamp.Time.Before(d.At.Truncate(time.Second))
 }

@@ -3,6 +3,7 @@ package invariant
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,13 +138,22 @@ func (c *Checker) checkLeaderFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, s
 	}
 }
 
-// hasNotRestarted reports whether a pod was told to restart in place and has not within its grace period and 15 s, or before its node was lost. It
-// is fenced then, and the life has another pod.
+// hasNotRestarted reports whether a pod should restart in place and has not, within its grace period and 15 s or before its node was lost. In the
+// second case it may begin its life when another pod already has that life.
 func (c *Checker) hasNotRestarted(r *server.Request, pod *corev1.Pod, job *v1alpha1.TrainingJob) bool {
 	_, _, restarting, _ := livesIn(job.Name, pod)
 	due := toldAt(pod).Add(time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30))*time.Second + 15*time.Second)
 	isLate := !c.world.Clock.Now().Before(due) && r.Delete.Preconditions.ResourceVersion != nil
-	return restarting && (isLate || c.seemsLost(pod.Spec.NodeName)) || c.isFenced(pod) && !toldAt(pod).IsZero()
+	return restarting && (isLate || c.seemsLost(pod.Spec.NodeName)) || c.isFenced(pod) && !toldAt(pod).IsZero() && c.hasTwin(job.Name, pod)
+}
+
+// hasTwin reports whether another pod has the life of the pod.
+func (c *Checker) hasTwin(job string, pod *corev1.Pod) bool {
+	slot, life, _, _ := livesIn(job, pod)
+	return slices.ContainsFunc(c.world.Pods(), func(other *corev1.Pod) bool {
+		theirs, lives, _, named := livesIn(job, other)
+		return named && other.UID != pod.UID && theirs == slot && lives == life
+	})
 }
 
 // toldAt returns when the pod was told.

@@ -89,7 +89,7 @@ type Decision struct {
 	// Process is who decided, and Life how often it had started before.
 	Process *Process
 	Life    int
-	// From is the job as it was read, and At when.
+	// From is the job as it was read, At the time of that read.
 	From *v1alpha1.TrainingJob
 	At   time.Time
 	// Late is whether the request arrives after its process crashed or lost the lease.

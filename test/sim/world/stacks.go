@@ -14,7 +14,7 @@ import (
 type Reading struct {
 	// After is how long the ranks take to answer. The read of a process that does not answer takes 2 s.
 	After time.Duration
-	// Pages are the pages of replicas that do not wait in a collective, by name. An empty page is that of a process that does not answer.
+	// Pages are the pages of replicas that do not wait in a collective, by name. The process of an empty page does not answer.
 	Pages map[string]string
 }
 
