@@ -101,7 +101,9 @@ func TestServices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got map[string]int32
-			for _, service := range read(t, c.manifest).services(serve(t, c.manifest).Child) {
+			job, child := read(t, c.manifest), serve(t, c.manifest).Child
+			for _, host := range job.hosts(child) {
+				service := job.service(child, host)
 				if got == nil {
 					got = map[string]int32{}
 				}

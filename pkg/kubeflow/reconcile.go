@@ -35,6 +35,8 @@ type reconciler struct {
 	events events.EventRecorder
 	clock  clock.PassiveClock
 	counts *counters
+	// starting is shared by the kinds.
+	starting *starting
 }
 
 // Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status. After a conflict it tries again without an error.

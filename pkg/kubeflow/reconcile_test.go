@@ -34,7 +34,7 @@ func reconcilerOf(t *testing.T, job *Job, others ...client.Object) (*reconciler,
 		t.Fatal(err)
 	}
 	now := testingclock.NewFakePassiveClock(start)
-	return &reconciler{kind: job.kind, client: kube, live: kube, events: events.NewFakeRecorder(10), clock: now, counts: counts}, now
+	return &reconciler{kind: job.kind, client: kube, live: kube, events: events.NewFakeRecorder(10), clock: now, counts: counts, starting: newStarting()}, now
 }
 
 // reconciled returns the status of the job after one reconcile, with these other objects in the cluster.

@@ -21,21 +21,22 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// services returns a headless Service for each replica of the child, named like the replica's first pod. There are none while the job is
+// hosts returns the replicas of the child that have a Service of their own, named like the replica's first pod. There are none while the job is
 // suspended.
-func (j *Job) services(child *v1alpha1.TrainingJob) []*corev1.Service {
+func (j *Job) hosts(child *v1alpha1.TrainingJob) []state.Slot {
 	if j.isSuspended() || !state.HasReplicaServices(child) {
 		return nil
 	}
-	var services []*corev1.Service
+	var hosts []state.Slot
 	for _, role := range child.Spec.Roles() {
 		for index := range int(child.Spec.Replicas(role)) {
-			services = append(services, j.service(child, state.Slot{Role: role, Index: index}))
+			hosts = append(hosts, state.Slot{Role: role, Index: index})
 		}
 	}
-	return services
+	return hosts
 }
 
+// service returns the headless Service of a replica.
 func (j *Job) service(child *v1alpha1.TrainingJob, slot state.Slot) *corev1.Service {
 	selector := map[string]string{
 		v1alpha1.LabelJobUID:               string(child.UID),
@@ -108,12 +109,12 @@ func (r *reconciler) createLeaderService(ctx context.Context, job *Job, child *v
 	if job.Status.isFinished() || child.UID == "" || job.isSuspended() || !state.HasReplicaServices(child) {
 		return nil
 	}
-	service := job.service(child, state.Leader(&child.Spec))
-	err := r.client.Get(ctx, client.ObjectKeyFromObject(service), &corev1.Service{})
+	leader := state.Leader(&child.Spec)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: child.Namespace, Name: state.HostName(child.Name, leader)}, &corev1.Service{})
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	return r.createServices(ctx, []*corev1.Service{service})
+	return r.createServices(ctx, job, child, []state.Slot{leader})
 }
 
 func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
@@ -121,19 +122,20 @@ func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1al
 	if err != nil {
 		return err
 	}
-	var missing []*corev1.Service
-	for _, service := range job.services(child) {
-		if unwanted[service.Name] == nil {
-			missing = append(missing, service)
+	var missing []state.Slot
+	for _, host := range job.hosts(child) {
+		name := state.HostName(child.Name, host)
+		if unwanted[name] == nil {
+			missing = append(missing, host)
 		}
-		delete(unwanted, service.Name)
+		delete(unwanted, name)
 	}
 	for _, own := range unwanted {
 		if err := r.client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: own.Name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting Service %s: %w", own.Name, err)
 		}
 	}
-	return r.createServices(ctx, missing)
+	return r.createServices(ctx, job, child, missing)
 }
 
 // How long after the start of a job its Services give way to its pods, if not all pods run before. Programs start later than their pods and
@@ -143,16 +145,30 @@ const (
 	ifLeaderMatters  = 30 * time.Second
 )
 
-// serviceDelay returns how long the Services of a job of that status give way to its pods yet; 0 if all pods run.
+// recheckStarting is how long a job that runs waits before it looks again whether others still start.
+const recheckStarting = time.Second
+
+// serviceDelay returns how long the Services of a job of that status give way to pods yet: to its own, and once these run to those of other
+// jobs that start.
 func (r *reconciler) serviceDelay(child *v1alpha1.TrainingJob, status *Status) time.Duration {
-	if status.StartTime == nil || status.is(Running) {
-		return 0
-	}
-	after := ifLeaderMatters
+	now, after := r.clock.Now(), ifLeaderMatters
 	if namesOthers(child) {
 		after = ifAllNamesMatter
 	}
-	return max(0, status.StartTime.Add(after).Sub(r.clock.Now()))
+	start := now // the start is not written yet
+	if status.StartTime != nil {
+		start = status.StartTime.Time
+	}
+	wait := max(0, start.Add(after).Sub(now))
+	if !status.is(Running) {
+		r.starting.add(child.UID, now.Add(wait))
+		return wait
+	}
+	r.starting.remove(child.UID)
+	if !r.starting.isAny(now) {
+		return 0
+	}
+	return min(wait, recheckStarting)
 }
 
 // namesOthers reports whether the leader finds the name of another replica in its variables, as in TF_CONFIG.
@@ -186,11 +202,12 @@ func (r *reconciler) servicesOf(ctx context.Context, child *v1alpha1.TrainingJob
 	return own, nil
 }
 
-func (r *reconciler) createServices(ctx context.Context, missing []*corev1.Service) error {
+func (r *reconciler) createServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, missing []state.Slot) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(servicesAtOnce)
-	for _, service := range missing {
+	for _, host := range missing {
 		group.Go(func() error {
+			service := job.service(child, host)
 			if err := r.client.Create(ctx, service, fieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
 				return fmt.Errorf("creating Service %s: %w", service.Name, err)
 			}

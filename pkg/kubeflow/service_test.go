@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 const withTwoWorkers = `
@@ -59,6 +61,43 @@ func TestTheServicesButTheLeadersGiveWayToThePods(t *testing.T) {
 		if !slices.Equal(names, step.services) || result.RequeueAfter != step.wait {
 			t.Errorf("%s after the start: Services %v and a wait of %s, want %v and %s", now.Since(start), names, result.RequeueAfter, step.services, step.wait)
 		}
+	}
+}
+
+// The Services of many jobs would otherwise take the API server's time from the pods of those that start last.
+func TestTheServicesOfARunningJobGiveWayToOtherJobsThatStart(t *testing.T) {
+	job := read(t, withTwoWorkers)
+	served, err := job.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := served.Child.DeepCopy(), served.Child.DeepCopy()
+	first.UID, second.UID = "first", "second"
+	r, now := reconcilerOf(t, job)
+	begun := metav1.NewTime(start)
+	starts, runs := &Status{StartTime: &begun}, &Status{StartTime: &begun, Conditions: []Condition{{Type: Running, Status: corev1.ConditionTrue}}}
+	delay := func(of *v1alpha1.TrainingJob, status *Status, want time.Duration) {
+		t.Helper()
+		if got := r.serviceDelay(of, status); got != want {
+			t.Errorf("%s after the start the Services of the %s job wait for %s, want %s", now.Since(start), of.UID, got, want)
+		}
+	}
+
+	delay(first, &Status{}, 30*time.Second) // its start is not written yet
+	delay(second, starts, 30*time.Second)
+	delay(first, runs, time.Second)
+	now.SetTime(start.Add(10 * time.Second))
+	delay(second, runs, 0)
+	delay(first, runs, 0)
+
+	third := served.Child.DeepCopy()
+	third.UID = "deleted before its pods ran"
+	delay(third, &Status{}, 30*time.Second)
+	now.SetTime(start.Add(29500 * time.Millisecond))
+	delay(first, runs, 500*time.Millisecond)
+	now.SetTime(start.Add(40 * time.Second))
+	if r.starting.isAny(now.Now()) {
+		t.Error("a deleted job starts for ever")
 	}
 }
 

@@ -69,12 +69,16 @@ func Setup(mgr manager.Manager, kinds []Kind, source string, excluded ...string)
 	if err != nil {
 		return fmt.Errorf("registering the metrics of Kubeflow jobs: %w", err)
 	}
+	jobs := newStarting()
 	for _, kind := range kinds {
 		countDeleted := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 			counts.sawGone(e.Object.GetNamespace(), kind)
 			return true
 		}}
-		r := &reconciler{kind: kind, counts: counts, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(source), clock: clock.RealClock{}}
+		r := &reconciler{
+			kind: kind, counts: counts, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: mgr.GetEventRecorder(source), clock: clock.RealClock{},
+			starting: jobs,
+		}
 		if err := kind.control(mgr, "kubeflow-"+kind.Name, concurrent, r, outsideOf(excluded, r.events), countDeleted); err != nil {
 			return err
 		}
