@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -79,7 +80,7 @@ func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options, r
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
-		Owns(&corev1.Service{}, builder.MatchEveryOwner).
+		Owns(&corev1.Service{}, builder.MatchEveryOwner, builder.WithPredicates(predicate.NewPredicateFuncs(isServiceOfJob))).
 		Watches(&coordinationv1.Lease{}, leaseEvents()).
 		WatchesRawSource(source.TypedChannel(reads, readEvents())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: reconcile.Retries[ctrl.Request](), NewQueue: fairQueues(o.Concurrent, &r.waiting)})

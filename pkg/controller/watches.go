@@ -47,6 +47,13 @@ func enqueue(c *cluster.Cluster, was, is client.Object, q queue) {
 	}
 }
 
+// isServiceOfJob reports whether the object has the name of the TrainingJob that owns it, as the job's Service has. A Kubeflow job has a Service
+// for each replica besides, which change nothing.
+func isServiceOfJob(o client.Object) bool {
+	ref := state.OwnerOf(o)
+	return ref != nil && ref.Name == o.GetName()
+}
+
 // leaseEvents requests a reconcile of a progress Lease's job, after the time that LeaseDelay returns.
 func leaseEvents() handler.EventHandler {
 	add := func(was, is, o client.Object, q queue) {

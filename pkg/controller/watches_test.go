@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -81,6 +82,26 @@ func TestPodEventsAskForTheJobThatControlsThePod(t *testing.T) {
 }
 
 // A program may renew its Lease as often as it likes: the reconciles of its job, which list the pods, stay few.
+// With 512 replicas, 512 Services of replicas would request 512 reconciles, each of which reads 512 pods.
+func TestAServiceOfAReplicaRequestsNoReconcile(t *testing.T) {
+	owned := podWith(corev1.PodRunning).OwnerReferences
+	for name, c := range map[string]struct {
+		service metav1.ObjectMeta
+		want    bool
+	}{
+		"the Service of the job": {metav1.ObjectMeta{Name: "j", OwnerReferences: owned}, true},
+		"a Service of a replica": {metav1.ObjectMeta{Name: "j-worker-0", OwnerReferences: owned}, false},
+		"a Service of nobody":    {metav1.ObjectMeta{Name: "j"}, false},
+		"of a served job, a second owner": {metav1.ObjectMeta{Name: "j", OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "kubeflow.org/v1", Kind: "PyTorchJob", Name: "j", Controller: ptr.To(true)}, {APIVersion: owned[0].APIVersion, Kind: owned[0].Kind, Name: "j"},
+		}}, true},
+	} {
+		if got := isServiceOfJob(&corev1.Service{ObjectMeta: c.service}); got != c.want {
+			t.Errorf("%s requests a reconcile: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
 func TestRenewalsOfALeaseAreGathered(t *testing.T) {
 	lease := func(version string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
