@@ -205,6 +205,7 @@ func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Unlock()
 	c.options.Pages.Forget(key)
 	c.options.Pages.Stacks(key, nil)
+	c.options.Pages.Stragglers(key, nil)
 	if m != nil {
 		c.startup.remove(m.uid)
 	}

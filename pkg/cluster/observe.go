@@ -68,6 +68,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	c.addPage(s)
 	c.addStacks(s)
+	c.addStragglers(s)
 	s.Homes = c.previousNodes(s)
 	if err := c.addUnhealthy(ctx, s); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/progress"
@@ -24,9 +25,10 @@ const (
 	stacksWithin, slotWithin = 2 * time.Second, time.Second
 )
 
-// RankPage is the page of a rank.
+// RankPage is the page of a rank. The pod is part of it: another pod may get the address.
 type RankPage struct {
 	Slot    state.Slot
+	Pod     types.UID
 	Address netip.AddrPort
 }
 
@@ -130,7 +132,7 @@ func (c *Cluster) rankPages(s *state.Snapshot) (ranks []RankPage, more int) {
 		case len(ranks) == maxStacks:
 			more++
 		default:
-			ranks = append(ranks, RankPage{Slot: r.Slot, Address: address})
+			ranks = append(ranks, RankPage{Slot: r.Slot, Pod: r.Pod.UID, Address: address})
 		}
 	}
 	return ranks, more

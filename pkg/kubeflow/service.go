@@ -148,7 +148,7 @@ const (
 // recheckStarting is how long a job that runs waits before it looks again whether others still start.
 const recheckStarting = time.Second
 
-// serviceDelay returns how long the Services of a job of that status give way to pods yet: to its own, and once these run to those of other
+// serviceDelay returns how long the Services of a job of that status give way to pods yet: to the pods of the job, and then to the pods of other
 // jobs that start.
 func (r *reconciler) serviceDelay(child *v1alpha1.TrainingJob, status *Status) time.Duration {
 	now, after := r.clock.Now(), ifLeaderMatters

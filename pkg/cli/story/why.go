@@ -46,7 +46,7 @@ func Why(v *View) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	facts := slices.Concat(failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
+	facts := slices.Concat(failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), stragglerFacts(v), budgetFacts(v), nodeFacts(v), eventFacts(v))
 	return Explanation{Sentence: state.Printable(v.inFieldsOfKubeflow(sentence(v))), Facts: printable(facts), Next: printable(next(v, s))}, nil
 }
 
