@@ -14,9 +14,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// stepsEvery is how often the pages of all ranks are read for their steps: often enough for three steps in the window that counts, and a 30th
-// of the reads of rank 0's page.
-const stepsEvery = progress.PaceWindow / 2
+// stepsEvery is how often the pages of all ranks are read for their steps. A straggler shows after 10 to 14 minutes.
+const stepsEvery = progress.PaceWindow / 4
 
 // stepReads is how many ranks of a job are read at once. They leave the rest of its namespace's share to the reports of other jobs.
 const stepReads = 4
