@@ -15,11 +15,11 @@ func (s *storm) changeServed(r *run) {
 	suspend := func(yes bool) func(*v1alpha1.TrainingJobSpec) {
 		return func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = &yes }
 	}
-	switch job := r.Job(); {
+	switch job, kind := r.Job(), s.rng.IntN(8); {
 	case job == nil:
-	case s.rng.IntN(4) == 0:
+	case kind < 2:
 		r.EditTrainingJob(suspend(s.rng.IntN(2) == 0))
-	case s.rng.IntN(4) == 0:
+	case kind < 4:
 		r.EditTrainingJob(func(spec *v1alpha1.TrainingJobSpec) {
 			workers := spec.ReplicaSpecs[v1alpha1.Worker]
 			workers.Spares = &v1alpha1.Spares{Count: s.rng.Int32N(3)}
