@@ -18,6 +18,13 @@ import sys
 import threading
 import time
 
+try:
+    from trainingjob import report  # sdk/python/trainingjob/reporting.py, copied beside this file as trainingjob.py
+except ImportError:
+    def report(*_, **__):
+        """Without the SDK nothing is reported."""
+
+
 FEATURES = 20
 STEPS = int(os.environ.get("STEPS", "3000"))  # of all workers together
 PACE = float(os.environ.get("PACE", "0.05"))  # seconds between two steps of a worker
@@ -139,11 +146,14 @@ def errors(weights, examples):
 def work():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing to save: the servers have all of it
     rng, turn = random.Random(), 0
+    report()  # from now on a hang is found
     step, weights = exchange([])
     while step < STEPS:
         wrong = errors(weights, batch(rng, 32))
+        loss = sum(e * e for _, e in wrong) / len(wrong)
+        report(step, loss=loss)
         if turn % 20 == 0:
-            say(f"step={step} loss={sum(e * e for _, e in wrong) / len(wrong):.4f}")
+            say(f"step={step} loss={loss:.4f}")
         step, weights = exchange([sum(2 * e * x[i] for x, e in wrong) / len(wrong) for i in range(FEATURES)])
         turn += 1
         time.sleep(PACE)

@@ -13,6 +13,13 @@ import time
 import lightgbm
 import numpy as np
 
+try:
+    from trainingjob import report  # sdk/python/trainingjob/reporting.py, copied beside this file as trainingjob.py
+except ImportError:
+    def report(*_, **__):
+        """Without the SDK nothing is reported."""
+
+
 STEPS = int(os.environ.get("STEPS", "100"))  # trees
 PACE = float(os.environ.get("PACE", "0.2"))  # seconds between two steps
 SAVE_EVERY = 5
@@ -86,7 +93,9 @@ def address(machine):
 def after_each_tree(begin):
     def callback(env):
         step = begin + env.iteration + 1 - env.begin_iteration
-        say(f"step={step} loss={env.evaluation_result_list[0][2]:.4f}")
+        loss = env.evaluation_result_list[0][2]
+        say(f"step={step} loss={loss:.4f}")
+        report(step, loss=loss)
         if rank == 0 and (step % SAVE_EVERY == 0 or step == STEPS or told_to_end):
             save(step, env.model)
         if told_to_end:
@@ -100,6 +109,7 @@ def after_each_tree(begin):
 def main():
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # until the training begins there is nothing to save
     say("waits for the other ranks")
+    report()  # from now on a hang is found
     machines = [f"rank={rank}"] + [address(m) for m in os.environ["LIGHTGBM_MACHINES"].split(",")]
     model, step = load()
     signal.signal(signal.SIGTERM, on_sigterm)

@@ -13,6 +13,13 @@ signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # until the training be
 import paddle
 import paddle.distributed as dist
 
+try:
+    from trainingjob import report  # sdk/python/trainingjob/reporting.py, copied beside this file as trainingjob.py
+except ImportError:
+    def report(*_, **__):
+        """Without the SDK nothing is reported."""
+
+
 STEPS = int(os.environ.get("STEPS", "300"))
 PACE = float(os.environ.get("PACE", "0.1"))  # seconds between two steps
 SAVE_EVERY = 20
@@ -75,6 +82,7 @@ def batch(seed, size):
 
 def main():
     say("waits for the other trainers")
+    report()  # from now on a hang is found
     if not paddle.is_compiled_with_cuda():
         os.environ["PADDLE_DISTRI_BACKEND"] = "gloo"
     dist.init_parallel_env()
@@ -92,6 +100,7 @@ def main():
         optimizer.clear_grad()
         step += 1
         say(f"step={step} loss={float(loss):.4f}")
+        report(step, loss=float(loss))
         if rank == 0 and step % SAVE_EVERY == 0:
             save(step, model, optimizer)
         time.sleep(PACE)

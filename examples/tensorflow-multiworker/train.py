@@ -14,6 +14,13 @@ signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # until the training be
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
 import tensorflow as tf
 
+try:
+    from trainingjob import report  # sdk/python/trainingjob/reporting.py, copied beside this file as trainingjob.py
+except ImportError:
+    def report(*_, **__):
+        """Without the SDK nothing is reported."""
+
+
 STEPS = int(os.environ.get("STEPS", "300"))
 PACE = float(os.environ.get("PACE", "0.1"))  # seconds between two steps
 SAVE_EVERY = 20
@@ -55,6 +62,7 @@ def restore(checkpoint):
 
 def main():
     say("waits for the other workers")
+    report()  # from now on a hang is found
     strategy = tf.distribute.MultiWorkerMirroredStrategy()  # reads TF_CONFIG
     say("met the other workers")
     with strategy.scope():
@@ -88,6 +96,7 @@ def main():
         loss = float(strategy.experimental_local_results(train(tf.constant(done * world + rank)))[0])
         done += 1
         say(f"step={done} loss={loss:.4f}")
+        report(done, loss=loss)
         if done % SAVE_EVERY == 0 or done == STEPS:
             say(f"step={done} saved", manager.save())
         time.sleep(PACE)

@@ -15,6 +15,13 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
 os.environ["GRPC_FAIL_FAST"] = "use_caller"  # as ParameterServerStrategy needs it: wait for peers that start later
 import tensorflow as tf
 
+try:
+    from trainingjob import report  # sdk/python/trainingjob/reporting.py, copied beside this file as trainingjob.py
+except ImportError:
+    def report(*_, **__):
+        """Without the SDK nothing is reported."""
+
+
 STEPS = int(os.environ.get("STEPS", "1200"))  # of all workers together
 PACE = float(os.environ.get("PACE", "0.1"))  # seconds between two steps of a worker, on average
 ROUND = 20  # steps between two lines of the log
@@ -64,6 +71,7 @@ def restore(checkpoint):
 
 def coordinate(me):
     say("waits for servers and workers")
+    report()  # from now on a hang is found
     strategy = tf.distribute.ParameterServerStrategy(me)
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     say("met servers and workers")
@@ -94,7 +102,9 @@ def coordinate(me):
         losses = [coordinator.schedule(train) for _ in range(ROUND)]
         coordinator.join()  # a worker that is lost meanwhile does not count: others take over its steps
         done = int(step.numpy())
-        say(f"step={done} loss={losses[-1].fetch():.4f}")
+        loss = float(losses[-1].fetch())
+        say(f"step={done} loss={loss:.4f}")
+        report(done, loss=loss)
         if done % SAVE_EVERY < ROUND:
             say(f"step={done} saved", manager.save())
         time.sleep(PACE * ROUND / len(cluster["worker"]))

@@ -14,6 +14,13 @@ import numpy as np
 import xgboost
 from xgboost.tracker import RabitTracker
 
+try:
+    from trainingjob import report  # sdk/python/trainingjob/reporting.py, copied beside this file as trainingjob.py
+except ImportError:
+    def report(*_, **__):
+        """Without the SDK nothing is reported."""
+
+
 STEPS = int(os.environ.get("STEPS", "100"))  # trees
 PACE = float(os.environ.get("PACE", "0.2"))  # seconds between two steps
 SAVE_EVERY = 5
@@ -90,7 +97,9 @@ class AfterEachTree(xgboost.callback.TrainingCallback):
 
     def after_iteration(self, model, epoch, evals_log):
         self.step += 1
-        say(f"step={self.step} loss={evals_log['train']['rmse'][-1]:.4f}")
+        loss = evals_log["train"]["rmse"][-1]
+        say(f"step={self.step} loss={loss:.4f}")
+        report(self.step, loss=loss)
         if rank == 0 and (self.step % SAVE_EVERY == 0 or self.step == STEPS or told_to_end):
             save(model)
         if told_to_end:
@@ -103,6 +112,7 @@ class AfterEachTree(xgboost.callback.TrainingCallback):
 def main():
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # until the training begins there is nothing to save
     say("waits for the other ranks")
+    report()  # from now on a hang is found
     port = int(os.environ["DMLC_TRACKER_PORT"])
     tracker = None
     if rank == 0:
