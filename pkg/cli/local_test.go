@@ -110,6 +110,7 @@ func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
 		{"a suspended job", strings.Replace(podSpec(sleeps, ""), "spec:\n", "spec:\n  suspend: true\n", 1), nil, "remove spec.suspend"},
 		{"an unknown replica", podSpec(sleeps, ""), []string{"--kill", "worker-7@1s"}, "the job has no replica worker-7"},
 		{"an unknown node", podSpec(sleeps, ""), []string{"--lose-node", "node-9@1s"}, "there is no node node-9: write one of node-1 to node-2"},
+		{"the only node is lost", podSpec(sleeps, ""), []string{"--nodes", "1", "--lose-node", "node-1@1s"}, "--lose-node for 1 of 1 nodes: the operator believes no loss of most nodes: write --nodes 2 or more"},
 		{"a fault without a time", podSpec(sleeps, ""), []string{"--kill", "worker-1"}, "write worker-1@20s"},
 		{"an exit without a code", podSpec(sleeps, ""), []string{"--exit", "worker-1@2s"}, "write worker-1=3@20s"},
 		{"a relative path of the container", podSpec(sleeps, ""), []string{"--path", "app=."}, "such as /app=./src"},

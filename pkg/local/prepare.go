@@ -71,13 +71,20 @@ func (o *Options) checkFaults() error {
 	for i := range o.Nodes {
 		nodes = append(nodes, NodeName(i+1))
 	}
+	lost := map[string]bool{}
 	for _, f := range o.Faults {
+		if f.Node != "" {
+			lost[f.Node] = true
+		}
 		switch {
 		case f.Node != "" && !slices.Contains(nodes, f.Node):
 			return fmt.Errorf("there is no node %s: write one of %s to %s", f.Node, nodes[0], nodes[len(nodes)-1])
 		case f.Node == "" && !slices.Contains(replicas, f.Replica):
 			return fmt.Errorf("the job has no replica %s: write one of %v", f.Replica, replicas)
 		}
+	}
+	if 2*len(lost) > o.Nodes { // the operator would doubt the control plane, as it does in a cluster, and the job would wait
+		return fmt.Errorf("--lose-node for %d of %d nodes: the operator believes no loss of most nodes: write --nodes %d or more", len(lost), o.Nodes, 2*len(lost))
 	}
 	return nil
 }
