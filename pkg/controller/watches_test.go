@@ -82,16 +82,16 @@ func TestPodEventsAskForTheJobThatControlsThePod(t *testing.T) {
 }
 
 // A program may renew its Lease as often as it likes: the reconciles of its job, which list the pods, stay few.
-// With 512 replicas, 512 Services of replicas would request 512 reconciles, each of which reads 512 pods.
+// Each of the 512 Services of a served job's replicas would request a reconcile, which reads all 512 pods.
 func TestAServiceOfAReplicaRequestsNoReconcile(t *testing.T) {
 	owned := podWith(corev1.PodRunning).OwnerReferences
 	for name, c := range map[string]struct {
 		service metav1.ObjectMeta
 		want    bool
 	}{
-		"the Service of the job": {metav1.ObjectMeta{Name: "j", OwnerReferences: owned}, true},
-		"a Service of a replica": {metav1.ObjectMeta{Name: "j-worker-0", OwnerReferences: owned}, false},
-		"a Service of nobody":    {metav1.ObjectMeta{Name: "j"}, false},
+		"the Service of the job":  {metav1.ObjectMeta{Name: "j", OwnerReferences: owned}, true},
+		"a Service of a replica":  {metav1.ObjectMeta{Name: "j-worker-0", OwnerReferences: owned}, false},
+		"a Service without owner": {metav1.ObjectMeta{Name: "j"}, false},
 		"of a served job, a second owner": {metav1.ObjectMeta{Name: "j", OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "kubeflow.org/v1", Kind: "PyTorchJob", Name: "j", Controller: ptr.To(true)}, {APIVersion: owned[0].APIVersion, Kind: owned[0].Kind, Name: "j"},
 		}}, true},

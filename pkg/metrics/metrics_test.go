@@ -309,6 +309,16 @@ func TestOfJob(t *testing.T) {
 	}
 }
 
+// A status keeps the stragglers of its last report.
+func TestAJobThatDoesNotRunHasNoStragglers(t *testing.T) {
+	job := builder.Job("j", builder.Workers(3))
+	job.Status.Phase = v1alpha1.PhaseSucceeded
+	job.Status.Progress = &v1alpha1.ProgressStatus{Stragglers: []v1alpha1.Straggler{{Replica: "worker-1", PercentOfMedian: 40}}}
+	if text := strings.Join(told(metrics.OfJob(job, builder.Epoch)), " "); strings.Contains(text, "stragglers") {
+		t.Errorf("a job that has succeeded reports %s", text)
+	}
+}
+
 // The conventions of Prometheus: https://prometheus.io/docs/practices/naming/.
 func TestTheCatalogueKeepsTheConventions(t *testing.T) {
 	names := map[string]bool{}
