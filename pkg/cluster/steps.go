@@ -32,7 +32,7 @@ type paced struct {
 func (p *pages) Stragglers(job client.ObjectKey, ranks []RankPage) []v1alpha1.Straggler {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(ranks) == 0 {
+	if len(ranks) < progress.MinRanks {
 		delete(p.paced, job)
 		return nil
 	}

@@ -98,6 +98,18 @@ func TestARankWithoutStepsIsNoStraggler(t *testing.T) {
 	})
 }
 
+// Of two ranks neither is slow, so their pages are not read for their steps.
+func TestTwoRanksAreNotCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &site{serve: func(netip.AddrPort) (string, time.Duration, error) { return "{}", 0, nil }}
+		s.pages().Stragglers(aJob, ranksOf(2))
+		pass(time.Second)
+		if len(s.reads) != 0 {
+			t.Errorf("the pages are read: %v", s.reads)
+		}
+	})
+}
+
 // The steps are compared while the job runs and serves pages, and nothing is read of evaluators.
 func TestWhoseStepsAreCompared(t *testing.T) {
 	at := func(ip string) builder.PodOption {

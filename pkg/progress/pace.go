@@ -13,8 +13,8 @@ import (
 const (
 	// PaceWindow is over which time the steps of replicas are compared.
 	PaceWindow = 10 * time.Minute
-	// minRanks is among how many replicas there can be a straggler: of two, neither is the slow one.
-	minRanks = 3
+	// MinRanks is among how many replicas there can be a straggler: of two, neither is the slow one.
+	MinRanks = 3
 	// minSteps is how many steps the median replica makes in the window at least, else one step more or less decides.
 	minSteps = 12
 	// maxStragglers is how many stragglers a job shows.
@@ -58,7 +58,7 @@ func (p *Pace) Stragglers(now time.Time) []v1alpha1.Straggler {
 	for _, slot := range slots {
 		speeds = append(speeds, speed(p.samples[slot][0], last(p.samples[slot])))
 	}
-	if len(slots) < minRanks {
+	if len(slots) < MinRanks {
 		return nil
 	}
 	median := medianOf(speeds)
