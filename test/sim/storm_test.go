@@ -493,11 +493,15 @@ func (s *storm) again(r *run) {
 
 func (s *storm) toggleNode(r *run) {
 	node := nodes[s.rng.IntN(len(nodes))]
-	switch s.rng.IntN(6) {
+	switch s.rng.IntN(9) {
 	case 0:
 		r.FailNode(node)
-	case 1:
-		r.SilenceNode(node, time.Duration(s.rng.IntN(60))*time.Second)
+	case 1, 5:
+		r.SilenceNode(node, time.Duration(s.rng.IntN(90))*time.Second)
+	case 6:
+		r.Leases.Mute[node] = !r.Leases.Mute[node]
+	case 7:
+		r.Leases.Slow = s.rng.IntN(2) * s.rng.IntN(40)
 	case 2:
 		r.DeleteNode(node)
 	case 3:
@@ -530,7 +534,8 @@ func (s *storm) settle(r *run) {
 	clear(r.Rejecting)
 	clear(r.Deaf)
 	clear(r.NoImage)
-	r.Unreachable = false
+	clear(r.Leases.Mute)
+	r.Unreachable, r.Leases.Slow = false, 0
 	for _, node := range nodes {
 		r.ReviveNode(node)
 		for _, kind := range monitored {
