@@ -24,7 +24,7 @@ var silences = []scenario{
 			r.running()
 			r.SilenceNode(r.pod("worker-1").Spec.NodeName, 50*time.Second)
 			r.exit(1, "worker-2")
-			r.running()
+			r.runsAgain()
 			r.wait(3 * time.Minute) // the node controller marks the node, and its pod is deleted by force
 			r.succeed("worker-0")
 		}},
@@ -45,7 +45,7 @@ var silences = []scenario{
 			r.Deaf["j-worker-1"] = true
 			r.Leases.Mute[node] = true
 			r.exit(1, "worker-2")
-			r.promptly(50*time.Second, "all replicas run elsewhere", r.running)
+			r.promptly(50*time.Second, "all replicas run elsewhere", r.runsAgain)
 			clear(r.Leases.Mute)
 			r.wait(time.Minute)
 			clear(r.Deaf)
@@ -68,13 +68,19 @@ var silences = []scenario{
 		}},
 }
 
+// runsAgain waits until the job runs after its first restart.
+func (r *run) runsAgain() {
+	r.restarted(1)
+	r.running()
+}
+
 // restartsWithout cuts off the node of a replica, breaks a peer of it, and lets the job restart elsewhere in time.
 func (r *run) restartsWithout(replica string, most time.Duration) {
 	r.running()
 	node := r.pod(replica).Spec.NodeName
 	r.SilenceNode(node, neverNoticed)
 	r.exit(1, "worker-2")
-	r.promptly(most, "all replicas run elsewhere", r.running)
+	r.promptly(most, "all replicas run elsewhere", r.runsAgain)
 	if first := r.Job().Status.Incidents[0]; first.Reason != v1alpha1.ReasonNodeSilent || first.Node != node {
 		r.check.Violate("the incident is %s on %s, not the silence of %s", first.Reason, first.Node, node)
 	}

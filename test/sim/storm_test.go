@@ -169,6 +169,10 @@ type storm struct {
 	// lagAtMost is how far caches fall behind, and rarely how rarely a write goes wrong.
 	lagAtMost, rarely int
 	meddler           int
+	// reelects is in one of how many ticks another process leads.
+	reelects int
+	// silence is in which storms a restart waits for a silent node; nil in others.
+	silence *silence
 }
 
 var wrongs = append([]operator.Outcome{
@@ -217,7 +221,11 @@ func (s *storm) thaw(r *run) {
 // newStorm returns the run of a seed.
 func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
-	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60)}
+	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60), reelects: 25}
+	if rng.IntN(8) == 0 { // silence shows only to a process that leads for some time
+		s.silence = &silence{after: 10 + rng.IntN(20)}
+		s.rarely, s.meddler, s.reelects = 10*s.rarely, 4*s.meddler, 8*s.reelects
+	}
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
 	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60, Staying: seed%2 == 0, Programless: rng.IntN(2) * 10}
@@ -269,7 +277,7 @@ func newJob(options ...builder.JobOption) *v1alpha1.TrainingJob {
 
 // play tells a story to its end, or to the first violation, which it returns.
 func (s *storm) play(r *run) string {
-	for range stormy {
+	for range s.ticks() {
 		if s.tick(r); r.isWrong() {
 			return r.check.Wrong
 		}
@@ -278,12 +286,23 @@ func (s *storm) play(r *run) string {
 	return r.check.Wrong
 }
 
+// ticks returns how long the storm lasts.
+func (s *storm) ticks() int {
+	if s.silence != nil {
+		return 2 * stormy
+	}
+	return stormy
+}
+
 // tick is a moment in the storm.
 func (s *storm) tick(r *run) {
 	r.Tick(time.Duration(50+s.rng.IntN(1500)) * time.Millisecond)
 	s.meddle(r)
 	r.deliver()
-	if s.rng.IntN(25) == 0 && r.frozen == nil {
+	if s.silence != nil {
+		s.silence.tick(r)
+	}
+	if s.rng.IntN(s.reelects) == 0 && r.frozen == nil {
 		r.lead(r.operators[s.rng.IntN(len(r.operators))])
 	}
 	for _, p := range r.operators {

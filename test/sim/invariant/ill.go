@@ -120,7 +120,9 @@ func heedsIll(job *v1alpha1.TrainingJob) bool {
 	return ptr.Deref(job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds) > 0
 }
 
-// knowsIll reports whether the process that writes sees an ill node.
+// knowsIll reports whether the process that writes sees an ill node, or a silent one.
 func (c *Checker) knowsIll() bool {
-	return slices.ContainsFunc(c.writer.Process.Cache.List(server.Nodes), func(o client.Object) bool { return isSaidIll(o.(*corev1.Node)) })
+	return slices.ContainsFunc(c.writer.Process.Cache.List(server.Nodes), func(o client.Object) bool {
+		return isSaidIll(o.(*corev1.Node)) || c.world.IsSilent(o.GetName(), c.writer.LeasesRead)
+	})
 }
