@@ -77,7 +77,7 @@ func TestASilentNodeThatComesBackIsWaitedFor(t *testing.T) {
 	fenced := builder.Deleted("worker", 1, builder.Life(0, 0), builder.Fenced(), builder.DeletedAt(40*second))
 	checkSteps(t, []stepCase{
 		{"while it is silent the attempt begins", job, seen(fenced, builder.NodeSilent(lostNode, 30*second)), []string{"create j-worker-0-a1r0", "create j-worker-1-a1r0"}, 0},
-		{"once it is back its pod must end first", job, seen(fenced), nil, 70 * second},
+		{"once it is back its pod must end first", job, seen(fenced), nil, 100 * second},
 	})
 }
 
