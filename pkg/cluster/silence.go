@@ -120,7 +120,7 @@ func (s *silence) readNow() {
 	s.clock.AfterFunc(leasesEvery, s.readNow)
 }
 
-// keep records a read. It returns the jobs of which other nodes are silent than before.
+// keep records a read. It returns the jobs whose silent nodes have changed.
 func (s *silence) keep(began time.Time, read map[string]nodes.Lease) (changed []client.ObjectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

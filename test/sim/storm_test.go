@@ -222,13 +222,16 @@ func (s *storm) thaw(r *run) {
 func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
 	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60), reelects: 25}
-	if rng.IntN(8) == 0 { // silence shows only to a process that leads for some time
+	if rng.IntN(8) == 0 { // silence shows only to a process that leads for some time, of a job that goes on
 		s.silence = &silence{after: 10 + rng.IntN(20)}
-		s.rarely, s.meddler, s.reelects = 10*s.rarely, 4*s.meddler, 8*s.reelects
+		s.rarely, s.reelects = 10*s.rarely, 8*s.reelects
 	}
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
 	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60, Staying: seed%2 == 0, Programless: rng.IntN(2) * 10}
+	if s.silence != nil {
+		r.Habits.Succeeding = 0
+	}
 	if rng.IntN(10) == 0 {
 		r.Server.Unserved = map[server.Kind]bool{server.PodGroups: true}
 	}
@@ -297,7 +300,9 @@ func (s *storm) ticks() int {
 // tick is a moment in the storm.
 func (s *storm) tick(r *run) {
 	r.Tick(time.Duration(50+s.rng.IntN(1500)) * time.Millisecond)
-	s.meddle(r)
+	if s.silence == nil || s.rng.IntN(6) == 0 {
+		s.meddle(r)
+	}
 	r.deliver()
 	if s.silence != nil {
 		s.silence.tick(r)
