@@ -346,7 +346,7 @@ e2e: ## run the end-to-end suite on your cluster with the operator and nodes tha
 	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
 
 .PHONY: test-versions
-test-versions: bin/lab bin/operator versions ## run the tests of the API and the end-to-end specs on the VERSIONS of Kubernetes, each on a lab of its own
+test-versions: bin/lab bin/operator bin/kueue bin/kueue-adapter versions ## run the tests of the API, the end-to-end specs and Kueue's queues on the VERSIONS of Kubernetes, each on labs of its own
 	.ci/test-versions '$(VERSIONS_FILTER)' $(VERSIONS)
 
 .PHONY: test-gang

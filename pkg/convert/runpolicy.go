@@ -107,7 +107,7 @@ func (c *conversion) managedBy(run *fields) {
 		}
 	}
 	c.job.Spec.ManagedBy = given
-	c.note(Changed, run.at("managedBy"), given, "is kept, so the operator leaves the job alone, and MultiKueue does not know TrainingJobs: leave it out for a job that is to run here")
+	c.note(Changed, run.at("managedBy"), given, "is kept, so that controller runs the job, MultiKueue in another cluster: leave it out for a job that is to run here")
 }
 
 // schedulerGangs are the gang schedulers by the name of their scheduler.

@@ -1,10 +1,15 @@
 package kubeflow
 
 import (
+	"context"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -14,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -98,33 +104,91 @@ spec:
   pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: i}]}}}}
 `
 
-// Kueue counts the pods of the Kubeflow job. A user can scale its TrainingJob, which is in no queue.
+// Kueue counts the pods of the Kubeflow job. A user can change its TrainingJob, which is in no queue.
 func TestATrainingJobHasThePodsThatItsKubeflowJobRequests(t *testing.T) {
-	for name, grow := range map[string]func(*v1alpha1.ReplicaSpec){
-		"more workers": func(workers *v1alpha1.ReplicaSpec) { workers.Replicas = ptr.To[int32](6) },
-		"spares":       func(workers *v1alpha1.ReplicaSpec) { workers.Spares = &v1alpha1.Spares{Count: 3} },
+	fixed := strings.Replace(elastic, "elasticPolicy: {minReplicas: 1, maxReplicas: 8}", "runPolicy: {}", 1)
+	for name, c := range map[string]struct {
+		manifest string
+		change   func(*v1alpha1.TrainingJobSpec, *v1alpha1.ReplicaSpec)
+	}{
+		"more workers":                {elastic, func(_ *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) { workers.Replicas = ptr.To[int32](6) }},
+		"more workers, bounds at one": {elastic, moreAtLeast},
+		"more workers, not elastic":   {fixed, func(_ *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) { workers.Replicas = ptr.To[int32](6) }},
+		"spares": {fixed, func(_ *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) {
+			workers.Spares = &v1alpha1.Spares{Count: 3}
+		}},
+		"larger pods": {elastic, larger},
+		"another role": {fixed, func(spec *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) {
+			spec.ReplicaSpecs[v1alpha1.Evaluator] = *workers.DeepCopy()
+		}},
+		"a suspension": {elastic, func(spec *v1alpha1.TrainingJobSpec, _ *v1alpha1.ReplicaSpec) { spec.Suspend = ptr.To(true) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := read(t, elastic)
+			job := read(t, c.manifest)
 			served, err := job.Serve()
 			if err != nil {
 				t.Fatal(err)
 			}
-			scaled := served.Child.DeepCopy()
-			workers := scaled.Spec.ReplicaSpecs[v1alpha1.Worker]
-			grow(&workers)
-			scaled.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
-			r, _ := reconcilerOf(t, job, scaled)
-			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
-				t.Fatal(err)
+			r, _ := reconcilerOf(t, job, changed(served, c.change))
+			for range 3 {
+				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+					t.Fatal(err)
+				}
 			}
 			var after v1alpha1.TrainingJob
 			if err := r.client.Get(t.Context(), job.key(), &after); err != nil {
 				t.Fatal(err)
 			}
-			if got := after.Spec.ReplicaSpecs[v1alpha1.Worker]; *got.Replicas != 2 || got.Spares != nil {
-				t.Errorf("it has %d workers and the spares %+v, want 2 and none", *got.Replicas, got.Spares)
+			after.Spec.Suspend, served.Child.Spec.Suspend = ptr.To(after.Spec.IsSuspended()), ptr.To(served.Child.Spec.IsSuspended())
+			if diff := cmp.Diff(served.Child.Spec, after.Spec); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+func moreAtLeast(spec *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) {
+	workers.Replicas, spec.Elastic.MinReplicas = ptr.To[int32](6), 6
+}
+
+func larger(_ *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) {
+	workers.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
+}
+
+// changed returns the TrainingJob after a user's change.
+func changed(served *Served, change func(*v1alpha1.TrainingJobSpec, *v1alpha1.ReplicaSpec)) *v1alpha1.TrainingJob {
+	child := served.Child.DeepCopy()
+	workers := child.Spec.ReplicaSpecs[v1alpha1.Worker]
+	change(&child.Spec, &workers)
+	child.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
+	return child
+}
+
+// A TrainingJob that cannot take a change of its Kubeflow job runs on as it is. A user cannot scale it then either.
+func TestARefusedChangeKeepsTheNumberOfPods(t *testing.T) {
+	job := read(t, elastic)
+	served, err := job.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := changed(served, func(_ *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) { workers.Replicas = ptr.To[int32](6) })
+	child.Annotations[v1alpha1.AnnotationKubeflowSource] = "before the change"
+	r, _ := reconcilerOf(t, job, child)
+	kube, isWatching := r.client.(client.WithWatch)
+	if !isWatching {
+		t.Fatalf("%T is no client that watches", r.client)
+	}
+	r.client = interceptor.NewClient(kube, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+		return apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind).GroupKind(), "j", nil)
+	}})
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+		t.Fatal(err)
+	}
+	var after v1alpha1.TrainingJob
+	if err := r.client.Get(t.Context(), job.key(), &after); err != nil {
+		t.Fatal(err)
+	}
+	if n := after.Spec.Replicas(v1alpha1.Worker); n != 2 || after.Spec.IsSuspended() {
+		t.Errorf("%d workers, suspended %t; want 2, as the Kubeflow job requests, and not suspended", n, after.Spec.IsSuspended())
 	}
 }

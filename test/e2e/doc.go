@@ -17,7 +17,7 @@
 //
 // Specs labelled promise are what make test runs, one for each thing that users are promised; make test-all runs all specs.
 //
-// Specs labelled since-1.37 need what older versions of Kubernetes lack: make test-versions leaves them out there.
+// Specs labelled since-1.36 and since-1.37 need what older versions of Kubernetes lack: make test-versions leaves them out there.
 //
 // Each spec has a namespace of its own, so that they may run side by side (ginkgo -p); those that need the cluster's
 // GPUs or its operator for themselves are Serial. What pods do is told to the fake nodes by the annotations

@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +21,7 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/ledger"
 )
 
@@ -102,3 +105,28 @@ func (q *queue) isSound(g Gomega) {
 	slices.SortStableFunc(all, func(a, b ledger.Observation) int { return cmp.Compare(a.Revision, b.Revision) })
 	g.Expect(ledger.Quota(all, cluster, gpu)).To(BeEmpty())
 }
+
+// The audit after each spec proves something only if it can fail. TestQuota of test/ledger has each of its sentences; this spec has its watches.
+var _ = Describe("The audit of a queue", Serial, Label("Kueue"), func() {
+	It("notices a pod that holds a GPU without quota", func() {
+		q := newQueue(2)
+		j := q.submit("audited", 1)
+		job := j.runs(0, 0).job
+		q.holds()
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: here.namespace, Name: "uncounted",
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))},
+			},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: "mine", Image: "example.test/mine:1", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gpu: resource.MustParse("1")}},
+			}}},
+		}
+		here.forged = append(here.forged, pod.Name)
+		Expect(kube.Create(here.ctx, pod)).To(Succeed())
+		Eventually(func() (found []string) {
+			q.isSound(NewGomega(func(message string, _ ...int) { found = append(found, message) }))
+			return found
+		}).Should(ContainElement(ContainSubstring("covered: pods of audited hold 2, and it has quota for 1")))
+	})
+})

@@ -59,7 +59,7 @@ var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func()
 		Entry("the user's suspension", func(j *submitted) { j.suspend() }),
 	)
 
-	It("is free when the last pod is gone of a job that was scaled, which then runs with its new size", func() {
+	It("is free when the last pod is gone of a job that was scaled, which then runs with its new size", mutated, func() {
 		q = newQueue(4)
 		first := q.submit("first", 4, slow(4), elastic(1, 8))
 		before := first.runs(0, 0)
@@ -147,7 +147,7 @@ var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func()
 		allReplaced(before, first.runs(0, 0))
 	})
 
-	It("stays with a partially admitted job whose manifest is applied again", func() {
+	It("stays with a partially admitted job whose manifest is applied again", mutated, func() {
 		q = newQueue(2)
 		j := q.submit("partial", 4, elastic(2, 4))
 		before := j.runs(0, 0)
@@ -170,7 +170,7 @@ var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func()
 		}
 	})
 
-	It("is needed by a job that names no queue, where the namespace has a default one", func() {
+	It("is needed by a job that names no queue, where the namespace has a default one", mutated, func() {
 		q = newQueue(1)
 		q.isCalled("default")
 		j := submit(pytorch("nameless", gpuWorkers(2)))

@@ -37,7 +37,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 			v.is("four run", len(v.pods) == 4)
 		})
 
-		It("goes back to its queue when it is scaled, and runs with the new size", func() {
+		It("goes back to its queue when it is scaled, and runs with the new size", mutated, func() {
 			q = newQueue(3)
 			j := q.submit("scaled", 2, elastic(1, 4))
 			before := j.runs(0, 0)

@@ -17,6 +17,9 @@ import (
 	"github.com/trainingjob/operator/test/testbed"
 )
 
+// mutated is the label of specs in which MutatingAdmissionPolicies suspend jobs. Versions before 1.36 do not serve these.
+var mutated = Label("since-1.36")
+
 // priorityLabel names a WorkloadPriorityClass.
 const priorityLabel = "kueue.x-k8s.io/priority-class"
 
@@ -25,11 +28,16 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 
 	AfterEach(func() { q.holds() })
 
+	It("is suspended by the API server, before any controller has read it", mutated, func() {
+		q = newQueue(1, held)
+		job := pytorch("first", q.job(), gpuWorkers(1))
+		submit(job)
+		Expect(job.Spec.IsSuspended()).To(BeTrue(), "what the API server answered")
+	})
+
 	It("is suspended when it is created, says so, and starts when it is admitted, with nothing else to do", func() {
 		q = newQueue(2, held)
-		job := pytorch("first", q.job(), gpuWorkers(2))
-		j := submit(job)
-		Expect(job.Spec.IsSuspended()).To(BeTrue(), "what the API server answered")
+		j := q.submit("first", 2)
 		j.waits(q)
 		j.stays("no pod is there", func(v *view) bool { return len(v.pods) == 0 })
 		q.stops("None")
@@ -160,6 +168,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		for _, version := range here.history.versions(j.name) {
 			words = append(words, map[bool]string{true: "suspended", false: "runs"}[version.Spec.IsSuspended()])
 		}
+		words = words[slices.Index(words, "suspended"):] // without mutating policies it is suspended a moment after its creation
 		Expect(slices.Compact(words)).To(Equal([]string{"suspended", "runs"}))
 	})
 
@@ -207,7 +216,7 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		j.hasNoSpares()
 	})
 
-	It("is scheduled as a gang once it is admitted, and has no group before", func() {
+	It("is scheduled as a gang once it is admitted, and has no group before", Label("since-1.37"), func() {
 		q = newQueue(2, held)
 		j := q.submit("gang", 2, gang(v1alpha1.GangNative))
 		j.waits(q)

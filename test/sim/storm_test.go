@@ -21,6 +21,8 @@ import (
 const (
 	stormy = 70  // ticks with faults
 	calm   = 200 // ticks without, at most
+	// followsWithin is how many ticks without faults the pods of a job need at most to be as many as it has replicas.
+	followsWithin = 40
 	// reconcilesAtMost is how many reconciles a job needs at most, once nothing goes wrong any more.
 	reconcilesAtMost = 50
 )
@@ -300,6 +302,7 @@ func (s *storm) ticks() int {
 // tick is a moment in the storm.
 func (s *storm) tick(r *run) {
 	r.Tick(time.Duration(50+s.rng.IntN(1500)) * time.Millisecond)
+	r.check.Served(false)
 	if s.silence == nil || s.rng.IntN(6) == 0 {
 		s.meddle(r)
 	}
@@ -387,6 +390,10 @@ func (s *storm) meddle(r *run) {
 		r.ReportByPage(0, true)
 	case 50, 51, 52, 53:
 		s.monitor(r)
+	case 64, 65, 66, 67:
+		if r.Served() != nil {
+			s.changeServed(r)
+		}
 	default:
 		s.trouble(r)
 	}
@@ -576,8 +583,9 @@ func (s *storm) settle(r *run) {
 	leader := r.leader()
 	r.start(leader)
 	begin := leader.Reconciles
-	for range calm {
+	for i := range calm {
 		r.Tick(time.Second)
+		r.check.Served(i > followsWithin)
 		if r.catchUp(leader); leader.IsAwake() && !r.isWrong() {
 			leader.Reconcile()
 		}

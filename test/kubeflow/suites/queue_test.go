@@ -62,6 +62,17 @@ type queue struct {
 // Kueue's own controllers, and never do more pods run than the quota has room for. Only our operator runs it: Kubeflow's reports a suspended job as
 // inactive while its pods end, so that Kueue frees the quota too early.
 func TestAQueueOfKubeflowJobs(t *testing.T) {
+	inQueues(t, "", func(t *testing.T, q *queue) {
+		most := q.countPods(t)
+		q.play()
+		if names := most(); len(names) != quota {
+			t.Errorf("these pods existed at a time, want %d: %v", quota, names)
+		}
+	})
+}
+
+// inQueues runs a test in a namespace with a queue for each of the kinds. The suffix distinguishes the namespaces of tests.
+func inQueues(t *testing.T, suffix string, test func(*testing.T, *queue)) {
 	cfg, err := config.GetConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -72,15 +83,11 @@ func TestAQueueOfKubeflowJobs(t *testing.T) {
 	}
 	for i, k := range queuedKinds {
 		t.Run(k.kind, func(t *testing.T) {
-			q := &queue{Gomega: gomega.NewWithT(t), client: c, name: "queue-" + strings.ToLower(k.kind), kind: i}
+			q := &queue{Gomega: gomega.NewWithT(t), client: c, name: "queue-" + strings.ToLower(k.kind) + suffix, kind: i}
 			for manifest := range strings.SplitSeq(queueManifests, "---") {
 				q.create(strings.ReplaceAll(manifest, "NAME", q.name))
 			}
-			most := q.countPods(t)
-			q.play()
-			if names := most(); len(names) != quota {
-				t.Errorf("these pods existed at a time, want %d: %v", quota, names)
-			}
+			test(t, q)
 		})
 	}
 }
@@ -114,14 +121,19 @@ func (q *queue) create(text string) {
 
 // submit creates a job in the queue.
 func (q *queue) submit(name, priority string) {
+	labels := []string{"kueue.x-k8s.io/queue-name: queue"}
+	if priority != "" {
+		labels = append(labels, "kueue.x-k8s.io/priority-class: "+priority)
+	}
+	q.create(q.manifest(name, labels...))
+}
+
+// manifest returns the manifest of a job.
+func (q *queue) manifest(name string, labels ...string) string {
 	k := queuedKinds[q.kind]
 	pod := strings.ReplaceAll(podTemplate, "CONTAINER", k.container)
-	labels := "kueue.x-k8s.io/queue-name: queue"
-	if priority != "" {
-		labels += ", kueue.x-k8s.io/priority-class: " + priority
-	}
-	q.create(`{apiVersion: kubeflow.org/v1, kind: ` + k.kind + `, metadata: {name: ` + name + `, namespace: ` + q.name + `, labels: {` + labels + `}},
-  spec: {` + strings.ReplaceAll(k.roles, "POD", pod) + `}}`)
+	return `{apiVersion: kubeflow.org/v1, kind: ` + k.kind + `, metadata: {name: ` + name + `, namespace: ` + q.name + `, labels: {` + strings.Join(labels, ", ") + `}},
+  spec: {` + strings.ReplaceAll(k.roles, "POD", pod) + `}}`
 }
 
 // runs waits until both pods of the job run, no other pod does, and the queue counts two.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
+	admission "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,14 +33,8 @@ func (l *lab) startKueueAdapter(ctx context.Context, program program) error {
 		return err
 	}
 	health, metrics := local(ports[0]), local(ports[1])
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: adapterNamespace}}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating the namespace of Kueue's adapter: %w", err)
-	}
-	for _, manifest := range []string{"serviceaccount.yaml", "role.yaml", "policy.yaml"} {
-		if err := l.apply(ctx, filepath.Join(program.module, manifest)); err != nil {
-			return err
-		}
+	if err := l.installKueueAdapter(ctx, client, program.module); err != nil {
+		return err
 	}
 	kubeconfig, err := l.kubeconfigOf(ctx, client, adapterNamespace, adapterAccount)
 	if err != nil {
@@ -49,6 +45,35 @@ func (l *lab) startKueueAdapter(ctx context.Context, program program) error {
 		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=" + metrics, "--metrics-secure=false", "--health-probe-bind-address=" + health,
 		"--feature-gates=PriorityBoost=true", fmt.Sprintf("--wait-for-pods-ready=%t", l.PodsReadyTimeout > 0),
 	}))
+}
+
+// installKueueAdapter creates the objects of the component kueue in its folder that the adapter needs outside a pod, or of kueue-1.34 beside it,
+// where the API server does not serve MutatingAdmissionPolicies.
+func (l *lab) installKueueAdapter(ctx context.Context, client kubernetes.Interface, module string) error {
+	folder, err := filepath.EvalSymlinks(module)
+	if err != nil {
+		return fmt.Errorf("finding the manifests of Kueue's adapter: %w", err)
+	}
+	served, err := client.Discovery().ServerResourcesForGroupVersion(admission.SchemeGroupVersion.String())
+	if err != nil {
+		return fmt.Errorf("reading which admission policies the API server has: %w", err)
+	}
+	if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == "MutatingAdmissionPolicy" }) {
+		folder += "-1.34"
+	}
+	rendered, err := l.kubectl(ctx, "kustomize", folder)
+	if err != nil {
+		return err
+	}
+	objects, err := objectsOf(rendered, append(slices.Clone(ofAccounts), "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")...)
+	if err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: adapterNamespace}}
+	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating the namespace of Kueue's adapter: %w", err)
+	}
+	return l.applyAll(ctx, l.dir.file("kueue-adapter.json"), objects)
 }
 
 // kubeconfigOf writes a kubeconfig of a service account, good for a day, and returns where it is.

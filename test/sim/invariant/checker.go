@@ -27,6 +27,8 @@ type Checker struct {
 	// writer is the decision behind the write that is being checked, nil if it is not an operator's.
 	writer *operator.Decision
 	jobs   map[types.UID]*history
+	// asServed is the look of the Kubeflow job's controller since when the TrainingJob differs from the Kubeflow job, if it does.
+	asServed int
 }
 
 // place is one life of one slot: what a pod's name says.
@@ -168,6 +170,7 @@ func (c *Checker) hearJob(change *server.Change) {
 	case byOperator:
 		c.checkStatus(was, is, decisionOf(change))
 	default:
+		c.hearServed(change.Request, was, is)
 		h := c.of(is.UID)
 		if n := total(&is.Spec); n != total(&was.Spec) {
 			h.scalings++

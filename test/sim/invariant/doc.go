@@ -5,6 +5,7 @@
 //	 8 exactly once 9 monotone    10 a verdict is final                   11 one phase   12 verdicts are earned
 //	13 success is not lost        14 back-off   15 rendezvous             16 provenance  17 gang     18 no leak
 //	19 frugal      20 bounded     21 one writer: 1 to 20 hold with two  22 ill nodes
+//	23 served
 //
 // What is right is written down here and in test/ledger from the documents (promise.go), and asked of no code of the product. The
 // ledger has the rules that read no more than two versions of a job or two of its pods; here are those that need to know what truly

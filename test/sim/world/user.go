@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/kubeflow"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -20,12 +21,25 @@ import (
 // Submit creates the job.
 func (w *World) Submit(job *v1alpha1.TrainingJob) {
 	w.Key = client.ObjectKeyFromObject(job)
+	w.served = nil
+	if metav1.GetControllerOf(job) != nil {
+		w.served = &kubeflow.Served{Child: job.DeepCopy()}
+	}
 	w.say("user: creates job %s", job.Name)
 	w.must(&server.Request{User: User, Verb: server.Create, Kind: server.Jobs, Key: w.Key, Object: job})
 }
 
-// EditSpec changes the spec of the job, if there is one.
+// EditSpec changes the spec of the job, if there is one. Of a job that serves a Kubeflow job, it changes that one.
 func (w *World) EditSpec(change func(*v1alpha1.TrainingJobSpec)) {
+	if w.served != nil {
+		w.editServed(change)
+		return
+	}
+	w.EditTrainingJob(change)
+}
+
+// EditTrainingJob changes the spec of the TrainingJob alone, if there is one.
+func (w *World) EditTrainingJob(change func(*v1alpha1.TrainingJobSpec)) {
 	job := w.Job()
 	if job == nil || job.DeletionTimestamp != nil {
 		return

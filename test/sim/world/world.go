@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/kubeflow"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -18,6 +19,7 @@ import (
 const (
 	Scheduler      = "scheduler"
 	Kubelet        = "kubelet"
+	Kubeflow       = "kubeflow"
 	NodeController = "node-controller"
 	User           = "user"
 )
@@ -64,7 +66,12 @@ type World struct {
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 
-	bound int
+	// Looks counts how often the controller of the Kubeflow job has looked at its TrainingJob.
+	Looks int
+
+	// served is the Kubeflow job that the TrainingJob serves; nil for none.
+	served *kubeflow.Served
+	bound  int
 	// requests is how many restarts were asked for.
 	requests int
 	// downAt is when the node controller notices, or has noticed, that a node is cut off.
@@ -152,6 +159,9 @@ func (w *World) Tick(d time.Duration) {
 		}
 	}
 	w.scheduleGangs()
+	if w.served != nil && (w.Chance == nil || w.Chance.IntN(3) > 0) {
+		w.takeBack()
+	}
 	atMost := 10000
 	if w.Chance != nil {
 		atMost = w.Chance.IntN(4)
