@@ -61,7 +61,7 @@ func newStage(on interceptor.Funcs, objects ...client.Object) *stage {
 	}
 	core := corefake.NewClientset()
 	s.connect = func() (*connection, error) {
-		return &connection{kube: kube, core: core, log: logsOf(core), discovery: core.Discovery(), namespace: "team-a"}, nil
+		return &connection{kube: kube, core: core, log: logsOf(core), stacks: proxiedStacks(core), discovery: core.Discovery(), namespace: "team-a"}, nil
 	}
 	return s
 }

@@ -29,8 +29,11 @@ type connection struct {
 	kube      client.WithWatch
 	core      kubernetes.Interface
 	log       openLog
+	stacks    func(ctx context.Context, namespace string, rank *asked) ([]byte, error)
 	discovery discovery.DiscoveryInterface
 	namespace string
+	// isStopped is whether it is a local run that was stopped before the job had finished.
+	isStopped bool
 	// skipped returns the objects that the answers so far had and that cannot be decoded.
 	skipped func() []sieve.Skipped
 }
@@ -69,7 +72,7 @@ func (t *tool) dial() (*connection, error) {
 		return nil, err
 	}
 	return &connection{
-		kube: kube, core: core, log: logsOf(core), discovery: core.Discovery(), namespace: namespace, skipped: sieved.Skipped,
+		kube: kube, core: core, log: logsOf(core), stacks: proxiedStacks(core), discovery: core.Discovery(), namespace: namespace, skipped: sieved.Skipped,
 	}, nil
 }
 
@@ -115,7 +118,7 @@ func (c *connection) unknown(ctx context.Context, name string) error {
 	case len(names) == 0:
 		return fmt.Errorf("%s, nor any other: give another one with -n, or see all with kubectl tj list -A", text)
 	default:
-		return fmt.Errorf("%s: kubectl tj list -n %s shows the jobs", text, c.namespace)
+		return fmt.Errorf("%s: see the jobs with kubectl tj list -n %s", text, c.namespace)
 	}
 }
 
@@ -148,13 +151,14 @@ func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJo
 	if err != nil {
 		return nil, err
 	}
-	v := &story.View{Job: job, Pods: pods, Now: t.now()}
+	v := &story.View{Job: job, Pods: pods, Local: t.local, IsStopped: c.isStopped, Now: t.now()}
 	if v.Events, err = c.eventsAbout(ctx, job); err != nil {
 		fmt.Fprintln(t.ErrOut, "Events are left out:", explain(err, t.flags))
 	} else if pod := v.SuspectPod(); pod != nil {
 		v.PodEvents, _ = c.eventsAbout(ctx, pod) // the job's Events were readable just now
 	}
 	c.addServed(ctx, v)
+	v.Localize()
 	return v, nil
 }
 

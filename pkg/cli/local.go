@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +19,6 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/report"
 	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/intake/sieve"
 	"github.com/trainingjob/operator/pkg/local"
 	"github.com/trainingjob/operator/pkg/local/folder"
 )
@@ -69,8 +67,9 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 	if o.Folder, err = runFolder(flags.folder, o.Job.Name); err != nil {
 		return err
 	}
+	t.local = o.Folder
 	t.say("Logs: " + folder.Logs(o.Folder))
-	t.say(fmt.Sprintf("In another terminal: kubectl tj why %s --local %s (also status, timeline, logs)", o.Job.Name, o.Folder))
+	t.say(story.Locally("In another terminal: kubectl tj why "+o.Job.Name+" (also status, timeline, logs, stacks)", o.Folder))
 	screen := t.localScreen(o.Job)
 	o.Screen, o.LostAfter = screen, forecast.LostAfter
 	result, err := local.Run(ctx, *o)
@@ -81,28 +80,10 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 	return t.endLocally(ctx, flags.report, result)
 }
 
-// dialLocal connects to the local run of the folder of --local.
-func (t *tool) dialLocal() (*connection, error) {
-	run, err := folder.Open(t.local)
-	if err != nil {
-		return nil, fmt.Errorf("--local: %w", err)
-	}
-	is, err := run.State()
-	if err != nil {
-		return nil, fmt.Errorf("--local: %w", err)
-	}
-	if !is.IsAlive() && !is.IsFinished() {
-		t.say("The run was stopped before the job had finished; this is its last state.")
-	}
-	log := func(ctx context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
-		return run.Log(ctx, pod, o.Container, o)
-	}
-	return &connection{kube: run, log: log, namespace: is.Job.Namespace, skipped: func() []sieve.Skipped { return nil }}, nil
-}
-
 // endLocally prints how the run ended, and writes the report.
 func (t *tool) endLocally(ctx context.Context, file string, result *local.Result) error {
-	v := &story.View{Job: result.Job, Pods: result.Pods, Events: result.Events, Now: t.now()}
+	v := &story.View{Job: result.Job, Pods: result.Pods, Events: result.Events, Local: t.local, IsStopped: !isFinished(result.Job), Now: t.now()}
+	v.Localize()
 	fmt.Fprint(t.Out, "\n"+story.Timeline(v, t.screen.picture(), t.screen.marks))
 	if e, err := story.Why(v); err == nil {
 		text := e.String()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
@@ -78,7 +79,7 @@ func until(t *testing.T, what string, is func() bool) {
 		select {
 		case <-t.Context().Done():
 			t.Fatalf("%s: the test has ended before", what)
-		default:
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/stacks"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -109,7 +111,7 @@ func (t *tool) stacks(ctx context.Context, name string, o *stackFlags) error {
 func whoShowsStacks(s *state.Snapshot, o *stackFlags) (ranks []asked, err error) {
 	job := s.Job
 	if !state.ReportsByPage(&job.Spec) {
-		return nil, fmt.Errorf("%s has no spec.progress.port: its ranks serve no stacks. Write progress: {port: 9500} and call trainingjob.report(), or use kubectl exec -- py-spy dump --pid 1", nameOf(job))
+		return nil, fmt.Errorf("%s has no spec.progress.port: its ranks serve no stacks. Write progress: {port: 9500} and call trainingjob.report(). Or use kubectl exec -- py-spy dump --pid 1", nameOf(job))
 	}
 	var names []string
 	isKnown := false
@@ -147,11 +149,11 @@ func (c *connection) ask(ctx context.Context, namespace string, ranks []asked) e
 func (c *connection) askOne(ctx context.Context, namespace string, rank *asked) error {
 	ctx, cancel := context.WithTimeout(ctx, stacksWithin)
 	defer cancel()
-	body, err := c.page(ctx, namespace, rank)
+	body, err := c.stacks(ctx, namespace, rank)
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return err
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), progress.IsSilence(err):
 		rank.Silent = true
 	case err != nil:
 		rank.Error = oneLine(err.Error())
@@ -163,12 +165,14 @@ func (c *connection) askOne(ctx context.Context, namespace string, rank *asked) 
 	return nil
 }
 
-// page returns the page of stacks, by the API server's proxy.
-func (c *connection) page(ctx context.Context, namespace string, rank *asked) ([]byte, error) {
-	answer, err := c.core.CoreV1().Pods(namespace).ProxyGet("http", rank.pod, fmt.Sprint(rank.port), "stacks", nil).Stream(ctx)
-	if err != nil {
-		return nil, err
+// proxiedStacks returns a function that returns the page of a rank's stacks, by the API server's proxy.
+func proxiedStacks(core kubernetes.Interface) func(context.Context, string, *asked) ([]byte, error) {
+	return func(ctx context.Context, namespace string, rank *asked) ([]byte, error) {
+		answer, err := core.CoreV1().Pods(namespace).ProxyGet("http", rank.pod, fmt.Sprint(rank.port), "stacks", nil).Stream(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = answer.Close() }() // only read from
+		return io.ReadAll(io.LimitReader(answer, longestStacks))
 	}
-	defer func() { _ = answer.Close() }() // only read from
-	return io.ReadAll(io.LimitReader(answer, longestStacks))
 }

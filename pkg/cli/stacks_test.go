@@ -43,7 +43,7 @@ func proxied(t *testing.T, s *stage, answers map[string]answer) {
 		return true, answers[strings.TrimPrefix(get.GetName(), "mnist-")], nil
 	})
 	s.connect = func() (*connection, error) {
-		return &connection{kube: s.kube, core: core, discovery: core.Discovery(), namespace: "team-a"}, nil
+		return &connection{kube: s.kube, core: core, stacks: proxiedStacks(core), discovery: core.Discovery(), namespace: "team-a"}, nil
 	}
 }
 

@@ -60,7 +60,9 @@ each change. Its exit status is then the job's: 0 for success.`,
 			if err != nil {
 				return err
 			}
-			text, err := t.statusText(&story.View{Job: job, Pods: pods, Now: t.now()}, o)
+			v := &story.View{Job: job, Pods: pods, Local: t.local, Now: t.now()}
+			v.Localize()
+			text, err := t.statusText(v, o)
 			fmt.Fprint(t.Out, text)
 			return err
 		},
@@ -136,7 +138,9 @@ func (t *tool) watchStatus(ctx context.Context, c *connection, job *v1alpha1.Tra
 		show = t.livePicture(o)
 	}
 	return w.each(ctx, repaint, func(scene logs.Scene) (bool, error) {
-		if err := show(&story.View{Job: scene.Job, Pods: scene.Pods, Now: t.now()}); err != nil {
+		v := &story.View{Job: scene.Job, Pods: scene.Pods, Local: t.local, Now: t.now()}
+		v.Localize()
+		if err := show(v); err != nil {
 			return true, err
 		}
 		if isFinished(scene.Job) {

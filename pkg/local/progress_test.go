@@ -48,13 +48,26 @@ func train() {
 	os.Exit(1)
 }
 
+// freePort returns a port at which no program listens, below the ports that the kernel gives to connections.
+func freePort(t *testing.T) int32 {
+	t.Helper()
+	for port := 20000 + os.Getpid()%8000; port < 32000; port++ {
+		if listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
+			listener.Close()
+			return int32(port)
+		}
+	}
+	t.Fatal("no port is free")
+	return 0
+}
+
 func TestAHangRestartsTheJob(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	job := jobOf(t, "PyTorch", fmt.Sprintf("%s=1 exec %s", envTrains, program), "Worker=2")
-	job.Spec.Progress = &v1alpha1.Progress{Port: 9500, StallAfterSeconds: 1, Action: v1alpha1.StallRestart}
+	job.Spec.Progress = &v1alpha1.Progress{Port: freePort(t), StallAfterSeconds: 1, Action: v1alpha1.StallRestart}
 	result, shown := play(t, job)
 	status := &result.Job.Status
 	if status.Phase != v1alpha1.PhaseSucceeded || status.Attempt != 1 {

@@ -23,38 +23,6 @@ import (
 
 var rounds = flag.Int("rounds", 3, "how often each fault is made of which the right rank must be named")
 
-// A way for one of four ranks to end, the cause that the status must give, and words that its log must have.
-type way struct {
-	name  string
-	end   func(*run, *corev1.Pod)
-	cause v1alpha1.Cause
-	words string
-}
-
-// exception is how most programs fail. The other ranks end with the same code in the same second or two.
-const exception = "ValueError: batch 17 is empty"
-
-var (
-	raises    = way{"exit 1, Python exception", does("raise ValueError('batch 17 is empty')"), v1alpha1.CauseRetryable, exception}
-	exits     = way{"exit 42", does("os._exit(42)"), v1alpha1.CauseRetryable, "step="}
-	fills     = way{"out of memory", func(r *run, pod *corev1.Pod) { r.fillMemory(pod) }, v1alpha1.CauseOOM, "step="}
-	kills     = way{"kill -9", signals("kill"), v1alpha1.CauseRetryable, "step="}
-	segfaults = way{"SIGSEGV", does("import ctypes; ctypes.string_at(0)"), v1alpha1.CauseRetryable, "step="}
-	hangs     = way{"a hang", signals("stop"), v1alpha1.CauseHang, "step="}
-)
-
-// signals sends the rank's process SIGKILL or SIGSTOP, from outside: the verb is the lab's.
-func signals(verb string) func(*run, *corev1.Pod) {
-	return func(r *run, pod *corev1.Pod) { lab("pod", verb, pod.Name, "-n", r.namespace, "--dir", labDir) }
-}
-
-// does has the rank's main thread run a line of Python between two steps.
-func does(python string) func(*run, *corev1.Pod) {
-	return func(r *run, pod *corev1.Pod) {
-		r.kubectl("exec", pod.Name, "--", "sh", "-c", fmt.Sprintf("echo %q > /tmp/new && mv /tmp/new /tmp/do", python))
-	}
-}
-
 // When one rank of a collective is gone, the connections of the others break, and all of them end with 1 a moment later, or abort. The status
 // is to name the one that went first, with its log.
 var _ = Describe("who was first", Label("attribution"), func() {
@@ -66,6 +34,18 @@ var _ = Describe("who was first", Label("attribution"), func() {
 			DescribeTable("one of which ends by", func(ctx SpecContext, how way) {
 				blame(ctx, e, how, *rounds, fourRanks)
 			}, each(raises), each(exits), each(fills), each(kills), each(segfaults))
+
+			It("is a rank on the node that dies", Label("node"), func(ctx SpecContext) {
+				blameNode(ctx, e, *rounds)
+			}, NodeTimeout(2*time.Hour))
+
+			It("is the rank whose device breaks", Label("device"), func(ctx SpecContext) {
+				startDevices(ctx)
+				blame(ctx, e, ofDevice, *rounds, func(r *run) {
+					fourRanks(r)
+					r.eachRankHasADevice()
+				})
+			}, NodeTimeout(time.Hour))
 
 			It("is rank 0, which reports for all, when a rank hangs", func(ctx SpecContext) {
 				blame(ctx, e, hangs, max(1, *rounds/4), func(r *run) {
@@ -91,35 +71,6 @@ func blame(ctx SpecContext, e example, how way, times int, prepare func(*run)) {
 }
 
 func each(how way) TableEntry { return Entry(nil, NodeTimeout(time.Hour), how) }
-
-func (w way) String() string { return w.name }
-
-// A tally counts what the status said of a fault that was made again and again.
-type tally struct {
-	of             string
-	how            way
-	wrong, silent  []string
-	decided, again []float64 // seconds from the fault until the restart was in the status, and until all ranks ran again
-}
-
-func (t *tally) row() string {
-	n := len(t.again)
-	of := func(bad []string) string { return fmt.Sprintf("%d of %d", n-len(bad), n) }
-	log := of(t.silent)
-	if t.how.cause == v1alpha1.CauseHang { // the log of a pod that is killed goes with it
-		log = "-"
-	}
-	return markdown([]string{t.of, t.how.name, of(t.wrong), log, spread(t.decided), spread(t.again)})
-}
-
-// spread returns the median, the smallest and the largest.
-func spread(of []float64) string {
-	if len(of) == 0 {
-		return "-"
-	}
-	sorted := slices.Sorted(slices.Values(of))
-	return fmt.Sprintf("%.1f (%.1f to %.1f)", sorted[len(sorted)/2], sorted[0], sorted[len(sorted)-1])
-}
 
 // fourRanks makes the job one of four ranks that train until they are ended, and are started again without end.
 func fourRanks(r *run) {
@@ -181,29 +132,38 @@ func (r *run) blames(sum *tally, round int) {
 		WithTimeout(2*time.Minute).ShouldNot(BeEmpty(), "%s steps with the others", guilty.Name)
 	began := time.Now()
 	sum.how.end(r, guilty)
+	if sum.how.mend != nil {
+		Eventually(func() int32 { return r.job().Status.Attempt }).WithTimeout(4*time.Minute).Should(BeNumerically(">", round), "a restart is decided")
+		sum.how.mend(r, guilty)
+	}
 	r.runs(int32(round) + 1)
+	sum.rounds++
 	sum.again = append(sum.again, time.Since(began).Seconds())
 	r.tape.Lock()
 	sum.decided = append(sum.decided, r.tape.restarts[round].Sub(began).Seconds())
 	r.tape.Unlock()
 	r.judge(sum, round, guilty.Name)
 	for _, how := range [][]string{{"--previous"}, {"--attempt", fmt.Sprint(round)}} {
+		if sum.how.words == "" {
+			break
+		}
 		said := r.plugin(append([]string{"logs", r.name, "--rank", fmt.Sprint(rank)}, how...)...)
-		if sum.how.cause != v1alpha1.CauseHang && !strings.Contains(said, sum.how.words) {
+		if !strings.Contains(said, sum.how.words) {
 			sum.silent = append(sum.silent, fmt.Sprintf("round %d: the log of %s, by %s: %s", round, guilty.Name, how[0], said))
 			break
 		}
 	}
 }
 
-// judge counts a round as wrong if the status gives another rank or cause. Of a hang it knows rank 0 alone, which reports for all.
+// judge counts a round as wrong if the status gives another rank or cause. Of a hang it knows rank 0 alone, whose Lease is for all.
 func (r *run) judge(sum *tally, round int, guilty string) {
 	last := r.job().Status.LastFailure
 	if last == nil {
 		last = &v1alpha1.Failure{}
 	}
-	if last.Cause != sum.how.cause || last.Pod != guilty && last.Cause != v1alpha1.CauseHang {
-		sum.wrong = append(sum.wrong, fmt.Sprintf("round %d: %s broke, lastFailure is %s, %s (%s)", round, guilty, last.Pod, last.Cause, last.Message))
+	isNamed := last.Pod == guilty || last.Cause == v1alpha1.CauseHang
+	if !isNamed || last.Cause != sum.how.cause || sum.how.reason != "" && last.Reason != sum.how.reason {
+		sum.wrong = append(sum.wrong, fmt.Sprintf("round %d: %s broke, lastFailure is %s, %s %s (%s)", round, guilty, last.Pod, last.Cause, last.Reason, last.Message))
 	}
 }
 

@@ -284,6 +284,16 @@ func (r *run) limitMemory(limit string) {
 	})
 }
 
+// spread has each node hold as many ranks as the others.
+func (r *run) spread() {
+	r.eachPod(func(pod *corev1.PodSpec) {
+		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelJobName: r.name}},
+		}}
+	})
+}
+
 func (r *run) eachContainer(change func(*corev1.Container)) {
 	r.eachPod(func(pod *corev1.PodSpec) {
 		for i := range pod.Containers {

@@ -88,6 +88,8 @@ func next(v *View, s *state.Snapshot) []string {
 	switch {
 	case job.DeletionTimestamp != nil, job.Spec.IsManagedElsewhere() && !job.Spec.IsDispatched():
 		return nil
+	case v.IsStopped:
+		list = append(afterFailure(v), "The run was stopped. Run it again: kubectl tj run FILE")
 	case state.ClusterOf(job) != "":
 		list = []string{fmt.Sprintf("Its pods and logs are in cluster %s. Use the context of that cluster: kubectl tj why -n NS NAME --context CONTEXT", state.ClusterOf(job))}
 	case job.Status.Phase == "":
@@ -111,7 +113,7 @@ func next(v *View, s *state.Snapshot) []string {
 	default:
 		list = underWay(v, s)
 	}
-	return fill(v, s, v.inKubeflowsWords(list))
+	return fill(v, s, v.inWordsOfLocalRuns(v.inKubeflowsWords(list)))
 }
 
 // isPaused reports whether a user keeps the job out of its queue.
@@ -252,7 +254,9 @@ func fill(v *View, s *state.Snapshot, list []string) []string {
 		"RANK", fmt.Sprint(state.Rank(&v.Job.Spec, slot)), "ATTEMPT", fmt.Sprint(attempt), "node NODE", "node "+node)
 	filled := make([]string, 0, len(list))
 	for _, text := range list {
-		filled = append(filled, words.Replace(text))
+		if text = Locally(words.Replace(text), v.Local); text != "" && !slices.Contains(filled, text) {
+			filled = append(filled, text)
+		}
 	}
 	return filled
 }

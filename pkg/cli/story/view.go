@@ -23,7 +23,11 @@ type View struct {
 	Events, PodEvents []corev1.Event
 	// Served is the Kubeflow job that the job serves, if the caller may read it.
 	Served metav1.Object
-	Now    time.Time
+	// Local is the folder of the local run that the job belongs to; empty for a job of a cluster.
+	Local string
+	// IsStopped is whether a local run was stopped before the job had finished.
+	IsStopped bool
+	Now       time.Time
 }
 
 // Observed returns what there is to see of the job and its pods. Nodes, which few users may read, are left out.

@@ -9,6 +9,7 @@
 //	TERM_CODE=143      what it exits with on SIGTERM; "ignore" ignores it, as a program without a handler does as process 1
 //	TERM_TIME=0s       how long it takes to leave on SIGTERM
 //	BROKEN_AFTER=0s    how long at most it takes to end once a peer is gone; each takes a time of its own
+//	TRAININGJOB_PROGRESS_PORT  the port of its page /progress, which shows its steps
 //	TRAININGJOB_STOP_FILE  a file: it says what that says whenever it changes, within 20 ms
 //	COMMAND=""         what it does after the first step, as do says
 //	DIARY=""           a folder that all nodes share, for a file of each rank: a line for each start, SIGTERM and end, and a lock on it while
@@ -54,6 +55,7 @@ func main() {
 	}
 	go onTerm()
 	go onRequest()
+	go serveProgress()
 	where, err := readPlace()
 	if err != nil {
 		end(2, err.Error())
@@ -88,6 +90,7 @@ func train(where place, peers []peer) {
 				end(brokenCode, "collective broken: "+err.Error())
 			}
 		}
+		report(step)
 		if step == 1 || step%10 == 0 {
 			say("rank %d of %d: step %d", where.rank, where.world, step)
 		}
@@ -171,7 +174,10 @@ func fill(path string) {
 // end says why, also where Kubernetes looks for a termination message, and exits.
 func end(code int, message string) {
 	if message != "" {
-		_ = os.WriteFile("/dev/termination-log", []byte(message), 0o644) // not there outside of a pod
+		if file, err := os.OpenFile("/dev/termination-log", os.O_WRONLY|os.O_TRUNC, 0); err == nil { // not there outside of a pod
+			_, _ = file.WriteString(message)
+			_ = file.Close()
+		}
 	}
 	say("ends with %d %s", code, message)
 	note(fmt.Sprintf("ends with %d", code))
