@@ -117,7 +117,6 @@ verify: generate ## fail if generated files, go.mod or the format of the code ar
 lint: ## run golangci-lint on the operator, the lab and the release; on what needs an add-on, its own test does
 	.ci/progress "golangci-lint, the operator" $(tool) golangci-lint run
 	GOOS=darwin GOARCH=arm64 .ci/progress "go vet, kubectl tj on macOS" go vet ./cmd/kubectl-tj ./pkg/cli/... ./pkg/local/...
-	GOOS=windows GOARCH=amd64 .ci/progress "go vet, kubectl tj on Windows" go vet ./cmd/kubectl-tj ./pkg/cli/... ./pkg/local/...
 	.ci/progress "kube-api-linter, the API" $(tool) golangci-lint-kube-api-linter run --config .ci/kal.yml ./apis/...
 	cd test/lab && ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/lab/dns && ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
@@ -367,7 +366,7 @@ test-multikueue: bin/lab bin/operator bin/kueue bin/kueue-adapter ## run jobs in
 	.ci/test-multikueue
 
 .PHONY: test-nodes
-test-nodes: bin/lab bin/operator bin/kubectl-tj bin/kubectl-tj real ## test real nodes, that fake nodes report the same, and the operator on them (root, on Debian or Ubuntu)
+test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fake nodes report the same, and the operator on them (root, on Debian or Ubuntu)
 	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
 
 .PHONY: test-storm
