@@ -182,7 +182,7 @@ type ProgressStatus struct {
 
 // Straggler is a replica that is slower than the others.
 type Straggler struct {
-	// replica, such as worker-3.
+	// replica is its name, such as worker-3.
 	// +required
 	Replica string `json:"replica"`
 	// percentOfMedian is how many of the median replica's steps it made, in percent.

@@ -101,10 +101,8 @@ func next(v *View, s *state.Snapshot) []string {
 	case isTrue(job, v1alpha1.ConditionQueued) && !isPaused(job):
 		list = answering(job.Status.Message)
 		list = append(list, waitForQueue+v.queue())
-	case job.Spec.IsSuspended() && v.Served != nil && v.queue() != "":
-		list = []string{waitForQueue + v.queue()}
 	case job.Spec.IsSuspended():
-		list = []string{"Start it again: kubectl tj resume -n NS NAME"}
+		list = []string{howToStart(v)}
 	case isTrue(job, v1alpha1.ConditionStalled):
 		stalled := condition(job, v1alpha1.ConditionStalled)
 		if list = answering(stalled.Message, job.Status.Message); len(list) == 0 {
@@ -114,6 +112,14 @@ func next(v *View, s *state.Snapshot) []string {
 		list = underWay(v, s)
 	}
 	return fill(v, s, v.inWordsOfLocalRuns(v.inKubeflowsWords(list)))
+}
+
+// howToStart returns how a suspended job starts: Kueue suspends the Kubeflow job of a served one.
+func howToStart(v *View) string {
+	if v.Served != nil && v.queue() != "" {
+		return waitForQueue + v.queue()
+	}
+	return "Start it again: kubectl tj resume -n NS NAME"
 }
 
 // isPaused reports whether a user keeps the job out of its queue.

@@ -647,7 +647,7 @@ class StragglerRequired(TypedDict):
     """percentOfMedian is how many of the median replica's steps it made, in percent."""
 
     replica: str
-    """replica, such as worker-3."""
+    """replica is its name, such as worker-3."""
 
 
 class Straggler(StragglerRequired, total=False):
