@@ -97,6 +97,8 @@ type Options struct {
 	SparePriorityClass string
 	// Pages reads the progress pages of jobs; nil reads none.
 	Pages Pages
+	// Silence finds silent nodes; nil finds none.
+	Silence Silence
 	// APIServer are the addresses of the API server. No page is read from there.
 	APIServer []netip.Addr
 	// PageAt returns the address of a page on a pod, or why it is not read; nil for progress.Address.
@@ -107,6 +109,9 @@ type Options struct {
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
 	if options.Pages == nil {
 		options.Pages = noPages{}
+	}
+	if options.Silence == nil {
+		options.Silence = noSilence{}
 	}
 	if options.PageAt == nil {
 		options.PageAt = func(ip string, port int32) (netip.AddrPort, error) {
@@ -206,6 +211,7 @@ func (c *Cluster) forget(key client.ObjectKey) {
 	c.options.Pages.Forget(key)
 	c.options.Pages.Stacks(key, nil)
 	c.options.Pages.Stragglers(key, nil)
+	c.options.Silence.Of(key, nil)
 	if m != nil {
 		c.startup.remove(m.uid)
 	}

@@ -53,12 +53,15 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	}
 	o.Cluster.APIServer = progress.Hosts(mgr.GetConfig().Host)
 	reads := make(chan event.TypedGenericEvent[client.ObjectKey])
-	o.Cluster.Pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, func(job client.ObjectKey) {
+	wake := func(job client.ObjectKey) {
 		select {
 		case reads <- event.TypedGenericEvent[client.ObjectKey]{Object: job}:
 		case <-ctx.Done():
 		}
-	})
+	}
+	o.Cluster.Pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, wake)
+	leases := cluster.LeasesOf(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}, mgr.GetLogger())
+	o.Cluster.Silence = cluster.NewSilence(leases, clock.RealClock{}, o.Cluster.LostAfter, mgr.GetLogger(), wake)
 	r := &Reconciler{
 		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(EventSource), clock.RealClock{}, o.Cluster),
 		metrics: counted,

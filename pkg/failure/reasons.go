@@ -33,6 +33,7 @@ const preempted = "PreemptionByScheduler"
 // Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, the kubelet's other admit handlers, and the reasons of DisruptionTarget.
 var reasons = map[string]Reason{
 	v1alpha1.ReasonNodeLost:        {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
+	v1alpha1.ReasonNodeSilent:      {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
 	v1alpha1.ReasonNodeTainted:     {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
 	v1alpha1.ReasonNodeDeleted:     {clause: "lost its node", showsLate: true},
 	v1alpha1.ReasonNodeIll:         {clause: "leaves its unhealthy node", IsNodeFault: true, IsOnNode: true},

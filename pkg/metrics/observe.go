@@ -62,7 +62,7 @@ func (t transition) restart(i *v1alpha1.Incident) Observation {
 // decision measures the time from the failure to the decision to restart. If the replica's life began later, it measures from there: its
 // node may have failed before.
 func (t transition) decision(incident *v1alpha1.Incident) Observation {
-	begin, isLost := t.BeginOf(incident), incident.Reason == v1alpha1.ReasonNodeLost
+	begin, isLost := t.BeginOf(incident), incident.Reason == v1alpha1.ReasonNodeLost || incident.Reason == v1alpha1.ReasonNodeSilent
 	return Decision.with(between(&begin, &incident.RestartTime), strconv.FormatBool(isLost))
 }
 

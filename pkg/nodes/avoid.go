@@ -19,10 +19,15 @@ const (
 	failuresForExits = 2
 )
 
-// NotPreferred returns, sorted, the nodes to which new pods of the job prefer all others: the avoided nodes of the status, and the
-// unhealthy nodes.
+// NotPreferred returns, sorted, the nodes to which new pods of the job prefer all others: the avoided nodes of the status, the unhealthy
+// nodes, and the silent ones, which have no taint yet.
 func NotPreferred(s *state.Snapshot) []string {
 	nodes := slices.Clone(s.Ill)
+	for i := range s.Nodes {
+		if s.Nodes[i].IsSilent() {
+			nodes = append(nodes, s.Nodes[i].Name)
+		}
+	}
 	for _, n := range Avoided(&s.Observed) {
 		nodes = append(nodes, n.Name)
 	}

@@ -67,12 +67,12 @@ func graceOf(s *state.Snapshot, p *state.Pod, why string) *int64 {
 	return &grace
 }
 
-// deleteFormer returns the steps that delete the pods of an earlier job of the same name on lost nodes. That job is gone, so no
-// other controller deletes them.
+// deleteFormer returns the steps that delete the pods of an earlier job of the same name on nodes that are surely lost. That job is gone,
+// so no other controller deletes them.
 func deleteFormer(s *state.Snapshot) []Step {
 	var steps []Step
 	for i := range s.Former {
-		if p := &s.Former[i]; s.IsLost(p) && !p.Deleted.IsZero() && !p.HoldsVolume {
+		if p := &s.Former[i]; s.IsSurelyLost(p) && !p.Deleted.IsZero() && !p.HoldsVolume {
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhyFormerJob, Force: true})
 		}
 	}
@@ -80,7 +80,7 @@ func deleteFormer(s *state.Snapshot) []Step {
 }
 
 // forceTime returns when a deleted pod may be deleted by force; zero for never. It may if none of its processes runs, if its node
-// is lost and it is out of the Service, or if the user's recovery.forceAfterSeconds have passed.
+// is surely lost and it is out of the Service, or if the user's recovery.forceAfterSeconds have passed.
 func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
 	patience := s.Job.Spec.Recovery.ForceAfterSeconds
 	node, _ := s.NodeTrouble(p)
@@ -89,10 +89,8 @@ func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
 		return p.Deleted.Add(forceAfter)
 	case p.HoldsVolume, s.IsLost(p) && !p.Fenced:
 		return time.Time{}
-	case s.IsLost(p) && node.Lost.Time.After(p.Deleted):
-		return node.Lost.Time.Add(forceAfter)
-	case s.IsLost(p):
-		return p.Deleted.Add(forceAfter)
+	case s.IsSurelyLost(p):
+		return state.Latest(p.Deleted, node.Lost.Time).Add(forceAfter)
 	case patience != nil:
 		return p.EndsBy.Add(time.Duration(*patience) * time.Second)
 	default:

@@ -89,11 +89,11 @@ func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 	}
 }
 
-// canRestart reports whether the pod can restart in place after these incidents, newest first. Its replica must continue, and the pod and its
-// node must be healthy. The job must not avoid the node, and the API server must not have refused the restart.
+// canRestart reports whether the pod can restart in place after these incidents, newest first. Its replica must continue, the pod must not be
+// from before a suspension, and the pod and its node must be healthy. The job must not avoid the node, and the API server must not have refused the restart.
 func canRestart(s *state.Snapshot, p *state.Pod, incidents []v1alpha1.Incident) bool {
 	r := s.Replica(p.Slot)
-	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) || isNamedByRequest(incidents, p) || mustBeChecked(incidents, p) {
+	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) || isNamedByRequest(incidents, p) || mustBeChecked(incidents, p) || s.IsFromBefore(p) {
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)

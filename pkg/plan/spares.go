@@ -97,14 +97,14 @@ func sparesInTheWay(s *state.Snapshot, role v1alpha1.Role) int {
 	return n
 }
 
-// deleteSpares deletes spares. It deletes by force on a lost node, where nothing ends the pod, and after the user's
+// deleteSpares deletes spares. It deletes by force on a node that is surely lost, where nothing ends the pod, and after the user's
 // forceAfterSeconds.
 func deleteSpares(s *state.Snapshot, spares []state.Pod) []Step {
 	var steps []Step
 	for i := range spares {
 		p := &spares[i]
 		due := forceTime(s, p)
-		isForced := s.IsLost(p) || !p.Deleted.IsZero() && !due.IsZero() && !s.Now.Before(due)
+		isForced := s.IsSurelyLost(p) || !p.Deleted.IsZero() && !due.IsZero() && !s.Now.Before(due)
 		if p.Deleted.IsZero() || isForced {
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhySpare, Force: isForced})
 		}

@@ -80,6 +80,30 @@ func (s *Snapshot) IsLost(p *Pod) bool {
 	return found && !s.Now.Before(n.Lost.Time)
 }
 
+// IsSurelyLost reports whether the pod's node counts as lost by what the API server shows of the node itself. What cannot be taken back
+// waits for that.
+func (s *Snapshot) IsSurelyLost(p *Pod) bool {
+	n := s.nodeOf(p)
+	return s.IsLost(p) && !n.IsSilent()
+}
+
+// Awaited returns the nodes, sorted, with pods of the job for which a restart waits: pods of past lives that can still act, or, if a replica
+// is broken, all pods.
+func (s *Snapshot) Awaited() []string {
+	if s.IsFinished() || s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended) || !s.Job.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	isBroken := s.Any((*Replica).IsBroken)
+	var nodes []string
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Scheduled() && (isBroken || p.Restarting || s.IsPast(p)) && s.MayAct(p) {
+			nodes = append(nodes, p.Node)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
 // MayAct reports whether a process of the pod may still run and be reached by its peers: it has not finished, and
 // is not a lost one that was taken out of the Service.
 func (s *Snapshot) MayAct(p *Pod) bool {
@@ -92,8 +116,8 @@ const (
 	mostNodes = 0.55
 	// together is within which time nodes cease to be ready if the control plane has lost touch with them.
 	together = 5 * time.Minute
-	// doubtFor is how long the control plane may have lost touch: nodes that are off for longer are off.
-	doubtFor = time.Hour
+	// DoubtFor is how long the control plane may have lost touch: nodes that are off for longer are off.
+	DoubtFor = time.Hour
 )
 
 // doubtMassLoss delays the loss of nodes that ceased to be ready together with most nodes of the cluster: a restart of every job at once
@@ -101,7 +125,7 @@ const (
 func (s *Snapshot) doubtMassLoss() {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if s.AllNodes > 0 && n.IsNotReady() && s.Now.Sub(n.Since) <= doubtFor && isMassLoss(n.Since, s.NotReady, s.AllNodes) {
+		if s.AllNodes > 0 && n.IsNotReady() && s.Now.Sub(n.Since) <= DoubtFor && isMassLoss(n.Since, s.NotReady, s.AllNodes) {
 			n.Lost.Time = Latest(n.Lost.Time, s.Now.Add(s.LostAfter))
 		}
 	}
@@ -121,6 +145,9 @@ func isMassLoss(since time.Time, notReady []time.Time, all int) bool {
 	}
 	return float64(with) >= mostNodes*float64(all-before)
 }
+
+// IsSilent reports whether the node counts as lost only because it does not renew its Lease.
+func (n *Node) IsSilent() bool { return n.Lost.Reason == v1alpha1.ReasonNodeSilent }
 
 // IsNotReady reports whether the node's trouble is that it is not ready.
 func (n *Node) IsNotReady() bool { return n.Lost.Reason == v1alpha1.ReasonNodeLost }

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -23,6 +24,8 @@ func TestWhichPodsAreLostAndWhichMayAct(t *testing.T) {
 		{"on a lost node", builder.Running("worker", 1, on), builder.NodeLost("n", 45*second), true, true},
 		{"on a lost node and fenced", builder.Running("worker", 1, on, builder.Fenced()), builder.NodeLost("n", 45*second), true, false},
 		{"fenced, and its node is well again", builder.Running("worker", 1, on, builder.Fenced()), builder.NodeLost("other", 0), false, true},
+		{"on a silent node", builder.Running("worker", 1, on), builder.NodeSilent("n", 30*second), true, true},
+		{"on a silent node and fenced", builder.Running("worker", 1, on, builder.Fenced()), builder.NodeSilent("n", 30*second), true, false},
 		{"on a deleted node", builder.Running("worker", 1, on), builder.NodeDeleted("n"), true, true},
 		{"on a tainted node", builder.Running("worker", 1, on), builder.NodeTainted("n", "broken", 60*second), true, true},
 		{"starting on a lost node", builder.Pending("worker", 1, on), builder.NodeLost("n", 0), true, true},
@@ -50,5 +53,33 @@ func TestNodeTrouble(t *testing.T) {
 	}
 	if n, found := s.NodeTrouble(s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 1}).Pod); found {
 		t.Errorf("a node that is well is in trouble: %+v", n)
+	}
+}
+
+func TestForWhichNodesAJobWaits(t *testing.T) {
+	job := builder.Job("j", builder.Workers(3))
+	restarted := builder.Job("j", builder.Workers(3), builder.Attempt(1), builder.StartedAt(0))
+	suspended := builder.Job("j", builder.Workers(3), builder.Attempt(1), builder.StartedAt(0), builder.Suspended())
+	past := builder.Life(0, 0)
+	running := func(more ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(more, builder.Running("worker", 0, builder.On("a")), builder.Running("worker", 1, builder.On("b")))
+	}
+	for _, c := range []struct {
+		name string
+		job  *v1alpha1.TrainingJob
+		seen []builder.SnapshotOption
+		want []string
+	}{
+		{"none while all run", job, running(builder.Running("worker", 2, builder.On("c"))), nil},
+		{"all others once a replica is broken", job, running(builder.Failed("worker", 2, builder.On("c"))), []string{"a", "b"}},
+		{"the nodes of pods that have yet to end", restarted, running(builder.Deleted("worker", 2, past, builder.On("c"))), []string{"c"}},
+		{"not of a pod on a lost node that is fenced", restarted,
+			[]builder.SnapshotOption{builder.Deleted("worker", 2, past, builder.On("c"), builder.Fenced()), builder.NodeLost("c", 0)}, nil},
+		{"of one on a silent node it is asked again", restarted, []builder.SnapshotOption{builder.Deleted("worker", 2, past, builder.On("c"), builder.Fenced())}, []string{"c"}},
+		{"none of a suspended job", suspended, running(), nil},
+	} {
+		if got := builder.Snapshot(c.job, c.seen...).Awaited(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
 	}
 }

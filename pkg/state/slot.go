@@ -155,11 +155,14 @@ func NextLives(was *v1alpha1.TrainingJobStatus, attempt int32) int32 {
 // LifeOf returns the life of the pod. The job may give a replica the same life before and after a suspension. A pod from before the
 // suspension has a life that is before all lives of the job.
 func (s *Snapshot) LifeOf(p *Pod) Life {
-	if p.Number < s.Job.Status.Memory.ResumeNumber {
+	if s.IsFromBefore(p) {
 		return Life{Attempt: -1}
 	}
 	return p.Life
 }
+
+// IsFromBefore reports whether the pod is from before the job's latest suspension, in which replicas kept their lives.
+func (s *Snapshot) IsFromBefore(p *Pod) bool { return p.Number < s.Job.Status.Memory.ResumeNumber }
 
 // numberOf reads the number of a life; 0 for a text that is none.
 func numberOf(text string) int64 {

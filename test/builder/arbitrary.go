@@ -111,6 +111,8 @@ func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generato
 				seen = append(seen, NodeTainted(node, "broken", before(t, now)))
 			case 3:
 				seen = append(seen, NodeDeleted(node))
+			case 5:
+				seen = append(seen, NodeSilent(node, before(t, now)))
 			case 4:
 				seen = append(seen, NodeIll(node, "GpuMemWatch", "[79]", before(t, now)))
 			}

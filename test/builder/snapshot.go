@@ -87,6 +87,13 @@ func NodeLost(node string, d time.Duration) SnapshotOption {
 	}
 }
 
+// NodeSilent says that the node's Lease has not been renewed since d after Epoch.
+func NodeSilent(node string, d time.Duration) SnapshotOption {
+	return func(s *state.Observed) {
+		s.Nodes = nodes.WithSilent(s.Nodes, map[string]time.Time{node: Epoch.Add(d)}, s.Now)
+	}
+}
+
 // NodeTainted says that the node has that taint since d after Epoch, which makes its pods count as lost.
 func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {

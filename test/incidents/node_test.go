@@ -19,7 +19,7 @@ import (
 
 // Each fault takes a node that holds some ranks away; the job has to run again on what is left of it, and say whose fault it was.
 var _ = Describe("A node that", Serial, func() {
-	DescribeTable("takes its ranks along", func(ctx SpecContext, fault, mend, reason string, made func() *v1alpha1.TrainingJob) {
+	DescribeTable("takes its ranks along", func(ctx SpecContext, fault, mend string, made func() *v1alpha1.TrainingJob) {
 		train := submit(ctx, made())
 		train.runs(ctx, 0)
 		node := train.pod(ctx, 1).Spec.NodeName
@@ -32,23 +32,23 @@ var _ = Describe("A node that", Serial, func() {
 		began := time.Now()
 		lab(ctx, "node", fault, node)
 		train.becomes(ctx, "a loss is in the status", func(s *v1alpha1.TrainingJobStatus) bool {
-			return s.LastFailure != nil && s.LastFailure.Reason == reason && s.LastFailure.Node == node
+			return s.LastFailure != nil && isLossOf(s.LastFailure, node)
 		})
 		lost := time.Since(began)
 		train.becomes(ctx, "all replicas run on other nodes", func(s *v1alpha1.TrainingJobStatus) bool {
 			return s.Phase == v1alpha1.PhaseRunning && s.ReadyReplicas == s.Replicas
 		})
-		AddReportEntry(CurrentSpecReport().LeafNodeText, fmt.Sprintf("loss told after %s, all run after %s", lost.Round(100*time.Millisecond), time.Since(began).Round(100*time.Millisecond)))
+		AddReportEntry(CurrentSpecReport().LeafNodeText, fmt.Sprintf("%s told after %s, all run after %s", train.seen.Status.Incidents[0].Reason, lost.Round(100*time.Millisecond), time.Since(began).Round(100*time.Millisecond)))
 		for _, incident := range train.seen.Status.Incidents {
 			Expect(incident.Charged).To(BeFalse(), "%s: %s", incident.Pod, incident.Message)
 		}
 		Expect(train.seen.Status.AvoidedNodes).To(HaveLen(1))
 		Expect(train.seen.Status.AvoidedNodes[0].Name).To(Equal(node))
 	},
-		Entry("a collective on a node that dies", "kill", "boot", v1alpha1.ReasonNodeLost, fourRanks),
-		Entry("a collective on a node that is cut off", "cut", "heal", v1alpha1.ReasonNodeLost, fourRanks),
-		Entry("a collective on a node that stands still", "freeze", "thaw", v1alpha1.ReasonNodeLost, fourRanks),
-		Entry("a parameter-server job on a node that dies", "kill", "boot", v1alpha1.ReasonNodeLost, servers),
+		Entry("a collective on a node that dies", "kill", "boot", fourRanks),
+		Entry("a collective on a node that is cut off", "cut", "heal", fourRanks),
+		Entry("a collective on a node that stands still", "freeze", "thaw", fourRanks),
+		Entry("a parameter-server job on a node that dies", "kill", "boot", servers),
 	)
 
 	It("is back before anybody calls it lost has its ranks started again", func(ctx SpecContext) {
@@ -62,6 +62,11 @@ var _ = Describe("A node that", Serial, func() {
 		})
 	})
 })
+
+// isLossOf reports whether the failure is the loss of the node: by Kubernetes' mark, or by silence while a restart waits.
+func isLossOf(f *v1alpha1.Failure, node string) bool {
+	return (f.Reason == v1alpha1.ReasonNodeLost || f.Reason == v1alpha1.ReasonNodeSilent) && f.Node == node
+}
 
 func fourRanks() *v1alpha1.TrainingJob { return collective(4) }
 

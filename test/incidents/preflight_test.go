@@ -60,7 +60,7 @@ var _ = Describe("A preflight check", Serial, func() {
 			waitForNode(ctx, lost)
 		})
 		train.becomes(ctx, "it runs again after the loss", func(s *v1alpha1.TrainingJobStatus) bool { // perhaps after the exits that the loss caused
-			isLoss := s.LastFailure != nil && s.LastFailure.Reason == v1alpha1.ReasonNodeLost && s.LastFailure.Node == lost
+			isLoss := s.LastFailure != nil && isLossOf(s.LastFailure, lost)
 			return isLoss && s.Phase == v1alpha1.PhaseRunning && s.ReadyReplicas == s.Replicas
 		})
 		Expect(train.pod(ctx, 0).UID).NotTo(Equal(stays.UID), "the rank on the healthy node is checked again, in a new pod")

@@ -48,7 +48,7 @@ type faults interface {
 
 // with adds operators; tell, if set, hears the story.
 func (r *run) with(operators int, tell func(string)) *run {
-	inside := &operator.World{Server: r.Server, Clock: r.Clock, Faults: r, Event: r.check.Event, Line: r.check.Line, Told: r.check.Told, Page: r.Page, Stacks: r.StacksOf}
+	inside := &operator.World{Server: r.Server, Clock: r.Clock, Faults: r, Event: r.check.Event, Line: r.check.Line, Told: r.check.Told, Page: r.Page, Stacks: r.StacksOf, Renewals: r.Renewals}
 	if tell != nil {
 		say := func(format string, args ...any) {
 			tell(fmt.Sprintf("%8v  ", r.Clock.Elapsed()) + fmt.Sprintf(format, args...))

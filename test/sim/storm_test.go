@@ -171,6 +171,10 @@ type storm struct {
 	// lagAtMost is how far caches fall behind, and rarely how rarely a write goes wrong.
 	lagAtMost, rarely int
 	meddler           int
+	// reelects is in one of how many ticks another process leads.
+	reelects int
+	// silence is in which storms a restart waits for a silent node; nil in others.
+	silence *silence
 }
 
 var wrongs = append([]operator.Outcome{
@@ -219,10 +223,17 @@ func (s *storm) thaw(r *run) {
 // newStorm returns the run of a seed.
 func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
-	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60)}
+	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60), reelects: 25}
+	if rng.IntN(8) == 0 { // silence shows only to a process that leads for some time, of a job that goes on
+		s.silence = &silence{after: 10 + rng.IntN(20)}
+		s.rarely, s.reelects = 10*s.rarely, 8*s.reelects
+	}
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
 	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60, Staying: seed%2 == 0, Programless: rng.IntN(2) * 10}
+	if s.silence != nil {
+		r.Habits.Succeeding = 0
+	}
 	if rng.IntN(10) == 0 {
 		r.Server.Unserved = map[server.Kind]bool{server.PodGroups: true}
 	}
@@ -271,7 +282,7 @@ func newJob(options ...builder.JobOption) *v1alpha1.TrainingJob {
 
 // play tells a story to its end, or to the first violation, which it returns.
 func (s *storm) play(r *run) string {
-	for range stormy {
+	for range s.ticks() {
 		if s.tick(r); r.isWrong() {
 			return r.check.Wrong
 		}
@@ -280,13 +291,26 @@ func (s *storm) play(r *run) string {
 	return r.check.Wrong
 }
 
+// ticks returns how long the storm lasts.
+func (s *storm) ticks() int {
+	if s.silence != nil {
+		return 2 * stormy
+	}
+	return stormy
+}
+
 // tick is a moment in the storm.
 func (s *storm) tick(r *run) {
 	r.Tick(time.Duration(50+s.rng.IntN(1500)) * time.Millisecond)
 	r.check.Served(false)
-	s.meddle(r)
+	if s.silence == nil || s.rng.IntN(6) == 0 {
+		s.meddle(r)
+	}
 	r.deliver()
-	if s.rng.IntN(25) == 0 && r.frozen == nil {
+	if s.silence != nil {
+		s.silence.tick(r)
+	}
+	if s.rng.IntN(s.reelects) == 0 && r.frozen == nil {
 		r.lead(r.operators[s.rng.IntN(len(r.operators))])
 	}
 	for _, p := range r.operators {
@@ -500,11 +524,15 @@ func (s *storm) again(r *run) {
 
 func (s *storm) toggleNode(r *run) {
 	node := nodes[s.rng.IntN(len(nodes))]
-	switch s.rng.IntN(6) {
+	switch s.rng.IntN(9) {
 	case 0:
 		r.FailNode(node)
-	case 1:
-		r.SilenceNode(node, time.Duration(s.rng.IntN(60))*time.Second)
+	case 1, 5:
+		r.SilenceNode(node, time.Duration(s.rng.IntN(90))*time.Second)
+	case 6:
+		r.Leases.Mute[node] = !r.Leases.Mute[node]
+	case 7:
+		r.Leases.Slow = s.rng.IntN(2) * s.rng.IntN(40)
 	case 2:
 		r.DeleteNode(node)
 	case 3:
@@ -537,7 +565,8 @@ func (s *storm) settle(r *run) {
 	clear(r.Rejecting)
 	clear(r.Deaf)
 	clear(r.NoImage)
-	r.Unreachable = false
+	clear(r.Leases.Mute)
+	r.Unreachable, r.Leases.Slow = false, 0
 	for _, node := range nodes {
 		r.ReviveNode(node)
 		for _, kind := range monitored {

@@ -132,6 +132,8 @@ const (
 const (
 	// ReasonNodeLost: the replica's node has not been ready for too long.
 	ReasonNodeLost = "NodeLost"
+	// ReasonNodeSilent: the kubelet of the replica's node does not renew its Lease, while a restart waits for the replica to end.
+	ReasonNodeSilent = "NodeSilent"
 	// ReasonNodeDeleted: the replica's node was deleted.
 	ReasonNodeDeleted = "NodeDeleted"
 	// ReasonNodeTainted: the replica's node has an out-of-service taint, or a taint of the operator's --lost-node-taints.

@@ -158,7 +158,7 @@ func (c *Checker) checkFence(pod *corev1.Pod) {
 }
 
 // isFenced reports whether a pod cannot be reached by its peers any more: it is out of the Service, and its node is lost,
-// or seems so to the process.
+// or seems lost or silent to the process.
 func (c *Checker) isFenced(pod *corev1.Pod) bool {
 	if _, reachable := pod.Labels[v1alpha1.LabelJobName]; reachable {
 		return false
@@ -166,7 +166,7 @@ func (c *Checker) isFenced(pod *corev1.Pod) bool {
 	now := c.world.Clock.Now()
 	node, _ := c.world.Server.Get(server.Nodes, "", pod.Spec.NodeName).(*corev1.Node)
 	from := lostFrom(node, now)
-	return !from.IsZero() && !now.Before(from) || c.seemsLost(pod.Spec.NodeName)
+	return !from.IsZero() && !now.Before(from) || c.seemsAway(pod.Spec.NodeName)
 }
 
 // checkBound: at most so many creations as there were reasons for.

@@ -123,7 +123,7 @@ func (c *Checker) checkPatch(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("7 foreign objects: %s, which is not the job's, is changed", is.Name)
 	case !maps.Equal(want, is.Labels) || f == nil:
 		c.violate("7 foreign objects: the labels of %s become %v", is.Name, is.Labels)
-	case f.lostFrom.IsZero() && !c.seemsLost(f.node):
+	case f.lostFrom.IsZero() && !c.seemsAway(f.node):
 		c.violate("6 deletes: %s is taken out of the Service and its node was never in trouble", is.Name)
 	}
 }

@@ -195,6 +195,11 @@ func (c *Checker) seemsLost(name string) bool {
 	return !from.IsZero() && !c.world.Clock.Now().Before(from)
 }
 
+// seemsAway reports whether the node counts as lost for the process that has just written, or as silent by the Leases that it has read.
+func (c *Checker) seemsAway(name string) bool {
+	return c.seemsLost(name) || c.writer != nil && c.world.IsSilent(name, c.writer.LeasesRead)
+}
+
 // lostFrom returns from when on pods on the node count as lost; zero if the node is well.
 func lostFrom(node *corev1.Node, now time.Time) time.Time {
 	if node == nil || len(node.Spec.Taints) > 0 {
@@ -225,7 +230,7 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 	var all causes
 	role := job.Spec.ReplicaSpecs[p.slot.Role]
 	for _, f := range h.fates[p] {
-		lostWithNode := !f.lostFrom.IsZero() && !c.world.Clock.Now().Before(f.lostFrom) || c.seemsLost(f.node)
+		lostWithNode := !f.lostFrom.IsZero() && !c.world.Clock.Now().Before(f.lostFrom) || c.seemsAway(f.node)
 		// gone after it had ended: who saw only that could not know
 		one := causes{loss: f.lost || lostWithNode || f.touched && f.exit != nil}
 		if f.exit != nil && *f.exit != 0 {

@@ -94,7 +94,7 @@ func isAvoided(job *v1alpha1.TrainingJob, node string) bool {
 	return slices.ContainsFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node })
 }
 
-// checkPlacement: a new pod prefers all other nodes to each ill one, and to no other but those that the job avoids; it excludes no node, so that it can run
+// checkPlacement: a new pod prefers all other nodes to each ill one, and to no other but silent ones and those that the job avoids; it excludes no node, so that it can run
 // wherever there is room.
 func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
@@ -109,7 +109,7 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 		switch shuns := scheduler.Avoids(pod, node.Name); {
 		case isIll && !shuns:
 			c.violate("22 ill nodes: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)
-		case shuns && !isIll && !isAvoided(d.From, node.Name):
+		case shuns && !isIll && !isAvoided(d.From, node.Name) && !c.world.IsSilent(node.Name, d.LeasesRead):
 			c.violate("22 ill nodes: %s is created and prefers others to %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}
 	}
@@ -120,7 +120,9 @@ func heedsIll(job *v1alpha1.TrainingJob) bool {
 	return ptr.Deref(job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds) > 0
 }
 
-// knowsIll reports whether the process that writes sees an ill node.
+// knowsIll reports whether the process that writes sees an ill node, or a silent one.
 func (c *Checker) knowsIll() bool {
-	return slices.ContainsFunc(c.writer.Process.Cache.List(server.Nodes), func(o client.Object) bool { return isSaidIll(o.(*corev1.Node)) })
+	return slices.ContainsFunc(c.writer.Process.Cache.List(server.Nodes), func(o client.Object) bool {
+		return isSaidIll(o.(*corev1.Node)) || c.world.IsSilent(o.GetName(), c.writer.LeasesRead)
+	})
 }

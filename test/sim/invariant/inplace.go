@@ -144,7 +144,7 @@ func (c *Checker) hasNotRestarted(r *server.Request, pod *corev1.Pod, job *v1alp
 	_, _, restarting, _ := livesIn(job.Name, pod)
 	due := toldAt(pod).Add(time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30))*time.Second + 15*time.Second)
 	isLate := !c.world.Clock.Now().Before(due) && r.Delete.Preconditions.ResourceVersion != nil
-	return restarting && (isLate || c.seemsLost(pod.Spec.NodeName)) || c.isFenced(pod) && !toldAt(pod).IsZero() && c.hasTwin(job.Name, pod)
+	return restarting && (isLate || c.seemsAway(pod.Spec.NodeName)) || c.isFenced(pod) && !toldAt(pod).IsZero() && c.hasTwin(job.Name, pod)
 }
 
 // hasTwin reports whether another pod has the life of the pod.

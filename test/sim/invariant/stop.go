@@ -86,7 +86,7 @@ func (c *Checker) isWell(before *v1alpha1.TrainingJob, d *operator.Decision) boo
 		}
 		slot, life, restarting, named := livesIn(before.Name, pod)
 		if !named || !inRange(d.From, slot) || life != lifeIn(before, memory, slot) || restarting || pod.Status.Phase != corev1.PodRunning ||
-			pod.DeletionTimestamp != nil || hasEnded(pod) || c.seemsLost(pod.Spec.NodeName) || isUnasked(pod, slot) {
+			pod.DeletionTimestamp != nil || hasEnded(pod) || c.seemsAway(pod.Spec.NodeName) || isUnasked(pod, slot) {
 			return false
 		}
 		well++

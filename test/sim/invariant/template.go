@@ -88,7 +88,7 @@ func (c *Checker) checkProvenance(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 	c.takeFilesOff(pod, &got, job, slot)
 	c.takeStopFileOff(pod, &got, job)
 	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
-	// the tolerations that make eviction from a broken node quick stand at the end; nodes that are avoided or ill are in the affinity
+	// the tolerations that make eviction from a broken node quick stand at the end; nodes that are avoided, ill or silent are in the affinity
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
 		got.Tolerations = got.Tolerations[:n]
 	}

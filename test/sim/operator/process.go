@@ -56,6 +56,8 @@ type World struct {
 	Told func(d *Decision, job *v1alpha1.TrainingJob, p *plan.Plan)
 	// Page returns what a read of the progress page of a pod shows.
 	Page func(pod types.UID) ([]byte, error)
+	// Renewals returns when each node has renewed its Lease, by that node's clock; nil if the nodes have none.
+	Renewals func() map[string]time.Time
 	// Stacks returns what a read of the stacks of a replica shows, and how long that takes.
 	Stacks func(replica string) (body []byte, after time.Duration, err error)
 	// Say, if set, hears the story.
@@ -77,6 +79,8 @@ type Process struct {
 	life          int
 	cluster       *cluster.Cluster
 	pages         *pages
+	timers        *timers
+	leasesRead    time.Time
 	retries       workqueue.TypedRateLimiter[client.ObjectKey]
 	pendingWrites map[server.Kind]int // how many changes the cache must show before the next read
 	dead          bool
@@ -92,6 +96,8 @@ type Decision struct {
 	// From is the job as it was read, At the time of that read.
 	From *v1alpha1.TrainingJob
 	At   time.Time
+	// LeasesRead is when the process had last read the Leases of nodes.
+	LeasesRead time.Time
 	// Late is whether the request arrives after its process crashed or lost the lease.
 	Late bool
 }
@@ -113,7 +119,11 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.Cache = p.world.Server.NewCache(views, age)
 	own := options
 	p.pages = &pages{process: p}
-	own.Pages = p.pages
+	p.timers = &timers{PassiveClock: p.world.Clock}
+	p.leasesRead = time.Time{}
+	if own.Pages = p.pages; p.world.Renewals != nil {
+		own.Silence = p.newSilence()
+	}
 	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, own)
 	p.queue = manager.Queue{Job: p.key, Clock: p.world.Clock, Cluster: p.cluster, Cache: p.Cache}
 	p.queue.Now()
@@ -129,6 +139,9 @@ func (p *Process) Resync() { p.queue.Now() }
 
 // IsAwake reports whether there is something to do: something was heard, or it is time.
 func (p *Process) IsAwake() bool {
+	if !p.dead {
+		p.timers.run()
+	}
 	return !p.dead && (p.queue.IsDue() || p.pages.hasNews())
 }
 
@@ -180,7 +193,7 @@ type pass struct {
 func (c pass) Observe(ctx context.Context, key client.ObjectKey) (*state.Snapshot, error) {
 	s, err := c.Cluster.Observe(ctx, key)
 	if s != nil {
-		c.process.decision = &Decision{Process: c.process, Life: c.process.life, From: s.Job, At: s.Now}
+		c.process.decision = &Decision{Process: c.process, Life: c.process.life, From: s.Job, At: s.Now, LeasesRead: c.process.leasesRead}
 	}
 	return s, err
 }

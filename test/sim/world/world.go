@@ -59,6 +59,8 @@ type World struct {
 	Unreachable bool
 	// Reading are the stacks that the ranks serve.
 	Reading Reading
+	// Leases are the Leases of nodes.
+	Leases Leases
 	// Room is how many pods that can run fit on a node; 0 for any number.
 	Room int
 	// Say, if set, hears the story.
@@ -123,6 +125,7 @@ func New() *World {
 		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
 		Skew: map[string]time.Duration{}, Polite: 143, SideLoaded: map[string]bool{}, Fragile: map[string]bool{}, images: map[types.UID]map[int]string{},
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
+		Leases: Leases{Mute: map[string]bool{}, renewed: map[string][]time.Time{}},
 	}
 	for _, name := range []string{"node-0", "node-1", "node-2"} {
 		w.AddNode(name)
@@ -148,6 +151,7 @@ func (w *World) Pods() []*corev1.Pod {
 // Tick lets every hand of the world move once.
 func (w *World) Tick(d time.Duration) {
 	w.Clock.Pass(d)
+	w.renew()
 	w.watchNodes()
 	for _, pod := range w.Pods() {
 		if w.Chance == nil || w.Chance.IntN(3) > 0 {

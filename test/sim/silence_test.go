@@ -1,0 +1,49 @@
+package sim_test
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// silence is a node that renews its Lease no more after so many ticks, and a rank elsewhere that breaks then: its restart waits for the node.
+type silence struct {
+	after int
+	node  string
+}
+
+func (s *silence) tick(r *run) {
+	if s.after--; s.after > 0 {
+		return
+	}
+	runs := func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && !world.HasEnded(pod)
+	}
+	pods := r.Pods()
+	if at := slices.IndexFunc(pods, runs); s.node == "" && at >= 0 {
+		s.begin(r, pods[at].Spec.NodeName)
+	}
+	elsewhere := func(pod *corev1.Pod) bool { return runs(pod) && pod.Spec.NodeName != s.node }
+	if at := slices.IndexFunc(pods, elsewhere); s.node != "" && at >= 0 {
+		r.Exit(pods[at], 1, "the connection is lost")
+		s.after = 60 // once more, much later
+	}
+}
+
+// begin silences a node: it dies, and the node controller notices that late or never, or it lives, renews no Lease, and its pods do not end.
+func (s *silence) begin(r *run, node string) {
+	s.node = node
+	if r.Chance.IntN(2) == 0 {
+		r.SilenceNode(node, time.Duration(30+r.Chance.IntN(90))*time.Second)
+		return
+	}
+	r.Leases.Mute[node] = true
+	for _, pod := range r.Pods() {
+		if pod.Spec.NodeName == node {
+			r.Deaf[pod.Spec.Hostname] = true
+		}
+	}
+}
