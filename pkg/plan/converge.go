@@ -31,7 +31,7 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 	case policy.Final:
 		t.cleanUp(s, v)
 	case policy.Suspend:
-		t.add(deletePods(s, func(p state.Pod) bool { return !p.HasSucceeded() || isDone(s, &p) }, WhySuspended))
+		t.add(deletePods(s, func(p state.Pod) bool { return endsBySuspension(s, &p) }, WhySuspended))
 		t.addSteps(deleteFormer(s))
 		t.add(deleteGroups(s, everyGroup))
 		t.addSteps(deleteSpares(s, s.Spares))
@@ -128,6 +128,14 @@ func isKept(s *state.Snapshot, p *state.Pod) bool {
 // hasEnded reports whether the pod has finished, or is about to finish on a node that will report it.
 func hasEnded(s *state.Snapshot, p *state.Pod) bool {
 	return !p.CanRun() || p.Ended && !s.IsLost(p)
+}
+
+// endsBySuspension reports whether a suspension deletes the pod. What has succeeded is kept for its log. Its side-cars run until the success is
+// recorded, and no longer if it never is.
+func endsBySuspension(s *state.Snapshot, p *state.Pod) bool {
+	r := s.Replica(p.Slot)
+	counts := r != nil && r.State == state.Succeeded && p.Life == s.Life(p.Slot)
+	return !p.HasSucceeded() || !hasEnded(s, p) && (!counts || isDone(s, p))
 }
 
 // isDone reports whether the pod's success is recorded while its side-cars still run: they hold its node for nothing. After the

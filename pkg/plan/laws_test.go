@@ -50,7 +50,9 @@ func TestMakeObeysItsLaws(t *testing.T) {
 			checkDomain(t, s, &p)
 			checkRequest(t, s, &p)
 			checkQuota(t, s, &p)
-			checkNamed(t, checkAtRest(t, s))
+			rested := checkAtRest(t, s)
+			checkNamed(t, rested)
+			checkSuspended(t, rested)
 			job = stored(t, s.Job, &p.Status)
 		}
 	})
@@ -258,6 +260,24 @@ func checkNamed(t *rapid.T, s *state.Snapshot) {
 	isNamed := func(name string) bool { return strings.Contains(messages, name) }
 	if waits && len(ending) > 0 && !later.Is(v1alpha1.ConditionStalled) && !slices.ContainsFunc(ending, isNamed) {
 		t.Fatalf("the job waits for %v, and is %s (%s): %s", ending, status.Phase, status.Reason, messages)
+	}
+}
+
+// checkSuspended: a suspended job ends every process of its pods.
+func checkSuspended(t *rapid.T, s *state.Snapshot) {
+	if !s.Is(v1alpha1.ConditionSuspended) || s.IsFinished() {
+		return
+	}
+	deleted := map[string]bool{}
+	for _, step := range plan.Make(s).Steps {
+		if deletes, is := step.(plan.DeletePod); is {
+			deleted[deletes.Name] = true
+		}
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.CanRun() && !p.Ended && p.Deleted.IsZero() && !deleted[p.Name] {
+			t.Fatalf("the job is suspended, and %s runs on: life %v of %v, succeeded %t", p.Name, p.Life, s.Life(p.Slot), p.HasSucceeded())
+		}
 	}
 }
 

@@ -224,8 +224,7 @@ func (s *storm) thaw(r *run) {
 func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
 	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60), reelects: 25}
-	if rng.IntN(8) == 0 { // silence shows only to a process that leads for some time, of a job that goes on
-		s.silence = &silence{after: 10 + rng.IntN(20)}
+	if s.silence = newSilence(seed); s.silence != nil { // it shows only to a process that leads for some time, of a job that goes on
 		s.rarely, s.reelects = 10*s.rarely, 8*s.reelects
 	}
 	r := &run{World: world.New(), faults: s}
@@ -524,15 +523,11 @@ func (s *storm) again(r *run) {
 
 func (s *storm) toggleNode(r *run) {
 	node := nodes[s.rng.IntN(len(nodes))]
-	switch s.rng.IntN(9) {
+	switch s.rng.IntN(6) {
 	case 0:
 		r.FailNode(node)
-	case 1, 5:
-		r.SilenceNode(node, time.Duration(s.rng.IntN(90))*time.Second)
-	case 6:
-		r.Leases.Mute[node] = !r.Leases.Mute[node]
-	case 7:
-		r.Leases.Slow = s.rng.IntN(2) * s.rng.IntN(40)
+	case 1:
+		r.SilenceNode(node, time.Duration(s.rng.IntN(60))*time.Second)
 	case 2:
 		r.DeleteNode(node)
 	case 3:
