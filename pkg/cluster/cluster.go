@@ -205,14 +205,10 @@ func (c *Cluster) memo(job *v1alpha1.TrainingJob, change func(*jobMemo)) jobMemo
 
 func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Lock()
-	m := c.jobs[key]
 	delete(c.jobs, key)
 	c.mu.Unlock()
 	c.options.Pages.Forget(key)
 	c.options.Pages.Stacks(key, nil)
 	c.options.Pages.Stragglers(key, nil)
 	c.options.Silence.Of(key, nil)
-	if m != nil {
-		c.startup.remove(m.uid)
-	}
 }

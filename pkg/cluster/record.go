@@ -23,12 +23,12 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 		updated.Status = p.Status
 		if err := c.client.Status().Update(ctx, updated); err != nil {
 			if !apierrors.IsConflict(err) { // the write may have succeeded, and the cache does not show it yet
-				c.startup.remove(job.UID)
+				c.startup.remove(job)
 				c.memo(job, func(m *jobMemo) { m.verified = false })
 			}
 			return fmt.Errorf("writing the status: %w", err)
 		}
-		c.startup.remove(job.UID)
+		c.startup.remove(job)
 		c.memo(job, func(m *jobMemo) { m.recorded, m.verified = c.clock.Now(), true })
 	}
 	for _, e := range p.Events {

@@ -18,20 +18,23 @@ import (
 )
 
 // startupList is the API server's list of all jobs when this process first observed one, with the writes of the previous leader.
-// One list instead of a read for each job lets an operator with hundreds of jobs start at once.
+// One list instead of a read for each job lets an operator with hundreds of jobs start at once. A name stays on the list until a job of
+// that name is verified.
 type startupList struct {
 	mu     sync.Mutex
 	loaded bool
-	jobs   map[types.UID]*listedJob
+	jobs   map[client.ObjectKey]*listedJob
 }
 
-// listedJob is one job of the list: its resourceVersion, its pods, and the pods of earlier jobs of its name.
+// listedJob is one name on the list: the UID and resourceVersion of its job, empty if only pods of earlier jobs of that name exist, and all
+// pods of jobs of that name.
 type listedJob struct {
+	uid     types.UID
 	version string
 	pods    []types.UID
 }
 
-// isFresh reports whether the job is on the startup list, and whether the cached job and pods are no older than the list. A
+// isFresh reports whether the job's name is on the startup list, and whether the cached job and pods are no older than the list. A
 // listed pod that is not in the cache may be gone, or the cache may be old: then they do not count as fresh.
 func (c *Cluster) isFresh(ctx context.Context, job *v1alpha1.TrainingJob, cached map[types.UID]bool) (known, fresh bool, err error) {
 	c.startup.mu.Lock()
@@ -42,9 +45,12 @@ func (c *Cluster) isFresh(ctx context.Context, job *v1alpha1.TrainingJob, cached
 		}
 		c.startup.loaded = true
 	}
-	entry := c.startup.jobs[job.UID]
-	if entry == nil {
+	entry := c.startup.jobs[client.ObjectKeyFromObject(job)]
+	switch {
+	case entry == nil:
 		return false, false, nil
+	case entry.uid != job.UID: // a cache that shows this job may not show the pods of the one before
+		return true, false, nil
 	}
 	if order, err := resourceversion.CompareResourceVersion(job.ResourceVersion, entry.version); err != nil || order < 0 {
 		return true, false, nil //nolint:nilerr // versions that cannot be compared do not count as fresh
@@ -64,21 +70,24 @@ var podList = corev1.SchemeGroupVersion.WithKind("PodList")
 const page = 20
 
 // listAll lists the versions of all jobs, and their pods, from the API server.
-func (c *Cluster) listAll(ctx context.Context) (map[types.UID]*listedJob, error) {
-	all, names := map[types.UID]*listedJob{}, map[client.ObjectKey]*listedJob{}
+func (c *Cluster) listAll(ctx context.Context) (map[client.ObjectKey]*listedJob, error) {
+	all := map[client.ObjectKey]*listedJob{}
 	err := c.eachLive(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind+"List"), func(job *metav1.PartialObjectMetadata) {
-		entry := &listedJob{version: job.ResourceVersion}
-		all[job.UID], names[client.ObjectKeyFromObject(job)] = entry, entry
+		all[client.ObjectKeyFromObject(job)] = &listedJob{uid: job.UID, version: job.ResourceVersion}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing all jobs from the API server: %w", err)
 	}
 	err = c.eachLive(ctx, podList, func(pod *metav1.PartialObjectMetadata) {
-		if ref := state.OwnerOf(pod); ref != nil {
-			if entry := names[client.ObjectKey{Namespace: pod.Namespace, Name: ref.Name}]; entry != nil {
-				entry.pods = append(entry.pods, pod.UID)
-			}
+		ref := state.OwnerOf(pod)
+		if ref == nil {
+			return
 		}
+		name := client.ObjectKey{Namespace: pod.Namespace, Name: ref.Name}
+		if all[name] == nil {
+			all[name] = &listedJob{}
+		}
+		all[name].pods = append(all[name].pods, pod.UID)
 	}, client.HasLabels{v1alpha1.LabelJobUID})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of all jobs from the API server: %w", err)
@@ -122,9 +131,9 @@ func (c *Cluster) eachLiveIn(ctx context.Context, kind schema.GroupVersionKind, 
 	}
 }
 
-// remove takes the job off the list, which does not show later writes.
-func (l *startupList) remove(job types.UID) {
+// remove takes the job's name off the list, which does not show later writes.
+func (l *startupList) remove(job *v1alpha1.TrainingJob) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.jobs, job)
+	delete(l.jobs, client.ObjectKeyFromObject(job))
 }

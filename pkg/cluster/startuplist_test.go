@@ -180,3 +180,26 @@ func TestWhenTheListLeavesADoubtTheJobIsComparedByItself(t *testing.T) {
 		})
 	}
 }
+
+// The cache of a new leader may be older than pods of a job that is deleted and created anew. The new job has no status yet.
+func TestANewJobOfAListedNameIsComparedWithTheAPIServer(t *testing.T) {
+	former := running("a", "50")
+	former.UID = "former"
+	for name, listed := range map[string][]*v1alpha1.TrainingJob{"the former job is listed": {former}, "only its pod is": nil} {
+		t.Run(name, func(t *testing.T) {
+			server := &registry{jobs: listed, pods: []*corev1.Pod{podWith(former, "old")}}
+			c, _ := refusing()
+			c.live = server
+			_ = c.verify(t.Context(), running("b", "60"), nil) // the list is read
+			c.forget(client.ObjectKeyFromObject(former))
+			job := builder.Job("a", builder.Workers(1))
+			job.ResourceVersion, server.jobs = "100", []*v1alpha1.TrainingJob{job}
+			if err := c.verify(t.Context(), job, nil); !apierrors.IsConflict(err) {
+				t.Errorf("a cache without the former job's pod: %v, want a conflict", err)
+			}
+			if err := c.verify(t.Context(), job, []corev1.Pod{*podWith(former, "old")}); err != nil {
+				t.Errorf("a cache with it: %v", err)
+			}
+		})
+	}
+}

@@ -21,6 +21,10 @@ func (c *Checker) checkMove(before *v1alpha1.TrainingJob, i *v1alpha1.Incident) 
 	seen := c.writer.Process.Cache
 	node, _ := seen.Get(server.Nodes, client.ObjectKey{Name: i.Node}).(*corev1.Node)
 	words, isIll := saysIll(node, operator.MovesFrom)
+	if !isIll { // the node of a pod that is gone is read from the API server
+		node, _ = c.world.Server.Get(server.Nodes, "", i.Node).(*corev1.Node)
+		words, isIll = saysIll(node, operator.MovesFrom)
+	}
 	pod, _ := seen.Get(server.Pods, client.ObjectKey{Namespace: before.Namespace, Name: i.Pod}).(*corev1.Pod)
 	isKnown := func(n v1alpha1.AvoidedNode) bool {
 		return n.Name == i.Node && n.Reason == v1alpha1.ReasonNodeIll && i.RestartTime.Before(&n.ExpirationTime)
