@@ -52,7 +52,7 @@ type renewal struct {
 	Lease
 	// since is when the read ended that showed it first.
 	since time.Time
-	// after is when the read before began, which did not show it; zero if there was none.
+	// after is when the read before began, which showed an earlier one; zero if none did.
 	after time.Time
 }
 
@@ -61,7 +61,10 @@ func (l *Leases) Add(began, ended time.Time, read map[string]Lease) {
 	seen := make(map[string]renewal, len(read))
 	for node, lease := range read {
 		known, isKnown := l.seen[node]
-		if !isKnown || !known.Renewed.Equal(lease.Renewed) {
+		switch {
+		case !isKnown: // nothing shows how old its renewal is
+			known = renewal{since: ended}
+		case !known.Renewed.Equal(lease.Renewed):
 			known = renewal{since: ended, after: l.last}
 		}
 		known.Lease = lease
