@@ -66,10 +66,10 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	if s, err = c.confirmForeign(ctx, s); err != nil {
 		return nil, fmt.Errorf("reading the job, which its pods show to be old: %w", err)
 	}
+	c.addPage(s)
 	if s, err = c.addSilent(s); err != nil {
 		return nil, err
 	}
-	c.addPage(s)
 	c.addStacks(s)
 	c.addStragglers(s)
 	s.Homes = c.previousNodes(s)

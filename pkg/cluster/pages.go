@@ -50,6 +50,8 @@ type Shown struct {
 	IsSilent bool
 	// Err is why the last read did not show a report; nil if it did, or if the process did not answer.
 	Err error
+
+	lag progress.Lag
 }
 
 // pages reads pages over the network.
@@ -157,6 +159,14 @@ func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []b
 // After returns what is shown after one more read. A process that does not answer has made no newer report known. Once some reads wait in
 // its queue of connections, the kernel lets no further one connect.
 func (s Shown) After(began time.Time, body []byte, err error) Shown {
+	next := s.after(began, body, err)
+	if !next.Renewed.IsZero() {
+		next.lag = s.lag.After(began, next.Renewed)
+	}
+	return next
+}
+
+func (s Shown) after(began time.Time, body []byte, err error) Shown {
 	if errors.Is(err, progress.ErrSilent) || s.IsSilent && errors.Is(err, progress.ErrUnreached) {
 		return Shown{Said: s.Said, Read: began, IsSilent: true}
 	}
@@ -187,6 +197,7 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 	if s.Heeds(shown.Attempt, shown.Life) {
 		s.Progress = shown.Progress
 		s.Progress.Renewed = c.renewedAt(s.Job, shown.Renewed)
+		s.Progress.IsLate = shown.lag.IsLate()
 	}
 	s.Progress.Read = shown.Read
 	if shown.Err != nil {

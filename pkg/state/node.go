@@ -88,12 +88,12 @@ func (s *Snapshot) IsSurelyLost(p *Pod) bool {
 }
 
 // Awaited returns the nodes, sorted, with pods of the job for which a restart waits: pods of past lives that can still act, or, if a replica
-// is broken, all pods.
+// is broken or the report of rank 0 is late, all pods.
 func (s *Snapshot) Awaited() []string {
 	if s.IsFinished() || s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended) || !s.Job.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	isBroken := s.Any((*Replica).IsBroken)
+	isBroken := s.Progress.IsLate || s.Any((*Replica).IsBroken)
 	var nodes []string
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Scheduled() && (isBroken || p.Restarting || s.IsPast(p)) && s.MayAct(p) {

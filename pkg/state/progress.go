@@ -28,6 +28,8 @@ type Progress struct {
 	// Read is when the last read of the page began that the process answered, or failed to answer; zero if there was none. A later report
 	// may exist.
 	Read time.Time
+	// IsLate is whether the page shows no new report for longer than usual.
+	IsLate bool
 	// Unread is why the operator cannot read the page, if the network or the content of the page is the reason; else it is empty.
 	Unread string
 }

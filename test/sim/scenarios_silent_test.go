@@ -11,6 +11,8 @@ import (
 // neverNoticed is later than the end of any scenario.
 const neverNoticed = 10 * time.Hour
 
+var reporting = []builder.JobOption{pytorch, builder.Workers(3), builder.Page(9500, 600, v1alpha1.StallRestart)}
+
 // silences are the stories of nodes whose kubelets do not renew their Leases, while a restart waits for them.
 var silences = []scenario{
 	{name: "silent_node_delays_a_restart", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 0), every: 3,
@@ -19,6 +21,18 @@ var silences = []scenario{
 		play: func(r *run) { r.restartsWithout("worker-1", 50*time.Second) }},
 	{name: "silent_node_delays_a_gang", job: []builder.JobOption{pytorch, builder.Workers(3), native}, want: leaderSucceeded(1, 1, 0), every: 3,
 		play: func(r *run) { r.restartsWithout("worker-1", 50*time.Second) }},
+	// No connection closes, so no rank breaks: all wait for the one on the silent node, and rank 0 reports no more.
+	{name: "silent_node_ends_the_reports", job: reporting, want: leaderSucceeded(1, 1, 0), every: 3,
+		play: func(r *run) { r.reports(); r.losesSilently("worker-1", 50*time.Second, func() {}) }},
+	{name: "silent_node_of_the_leader", job: reporting, want: leaderSucceeded(1, 1, 0), every: 3,
+		play: func(r *run) { r.reports(); r.losesSilently("worker-0", 50*time.Second, func() {}) }},
+	{name: "reports_are_late_and_no_node_is_silent", job: reporting, want: leaderSucceeded(0, 0, 0), every: 3,
+		play: func(r *run) {
+			r.reports()
+			r.wait(2 * time.Minute)
+			r.reports()
+			r.succeed("worker-0")
+		}},
 	{name: "silent_node_is_noticed_later", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 0), every: 3,
 		play: func(r *run) {
 			r.running()
@@ -68,6 +82,15 @@ var silences = []scenario{
 		}},
 }
 
+// reports lets the ranks report every 5 s for some time.
+func (r *run) reports() {
+	r.running()
+	for range 5 {
+		r.ReportByPage(1, false)
+		r.wait(5 * time.Second)
+	}
+}
+
 // runsAgain waits until the job runs after its first restart.
 func (r *run) runsAgain() {
 	r.restarted(1)
@@ -77,9 +100,14 @@ func (r *run) runsAgain() {
 // restartsWithout cuts off the node of a replica, breaks a peer of it, and lets the job restart elsewhere in time.
 func (r *run) restartsWithout(replica string, most time.Duration) {
 	r.running()
+	r.losesSilently(replica, most, func() { r.exit(1, "worker-2") })
+}
+
+// losesSilently cuts off the node of a replica, lets its peers notice it, and lets the job restart elsewhere in time.
+func (r *run) losesSilently(replica string, most time.Duration, notice func()) {
 	node := r.pod(replica).Spec.NodeName
 	r.SilenceNode(node, neverNoticed)
-	r.exit(1, "worker-2")
+	notice()
 	r.promptly(most, "all replicas run elsewhere", r.runsAgain)
 	if first := r.Job().Status.Incidents[0]; first.Reason != v1alpha1.ReasonNodeSilent || first.Node != node {
 		r.check.Violate("the incident is %s on %s, not the silence of %s", first.Reason, first.Node, node)

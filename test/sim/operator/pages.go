@@ -14,12 +14,13 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// pages are the progress pages as a process reads them: at each look, and when a page has changed.
+// pages are the progress pages as a process reads them: at each look, when a page has changed, and after the page's interval.
 type pages struct {
 	process *Process
 	pod     types.UID
 	last    []byte
 	shown   cluster.Shown
+	next    time.Time
 	// asked are the reads of the ranks' stacks; nil if the job does not hang.
 	asked *asked
 }
@@ -76,7 +77,8 @@ func (p *pages) Watch(_ client.ObjectKey, page cluster.Page) cluster.Shown {
 		p.pod, p.shown = page.Pod, cluster.Shown{}
 	}
 	body, err := p.process.world.Page(page.Pod)
-	p.last, p.shown = body, p.shown.After(p.process.world.Clock.Now(), body, err)
+	now := p.process.world.Clock.Now()
+	p.last, p.shown, p.next = body, p.shown.After(now, body, err), now.Add(page.Every)
 	return p.shown
 }
 
@@ -86,7 +88,7 @@ func (p *pages) Stragglers(client.ObjectKey, []cluster.RankPage) []v1alpha1.Stra
 // Forget implements cluster.Pages.
 func (p *pages) Forget(client.ObjectKey) { p.pod = "" }
 
-// hasNews reports whether the page has changed since the last look.
+// hasNews reports whether the page has changed since the last look, or is to be read again.
 func (p *pages) hasNews() bool {
 	if p == nil || p.pod == "" {
 		return false
@@ -95,5 +97,5 @@ func (p *pages) hasNews() bool {
 		return true
 	}
 	body, _ := p.process.world.Page(p.pod)
-	return !bytes.Equal(body, p.last)
+	return !bytes.Equal(body, p.last) || !p.process.world.Clock.Now().Before(p.next)
 }
