@@ -72,6 +72,7 @@ func TestForWhichNodesAJobWaits(t *testing.T) {
 	}{
 		{"none while all run", job, running(builder.Running("worker", 2, builder.On("c"))), nil},
 		{"all others once a replica is broken", job, running(builder.Failed("worker", 2, builder.On("c"))), []string{"a", "b"}},
+		{"all once the report of rank 0 is late", job, running(builder.LateReport()), []string{"a", "b"}},
 		{"the nodes of pods that have yet to end", restarted, running(builder.Deleted("worker", 2, past, builder.On("c"))), []string{"c"}},
 		{"not of a pod on a lost node that is fenced", restarted,
 			[]builder.SnapshotOption{builder.Deleted("worker", 2, past, builder.On("c"), builder.Fenced()), builder.NodeLost("c", 0)}, nil},

@@ -152,6 +152,11 @@ func Read(d time.Duration) SnapshotOption {
 	return func(s *state.Observed) { s.Progress.Read = Epoch.Add(d) }
 }
 
+// LateReport says that the page shows no new report for longer than usual.
+func LateReport() SnapshotOption {
+	return func(s *state.Observed) { s.Progress.IsLate = true }
+}
+
 // Unread says why the page cannot be read.
 func Unread(why string) SnapshotOption {
 	return func(s *state.Observed) { s.Progress.Unread = why }
