@@ -55,8 +55,6 @@ func TestAClusterWithoutARegistry(t *testing.T) {
 	newNamespace(t, "jobs")
 	kubectl(t, twoRanks, "apply", "--validate=strict", "-n", "jobs", "-f", "-")
 	expectRunning(t, "jobs", "first")
-	for _, pod := range []string{"first-worker-1", "first-worker-0"} {
-		kubectl(t, "", "exec", "-n", "jobs", pod, "--", "/program", "do", "exit 0")
-	}
+	kubectl(t, "", "exec", "-n", "jobs", "first-worker-0", "--", "/program", "do", "exit 0") // the leader: a rank that loses its peer would break
 	kubectl(t, "", "wait", "-n", "jobs", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s", "tj/first")
 }
