@@ -38,7 +38,7 @@ SEEDS ?= 1000000
 CHAOS_ARGS ?= --ginkgo.no-color
 # The version from which make test-upgrade upgrades, and to which it goes back: a tag or commit of this repository. There is no release
 # yet; since this commit the API has got fields of spec and of status.
-FORMER ?= 5bf026b25b
+FORMER ?= 65e75090ec
 # The commit that make vulncheck compares with, and for how long make fuzz runs each target.
 BASE     ?= HEAD
 FUZZTIME ?= 30s

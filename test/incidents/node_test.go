@@ -22,6 +22,11 @@ var _ = Describe("A node that", Serial, func() {
 	DescribeTable("takes its ranks along", func(ctx SpecContext, fault, mend string, made func() *v1alpha1.TrainingJob) {
 		train := submit(ctx, made())
 		train.runs(ctx, 0)
+		if train.seen.Spec.Progress != nil {
+			train.becomes(ctx, "rank 0 has reported for a while", func(s *v1alpha1.TrainingJobStatus) bool {
+				return s.Progress != nil && time.Since(s.RunningTime.Time) > 40*time.Second
+			})
+		}
 		node := train.pod(ctx, 1).Spec.NodeName
 		DeferCleanup(func(ctx SpecContext) {
 			if mend != "" {
@@ -48,6 +53,9 @@ var _ = Describe("A node that", Serial, func() {
 		Entry("a collective on a node that dies", "kill", "boot", fourRanks),
 		Entry("a collective on a node that is cut off", "cut", "heal", fourRanks),
 		Entry("a collective on a node that stands still", "freeze", "thaw", fourRanks),
+		Entry("a collective that reports, on a node that dies", "kill", "boot", reportingRanks),
+		Entry("a collective that reports, on a node that is cut off", "cut", "heal", reportingRanks),
+		Entry("a collective that reports, on a node that stands still", "freeze", "thaw", reportingRanks),
 		Entry("a parameter-server job on a node that dies", "kill", "boot", servers),
 	)
 
@@ -69,6 +77,12 @@ func isLossOf(f *v1alpha1.Failure, node string) bool {
 }
 
 func fourRanks() *v1alpha1.TrainingJob { return collective(4) }
+
+func reportingRanks() *v1alpha1.TrainingJob {
+	made := fourRanks()
+	made.Spec.Progress = &v1alpha1.Progress{Port: 9637, StallAfterSeconds: 600, Action: v1alpha1.StallRestart}
+	return made
+}
 
 func servers() *v1alpha1.TrainingJob {
 	return newJob(v1alpha1.TensorFlow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1))
