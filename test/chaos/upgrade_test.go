@@ -203,7 +203,7 @@ var _ = Describe("An upgrade", Label("upgrade", "full"), func() {
 			return pods.Items
 		}).Should(BeEmpty(), "the pods of jobs that are gone")
 		kubectl("apply", "-k", "../../manifests/crd") // for what comes after
-		kubectl("wait", "--for=condition=Established", "crd/trainingjobs.trainingjob.dev", "--timeout=1m")
+		Eventually(func() error { return kube.List(ctx, &v1alpha1.TrainingJobList{}) }).WithTimeout(time.Minute).Should(Succeed(), "the CRD is served again")
 		grantOperators()
 	})
 })
