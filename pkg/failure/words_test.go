@@ -1,6 +1,7 @@
 package failure_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,32 @@ func TestTheRankWhoseWordsDoNotSpeakOfALostConnectionIsNamed(t *testing.T) {
 			}
 			if c.want == 1 && (restarts[0].Alike != 0 || len(restarts[0].Likewise) != 2) {
 				t.Errorf("%s: %d alike, likewise %v; want none, and both", name, restarts[0].Alike, restarts[0].Likewise)
+			}
+		}
+	}
+}
+
+// A rank that starts before its peers listen is refused at first, and its log shows that. If it breaks soon, these words are among its last.
+func TestARankThatMetItsPeersIsNamedAlthoughTheyRefusedItAtFirst(t *testing.T) {
+	const refused = "The client socket has failed to connect to worker-0:29500 (errno: 111 - Connection refused). rank 1 of 3: step 1 "
+	for _, words := range followers {
+		if strings.HasSuffix(words, "refused") { // nothing separates these ranks
+			continue
+		}
+		for culprit := range int32(3) {
+			for _, end := range []string{"", "ValueError: batch 17 is empty"} {
+				var all []builder.SnapshotOption
+				for index := range int32(3) {
+					said := refused + words
+					if index == culprit {
+						said = refused + end
+					}
+					all = append(all, builder.Failed("worker", int(index), builder.ExitSaying(1, "Error", said), builder.At(30*second)))
+				}
+				s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(3)), all...)
+				if restarts := failure.Restarts(s, failure.Find(s)); len(restarts) != 1 || restarts[0].Index != culprit || len(restarts[0].Likewise) != 2 {
+					t.Errorf("worker-%d ends with %q, the others with %q: %+v", culprit, end, words, restarts)
+				}
 			}
 		}
 	}
