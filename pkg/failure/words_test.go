@@ -138,6 +138,7 @@ func TestAFollowerThatIsHeardLateExplainsNothing(t *testing.T) {
 		"a second before":                {139, followers[len(followers)-1], 29 * second, 0},
 		"long before":                    {139, followers[len(followers)-1], 20 * second, 1},
 		"it crashed in the same second":  {139, "Segmentation fault in decode_jpeg", 30 * second, 1},
+		"its log goes on after a reset":  {139, "Connection reset by peer" + strings.Repeat(" step", 205), 30 * second, 1},
 		"it was killed, after a timeout": {137, "the download timed out, trying again", 30 * second, 1},
 	} {
 		late := builder.Failed("worker", 2, builder.Life(0, 0), builder.ExitSaying(c.code, "Error", c.said), builder.At(c.at))
