@@ -1,7 +1,6 @@
 package failure
 
 import (
-	"cmp"
 	"slices"
 
 	"k8s.io/utils/ptr"
@@ -24,18 +23,20 @@ func inOrder(failures []Incident) {
 		}
 		counts[f.Time.Unix()][exitCode(f)]++
 	}
+	places := make(map[state.Slot][]int64, len(failures))
+	for i := range failures {
+		f := &failures[i].Failure
+		places[SlotOf(f)] = []int64{
+			noFailure(f.Cause), beganAt(f), explaining(f), generality(f, counts[f.Time.Unix()]), int64(slices.Index(explains, f.Cause)), lossOfPeer(f),
+		}
+	}
 	slices.SortStableFunc(failures, func(a, b Incident) int {
-		return cmp.Or(
-			cmp.Compare(noFailure(a.Cause), noFailure(b.Cause)),
-			cmp.Compare(beganAt(&a.Failure), beganAt(&b.Failure)),
-			cmp.Compare(explaining(&a.Failure), explaining(&b.Failure)),
-			cmp.Compare(generality(&a.Failure, counts[a.Time.Unix()]), generality(&b.Failure, counts[b.Time.Unix()])),
-			cmp.Compare(slices.Index(explains, a.Cause), slices.Index(explains, b.Cause)))
+		return slices.Compare(places[SlotOf(&a.Failure)], places[SlotOf(&b.Failure)])
 	})
 }
 
 // noFailure sorts what is no failure behind all failures.
-func noFailure(cause v1alpha1.Cause) int {
+func noFailure(cause v1alpha1.Cause) int64 {
 	if IsFailure(cause) {
 		return 0
 	}
@@ -44,11 +45,11 @@ func noFailure(cause v1alpha1.Cause) int {
 
 // explaining returns the place of the failure's cause in explains. A fatal exit of a program has the place of other exits: the reaction to
 // an exit does not show which exit was first.
-func explaining(f *v1alpha1.Failure) int {
+func explaining(f *v1alpha1.Failure) int64 {
 	if IsOfProgram(f) && f.Cause == v1alpha1.CauseFatal {
-		return slices.Index(explains, v1alpha1.CauseRetryable)
+		return int64(slices.Index(explains, v1alpha1.CauseRetryable))
 	}
-	return slices.Index(explains, f.Cause)
+	return int64(slices.Index(explains, f.Cause))
 }
 
 // alike returns how many of the failures look the same as this one: programs that ended in the same second in the same way.
@@ -65,7 +66,7 @@ func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 
 // generality orders exits by how well they show the first failure: 0 for a kill from outside, 1 for an exit code that only this rank has,
 // 2 for code 1 if only this rank has it, 3 for codes that others have too.
-func generality(f *v1alpha1.Failure, counts map[int32]int) int {
+func generality(f *v1alpha1.Failure, counts map[int32]int) int64 {
 	switch {
 	case isKill(f):
 		return 0

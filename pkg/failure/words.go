@@ -19,6 +19,22 @@ var lostPeer = regexp.MustCompile(`(?i)(closed|reset|aborted) by (the )?(remote 
 	`(refused|reset|closed|aborted|lost)|\bEOF(Error)?\b|end of file|(timed|time)[ -]?out|remote process exit|no route to host|failed to connect|` +
 	`got 0 bytes|socket closed|another task died`)
 
+// notYetMet matches the words about a lost connection that a rank also prints at its start, until its peers listen.
+var notYetMet = regexp.MustCompile(`(?i)refused|failed to connect|no route`)
+
+// lossOfPeer orders failures by what their last words show of a lost connection: 0 for none, 1 for one that the rank may have met at its
+// start, 2 for one that broke.
+func lossOfPeer(f *v1alpha1.Failure) int64 {
+	if !namesLostPeer(f) {
+		return 0
+	}
+	all := lostPeer.FindAllString(f.Message, -1)
+	if notYetMet.MatchString(all[len(all)-1]) {
+		return 1
+	}
+	return 2
+}
+
 // namesLostPeer reports whether the program's last words speak of a lost connection: then another rank left before it. A program that was
 // killed has no last words.
 func namesLostPeer(f *v1alpha1.Failure) bool {
@@ -26,7 +42,7 @@ func namesLostPeer(f *v1alpha1.Failure) bool {
 }
 
 func followed(p *state.Pod) bool {
-	return !killedBy(p.Exit.Code) && lostPeer.MatchString(p.Exit.Message)
+	return !killedBy(p.Exit.Code) && lostPeer.MatchString(clip(p.Exit.Message))
 }
 
 // beganAt returns the second by which failures are put in order. A rank that speaks of a lost connection followed another one, although it

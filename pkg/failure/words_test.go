@@ -1,6 +1,7 @@
 package failure_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,32 @@ func TestTheRankWhoseWordsDoNotSpeakOfALostConnectionIsNamed(t *testing.T) {
 	}
 }
 
+// A rank that starts before its peers listen is refused at first, and its log shows that. If it breaks soon, these words are among its last.
+func TestARankThatMetItsPeersIsNamedAlthoughTheyRefusedItAtFirst(t *testing.T) {
+	const refused = "The client socket has failed to connect to worker-0:29500 (errno: 111 - Connection refused). rank 1 of 3: step 1 "
+	for _, words := range followers {
+		if strings.HasSuffix(words, "refused") { // nothing separates these ranks
+			continue
+		}
+		for culprit := range int32(3) {
+			for _, end := range []string{"", "ValueError: batch 17 is empty"} {
+				var all []builder.SnapshotOption
+				for index := range int32(3) {
+					said := refused + words
+					if index == culprit {
+						said = refused + end
+					}
+					all = append(all, builder.Failed("worker", int(index), builder.ExitSaying(1, "Error", said), builder.At(30*second)))
+				}
+				s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(3)), all...)
+				if restarts := failure.Restarts(s, failure.Find(s)); len(restarts) != 1 || restarts[0].Index != culprit || len(restarts[0].Likewise) != 2 {
+					t.Errorf("worker-%d ends with %q, the others with %q: %+v", culprit, end, words, restarts)
+				}
+			}
+		}
+	}
+}
+
 // What one rank says counts also if it is heard only when the job has restarted for another.
 func TestWordsThatAreHeardLateExplainAFollower(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(3), builder.Attempt(1), builder.Incidents(incident(saying("Connection closed by peer"))))
@@ -111,6 +138,7 @@ func TestAFollowerThatIsHeardLateExplainsNothing(t *testing.T) {
 		"a second before":                {139, followers[len(followers)-1], 29 * second, 0},
 		"long before":                    {139, followers[len(followers)-1], 20 * second, 1},
 		"it crashed in the same second":  {139, "Segmentation fault in decode_jpeg", 30 * second, 1},
+		"its log goes on after a reset":  {139, "Connection reset by peer" + strings.Repeat(" step", 205), 30 * second, 1},
 		"it was killed, after a timeout": {137, "the download timed out, trying again", 30 * second, 1},
 	} {
 		late := builder.Failed("worker", 2, builder.Life(0, 0), builder.ExitSaying(c.code, "Error", c.said), builder.At(c.at))

@@ -269,7 +269,8 @@ func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
 		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(), Nominated(),
 		MadeWith(), MadeWith("LEASE"), MadeWith("PORT"), Began(before(t, now)),
-		Waiting("pulling image 20%", "\x1b[31mslow\n"), ExitSaying(1, "Error", "Connection closed by peer [10.0.0.7]:2993"), ExitSaying(1, "no word of Kubernetes'", "\x00"),
+		Waiting("pulling image 20%", "\x1b[31mslow\n"), ExitSaying(1, "Error", "Connection closed by peer [10.0.0.7]:2993"), ExitSaying(1, "Error", "Connection refused, trying again; step 1"),
+		ExitSaying(1, "no word of Kubernetes'", "\x00"),
 		Rejected(strings.Repeat("R", 200), "\xff"),
 	} {
 		if rapid.IntRange(0, 11).Draw(t, "is so") == 0 {

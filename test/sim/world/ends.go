@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -252,8 +253,8 @@ func (w *World) fail(pod *corev1.Pod) {
 		message = strings.Repeat("ä", 2048) // as long as a kubelet lets it be
 	}
 	code := codes[w.Chance.IntN(len(codes))]
-	if code == 1 && w.oneIn(2) {
-		message = "Connection closed by peer"
+	if code == 1 {
+		message = cmp.Or([]string{"Connection closed by peer", "", "Connection refused, trying again; step 1", ""}[w.Chance.IntN(4)], message)
 	}
 	if w.Exit(pod, code, message); code == 137 && w.oneIn(5) {
 		w.outOfMemory(pod)
