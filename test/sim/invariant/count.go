@@ -188,8 +188,8 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 		if is.Pod == was.Pod && is.Cause == was.Cause {
 			continue // it happened as was said, for want of another
 		}
-		if c.world.Skew[is.Node] < 0 && is.ExitCode != nil && *is.ExitCode == 137 {
-			continue // by its node's clock, which is behind, it may have been killed before it was told to end: nobody can know better
+		if c.world.Skew[is.Node] < max(0, c.world.Skew[was.Node]) && is.ExitCode != nil && *is.ExitCode == 137 {
+			continue // by clocks that differ it may have been killed before it was told to end, or as early as the failure: nobody can know better
 		}
 		where, _ := placeOf(after.Name, is.Pod, is.Attempt)
 		c.checkCause(h, before, where, &is.Failure)
