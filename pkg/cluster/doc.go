@@ -8,7 +8,7 @@
 //     written last. It uses one list of all jobs, and a read of its own in doubt. So does a reconcile after an own write that the cache has
 //     not shown for long.
 //   - A pod that ran and is not in the cache counts as lost only if the API server does not have it either.
-//   - While a job waits for pods to end, the Leases of all nodes are listed, beside the reconciles: a node that does not renew its Lease does
-//     not hold up a restart.
+//   - While a restart waits, a replica is broken or the report of rank 0 is late, the Leases of all nodes are listed, beside the reconciles: a
+//     node that does not renew its Lease does not hold up a restart.
 //   - A node that is not in the cache counts as deleted only if the API server does not have it either.
 package cluster

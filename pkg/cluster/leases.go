@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/nodes"
@@ -36,7 +38,8 @@ func LeasesOf(cached, live client.Reader, clock clock.PassiveClock, log logr.Log
 			if cached.Get(ctx, client.ObjectKey{Name: lease.Name}, &node, client.UnsafeDisableDeepCopy) != nil || lease.Spec.RenewTime == nil {
 				continue // a node that is gone, or not known yet
 			}
-			read[lease.Name] = nodes.LeaseOf(&node, lease.Spec.RenewTime.Time, clock.Now())
+			duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+			read[lease.Name] = nodes.LeaseOf(&node, lease.Spec.RenewTime.Time, duration, clock.Now())
 		}
 		return read, nil
 	}

@@ -67,7 +67,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, fmt.Errorf("reading the job, which its pods show to be old: %w", err)
 	}
 	c.addPage(s)
-	if s, err = c.addSilent(s); err != nil {
+	if s, err = c.addSilent(s); err != nil { // after the page, whose lateness counts, and before what reads the ranks
 		return nil, err
 	}
 	c.addStacks(s)

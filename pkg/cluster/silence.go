@@ -19,9 +19,11 @@ import (
 const (
 	// leasesEvery is how often the Leases of all nodes are read, and leasesWithin how long a read may take.
 	leasesEvery, leasesWithin = 5 * time.Second, 10 * time.Second
-	// leasesFor is how long Leases are read for a job that waits. After that the node controller has noticed a silent node, and a pod that
-	// does not end on a node that is well is no reason to read. As long as a node of the job is silent, the reads go on.
+	// leasesFor is how long, after the time of patience, Leases are read for a job that waits. Then the node controller has noticed a silent
+	// node, and a pod that does not end on a node that is well is no reason to read. As long as a node of the job is silent, the reads go on.
 	leasesFor = time.Minute
+	// leasesCount is for how long a read counts: without a newer one no node is silent.
+	leasesCount = 20 * time.Second
 )
 
 // Silence finds silent nodes for jobs that wait for pods on them. It reads the Leases of all nodes, once for all jobs, beside the
@@ -44,6 +46,7 @@ type silence struct {
 	isReading bool
 	leases    nodes.Leases
 	silent    map[string]time.Time
+	readAt    time.Time
 	jobs      map[client.ObjectKey]*awaiting
 }
 
@@ -84,6 +87,9 @@ func (s *silence) Of(job client.ObjectKey, awaited []string) map[string]time.Tim
 // among returns which of the nodes are silent. The caller holds the lock.
 func (s *silence) among(awaited []string) map[string]time.Time {
 	found := map[string]time.Time{}
+	if s.clock.Since(s.readAt) > leasesCount {
+		return found
+	}
 	for _, node := range awaited {
 		if since, isSilent := s.silent[node]; isSilent {
 			found[node] = since
@@ -94,7 +100,7 @@ func (s *silence) among(awaited []string) map[string]time.Time {
 
 // wants reports whether Leases are to be read for the job. The caller holds the lock.
 func (s *silence) wants(job *awaiting) bool {
-	return s.clock.Since(job.since) < leasesFor || len(s.among(job.nodes)) > 0
+	return s.clock.Since(job.since) < s.patience+leasesFor || len(s.among(job.nodes)) > 0
 }
 
 // readNow reads the Leases, and again later, until no job waits. Without reads in between earlier ones mean nothing.
@@ -129,7 +135,7 @@ func (s *silence) keep(began time.Time, read map[string]nodes.Lease) (changed []
 		before[key] = s.among(job.nodes)
 	}
 	s.leases.Add(began, s.clock.Now(), read)
-	s.silent = s.leases.Silent(s.patience)
+	s.silent, s.readAt = s.leases.Silent(s.patience), s.clock.Now()
 	for key, job := range s.jobs {
 		if now := s.among(job.nodes); !maps.Equal(before[key], now) {
 			changed = append(changed, key)

@@ -26,9 +26,11 @@ type heartbeats struct {
 	broken error
 }
 
-func (h *heartbeats) silence() Silence {
+func (h *heartbeats) silence() Silence { return h.silenceAfter(0) }
+
+func (h *heartbeats) silenceAfter(patience time.Duration) Silence {
 	h.woken = map[client.ObjectKey]int{}
-	return NewSilence(h.read, clock.RealClock{}, 0, logr.Discard(), func(job client.ObjectKey) {
+	return NewSilence(h.read, clock.RealClock{}, patience, logr.Discard(), func(job client.ObjectKey) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.woken[job]++
@@ -115,6 +117,46 @@ func TestLeasesAreReadOnlyWhileAJobWaits(t *testing.T) {
 		}
 		s.Of(aJob, nil)
 		s.Of(client.ObjectKey{Name: "other"}, nil)
+		pass(time.Minute)
+	})
+}
+
+// breaks has all reads fail from now on.
+func (h *heartbeats) breaks() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.broken = errors.New("too many requests")
+}
+
+func TestASilentNodeCountsOnlyAsLongAsReadsShowIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &heartbeats{stops: map[string]time.Time{"b": time.Now()}}
+		s := h.silence()
+		s.Of(aJob, []string{"b"})
+		pass(40 * time.Second)
+		if got := s.Of(aJob, []string{"b"}); len(got) != 1 {
+			t.Fatalf("%v are silent", got)
+		}
+		h.breaks()
+		pass(25 * time.Second)
+		if got := s.Of(aJob, []string{"b"}); len(got) > 0 {
+			t.Errorf("25 s after the last read %v are silent", got)
+		}
+		s.Of(aJob, nil)
+		pass(time.Minute)
+	})
+}
+
+func TestLeasesAreReadForLongerThanAPatientOperatorWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &heartbeats{stops: map[string]time.Time{"b": time.Now()}}
+		s := h.silenceAfter(5 * time.Minute)
+		s.Of(aJob, []string{"b"})
+		pass(6 * time.Minute)
+		if got := s.Of(aJob, []string{"b"}); len(got) != 1 {
+			t.Errorf("after 6 minutes %v are silent", got)
+		}
+		s.Of(aJob, nil)
 		pass(time.Minute)
 	})
 }

@@ -23,7 +23,7 @@ func inOrder(failures []Incident) {
 		}
 		counts[f.Time.Unix()][exitCode(f)]++
 	}
-	places := make(map[state.Slot][]int64, len(failures))
+	places := make(map[state.Slot][]int64, len(failures)) // a slot has one failure at most
 	for i := range failures {
 		f := &failures[i].Failure
 		places[SlotOf(f)] = []int64{

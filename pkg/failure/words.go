@@ -20,7 +20,7 @@ var lostPeer = regexp.MustCompile(`(?i)(closed|reset|aborted) by (the )?(remote 
 	`got 0 bytes|socket closed|another task died`)
 
 // notYetMet matches the words about a lost connection that a rank also prints at its start, until its peers listen.
-var notYetMet = regexp.MustCompile(`(?i)refused|failed to connect|no route`)
+var notYetMet = regexp.MustCompile(`(?i)refused|failed to connect`)
 
 // lossOfPeer orders failures by what their last words show of a lost connection: 0 for none, 1 for one that the rank may have met at its
 // start, 2 for one that broke.

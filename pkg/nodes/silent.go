@@ -11,25 +11,29 @@ import (
 )
 
 const (
-	// leastSilence is the shortest time for which a silent node's Lease must have stayed the same. Kubelets renew it every 10 s, give a
-	// request 10 s, and repeat a failed one at once.
-	leastSilence = 15 * time.Second
-	// fewestVoters is how many other nodes must show that the control plane takes renewals, most how many of all others must.
-	fewestVoters, most = 2, 0.75
+	// leastSilence is the shortest time for which a silent node's Lease must have stayed the same, and longestPart is the same as a part of the
+	// Lease's duration. Kubelets renew it after a quarter of that, 10 s by default, give a request 10 s, and repeat a failed one at once.
+	leastSilence, longestPart = 15 * time.Second, 3.0 / 8
+	// fewestWitnesses is how many other nodes must show that the control plane takes renewals, and witnesses how many must for each other node
+	// that does not. Of many nodes one in mostMissing may be missing: if an API server among several fails, all kubelets that are connected
+	// to it renew nothing for a while.
+	fewestWitnesses, witnesses, mostMissing = 2, 3, 10
 )
 
 // Lease is what a read shows of the Lease by which a kubelet shows that it runs.
 type Lease struct {
 	// Renewed is the time of its last renewal by the node's clock, which may be wrong: it is only compared with itself.
 	Renewed time.Time
+	// Duration is for how long a renewal counts; the kubelet renews after a quarter of it.
+	Duration time.Duration
 	// IsOff is whether the node has not been ready for long, so that no renewal is expected.
 	IsOff bool
 }
 
-// LeaseOf returns the Lease of a node that was renewed at that time.
-func LeaseOf(node *corev1.Node, renewed, now time.Time) Lease {
+// LeaseOf returns the Lease of a node that was renewed at that time, for that duration.
+func LeaseOf(node *corev1.Node, renewed time.Time, duration time.Duration, now time.Time) Lease {
 	n := Of(node, 0, nil)
-	return Lease{Renewed: renewed, IsOff: n.IsNotReady() && now.Sub(n.Since) > state.DoubtFor}
+	return Lease{Renewed: renewed, Duration: duration, IsOff: n.IsNotReady() && now.Sub(n.Since) > state.DoubtFor}
 }
 
 // Leases finds silent nodes. It compares reads of all nodes' Leases, by the operator's clock:
@@ -89,9 +93,11 @@ func (l *Leases) Silent(patience time.Duration) map[string]time.Time {
 		if !lease.IsOff {
 			others--
 		}
-		end := lease.since.Add(max(patience, leastSilence))
+		end := lease.since.Add(max(patience, leastSilence, time.Duration(longestPart*float64(lease.Duration))))
 		first, _ := slices.BinarySearchFunc(votes, end, time.Time.Compare)
-		if renewed := len(votes) - first; others >= fewestVoters && float64(renewed) >= most*float64(others) {
+		renewed := len(votes) - first
+		missing := others - renewed
+		if renewed >= max(fewestWitnesses, witnesses*missing) && missing <= max(1, others/mostMissing) {
 			silent[node] = lease.since
 		}
 	}

@@ -57,7 +57,11 @@ func (s *Snapshot) nodeOf(p *Pod) Node {
 	if !found {
 		return Node{}
 	}
-	return s.Nodes[i]
+	n := s.Nodes[i]
+	if n.IsSilent() && !p.Told && p.Created.After(n.Since) { // the scheduler had no better node: the pod waits for Kubernetes to mark it
+		n.Lost = Trouble{}
+	}
+	return n
 }
 
 // HeedsIllNodes reports whether the job avoids and leaves nodes that are ill: one that avoids no nodes does not.

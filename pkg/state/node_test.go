@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
@@ -13,6 +15,7 @@ func TestWhichPodsAreLostAndWhichMayAct(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2))
 	slot := state.Slot{Role: v1alpha1.Worker, Index: 1}
 	on := builder.On("n")
+	created := builder.Edit(func(pod *corev1.Pod) { pod.CreationTimestamp = builder.Time(0) })
 	cases := []struct {
 		name         string
 		pod          builder.SnapshotOption
@@ -29,6 +32,8 @@ func TestWhichPodsAreLostAndWhichMayAct(t *testing.T) {
 		{"on a deleted node", builder.Running("worker", 1, on), builder.NodeDeleted("n"), true, true},
 		{"on a tainted node", builder.Running("worker", 1, on), builder.NodeTainted("n", "broken", 60*second), true, true},
 		{"starting on a lost node", builder.Pending("worker", 1, on), builder.NodeLost("n", 0), true, true},
+		{"on a node that fell silent later", builder.Pending("worker", 1, on, created), builder.NodeSilent("n", 5*second), true, true},
+		{"on a node that was silent before", builder.Pending("worker", 1, on, created), builder.NodeSilent("n", -5*second), false, true},
 		{"without a node", builder.Pending("worker", 1), builder.NodeLost("n", 0), false, true},
 		{"that has failed", builder.Failed("worker", 1, on), builder.NodeLost("n", 0), false, false},
 		{"that has succeeded", builder.Succeeded("worker", 1, on), builder.NodeDeleted("n"), false, false},

@@ -21,16 +21,34 @@ var silences = []scenario{
 		play: func(r *run) { r.restartsWithout("worker-1", 50*time.Second) }},
 	{name: "silent_node_delays_a_gang", job: []builder.JobOption{pytorch, builder.Workers(3), native}, want: leaderSucceeded(1, 1, 0), every: 3,
 		play: func(r *run) { r.restartsWithout("worker-1", 50*time.Second) }},
-	// No connection closes, so no rank breaks: all wait for the one on the silent node, and rank 0 reports no more.
+	// No connection closes, so no rank breaks: all wait for the one on the silent node, and rank 0 reports no more. A new leader has not seen
+	// the reports before, and waits until Kubernetes marks the node.
 	{name: "silent_node_ends_the_reports", job: reporting, want: leaderSucceeded(1, 1, 0), every: 3,
-		play: func(r *run) { r.reports(); r.losesSilently("worker-1", 50*time.Second, func() {}) }},
+		play: func(r *run) { r.reports(); r.losesSilently("worker-1", time.Minute, 50*time.Second, func() {}) }},
 	{name: "silent_node_of_the_leader", job: reporting, want: leaderSucceeded(1, 1, 0), every: 3,
-		play: func(r *run) { r.reports(); r.losesSilently("worker-0", 50*time.Second, func() {}) }},
+		play: func(r *run) { r.reports(); r.losesSilently("worker-0", time.Minute, 50*time.Second, func() {}) }},
 	{name: "reports_are_late_and_no_node_is_silent", job: reporting, want: leaderSucceeded(0, 0, 0), every: 3,
 		play: func(r *run) {
 			r.reports()
 			r.wait(2 * time.Minute)
 			r.reports()
+			r.succeed("worker-0")
+		}},
+	// The other nodes are full, so a new pod must use the silent one. It waits there until Kubernetes marks the node.
+	{name: "silent_node_is_all_there_is", job: []builder.JobOption{pytorch, builder.Workers(5)}, want: leaderSucceeded(2, 2, 0), every: 3,
+		play: func(r *run) {
+			r.Room = 2
+			r.running()
+			r.SilenceNode(r.pod("worker-2").Spec.NodeName, time.Minute)
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.wait(30 * time.Second)
+			if _, undisturbed := r.faults.(nothing); undisturbed && r.Job().Status.Restarts != 1 {
+				r.check.Violate("the job has restarted %d times before Kubernetes marks the node", r.Job().Status.Restarts)
+			}
+			r.Room = 0
+			r.restarted(2)
+			r.running()
 			r.succeed("worker-0")
 		}},
 	{name: "silent_node_is_noticed_later", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 0), every: 3,
@@ -100,16 +118,17 @@ func (r *run) runsAgain() {
 // restartsWithout cuts off the node of a replica, breaks a peer of it, and lets the job restart elsewhere in time.
 func (r *run) restartsWithout(replica string, most time.Duration) {
 	r.running()
-	r.losesSilently(replica, most, func() { r.exit(1, "worker-2") })
+	r.losesSilently(replica, neverNoticed, most, func() { r.exit(1, "worker-2") })
 }
 
-// losesSilently cuts off the node of a replica, lets its peers notice it, and lets the job restart elsewhere in time.
-func (r *run) losesSilently(replica string, most time.Duration, notice func()) {
+// losesSilently cuts off the node of a replica, which the node controller notices after some time, lets its peers notice it, and lets the job
+// restart elsewhere in time.
+func (r *run) losesSilently(replica string, noticed, most time.Duration, peers func()) {
 	node := r.pod(replica).Spec.NodeName
-	r.SilenceNode(node, neverNoticed)
-	notice()
+	r.SilenceNode(node, noticed)
+	peers()
 	r.promptly(most, "all replicas run elsewhere", r.runsAgain)
-	if first := r.Job().Status.Incidents[0]; first.Reason != v1alpha1.ReasonNodeSilent || first.Node != node {
+	if first := r.Job().Status.Incidents[0]; noticed == neverNoticed && first.Reason != v1alpha1.ReasonNodeSilent || first.Node != node {
 		r.check.Violate("the incident is %s on %s, not the silence of %s", first.Reason, first.Node, node)
 	}
 	if at := slices.IndexFunc(r.Job().Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node }); at < 0 {

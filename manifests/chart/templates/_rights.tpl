@@ -57,7 +57,7 @@ rules:
   resources: [services]
   verbs: [get, list, watch, create]
 - apiGroups: [coordination.k8s.io]
-  resources: [leases] # progress
+  resources: [leases] # progress, and whether nodes live
   verbs: [get, list, watch, create]
 - apiGroups: [events.k8s.io]
   resources: [events]

@@ -197,7 +197,12 @@ func (c *Checker) seemsLost(name string) bool {
 
 // seemsAway reports whether the node counts as lost for the process that has just written, or as silent by the Leases that it has read.
 func (c *Checker) seemsAway(name string) bool {
-	return c.seemsLost(name) || c.writer != nil && c.world.IsSilent(name, c.writer.LeasesRead)
+	return c.seemsLost(name) || c.writer != nil && c.seemsSilent(name, c.writer)
+}
+
+// seemsSilent reports whether the node was silent when the process, before its decision, last read the Leases. A read counts for 20 s.
+func (c *Checker) seemsSilent(name string, d *operator.Decision) bool {
+	return d.At.Sub(d.LeasesRead) <= 20*time.Second && c.world.IsSilent(name, d.LeasesRead)
 }
 
 // lostFrom returns from when on pods on the node count as lost; zero if the node is well.

@@ -113,7 +113,7 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 		switch shuns := scheduler.Avoids(pod, node.Name); {
 		case isIll && !shuns:
 			c.violate("22 ill nodes: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)
-		case shuns && !isIll && !isAvoided(d.From, node.Name) && !c.world.IsSilent(node.Name, d.LeasesRead):
+		case shuns && !isIll && !isAvoided(d.From, node.Name) && !c.seemsSilent(node.Name, d):
 			c.violate("22 ill nodes: %s is created and prefers others to %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}
 	}
@@ -127,6 +127,6 @@ func heedsIll(job *v1alpha1.TrainingJob) bool {
 // knowsIll reports whether the process that writes sees an ill node, or a silent one.
 func (c *Checker) knowsIll() bool {
 	return slices.ContainsFunc(c.writer.Process.Cache.List(server.Nodes), func(o client.Object) bool {
-		return isSaidIll(o.(*corev1.Node)) || c.world.IsSilent(o.GetName(), c.writer.LeasesRead)
+		return isSaidIll(o.(*corev1.Node)) || c.seemsSilent(o.GetName(), c.writer)
 	})
 }

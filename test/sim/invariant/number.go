@@ -16,7 +16,7 @@ func (c *Checker) checkNumber(h *history, pod *corev1.Pod, slot state.Slot) {
 	}
 	for at, fates := range h.fates {
 		for _, f := range fates {
-			if at.slot == slot && f.node != "" && !f.rejected && f.uid != pod.UID && f.number >= number {
+			if at.slot == slot && f.node != "" && (f.ran || !f.rejected) && f.uid != pod.UID && f.number >= number {
 				c.violate("3 fence: %s has the life number %d, and an earlier process of %s had %d", pod.Name, number, slot, f.number)
 			}
 		}

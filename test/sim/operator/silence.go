@@ -67,7 +67,7 @@ func (p *Process) readLeases(context.Context) (map[string]nodes.Lease, error) {
 	read := map[string]nodes.Lease{}
 	for name, renewed := range p.world.Renewals() {
 		if node, isKnown := p.Cache.Get(server.Nodes, client.ObjectKey{Name: name}).(*corev1.Node); isKnown {
-			read[name] = nodes.LeaseOf(node, renewed, p.world.Clock.Now())
+			read[name] = nodes.LeaseOf(node, renewed, 40*time.Second, p.world.Clock.Now())
 		}
 	}
 	p.leasesRead = p.world.Clock.Now()
