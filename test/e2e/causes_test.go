@@ -24,6 +24,16 @@ func incident(v *view, cause v1alpha1.Cause, reason string) *v1alpha1.Incident {
 	return i
 }
 
+// nodeLoss returns the latest incident, the loss of a node: by Kubernetes' mark, or by its silence while a restart waits.
+func nodeLoss(v *view) *v1alpha1.Incident {
+	GinkgoHelper()
+	reason := v1alpha1.ReasonNodeLost
+	if len(v.job.Status.Incidents) > 0 && v.job.Status.Incidents[0].Reason == v1alpha1.ReasonNodeSilent {
+		reason = v1alpha1.ReasonNodeSilent
+	}
+	return incident(v, v1alpha1.CauseInfrastructure, reason)
+}
+
 // preempt runs a pod on the node that is more important than all jobs, and takes all its GPUs.
 func preempt(node string, gpus int64) {
 	GinkgoHelper()

@@ -106,7 +106,7 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 
 	It("explains what its peers died of: the charge is given back", func() {
 		v := late.becomesWithin(patience, "the incident is explained", func(v *view) bool { return v.job.Status.Incidents[0].Explained })
-		i := incident(v, v1alpha1.CauseInfrastructure, v1alpha1.ReasonNodeLost)
+		i := nodeLoss(v)
 		v.is("it is the worker's now", i.Role == v1alpha1.Worker && i.Node == dead && !i.Charged)
 		used, _ := v.budget(v1alpha1.BudgetRestarts)
 		v.is("nothing is charged", v.job.Status.ChargedRestarts == 0 && used == 0)

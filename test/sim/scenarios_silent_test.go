@@ -34,23 +34,6 @@ var silences = []scenario{
 			r.reports()
 			r.succeed("worker-0")
 		}},
-	// The other nodes are full, so a new pod must use the silent one. It waits there until Kubernetes marks the node.
-	{name: "silent_node_is_all_there_is", job: []builder.JobOption{pytorch, builder.Workers(5)}, want: leaderSucceeded(2, 2, 0), every: 3,
-		play: func(r *run) {
-			r.Room = 2
-			r.running()
-			r.SilenceNode(r.pod("worker-2").Spec.NodeName, time.Minute)
-			r.exit(1, "worker-1")
-			r.restarted(1)
-			r.wait(30 * time.Second)
-			if _, undisturbed := r.faults.(nothing); undisturbed && r.Job().Status.Restarts != 1 {
-				r.check.Violate("the job has restarted %d times before Kubernetes marks the node", r.Job().Status.Restarts)
-			}
-			r.Room = 0
-			r.restarted(2)
-			r.running()
-			r.succeed("worker-0")
-		}},
 	{name: "silent_node_is_noticed_later", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 0), every: 3,
 		play: func(r *run) {
 			r.running()
