@@ -99,7 +99,7 @@ var _ = Describe("A node that falls silent #2072 #2185 #720 jobset#576", Serial,
 
 	It("together with another one is one restart", func() {
 		v := both.runsWithin(patience, 1, 1)
-		incident(v, v1alpha1.CauseInfrastructure, v1alpha1.ReasonNodeLost)
+		nodeLoss(v)
 		notCharged(v)
 		v.is("nobody is left on either", v.slotOn(dead) == "" && v.slotOn(alsoDead) == "")
 	})

@@ -30,7 +30,7 @@ func strike(job *v1alpha1.TrainingJob) struck {
 // isLostWith fails if the latest incident is not the loss of that node.
 func isLostWith(j struck, v *view, node string) {
 	GinkgoHelper()
-	i := incident(v, v1alpha1.CauseInfrastructure, v1alpha1.ReasonNodeLost)
+	i := nodeLoss(v)
 	v.is("it names the node and the pod", i.Node == node && i.Pod == j.before.pod("worker-0").Name)
 	notCharged(v)
 }
