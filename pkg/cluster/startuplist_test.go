@@ -181,7 +181,7 @@ func TestWhenTheListLeavesADoubtTheJobIsComparedByItself(t *testing.T) {
 	}
 }
 
-// The cache of a new leader may be older than pods of a job that is deleted and created anew. The new job has no status yet.
+// A new leader's cache may show a new job, which has no status yet, and not the pods of a deleted job of the same name.
 func TestANewJobOfAListedNameIsComparedWithTheAPIServer(t *testing.T) {
 	former := running("a", "50")
 	former.UID = "former"

@@ -18,8 +18,8 @@ import (
 )
 
 // verify compares a job that this process sees for the first time, and its pods, with the API server: another leader may have
-// written last. A job without a status whose name is not on the startup list has no pods, and its first status write fails if it is old. Pods
-// of an earlier job of that name that this process ran are in its cache, or among its own writes.
+// written last. A job without a status whose name is not on the startup list has no pods, and its first status write fails if it is old. If
+// this process has verified an earlier job of that name, only the cache shows the pods of that one.
 func (c *Cluster) verify(ctx context.Context, job *v1alpha1.TrainingJob, cached []corev1.Pod) error {
 	if c.memo(job, nil).verified || meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
 		return nil

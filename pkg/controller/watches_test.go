@@ -81,7 +81,6 @@ func TestPodEventsAskForTheJobThatControlsThePod(t *testing.T) {
 	}
 }
 
-// A program may renew its Lease as often as it likes: the reconciles of its job, which list the pods, stay few.
 // Each of the 512 Services of a served job's replicas would request a reconcile, which reads all 512 pods.
 func TestAServiceOfAReplicaRequestsNoReconcile(t *testing.T) {
 	owned := podWith(corev1.PodRunning).OwnerReferences
@@ -102,6 +101,7 @@ func TestAServiceOfAReplicaRequestsNoReconcile(t *testing.T) {
 	}
 }
 
+// A program may renew its Lease as often as it likes: the reconciles of its job, which list the pods, stay few.
 func TestRenewalsOfALeaseAreGathered(t *testing.T) {
 	lease := func(version string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{

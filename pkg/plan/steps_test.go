@@ -144,7 +144,7 @@ func TestSuspendDeletesThePodsAndKeepsWhatSucceeded(t *testing.T) {
 		{"a side-car of a replica that was taken away goes, too",
 			builder.Job("j", builder.Workers(2), suspended, builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "3:1"})),
 			seen(builder.Running("worker", 3, builder.MainDone(), builder.Life(0, 0))), []string{"delete j-worker-3: the job is suspended"}, 0},
-		{"and that of a replica whose success does not count", builder.Job("j", builder.Workers(2, builder.Policy(v1alpha1.RestartAlways)), suspended),
+		{"a side-car of a replica whose success does not count goes, too", builder.Job("j", builder.Workers(2, builder.Policy(v1alpha1.RestartAlways)), suspended),
 			seen(builder.Running("worker", 1, builder.MainDone())), []string{"delete j-worker-1: the job is suspended"}, 0},
 		{"it resumes only after the last of them has gone", resumed, seen(builder.Running("worker", 0), builder.Deleted("worker", 1)),
 			[]string{"delete j-worker-0: the job is suspended"}, 90 * second},

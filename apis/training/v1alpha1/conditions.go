@@ -132,7 +132,8 @@ const (
 const (
 	// ReasonNodeLost: the replica's node has not been ready for too long.
 	ReasonNodeLost = "NodeLost"
-	// ReasonNodeSilent: the kubelet of the replica's node does not renew its Lease, while a restart waits for the replica to end.
+	// ReasonNodeSilent: the kubelet of the replica's node does not renew its Lease, while a restart waits for the replica, another replica is broken,
+	// or the progress page is late.
 	ReasonNodeSilent = "NodeSilent"
 	// ReasonNodeDeleted: the replica's node was deleted.
 	ReasonNodeDeleted = "NodeDeleted"

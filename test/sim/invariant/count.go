@@ -189,7 +189,7 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 			continue // it happened as was said, for want of another
 		}
 		if c.world.Skew[is.Node] < max(0, c.world.Skew[was.Node]) && is.ExitCode != nil && *is.ExitCode == 137 {
-			continue // by clocks that differ it may have been killed before it was told to end, or as early as the failure: nobody can know better
+			continue // the clocks differ: the kill may have come before the deletion, or with the failure, and nothing shows which
 		}
 		where, _ := placeOf(after.Name, is.Pod, is.Attempt)
 		c.checkCause(h, before, where, &is.Failure)
