@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/bench/results"
 )
 
 // recovery is what a job does when one of its pods fails.
@@ -48,6 +49,10 @@ type contender struct {
 	shared func(*bench, recovery) ([]client.Object, error)
 	// job is the i-th of the shape's jobs; nil for pods by hand.
 	job func(b *bench, i int, s shape, r recovery) ([]client.Object, error)
+	// hand is how pods are made by hand; nil where a controller makes them.
+	hand *hand
+	// speed is how its peers are set; empty for as fast as their settings let them be.
+	speed string
 	// keepsPods is whether its whole restart keeps the pods that are well.
 	keepsPods bool
 	// restartsContainers is whether its pods' restart policy is Always: an exit shows as the restart of a container, never as a failed pod.
@@ -60,16 +65,26 @@ type contender struct {
 
 // contenders are measured in this order; the first is the limit.
 func contenders() []contender {
-	return []contender{
-		{name: "pods by hand", kinds: []client.Object{&corev1.Pod{}}, cannot: map[string]string{
-			rowNode: "no controller acts", rowRest: "no controller acts",
-		}},
-		trainingJob, trainingJobRecreated,
+	all := []contender{
+		podsByHand, objectsByHand, patchedByHand, trainingJob, trainingJobRecreated,
 		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{
 			rowRestart: "has no such policy",
 		}},
 		jobSet, pyTorchObjects, pyTorchJob, servedPyTorchJob, bareServedPyTorchJob, tfJob, trainJob, volcanoJob, leaderWorkerSet,
 	}
+	for _, c := range all {
+		if len(c.peers) > 0 {
+			all = append(all, asShipped(c))
+		}
+	}
+	return all
+}
+
+// asShipped is the contender with the limits on requests and the threads that its peers ship with. At rest, and while a node is lost, they
+// do not bind.
+func asShipped(c contender) contender {
+	c.name, c.speed, c.only = c.name+results.AsShipped, "shipped", []string{rowLarge, rowSmall, rowHuge, rowRestart, rowReplace}
+	return c
 }
 
 // trainingJob restarts in place, as a PyTorch job does by default.
@@ -184,8 +199,8 @@ func (k kind) expanded(b *bench, s shape, r recovery) (*unstructured.Unstructure
 
 // submit submits all jobs of the shape.
 func (c contender) submit(ctx context.Context, b *bench, s shape, r recovery) error {
-	if c.job == nil {
-		return byHand(ctx, b, s)
+	if c.hand != nil {
+		return c.hand.make(ctx, b, s)
 	}
 	if c.shared != nil {
 		objects, err := c.shared(b, r)

@@ -58,20 +58,29 @@ func sameByHand(ctx context.Context, b *bench, s shape) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(byHandParallel)
 	for i := range s.jobs {
-		job := b.trainingJob("same", i, s)
-		job.UID = types.UID(fmt.Sprintf("bench-%d", i))
-		service := build.Service(job, framework.Ports(job))
-		service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
+		service, pods := b.sameObjects(i, s)
 		group.Go(func() error { return b.client.Create(ctx, service) })
-		environment := framework.For(job.Spec.Framework).Environment(job)
-		for index := range s.pods {
-			slot := state.Slot{Role: v1alpha1.Worker, Index: index}
-			pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)
-			pod.OwnerReferences = nil
+		for _, pod := range pods {
 			group.Go(func() error { return b.client.Create(ctx, pod) })
 		}
 	}
 	return group.Wait()
+}
+
+// sameObjects are the Service and the pods of the i-th TrainingJob of the shape.
+func (b *bench) sameObjects(i int, s shape) (*corev1.Service, []*corev1.Pod) {
+	job := b.trainingJob("same", i, s)
+	job.UID = types.UID(fmt.Sprintf("bench-%d", i))
+	service := build.Service(job, framework.Ports(job))
+	service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
+	environment := framework.For(job.Spec.Framework).Environment(job)
+	pods := make([]*corev1.Pod, s.pods)
+	for index := range pods {
+		slot := state.Slot{Role: v1alpha1.Worker, Index: index}
+		pods[index] = build.Pod(job, slot, state.Life{}, environment(slot), nil)
+		pods[index].OwnerReferences = nil
+	}
+	return service, pods
 }
 
 func trainingJobs(ctx context.Context, b *bench, s shape) error {

@@ -45,7 +45,7 @@ var servedPyTorchJob = contender{
 // bareServedPyTorchJob has no Service for each replica.
 var bareServedPyTorchJob = contender{
 	name: "PyTorchJob, served, one Service", processes: trainingJob.processes, asks: trainingJob.asks, kinds: pyTorchJob.kinds,
-	job: bareServedJob, only: []string{rowLarge, rowSmall, rowHuge, rowRestart, rowRest},
+	job: bareServedJob, only: []string{rowLarge, rowSmall},
 }
 
 func bareServedJob(b *bench, i int, s shape, r recovery) ([]client.Object, error) {

@@ -49,7 +49,7 @@ func render(file, document, picture string) error {
 	if err := os.WriteFile(document, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("writing the document: %w", err)
 	}
-	svg, err := measured.Compare("tuned").Picture()
+	svg, err := measured.Compare().Picture()
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,9 @@ const (
 	rowRest    = "rest"
 )
 
+// longRows are measured once, however many rounds there are.
+var longRows = []string{rowHuge, rowNode, rowRest}
+
 // title is what the table says of a row.
 func (o peerOptions) title(row string, b *bench) string {
 	switch row {
@@ -120,10 +123,10 @@ func (s *sideBySide) recovering(ctx context.Context, c contender, r recovery) (r
 	switch {
 	case c.restartsContainers && r == whole:
 		err = s.restartContainer(ctx, victim)
-	case c.job != nil:
+	case c.hand == nil:
 		err = s.fail(ctx, victim)
 	case r == whole:
-		err = s.remakeAll(ctx)
+		err = c.hand.remake(ctx, s.bench)
 	default:
 		err = s.remakeOne(ctx)
 	}
@@ -143,6 +146,9 @@ func (s *sideBySide) awaitRecovered(ctx context.Context, c contender, r recovery
 	}
 	if !c.keepsPods {
 		return awaitRunning(ctx, running, s.workers)
+	}
+	if c.hand != nil {
+		return nil // it has waited itself
 	}
 	if err := awaitRunning(ctx, running, 1); err != nil {
 		return err
@@ -172,38 +178,28 @@ func (s *sideBySide) startLarge(ctx context.Context, c contender, r recovery) er
 
 // middlePod returns the name of a pod that is neither the first nor the last.
 func (b *bench) middlePod(ctx context.Context) (string, error) {
-	pods := podMetadata()
-	if err := b.client.List(ctx, pods, client.InNamespace(b.namespace), client.MatchingLabels{benchLabel: "pod"}); err != nil {
-		return "", fmt.Errorf("looking for a pod to kill: %w", err)
+	names, err := b.podNames(ctx)
+	if err != nil {
+		return "", err
 	}
-	if len(pods.Items) == 0 {
+	if len(names) == 0 {
 		return "", errors.New("looking for a pod to kill: there is none")
 	}
-	var names []string
+	return names[len(names)/2], nil
+}
+
+// podNames are the sorted names of all pods that the bench has made.
+func (b *bench) podNames(ctx context.Context) ([]string, error) {
+	pods := podMetadata()
+	if err := b.client.List(ctx, pods, client.InNamespace(b.namespace), client.MatchingLabels{benchLabel: "pod"}); err != nil {
+		return nil, fmt.Errorf("listing the pods of the bench: %w", err)
+	}
+	names := make([]string, 0, len(pods.Items))
 	for i := range pods.Items {
 		names = append(names, pods.Items[i].Name)
 	}
 	slices.Sort(names)
-	return names[len(names)/2], nil
-}
-
-// remakeAll deletes all pods that were made by hand, and makes them again once they are gone.
-func (b *bench) remakeAll(ctx context.Context) error {
-	if err := b.each(ctx, func(ctx context.Context, i int) error { return b.client.Delete(ctx, b.barePod(i)) }); err != nil {
-		return fmt.Errorf("deleting by hand: %w", err)
-	}
-	if err := b.noneLeft(ctx, 20*time.Millisecond); err != nil {
-		return err
-	}
-	return byHand(ctx, b, shape{1, b.workers})
-}
-
-// remakeOne deletes a pod that was made by hand, and makes another.
-func (b *bench) remakeOne(ctx context.Context) error {
-	if err := b.client.Delete(ctx, b.barePod(b.workers/2)); err != nil {
-		return fmt.Errorf("deleting by hand: %w", err)
-	}
-	return b.client.Create(ctx, b.barePod(b.workers))
+	return names, nil
 }
 
 // restPods is how many pods each of the jobs at rest has.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,6 @@ import (
 // peerOptions are those of bench peers.
 type peerOptions struct {
 	rows, makers []string
-	speed        string
 	huge         int
 	restJobs     int
 	restFor      time.Duration
@@ -58,12 +58,11 @@ to a file that further runs add to, so that a run can be made in parts: bench re
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&p.rows, "rows", []string{rowLarge, rowSmall, rowRestart, rowReplace}, "what to measure: "+strings.Join(results.RowNames, ", "))
+	f.StringSliceVar(&p.rows, "rows", results.RowNames, "what to measure: "+strings.Join(results.RowNames, ", "))
 	f.StringSliceVar(&p.makers, "makers", nil, "measure these only, and pods by hand: "+strings.Join(makerNames(), ", ")+"; default: all")
-	f.StringVar(&p.speed, "speed", "tuned", "how the peers are set: tuned, or shipped")
-	f.IntVar(&p.huge, "huge", 5000, "pods of the row huge")
-	f.IntVar(&p.restJobs, "rest-jobs", 2000, "jobs of the row rest")
-	f.DurationVar(&p.restFor, "rest-for", 5*time.Minute, "how long the row rest looks at them")
+	f.IntVar(&p.huge, "huge", 2500, "pods of the row huge")
+	f.IntVar(&p.restJobs, "rest-jobs", 500, "jobs of the row rest")
+	f.DurationVar(&p.restFor, "rest-for", time.Minute, "how long the row rest looks at them")
 	f.DurationVar(&p.nodeWait, "node-wait", 10*time.Minute, "how long the row node waits for all ranks to run again")
 	f.StringVar(&p.results, "results", defaultResults, "file that the results are added to")
 	return cmd
@@ -121,7 +120,7 @@ func (s *sideBySide) newRun(ctx context.Context) (*results.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &results.Run{Begin: time.Now().UTC().Truncate(time.Second), Speed: s.speed, Kubernetes: version.GitVersion,
+	return &results.Run{Begin: time.Now().UTC().Truncate(time.Second), Kubernetes: version.GitVersion,
 		Cores: runtime.NumCPU(), Nodes: nodes, LoadBefore: load()}, nil
 }
 
@@ -139,11 +138,11 @@ func load() float64 {
 }
 
 // measureAll measures round by round, row by row, and in a row contender after contender, so that all have the same share of what else
-// the machine does.
+// the machine does. The rows that take half an hour are measured in the first round.
 func (s *sideBySide) measureAll(ctx context.Context) error {
 	for round := range s.rounds {
 		for _, row := range results.RowNames {
-			if !slices.Contains(s.rows, row) || row == rowNode && round > 0 {
+			if !slices.Contains(s.rows, row) || round > 0 && slices.Contains(longRows, row) {
 				continue
 			}
 			fmt.Printf("round %d, %s\n", round+1, s.title(row, s.bench))
@@ -183,7 +182,7 @@ func (s *sideBySide) write() error {
 // chosen are the contenders of the run; pods by hand are always among them.
 func (s *sideBySide) chosen() []contender {
 	return slices.DeleteFunc(contenders(), func(c contender) bool {
-		return len(s.makers) > 0 && c.job != nil && !slices.Contains(s.makers, c.name)
+		return len(s.makers) > 0 && c.name != results.Limit && !slices.Contains(s.makers, c.name)
 	})
 }
 
@@ -259,7 +258,7 @@ func (s *sideBySide) version(c contender) string {
 
 func (s *sideBySide) startPeers(ctx context.Context, c contender) error {
 	for _, name := range c.peers {
-		if _, err := s.lab.Run(ctx, "peer", "start", name, "--speed", s.speed); err != nil {
+		if _, err := s.lab.Run(ctx, "peer", "start", name, "--speed", cmp.Or(c.speed, "tuned")); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,10 @@ import (
 // Limit is the maker that others are compared with.
 const Limit = "pods by hand"
 
-// Comparison is what all runs at one speed say: of each row and maker the newest.
+// AsShipped ends the names of makers whose controllers have the settings that they ship with, not their fastest ones.
+const AsShipped = " as shipped"
+
+// Comparison is what all runs say: of each row and maker the newest.
 type Comparison struct {
 	Rows   []Row
 	Makers []Maker
@@ -31,14 +34,10 @@ type Compared struct {
 	Times float64
 }
 
-// Compare returns the newest of all runs at the speed. Of pods by hand, and of our own job, a speed of peers says nothing.
-func (f File) Compare(speed string) Comparison {
-	var c Comparison
+// Compare returns the newest of all runs.
+func (f File) Compare() Comparison {
+	c := Comparison{runs: f.Runs}
 	for _, run := range f.Runs {
-		if run.Speed != speed {
-			continue
-		}
-		c.runs = append(c.runs, run)
 		for _, cell := range run.Cells {
 			c.add(cell)
 		}

@@ -41,7 +41,7 @@ type bar struct {
 	TextX int
 }
 
-// Picture returns the times of the rows that have the limit as an SVG.
+// Picture returns the times of the rows that have the limit as an SVG, with peers at their fastest settings.
 func (c Comparison) Picture() ([]byte, error) {
 	d := drawing{Width: 880}
 	y := top
@@ -49,7 +49,7 @@ func (c Comparison) Picture() ([]byte, error) {
 		g := group{Title: row.Title, Y: y + 14}
 		for _, maker := range c.Makers {
 			cell := c.Of(row.Name, maker.Name)
-			if cell == nil || maker.Name == Limit || !c.drawn(row) {
+			if cell == nil || maker.Name == Limit || strings.HasSuffix(maker.Name, AsShipped) || !c.drawn(row) {
 				continue
 			}
 			y += barHeight + 4

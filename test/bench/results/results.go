@@ -21,13 +21,11 @@ type File struct {
 
 // Run is one run of bench peers.
 type Run struct {
-	Begin time.Time `json:"begin"`
-	End   time.Time `json:"end"`
-	// Speed is how the peers were set: tuned or shipped.
-	Speed      string `json:"speed"`
-	Kubernetes string `json:"kubernetes"`
-	Cores      int    `json:"cores"`
-	Nodes      int    `json:"nodes"`
+	Begin      time.Time `json:"begin"`
+	End        time.Time `json:"end"`
+	Kubernetes string    `json:"kubernetes"`
+	Cores      int       `json:"cores"`
+	Nodes      int       `json:"nodes"`
 	// LoadBefore and LoadAfter are the machine's load averages of a minute.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`

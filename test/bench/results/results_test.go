@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func run(begin int64, speed string, cells ...Cell) Run {
-	return Run{Begin: time.Unix(begin, 0).UTC(), Speed: speed, Kubernetes: "v1.37.1", Nodes: 160, Cores: 2, Cells: cells}
+func run(begin int64, cells ...Cell) Run {
+	return Run{Begin: time.Unix(begin, 0).UTC(), Kubernetes: "v1.37.1", Nodes: 160, Cores: 2, Cells: cells}
 }
 
 func took(row, maker string, seconds ...float64) Cell {
@@ -27,11 +27,11 @@ func took(row, maker string, seconds ...float64) Cell {
 
 func TestATimeIsComparedWithPodsByHandOfTheSameRun(t *testing.T) {
 	file := File{Runs: []Run{
-		run(1, "tuned", took("large", Limit, 2), took("large", "JobSet", 8)),
-		run(2, "tuned", took("large", Limit, 4), took("large", "TrainingJob", 6)),
-		run(3, "shipped", took("large", "JobSet", 99)),
+		run(1, took("large", Limit, 2), took("large", "JobSet", 8)),
+		run(2, took("large", Limit, 4), took("large", "TrainingJob", 6)),
+		run(3, took("large", "JobSet"+AsShipped, 99)),
 	}}
-	c := file.Compare("tuned")
+	c := file.Compare()
 	for maker, want := range map[string]float64{"JobSet": 4, "TrainingJob": 1.5, Limit: 1} {
 		if got := c.Of("large", maker).Times; got != want {
 			t.Errorf("%s takes %v times the limit's time, want %v", maker, got, want)
@@ -44,10 +44,10 @@ func TestATimeIsComparedWithPodsByHandOfTheSameRun(t *testing.T) {
 
 func TestTheNewestRunCounts(t *testing.T) {
 	file := File{Runs: []Run{
-		run(1, "tuned", took("large", Limit, 2), took("large", "JobSet", 8)),
-		run(2, "tuned", took("large", Limit, 2), took("large", "JobSet", 5)),
+		run(1, took("large", Limit, 2), took("large", "JobSet", 8)),
+		run(2, took("large", Limit, 2), took("large", "JobSet", 5)),
 	}}
-	if got := file.Compare("tuned").Of("large", "JobSet").Times; got != 2.5 {
+	if got := file.Compare().Of("large", "JobSet").Times; got != 2.5 {
 		t.Errorf("the old run counts: %v", got)
 	}
 	if text := file.Markdown(); strings.Contains(text, "00:00:01") || !strings.Contains(text, "00:00:02") {
@@ -56,15 +56,15 @@ func TestTheNewestRunCounts(t *testing.T) {
 }
 
 func TestTimeAndCostAreOfTheMedianRound(t *testing.T) {
-	file := File{Runs: []Run{run(1, "tuned", took("large", "JobSet", 30, 10, 20))}}
-	if got := file.Compare("tuned").Of("large", "JobSet").Figures; got.Seconds != 20 || got.Cost.Requests != 20 {
+	file := File{Runs: []Run{run(1, took("large", "JobSet", 30, 10, 20))}}
+	if got := file.Compare().Of("large", "JobSet").Figures; got.Seconds != 20 || got.Cost.Requests != 20 {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestARunIsAddedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.json")
-	older, newer := run(1, "tuned", took("large", "JobSet", 1)), run(2, "tuned")
+	older, newer := run(1, took("large", "JobSet", 1)), run(2)
 	for _, r := range []Run{older, newer} {
 		if err := Add(path, r); err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestResultsThatCannotBeReadAreNotOverwritten(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Add(path, run(1, "tuned")); err == nil {
+	if err := Add(path, run(1)); err == nil {
 		t.Error("want an error")
 	}
 }
@@ -102,7 +102,7 @@ func TestResultsThatCannotBeReadAreNotOverwritten(t *testing.T) {
 func TestTheTablesSayWhatCannotBeAndWhatWasNotRun(t *testing.T) {
 	restart := Cell{Row: "restart", Title: "whole restart", Maker: "PyTorchJob", Version: "v1.9.3", Cannot: "makes the failed pod again"}
 	slow := Cell{Row: "restart", Title: "whole restart", Maker: "JobSet", Cannot: TooSlow(10 * time.Minute)}
-	file := File{Runs: []Run{run(1, "tuned", took("large", Limit, 2), took("large", "PyTorchJob", 3), took("restart", Limit, 2), restart,
+	file := File{Runs: []Run{run(1, took("large", Limit, 2), took("large", "PyTorchJob", 3), took("restart", Limit, 2), restart,
 		took("large", "JobSet", 0.5), slow)}}
 	want := `| | large title | whole restart |
 |---|---|---|
@@ -125,9 +125,9 @@ func TestOnlySomeRowsHaveATableOfCosts(t *testing.T) {
 	costly := func(row string) Cell {
 		return Cell{Row: row, Title: row + " title", Maker: "JobSet", Rounds: []Figures{{Seconds: 1, Cost: Cost{Requests: 7, PeakMB: 1}}}}
 	}
-	file := File{Runs: []Run{run(1, "tuned", costly("large"), costly("small"), costly("rest")), run(2, "shipped", costly("large"))}}
+	file := File{Runs: []Run{run(1, costly("large"), costly("huge"), costly("rest"))}}
 	text := file.Markdown()
-	for table, want := range map[string]int{"large": 1, "small": 0, "rest": 1} {
+	for table, want := range map[string]int{"large": 1, "huge": 0, "rest": 1} {
 		if got := strings.Count(text, "| "+table+" title | requests |"); got != want {
 			t.Errorf("%d tables of what %q costs, want %d:\n%s", got, table, want, text)
 		}
@@ -135,8 +135,9 @@ func TestOnlySomeRowsHaveATableOfCosts(t *testing.T) {
 }
 
 func TestThePictureIsXMLWithABarForEachMakerButTheLimit(t *testing.T) {
-	file := File{Runs: []Run{run(1, "tuned", took("large", Limit, 2), took("large", "TrainingJob", 3), took("large", "A & B", 400))}}
-	svg, err := file.Compare("tuned").Picture()
+	file := File{Runs: []Run{run(1, took("large", Limit, 2), took("large", "TrainingJob", 3), took("large", "A & B", 400),
+		took("large", "A & B"+AsShipped, 6))}}
+	svg, err := file.Compare().Picture()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,33 +7,22 @@ import (
 	"time"
 )
 
-// speeds are the two ways to set peers, in the order of the tables, and the rows whose costs have a table. The file keeps all other costs.
-var speeds = []struct {
-	name, title string
-	costs       []string
-}{
-	{"tuned", "Peers at their fastest settings", []string{"large", "rest"}},
-	{"shipped", "Peers as shipped", nil},
-}
+// costly are the rows whose costs have a table. The file keeps all other costs.
+var costly = []string{"large", "small", "rest"}
 
 // Markdown returns the tables of the document: all times, and the costs of some rows.
 func (f File) Markdown() string {
+	c := f.Compare()
 	var text strings.Builder
-	for _, speed := range speeds {
-		c := f.Compare(speed.name)
-		if len(c.runs) == 0 {
-			continue
+	text.WriteString("Seconds, and the ratio to pods by hand.\n\n")
+	c.times(&text)
+	c.reasons(&text)
+	for _, row := range c.Rows {
+		if slices.Contains(costly, row.Name) {
+			c.costs(&text, row)
 		}
-		fmt.Fprintf(&text, "**%s**: seconds, and the ratio to pods by hand.\n\n", speed.title)
-		c.times(&text)
-		c.reasons(&text)
-		for _, row := range c.Rows {
-			if slices.Contains(speed.costs, row.Name) {
-				c.costs(&text, row)
-			}
-		}
-		c.provenance(&text)
 	}
+	c.provenance(&text)
 	return text.String()
 }
 
