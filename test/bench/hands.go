@@ -50,6 +50,7 @@ func remakeAll(ctx context.Context, b *bench) error {
 	if err := deleteAll(ctx, b); err != nil {
 		return err
 	}
+	b.turn++ // kwok may yet delete a pod by its name that is gone
 	return byHand(ctx, b, shape{1, b.workers})
 }
 
@@ -58,6 +59,7 @@ func remakeSame(ctx context.Context, b *bench) error {
 	if err := deleteAll(ctx, b); err != nil {
 		return err
 	}
+	b.turn++
 	_, pods := b.sameObjects(0, shape{1, b.workers})
 	return b.each(ctx, func(ctx context.Context, i int) error { return b.client.Create(ctx, pods[i]) })
 }
@@ -93,11 +95,13 @@ func patchAll(ctx context.Context, b *bench) error {
 	if err := b.client.List(ctx, &pods, made...); err != nil {
 		return fmt.Errorf("listing the pods to restart: %w", err)
 	}
-	changes, err := b.client.Watch(ctx, &corev1.PodList{}, append(made, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pods.ResourceVersion}})...)
+	watched, err := b.client.Watch(ctx, &corev1.PodList{}, append(made, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pods.ResourceVersion}})...)
 	if err != nil {
 		return fmt.Errorf("watching the pods to restart: %w", err)
 	}
-	defer changes.Stop()
+	defer watched.Stop()
+	changes := kept{watched, make(chan watch.Event, eventsKept)}
+	go changes.keep(ctx)
 	err = eachOf(ctx, len(pods.Items), func(ctx context.Context, i int) error {
 		patch, err := restartPatch(&pods.Items[i])
 		if err != nil {
