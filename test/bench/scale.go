@@ -18,7 +18,7 @@ import (
 )
 
 // scalePatience bounds one measurement with thousands of pods.
-const scalePatience = 15 * time.Minute
+const scalePatience = 30 * time.Minute
 
 // scaleOptions are the sizes to measure.
 type scaleOptions struct {

@@ -76,7 +76,7 @@ func (c Comparison) drawn(row Row) bool {
 
 func (c *Compared) bar(y int) bar {
 	b := bar{Maker: c.Maker, Color: "#8c959f", Y: y, TextY: y + 13, TextX: left + 8}
-	if strings.HasPrefix(c.Maker, "TrainingJob") { // ours, however it is set
+	if c.isOurs() {
 		b.Color = "#3a923a"
 	}
 	if c.Cannot != "" {
@@ -87,4 +87,10 @@ func (c *Compared) bar(y int) bar {
 	b.TextX += b.Length
 	b.Text = fmt.Sprintf("%.2f (%s s)", c.Times, seconds(c.Seconds))
 	return b
+}
+
+// isOurs reports whether this operator made it, however it was set: a TrainingJob, or a job of Kubeflow that it served.
+func (c *Compared) isOurs() bool {
+	name, _, _ := strings.Cut(c.Maker, ",")
+	return name == "TrainingJob" || strings.Contains(c.Maker, ", served")
 }
