@@ -106,9 +106,7 @@ func (b *bench) watchRunning(ctx context.Context) (watch.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := kept{pods, make(chan watch.Event, eventsKept)}
-	go read.keep(ctx)
-	return read, nil
+	return keptOf(ctx, pods), nil
 }
 
 // eventsKept is how many events of a watch wait at most until they are read.
@@ -118,6 +116,13 @@ const eventsKept = 1 << 16
 type kept struct {
 	watch.Interface
 	events chan watch.Event
+}
+
+// keptOf reads the watch from now on.
+func keptOf(ctx context.Context, w watch.Interface) kept {
+	k := kept{w, make(chan watch.Event, eventsKept)}
+	go k.keep(ctx)
+	return k
 }
 
 func (k kept) ResultChan() <-chan watch.Event { return k.events }

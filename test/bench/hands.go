@@ -50,7 +50,6 @@ func remakeAll(ctx context.Context, b *bench) error {
 	if err := deleteAll(ctx, b); err != nil {
 		return err
 	}
-	b.turn++ // kwok may yet delete a pod by its name that is gone
 	return byHand(ctx, b, shape{1, b.workers})
 }
 
@@ -59,11 +58,11 @@ func remakeSame(ctx context.Context, b *bench) error {
 	if err := deleteAll(ctx, b); err != nil {
 		return err
 	}
-	b.turn++
 	_, pods := b.sameObjects(0, shape{1, b.workers})
 	return b.each(ctx, func(ctx context.Context, i int) error { return b.client.Create(ctx, pods[i]) })
 }
 
+// deleteAll deletes all pods and waits until they are gone. The next pods get other names: kwok may yet delete a pod by its name that is gone.
 func deleteAll(ctx context.Context, b *bench) error {
 	names, err := b.podNames(ctx)
 	if err != nil {
@@ -77,6 +76,7 @@ func deleteAll(ctx context.Context, b *bench) error {
 	if err != nil {
 		return fmt.Errorf("deleting by hand: %w", err)
 	}
+	b.turn++
 	return b.noneLeft(ctx, 20*time.Millisecond)
 }
 
@@ -100,8 +100,7 @@ func patchAll(ctx context.Context, b *bench) error {
 		return fmt.Errorf("watching the pods to restart: %w", err)
 	}
 	defer watched.Stop()
-	changes := kept{watched, make(chan watch.Event, eventsKept)}
-	go changes.keep(ctx)
+	changes := keptOf(ctx, watched)
 	err = eachOf(ctx, len(pods.Items), func(ctx context.Context, i int) error {
 		patch, err := restartPatch(&pods.Items[i])
 		if err != nil {

@@ -17,7 +17,7 @@ var picture = template.Must(template.New("picture").Parse(pictureText))
 // The picture's measures, in pixels.
 const (
 	top, rowHeight, barHeight = 64, 30, 17
-	left, widest              = 190, 470
+	left, widest              = 230, 470
 	// longest is the longest bar, in times of pods by hand; what takes longer is cut off there.
 	longest = 8.0
 )

@@ -71,7 +71,7 @@ func (b *bug) edited(t *testing.T) (path, source string) {
 	return path, source
 }
 
-// The text that each bug replaces is in the product, once. That the simulator finds the bugs is shown by make bugs.
+// The text that each bug replaces is in the product, once. make bugs shows that the simulator finds the bugs.
 func TestBugsFitTheSource(t *testing.T) {
 	for _, b := range bugs(t) {
 		t.Run(b.name(), func(t *testing.T) { b.edited(t) })

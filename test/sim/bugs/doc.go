@@ -1,4 +1,4 @@
-// Package bugs shows that the simulator tests anything: each bug of bugs.txt is built into the product by go test -overlay, never
-// written into it, and the simulator must find it. That test has the build tag bugs, as it compiles the product anew
-// for each: make bugs. That the bugs fit the source is tested always.
+// Package bugs shows that the simulator finds bugs. Each bug of bugs.txt is compiled into the simulator by go test -overlay, which leaves
+// the source as it is, and the simulator must report a violation. This takes a compilation for each bug, so the test has a
+// build tag and runs by make bugs. Another test, which always runs, checks that each bug still fits the source.
 package bugs
