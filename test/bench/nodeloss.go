@@ -28,11 +28,6 @@ func (b *bench) nodeLoss(ctx context.Context) error {
 		fmt.Println("Node loss: not measured, the nodes are not the lab's")
 		return b.cleanUp(ctx, maker{kinds: []client.Object{&v1alpha1.TrainingJob{}}})
 	}
-	running, err := b.watchRunning(ctx)
-	if err != nil {
-		return err
-	}
-	defer running.Stop()
 	begin := time.Now()
 	if err := testbed.Tell(ctx, b.client, node.DeepCopy(), testbed.Annotations{"dead": "true"}); err != nil {
 		return err
@@ -41,7 +36,8 @@ func (b *bench) nodeLoss(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := awaitRunning(ctx, running, b.workers); err != nil {
+	// The ranks of the other nodes keep their pods.
+	if err := b.awaitRestarted(ctx, job); err != nil {
 		return err
 	}
 	fmt.Printf("A node lost under %d ranks, its pods never end, default settings:\n  %.1f s from the last heartbeat to NotReady (Kubernetes), %.1f s from there until all ranks run\n\n",
