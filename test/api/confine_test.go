@@ -61,7 +61,15 @@ func steal(t *testing.T) *thief {
 		}
 	}
 	eventually(t, "the account may do what the policies allow", func() error { return c.List(t.Context(), &corev1.PodList{}, client.InNamespace(s.tenant)) }, "")
-	eventually(t, "the policies hold", func() error { return c.Create(t.Context(), s.pod("bare", nil), client.DryRunAll) }, "that a TrainingJob controls")
+	known := s.pod("mine-known", s.running)
+	create(t, known)
+	for _, refused := range []attempt{ // the API server learns of one policy after the other
+		s.creates(t, "children", s.pod("bare", nil), notOfAJob),
+		s.creates(t, "namespaces", in("kube-system", s.pod("mine-known", s.running)), "writes nothing in namespace"),
+		s.patches(t, "pods", known, `{"metadata": {"labels": {"app": "x"}}}`, "only labels of its own"),
+	} {
+		eventually(t, "the policy of "+refused.name+" holds", refused.do, refused.want)
+	}
 	return s
 }
 
