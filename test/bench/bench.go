@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,7 +91,7 @@ func (b *bench) measure(ctx context.Context, m maker, s shape) (result, error) {
 	return r, b.cleanUp(ctx, m)
 }
 
-// watchRunning watches pods that come to run; it goes on when the API server ends a watch.
+// watchRunning watches pods that come to run.
 func (b *bench) watchRunning(ctx context.Context) (watch.Interface, error) {
 	made := []client.ListOption{client.InNamespace(b.namespace), client.MatchingLabels{benchLabel: "pod"},
 		client.MatchingFields{"status.phase": string(corev1.PodRunning)}}
@@ -98,15 +99,20 @@ func (b *bench) watchRunning(ctx context.Context) (watch.Interface, error) {
 	if err := b.client.List(ctx, now, made...); err != nil {
 		return nil, err
 	}
-	pods, err := watchtools.NewRetryWatcherWithContext(ctx, now.ResourceVersion, &cache.ListWatch{
+	return b.watchOn(ctx, podMetadata(), now.ResourceVersion, made...)
+}
+
+// watchOn watches what is in such lists after the version; it goes on when the API server ends the watch.
+func (b *bench) watchOn(ctx context.Context, list client.ObjectList, version string, of ...client.ListOption) (watch.Interface, error) {
+	changes, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return b.client.Watch(ctx, podMetadata(), append(made, &client.ListOptions{Raw: &o})...)
+			return b.client.Watch(ctx, list, append(slices.Clone(of), &client.ListOptions{Raw: &o})...)
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return keptOf(ctx, pods), nil
+	return keptOf(ctx, changes), nil
 }
 
 // eventsKept is how many events of a watch wait at most until they are read.

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,12 +94,11 @@ func patchAll(ctx context.Context, b *bench) error {
 	if err := b.client.List(ctx, &pods, made...); err != nil {
 		return fmt.Errorf("listing the pods to restart: %w", err)
 	}
-	watched, err := b.client.Watch(ctx, &corev1.PodList{}, append(made, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pods.ResourceVersion}})...)
+	changes, err := b.watchOn(ctx, &corev1.PodList{}, pods.ResourceVersion, made...)
 	if err != nil {
 		return fmt.Errorf("watching the pods to restart: %w", err)
 	}
-	defer watched.Stop()
-	changes := keptOf(ctx, watched)
+	defer changes.Stop()
 	err = eachOf(ctx, len(pods.Items), func(ctx context.Context, i int) error {
 		patch, err := restartPatch(&pods.Items[i])
 		if err != nil {
