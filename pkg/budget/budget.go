@@ -19,7 +19,7 @@ var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.Budget
 // Of returns the budget that the restart counts against; empty for none.
 func Of(incident *failure.Incident) v1alpha1.BudgetName {
 	switch {
-	case !failure.IsFailure(incident.Cause):
+	case !failure.IsFailure(incident.Cause), incident.Joins != nil:
 		return ""
 	case incident.Charged:
 		return budgetOfCause(incident.Cause)

@@ -7,7 +7,7 @@
 //	Hint           where to look if the kubelet may have ended the program (cause.go)
 //	recovery.rules the user's own cause or scope instead (incident.go)
 //	ScopeOf        what restarts with the replica: nothing else, its role or the whole job (scope.go)
-//	Restarts       the failures as restarts: one of scope Job covers all others
+//	Restarts       the failures as restarts: one of scope Job covers all others, and ends of a few seconds are one incident (together.go)
 //	Explain        earlier incidents whose true cause shows only now (evidence.go)
 //
 // An Incident is one restart with its failure. A requested restart and a completed program that runs again are incidents without a failure.

@@ -18,6 +18,9 @@ type Incident struct {
 	RuleMade bool
 	// FailedBy is the index of the rule of recovery.rules that fails the job; nil if none does.
 	FailedBy *int
+	// Joins is the incident of which this end is a part: one that begins now with another replica, or began a few seconds ago. It is nil if
+	// the end begins an incident itself.
+	Joins *v1alpha1.Incident
 	// Likewise are the other replicas that ended in the same way, at about the same time.
 	Likewise []state.Slot
 	// InRow is the number of restarts in a row, this one included. NextStart is the time from which its lives may begin.

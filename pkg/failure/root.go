@@ -90,7 +90,7 @@ func exitCode(f *v1alpha1.Failure) int32 {
 }
 
 // Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. Else
-// each failed replica or role restarts by itself.
+// each failed replica or role restarts by itself, and those that end together are one incident.
 func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 	first := slices.IndexFunc(broken, func(incident Incident) bool { return incident.Scope == v1alpha1.ScopeJob })
 	if first >= 0 {
@@ -109,6 +109,7 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 			apart = append(apart, incident)
 		}
 	}
+	join(s, apart)
 	return apart
 }
 

@@ -89,7 +89,9 @@ func (h *History) explained(begun int) {
 		if i+begun >= len(h.Is.Incidents) {
 			continue // the status keeps a few, and too many have begun since
 		}
-		if incident := &h.Is.Incidents[i+begun]; !equality.Semantic.DeepEqual(incident, &h.Was.Incidents[i]) {
+		was, incident := h.Was.Incidents[i], &h.Is.Incidents[i+begun]
+		was.Followers = incident.Followers // a replica that ended a few seconds later explains nothing
+		if !equality.Semantic.DeepEqual(incident, &was) {
 			h.add(Transition{
 				Kind: Explained, Attempt: incident.Attempt, Begin: incident.Time, End: incident.RestartTime,
 				Incident: incident, Number: h.Was.Restarts - int32(i),

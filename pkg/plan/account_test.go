@@ -70,7 +70,7 @@ func TestAnIncidentAndWhatExplainsIt(t *testing.T) {
 
 func TestIncidentsAreListedNewestFirst(t *testing.T) {
 	job := takenOn(t, builder.Workers(4))
-	for n := range 7 { // two at once each time
+	for n := range 11 { // two at once each time: one incident
 		job = after(t, builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 3), builder.Now(time.Duration(n+1)*time.Minute),
 			builder.Failed("worker", 1, builder.Exit(int32(n+1)), builder.At(30*second)), builder.Failed("worker", 2, builder.Exit(int32(n+1)), builder.At(31*second)),
 		))
@@ -79,7 +79,7 @@ func TestIncidentsAreListedNewestFirst(t *testing.T) {
 	for _, i := range job.Status.Incidents {
 		got = append(got, fmt.Sprintf("worker-%d exit %d, %d followers, %s", i.Index, *i.ExitCode, i.Followers, i.Scope))
 	}
-	want := []string{"worker-2 exit 5, 0 followers, Replica", "worker-1 exit 5, 0 followers, Replica", "worker-2 exit 4, 0 followers, Replica"}
+	want := []string{"worker-1 exit 10, 1 followers, Replica", "worker-1 exit 9, 1 followers, Replica", "worker-1 exit 8, 1 followers, Replica"}
 	if diff := cmp.Diff(want, got[:3]); diff != "" || len(got) != 10 || job.Status.Restarts != 10 {
 		t.Errorf("%d restarts, %d incidents, the newest are (-want +got):\n%s", job.Status.Restarts, len(got), diff)
 	}

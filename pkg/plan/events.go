@@ -48,8 +48,8 @@ func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	if !s.Is(v1alpha1.ConditionCreated) {
 		list = append(list, envConflicts(s)...)
 	}
-	if len(p.Restarts) > 0 {
-		list = append(list, restartEvent(p.Restarts))
+	if len(v.Restarts) > 0 {
+		list = append(list, restartEvent(v.Restarts))
 	}
 	list = append(list, checkpointEvents(s, was.CheckpointRequest, next.CheckpointRequest)...)
 	for _, a := range v.Amendments {

@@ -98,10 +98,12 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 	}
 	for n := range v.Restarts {
 		incident := &v.Restarts[n]
-		next.Restarts++
-		role := next.ReplicaStatuses[incident.Role]
-		role.Restarts++
-		next.ReplicaStatuses[incident.Role] = role
+		if incident.Joins == nil {
+			next.Restarts++
+			role := next.ReplicaStatuses[incident.Role]
+			role.Restarts++
+			next.ReplicaStatuses[incident.Role] = role
+		}
 		restart(s, next, memory, incident)
 	}
 }

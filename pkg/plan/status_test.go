@@ -178,9 +178,9 @@ func TestAnIncidentIsWrittenInOneStatus(t *testing.T) {
 		{"replacing a role counts once", []builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeRole))},
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1))),
 			counted{v1alpha1.PhaseRunning, 0, 1, 1, 0, 1, "", "", "0-2:1", "Role", "0-2:1", at("0-2", 60*second), 0}},
-		{"two replicas at once count twice", nil,
+		{"two replicas at once count once, and each gets another life", nil,
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1))),
-			counted{v1alpha1.PhaseRunning, 0, 2, 2, 0, 2, "0", "", "1-2:1", "Replica", "1-2:1", at("1-2", 60*second), 0}},
+			counted{v1alpha1.PhaseRunning, 0, 1, 1, 0, 1, "0", "", "1-2:1", "Replica", "1-2:1", at("1-2", 60*second), 0}},
 	}
 	running := seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2))
 	for _, c := range cases {

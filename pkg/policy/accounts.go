@@ -42,7 +42,8 @@ func accountsOf(s *state.Snapshot) Accounts {
 // The amendments come first, because the avoid list is made from the incidents.
 func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	a := accountsOf(s)
-	if v.Failure != nil && failure.IsFailure(v.Failure.Cause) {
+	begun := failure.Begun(v.Restarts)
+	if joinsOnly := len(v.Restarts) > len(begun) && len(begun) == 0; v.Failure != nil && failure.IsFailure(v.Failure.Cause) && !joinsOnly {
 		a.LastFailure = v.Failure
 	}
 	if !s.Progress.Renewed.IsZero() {
@@ -54,13 +55,16 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	if len(v.Amendments) == 0 && len(v.Restarts) == 0 {
 		return a
 	}
+	for i := range a.Incidents {
+		a.Incidents[i].Followers += failure.Joined(v.Restarts, &s.Job.Status.Incidents[i])
+	}
 	for i := range v.Amendments {
 		a.amend(s, &v.Amendments[i])
 	}
-	for i := range v.Restarts {
-		a.RestartsWithoutProgress += one(countsAsStuck(s, &v.Restarts[i].Incident))
-		a.ChargedRestarts += one(v.Restarts[i].Charged)
-		a.Incidents = slices.Insert(a.Incidents, 0, v.Restarts[i].Incident)
+	for i := range begun {
+		a.RestartsWithoutProgress += one(countsAsStuck(s, &begun[i].Incident))
+		a.ChargedRestarts += one(begun[i].Charged)
+		a.Incidents = slices.Insert(a.Incidents, 0, begun[i].Incident)
 		a.Incidents = a.Incidents[:min(len(a.Incidents), maxIncidents)]
 	}
 	a.Charges = budget.Charge(s, v.Amendments, v.Restarts)
@@ -73,7 +77,9 @@ func (a *Accounts) amend(s *state.Snapshot, amendment *failure.Amendment) {
 	was, is := &amendment.Was, &amendment.Is
 	for i := range a.Incidents {
 		if known := &a.Incidents[i]; known.Pod == was.Pod && known.RestartTime.Equal(&was.RestartTime) {
+			followers := known.Followers
 			*known = *is
+			known.Followers = followers
 		}
 	}
 	a.ChargedRestarts += one(is.Charged) - one(was.Charged)

@@ -34,13 +34,6 @@ func TestBudget(t *testing.T) {
 		{"maxRestarts 10: the eleventh fails the job", job(10, 10), exit, spent},
 		{"a budget lowered below what is used fails the job at its next failure", job(3, 7), exit, spent},
 		{"without a failure a used budget is no harm", job(0, 10), seen(builder.Running("worker", 1)), judged{}},
-		{"three replicas that fail at once are charged three times",
-			builder.Job("j", builder.Workers(4), builder.MaxRestarts(3)),
-			seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1))),
-			restart(0, "worker-1 Retryable Replica charged", "worker-2 Retryable Replica charged", "worker-3 Retryable Replica charged")},
-		{"three that fail at once with two restarts left fail the job",
-			builder.Job("j", builder.Workers(4), builder.MaxRestarts(2)),
-			seen(builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.Exit(1)), builder.Failed("worker", 3, builder.Exit(1))), spent},
 		{"lost pods are restarted when the budget is used up",
 			job(10, 10), seen(builder.Deleted("worker", 1)), lost(0, "worker-1 Infrastructure Job free")},
 		{"lost pods are restarted when the budget was lowered below what is used",
@@ -81,9 +74,9 @@ func TestBudgetsByCause(t *testing.T) {
 		{"a restart as old as the window counts no longer", base(at(v1alpha1.BudgetRestarts, 0)), append(exit, later),
 			restart(0, "worker-1 Retryable Replica charged")},
 		{"of several only those within the window count", base(builder.MaxRestarts(2), at(v1alpha1.BudgetRestarts, 0, 0, 0, 30*second, 40*second)), append(exit, later), spent},
-		{"failures of several budgets at once are charged to each", base(builder.Workers(3), at(v1alpha1.BudgetOOMRestarts, 0, 0)),
+		{"failures of several budgets at once are charged to that of the first", base(builder.Workers(3), at(v1alpha1.BudgetOOMRestarts, 0, 0), at(v1alpha1.BudgetRestarts, 0)),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.Failed("worker", 2, builder.ExitSaying(137, "OOMKilled", ""))),
-			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-2 OOM Replica charged", "worker-1 Retryable Replica charged"}}},
+			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: []string{"worker-2 OOM Replica charged", "worker-1 Retryable Replica joins"}}},
 	})
 }
 
@@ -112,7 +105,8 @@ func TestLossesThatOnlyARuleMakesAreBounded(t *testing.T) {
 		{"nor one that a rule makes another loss", job(100), seen(builder.Running("worker", 0), builder.Deleted("worker", 1)),
 			judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Replica free"}}},
 		{"a time that ran out counts", job(100, builder.StartedAt(0), builder.StartupDeadline(30)), seen(builder.Running("worker", 0)), spent},
-		{"several at once count each", builder.Job("j", builder.Workers(2), rules, ruleMade(99)), seen(builder.Failed("worker", 0, builder.Exit(77)), builder.Failed("worker", 1, builder.Exit(77))), spent},
+		{"several at once count once", builder.Job("j", builder.Workers(2), rules, ruleMade(99)), seen(builder.Failed("worker", 0, builder.Exit(77)), builder.Failed("worker", 1, builder.Exit(77))),
+			lost(0, "worker-0 Infrastructure Replica free", "worker-1 Infrastructure Replica joins")},
 		{"an evaluator never fails the job", evaluated(99), evaluator, lost(0, "evaluator-0 Infrastructure Replica free")},
 		{"but is left as it failed after a hundred restarts", evaluated(100), evaluator, judged{}},
 	})

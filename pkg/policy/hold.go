@@ -47,7 +47,7 @@ func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica
 }
 
 const (
-	// gatherFor is how long the ruling waits for the other ranks' exits, from the second in which the first rank exited. All
+	// gatherFor is how long the ruling waits for the exits of a rank's peers, from the second in which the first rank exited. All
 	// ranks of a collective end when one does, and kubelets check their containers once a second. In 57 recorded incidents on
 	// real kubelets the exit of the guilty rank arrived after 1.15 s (median) and 2.08 s (maximum).
 	gatherFor = 2500 * time.Millisecond
@@ -55,17 +55,20 @@ const (
 	clocksDiffer = time.Second
 )
 
-// waitForPeers holds a ruling on an exit that may be a follower's until the other ranks have ended. Otherwise the wrong rank
-// would be named, charged, and kept for its log. It does not wait after a kill or an out-of-memory exit, because followers do not
-// end that way, nor once every rank has ended. A rank that starts may have ended as well: its kubelet reports no container until the
-// postStart hook is over. Once a rank has succeeded, it waits after every exit: programs crash at teardown
-// too, and the leader's success may arrive a moment later.
+// waitForPeers holds a ruling on an exit that may be a follower's until the replicas have ended that the rank may have followed: the other ranks
+// of a collective, and the parameter servers. Otherwise the wrong replica would be named, charged, and kept for its log. It does not wait after
+// a kill or an out-of-memory exit, because followers do not end that way, nor once every such replica has ended. A rank that starts may have
+// ended as well: its kubelet reports no container until the postStart hook is over. Once a rank of a collective has succeeded, it waits after
+// every exit: programs crash at teardown too, and the leader's success may arrive a moment later.
 func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	f := ruling.Failure
-	if f == nil || !state.IsCollective(&s.Job.Spec) || !hasRank(s, state.Running) && !hasRank(s, state.Starting) {
+	if f == nil || !hasPeer(s) {
 		return nil, time.Time{}
 	}
-	if isTeardown := failure.IsOfRank(f) && hasRank(s, state.Succeeded); !isTeardown && !failure.MayBeFollower(f) {
+	isTeardown := failure.IsOfRank(f) && s.Any(func(r *state.Replica) bool {
+		return state.IsMember(&s.Job.Spec, r.Slot.Role) && r.State == state.Succeeded
+	})
+	if !isTeardown && !failure.MayBeFollower(f) {
 		return nil, time.Time{}
 	}
 	until = f.Time.Truncate(time.Second).Add(gatherFor)
@@ -73,11 +76,15 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		return nil, time.Time{}
 	}
 	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f, fmt.Sprintf(
-		"%s; the job waits a moment for the exits of the other ranks.", failure.Describe(f)))}, until
+		"%s; the job waits a moment for the exits of its peers.", failure.Describe(f)))}, until
 }
 
-func hasRank(s *state.Snapshot, is state.State) bool {
-	return s.Any(func(r *state.Replica) bool { return state.IsRank(r.Slot.Role) && r.State == is })
+// hasPeer reports whether a replica runs or starts whose end would explain that of a rank: another rank of a collective, or a parameter server.
+func hasPeer(s *state.Snapshot) bool {
+	return s.Any(func(r *state.Replica) bool {
+		isPeer := r.Slot.Role == v1alpha1.PS || state.IsMember(&s.Job.Spec, r.Slot.Role)
+		return isPeer && (r.State == state.Running || r.State == state.Starting)
+	})
 }
 
 // waitForCheckpoint holds a restart of the whole job while all ranks can save a checkpoint, for example after pods were evicted.

@@ -45,7 +45,10 @@ func judge(s *state.Snapshot) judged {
 // line is "worker-1 Retryable Job charged".
 func line(o *failure.Incident) string {
 	charge := "free"
-	if o.Charged {
+	switch {
+	case o.Joins != nil:
+		charge = "joins"
+	case o.Charged:
 		charge = "charged"
 	}
 	slot := state.Slot{Role: o.Role, Index: int(o.Index)}

@@ -158,8 +158,10 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 		switch {
 		case o.NextStart.Before(s.Now.Truncate(time.Second)) || (o.InRow == 1) != !o.NextStart.After(s.Now):
 			t.Fatalf("restart %d in a row may begin at %v, now is %v", o.InRow, o.NextStart, s.Now)
-		case o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator || !failure.IsFailure(o.Cause)):
+		case o.Joins == nil && o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator || !failure.IsFailure(o.Cause)):
 			t.Fatalf("a failure of cause %s of %s is charged: %t", o.Cause, slot, o.Charged)
+		case o.Joins != nil && (o.Charged || o.Scope == v1alpha1.ScopeJob):
+			t.Fatalf("an end that is part of another's incident is charged, or restarts the job: %+v", o)
 		case o.Cause == v1alpha1.CauseCompleted && o.Scope != v1alpha1.ScopeReplica:
 			t.Fatalf("what is done is restarted with others: %+v", o)
 		case o.Cause == v1alpha1.CauseRequested && o.Pod != "" && !slices.Contains(goesOn, s.Replica(slot).State):

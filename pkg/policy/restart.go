@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -12,7 +13,6 @@ import (
 
 // restart returns the ruling on failures that need a restart. A fatal failure, or one beyond its budget, fails the job.
 func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
-	used := map[v1alpha1.BudgetName]int32{}
 	for n := range incidents {
 		incident := &incidents[n]
 		if failure.IsFatal(*incident) {
@@ -22,21 +22,22 @@ func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 			return fail(&incident.Failure, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, and recovery.noProgressLimit (%d) restarts in a row have not brought the training beyond step %d.",
 				failure.Describe(&incident.Failure), noProgressLimit(s), s.RecordedStep()))
 		}
-		name := budget.Of(incident)
-		if _, isCounted := used[name]; !isCounted {
-			used[name] = int32(len(budget.Used(s, name)))
+		incident.InRow, incident.NextStart = budget.Backoff(s, incident)
+		if incident.Joins != nil {
+			incident.Message = joinMessage(incident)
+			continue
 		}
-		used[name]++
-		count, limit := used[name], budget.Limit(&s.Job.Spec, name)
+		name := budget.Of(incident)
+		count, limit := int32(len(budget.Used(s, name)))+1, budget.Limit(&s.Job.Spec, name)
 		if name != "" && count > limit {
 			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
 				failure.Describe(&incident.Failure), budget.Describe(name, limit), failure.Hint(&s.Job.Spec, &incident.Failure)))
 		}
-		incident.Followers = followers(s, incident)
+		incident.Followers = followers(s, incident) + failure.Joined(incidents, &incident.Incident)
 		incident.Message = restartMessage(s, incident, count, limit)
-		incident.InRow, incident.NextStart = budget.Backoff(s, incident)
 	}
-	first := &incidents[0]
+	begun := slices.IndexFunc(incidents, func(incident failure.Incident) bool { return incident.Joins == nil })
+	first := &incidents[max(begun, 0)]
 	return &Ruling{
 		Kind: Restart, Reason: restartReason(&first.Failure), Message: first.Message, Failure: &first.Failure, Restarts: incidents,
 	}
@@ -75,9 +76,26 @@ func restartMessage(s *state.Snapshot, incident *failure.Incident, count, limit 
 	case v1alpha1.ScopeRole:
 		text += fmt.Sprintf(": all replicas of role %s are replaced%s, %s.", incident.Role, follow, charge)
 	default:
-		text += fmt.Sprintf(": only this replica is replaced, %s.", charge)
+		text += fmt.Sprintf(": %s, %s.", replaced(incident.Followers), charge)
 	}
 	return failure.WithMessage(&incident.Failure, text+likewise(incident)+failure.Hint(&s.Job.Spec, &incident.Failure))
+}
+
+func replaced(others int32) string {
+	if others > 0 {
+		return fmt.Sprintf("this replica is replaced, and %d more that ended within seconds", others)
+	}
+	return "only this replica is replaced"
+}
+
+// joinMessage describes an end that is part of an incident of the last seconds.
+func joinMessage(incident *failure.Incident) string {
+	what := "this replica is replaced"
+	if incident.Scope == v1alpha1.ScopeRole {
+		what = fmt.Sprintf("all replicas of role %s are replaced", incident.Role)
+	}
+	return failure.WithMessage(&incident.Failure, fmt.Sprintf("%s within seconds of %s: %s as part of that incident, not charged again.",
+		failure.Describe(&incident.Failure), failure.SlotOf(&incident.Joins.Failure), what))
 }
 
 // likewiseNamed is how many replicas a message names that ended in the same way.

@@ -130,7 +130,7 @@ func TestOneIncident(t *testing.T) {
 			exits, seen(failed("worker", 0, 1, 1), failed("worker", 2, 137, 0)), restart(0, "worker-2 Retryable Job charged")},
 		{"replicas with a life of their own are restarted one by one, earliest first",
 			custom, seen(failed("worker", 0, 1, 2), failed("worker", 2, 1, 1), builder.Running("worker", 1)),
-			restart(0, "worker-2 Retryable Replica charged", "worker-0 Retryable Replica charged")},
+			restart(0, "worker-2 Retryable Replica charged", "worker-0 Retryable Replica joins")},
 		{"a failure of scope Job takes the failures of narrower scope with it",
 			custom, seen(failed("worker", 0, 1, 1), failed("ps", 1, 1, 2), failed("ps", 0, 1, 3)), restart(0, "ps-1 Retryable Job charged")},
 		{"an independent fatal exit before it fails the job all the same",

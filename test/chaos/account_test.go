@@ -21,8 +21,10 @@ type account struct {
 	job *v1alpha1.TrainingJob
 	// finished says whether the job had its verdict; what its pods do afterwards is nobody's incident.
 	finished, deleted bool
-	pods              []*entry
-	byUID             map[types.UID]*entry
+	// joined is how many replicas ended as part of another replica's incident.
+	joined int32
+	pods   []*entry
+	byUID  map[types.UID]*entry
 }
 
 // entry is what happened to one pod.
@@ -51,6 +53,9 @@ const (
 func (t *tape) book(o ledger.Observation) {
 	if o.Job != nil {
 		a := t.account(o.Job.UID)
+		if a.job != nil {
+			a.joined += int32(ledger.Joined(&a.job.Status, &o.Job.Status))
+		}
 		a.job, a.deleted = o.Job, o.Event == watch.Deleted
 		a.finished = a.finished || meta.IsStatusConditionTrue(o.Job.Status.Conditions, v1alpha1.ConditionFinished)
 		return
@@ -123,8 +128,8 @@ type tally struct {
 	leastCharged, mostCharged int32
 }
 
-// truth counts what happened to a job's pods. Where replicas are replaced one by one, each that broke is a restart; where the
-// whole job restarts, each attempt in which any broke.
+// truth counts what happened to a job's pods. Where replicas are replaced one by one, each that broke is a restart, but for those that failed
+// within seconds of another one; where the whole job restarts, each attempt in which any broke.
 func (a *account) truth(wasLost func(*corev1.Pod) bool, whole bool) tally {
 	var t tally
 	exits, losses := map[int]int32{}, map[int]int32{}
@@ -148,6 +153,9 @@ func (a *account) truth(wasLost func(*corev1.Pod) bool, whole bool) tally {
 		default:
 			t.restarts, t.leastCharged, t.mostCharged = t.restarts+exit+loss, t.leastCharged+exit, t.mostCharged+exit
 		}
+	}
+	if !whole {
+		t.restarts, t.leastCharged, t.mostCharged = t.restarts-a.joined, t.leastCharged-a.joined, t.mostCharged-a.joined
 	}
 	return t
 }

@@ -61,7 +61,7 @@ func TestAccounts(t *testing.T) {
 		"one counted twice":           {replaced("j"), counted("Succeeded", 0, 3, 1), one, "status.restarts is 3"},
 		"the lost one charged":        {replaced("j"), counted("Succeeded", 0, 2, 2), one, "status.chargedRestarts is 2, and it should be 1 to 1"},
 		"no verdict":                  {replaced("j"), counted("Running", 0, 2, 1), one, "it is Running, and should be Succeeded"},
-		"a pod too many":              {replaced("j"), counted("Succeeded", 0, 2, 1), append(one[:5:5], "worker-1-a0r3"), "6 pods were made for 3 replicas and 2 restarts"},
+		"a pod too many":              {replaced("j"), counted("Succeeded", 0, 2, 1), append(one[:5:5], "worker-1-a0r3"), "6 pods were made for 3 replicas, 2 restarts"},
 		"a pod made twice":            {replaced("j"), counted("Succeeded", 0, 2, 1), append(one[:4:4], "worker-1-a0r1 again"), "worker-1-a0r1 was made twice"},
 		"two failed in one attempt":   {restarted("j"), counted("Succeeded", 1, 1, 1), all, ""},
 		"each of them counted":        {restarted("j"), counted("Succeeded", 1, 2, 2), all, "status.restarts is 2, and 1 restarts"},

@@ -150,6 +150,7 @@ func (p *play) faults(a *account, wasLost func(*corev1.Pod) bool) (wrong []strin
 	must(s.ChargedRestarts >= t.leastCharged && s.ChargedRestarts <= t.mostCharged, "status.chargedRestarts is %d, and it should be %d to %d", s.ChargedRestarts, t.leastCharged, t.mostCharged)
 	must(s.Attempt == t.attempt, "status.attempt is %d, and its pods were made for attempts up to %d", s.Attempt, t.attempt)
 	must(!p.whole || s.Attempt == s.Restarts, "it restarts as a whole only, and is in attempt %d after %d restarts", s.Attempt, s.Restarts)
-	must(p.whole || len(a.pods) == int(t.restarts)+state.Total(&a.job.Spec), "%d pods were made for %d replicas and %d restarts", len(a.pods), state.Total(&a.job.Spec), t.restarts)
+	must(p.whole || len(a.pods) == int(t.restarts+a.joined)+state.Total(&a.job.Spec), "%d pods were made for %d replicas, %d restarts and %d ends that joined one",
+		len(a.pods), state.Total(&a.job.Spec), t.restarts, a.joined)
 	return append(wrong, a.twice()...)
 }

@@ -100,6 +100,22 @@ func Outgrown(was, is *v1alpha1.TrainingJobStatus) int {
 	return n
 }
 
+// Joined returns how many replicas the later version says to have ended as part of another replica's incident, without a restart of their own:
+// with one that has begun since, or a few seconds after one that is known.
+func Joined(was, is *v1alpha1.TrainingJobStatus) int {
+	n, begun := 0, int(is.Restarts-was.Restarts)
+	for i := range is.Incidents {
+		incident := &is.Incidents[i]
+		switch known := i - begun; {
+		case known >= 0 && known < len(was.Incidents):
+			n += int(incident.Followers - was.Incidents[known].Followers)
+		case known < 0 && incident.Scope != v1alpha1.ScopeJob:
+			n += int(incident.Followers)
+		}
+	}
+	return n
+}
+
 // final says that a verdict is one of two, earned, and the last word.
 func (s *sentences) final(was, is *v1alpha1.TrainingJobStatus, name string) {
 	holds := func(status *v1alpha1.TrainingJobStatus, c string) bool {

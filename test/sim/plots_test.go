@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -28,6 +29,22 @@ func (r *run) exceptionInOneRank() {
 	r.restarted(1)
 	r.until("the guilty rank is named", func() bool { return r.Job().Status.LastFailure.Index == 2 })
 	r.succeed("worker-0")
+}
+
+// isCounted asks whether the status counts so many restarts now.
+func (r *run) isCounted(n int32) {
+	if got := r.Job().Status.Restarts; got != n {
+		r.check.Violate("8 exactly once: %d restarts are counted, not %d", got, n)
+	}
+}
+
+// workers returns the names of the slots of workers from the first to before the last.
+func workers(first, last int) []string {
+	var slots []string
+	for i := first; i < last; i++ {
+		slots = append(slots, fmt.Sprintf("worker-%d", i))
+	}
+	return slots
 }
 
 // restarted waits until so many restarts are counted.

@@ -101,12 +101,36 @@ var basics = []scenario{
 			r.restarted(1)
 			r.succeed("worker-0")
 		}},
-	{name: "three_replicas_at_once", job: []builder.JobOption{builder.Workers(4)}, want: leaderSucceeded(0, 3, 3),
+	{name: "three_replicas_at_once", job: []builder.JobOption{builder.Workers(4)}, want: leaderSucceeded(0, 1, 1),
 		play: func(r *run) {
 			r.running()
 			r.exit(1, "worker-0", "worker-1", "worker-3")
-			r.restarted(3)
+			r.restarted(1)
 			r.succeed("worker-0")
+		}},
+	{name: "fault_that_twelve_workers_share", job: []builder.JobOption{builder.Workers(12)}, want: leaderSucceeded(0, 2, 2), every: 4,
+		play: func(r *run) {
+			r.running()
+			r.exit(1, workers(0, 5)...)
+			r.restarted(1)
+			r.exit(1, workers(5, 12)...) // these kubelets report a moment later
+			r.running()
+			r.isCounted(1)
+			r.wait(6 * time.Second)
+			r.exit(1, workers(0, 12)...)
+			r.restarted(2)
+			r.succeed("worker-0")
+		}},
+	{name: "parameter_server_lost_under_twelve_workers", job: []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chief), builder.PS(1), builder.Workers(12)},
+		want: leaderSucceeded(1, 2, 0), every: 4, play: func(r *run) {
+			r.running()
+			node := r.pod("ps-0").Spec.NodeName
+			r.FailNode(node)
+			r.wait(2 * time.Second)
+			r.exit(1, slices.DeleteFunc(workers(0, 12), func(slot string) bool { return r.pod(slot).Spec.NodeName == node })...) // no connection
+			r.restarted(2)
+			r.TaintNode(node)
+			r.succeed("chief-0")
 		}},
 	{name: "failure_during_restart", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 1),
 		before: func(r *run) { r.Deaf["j-worker-0"] = true },

@@ -51,7 +51,8 @@ type Incident struct {
 	// scope of the restart.
 	// +required
 	Scope RestartScope `json:"scope"`
-	// followers is the number of other replicas that restarted with it.
+	// followers is the number of other replicas that restarted with it. Replicas that restart alone (scope Replica) and end within 5 s are one
+	// incident.
 	// +optional
 	Followers int32 `json:"followers"`
 	// charged is true if the restart counts against a budget.

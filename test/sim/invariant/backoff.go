@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -49,6 +50,11 @@ func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) 
 	rows := map[state.Slot]row{}
 	for i := range anew {
 		h.backOffs.promise(after, &anew[i], rows)
+	}
+	for _, slot := range c.joiners(h, before, after, anew) {
+		now := metav1.NewTime(c.world.Clock.Now().Truncate(time.Second))
+		ended := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: slot.Role, Index: int32(slot.Index)}, Scope: scopeOf(&before.Spec, slot), RestartTime: now}
+		h.backOffs.promise(after, &ended, rows)
 	}
 	c.checkOwnBackOffs(h, before, after, rows)
 }

@@ -203,10 +203,12 @@ func (h *history) mayEnd(p place, isTold bool, started state.IndexSet) bool {
 }
 
 // checkEnded: no life ends without an incident, a resumption, scaling, or a lack of room for it, unless its pod was told to end before it ran; and
-// each incident ends one.
+// each incident ends one. As many replicas end as part of another's incident as the incidents count, and each has truly broken.
 func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
 	old, memory := memoryOf(before), memoryOf(after)
+	joiners := c.joiners(h, before, after, anew)
+	c.checkJoined(before, after, joiners, anew)
 	for _, role := range before.Spec.Roles() {
 		for i := range int(before.Spec.Replicas(role)) {
 			slot := state.Slot{Role: role, Index: i}
@@ -215,7 +217,7 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
-			case was != now && !covered && !h.mayEnd(place{slot, was}, resumed || parked, old[role].Started):
+			case was != now && !covered && !slices.Contains(joiners, slot) && !h.mayEnd(place{slot, was}, resumed || parked, old[role].Started):
 				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
 			}
 		}
@@ -226,6 +228,54 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 	for i := range anew {
 		c.checkScope(h, before, &anew[i])
 	}
+}
+
+// joiners returns the slots that get another life because they end as part of another replica's incident: no incident covers them, their own
+// back-off begins, and they have truly broken.
+func (c *Checker) joiners(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) []state.Slot {
+	var list []state.Slot
+	old, memory := memoryOf(before), memoryOf(after)
+	for _, role := range before.Spec.Roles() {
+		for i := range int(before.Spec.Replicas(role)) {
+			slot := state.Slot{Role: role, Index: i}
+			was, now := lifeIn(before, old, slot), lifeIn(after, memory, slot)
+			_, covered := covers(anew, slot)
+			if was != now && !covered && memory[role].NextStarts[i] != old[role].NextStarts[i] && c.roleBroke(h, before, slot, was) {
+				list = append(list, slot)
+			}
+		}
+	}
+	return list
+}
+
+// checkJoined asks whether as many replicas end as part of an incident as the incidents count. The replicas of a role of scope Role are one end.
+func (c *Checker) checkJoined(before, after *v1alpha1.TrainingJob, joiners []state.Slot, anew []v1alpha1.Incident) {
+	ends := map[state.Slot]bool{}
+	for _, slot := range joiners {
+		if scopeOf(&before.Spec, slot) == v1alpha1.ScopeRole {
+			slot.Index = 0
+		}
+		ends[slot] = true
+	}
+	claimed := ledger.Joined(&before.Status, &after.Status)
+	restartsMore := slices.ContainsFunc(anew, func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeRole })
+	if len(ends) > claimed || len(ends) < claimed && !restartsMore {
+		c.violate("8 exactly once: %d replicas end as part of another's incident, and the incidents count %d", len(ends), claimed)
+	}
+}
+
+// roleBroke reports whether the life of the slot has truly broken, or if all replicas of the role restart with it, that of any of them.
+func (c *Checker) roleBroke(h *history, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) bool {
+	if scopeOf(&job.Spec, slot) != v1alpha1.ScopeRole {
+		return c.causeOf(h, place{slot, life}, job).exit
+	}
+	for i := range int(job.Spec.Replicas(slot.Role)) {
+		other := state.Slot{Role: slot.Role, Index: i}
+		if c.causeOf(h, place{other, lifeIn(job, memoryOf(job), other)}, job).exit {
+			return true
+		}
+	}
+	return false
 }
 
 // covers reports whether an incident names the slot, and whether one restarts it.

@@ -136,7 +136,7 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 	h.noteAsked(before.Status.CheckpointRequest, after.Status.CheckpointRequest)
 	if before.Status.Attempt != after.Status.Attempt {
 		h.happened[v1alpha1.EventRestarting]++
-	} else if before.Status.Restarts != after.Status.Restarts {
+	} else if before.Status.Restarts != after.Status.Restarts || ledger.Joined(&before.Status, &after.Status) > 0 {
 		h.happened[v1alpha1.EventReplicaRestarting]++
 	}
 	if c := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && slices.Contains(waits, c.Reason) {

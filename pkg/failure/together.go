@@ -1,0 +1,87 @@
+package failure
+
+import (
+	"slices"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// togetherFor is how long after an incident other replicas may end as part of it.
+const togetherFor = 5 * time.Second
+
+// join makes one incident of the ends of replicas that restart without the whole job. Replicas share a file server, a network, a data set and
+// parameter servers, and the agents of torchrun end together. One fault must not use up a budget that is meant for one fault after another.
+//
+//	worker-3 ends   the operator sees it: incident, charged       5 s later
+//	      |------------------|----------------------------------------|
+//	         worker-5 ends too      worker-0 ends, whose life began
+//	         and is seen with it    before the incident: both are part of it, not charged
+//
+// Ends that the operator sees at once are one incident, because an incident that no restart preceded cannot exceed a limit of restarts. Losses
+// stay apart, because each can show another broken node.
+func join(s *state.Snapshot, apart []Incident) {
+	for n := range apart {
+		incident := &apart[n]
+		incident.Joins = latestIncident(s, incident)
+		first := slices.IndexFunc(apart[:n], func(before Incident) bool { return before.Joins == nil && isOneIncident(&before, incident) })
+		if incident.Joins == nil && first >= 0 {
+			incident.Joins = &apart[first].Incident
+		}
+	}
+	for n := range apart {
+		incident := &apart[n]
+		incident.Charged = incident.Charged && incident.Joins == nil
+		if Joined(apart, &incident.Incident) > 0 {
+			incident.Alike = alike(apart, &incident.Failure)
+		}
+	}
+}
+
+// isOneIncident reports whether two ends can be of one incident: both count against a budget of the training, against that of evaluators, or
+// against that of losses which only a rule calls so.
+func isOneIncident(a, b *Incident) bool {
+	isEvaluators := func(incident *Incident) bool {
+		return incident.Role == v1alpha1.Evaluator && IsFailure(incident.Cause) && !IsLoss(incident.Cause)
+	}
+	return a.Charged && b.Charged || isEvaluators(a) && isEvaluators(b) || a.RuleMade && b.RuleMade
+}
+
+// latestIncident returns the incident of the status, of the last few seconds, of which the end is a part; nil if there is none.
+func latestIncident(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
+	for n := range s.Job.Status.Incidents {
+		known := &s.Job.Status.Incidents[n]
+		if s.Now.Sub(known.RestartTime.Time) > togetherFor {
+			return nil
+		}
+		isPresent := known.Attempt == s.Job.Status.Attempt && known.Scope != v1alpha1.ScopeJob
+		beganBefore := s.NextStart(SlotOf(&incident.Failure)).Before(known.RestartTime.Time)
+		if isPresent && beganBefore && isOneIncident(&Incident{Incident: *known}, incident) {
+			return known
+		}
+	}
+	return nil
+}
+
+// Begun returns those of the restarts that begin an incident. The others join one.
+func Begun(restarts []Incident) []Incident {
+	var begun []Incident
+	for n := range restarts {
+		if restarts[n].Joins == nil {
+			begun = append(begun, restarts[n])
+		}
+	}
+	return begun
+}
+
+// Joined returns how many of the restarts join the incident.
+func Joined(restarts []Incident, incident *v1alpha1.Incident) int32 {
+	var n int32
+	for i := range restarts {
+		if restarts[i].Joins == incident {
+			n++
+		}
+	}
+	return n
+}
