@@ -152,8 +152,14 @@ func ParseCarried(text string, now time.Time) (*v1alpha1.TrainingJobStatus, erro
 		return nil, refuseCarried(fmt.Sprintf("it is longer than %d bytes", v1alpha1.MaxCarriedStatus))
 	}
 	var status v1alpha1.TrainingJobStatus
-	if err := json.Unmarshal([]byte(text), &status); err != nil {
+	var list struct{ Incidents []json.RawMessage }
+	switch { // an incident takes a hundred times the bytes of {}
+	case json.Unmarshal([]byte(text), &list) == nil && len(list.Incidents) > v1alpha1.MaxIncidents:
+		return nil, refuseCarried("no cluster reports such incidents")
+	case json.Unmarshal([]byte(text), &status) != nil:
 		return nil, refuseCarried("it is not a status in JSON")
+	case len(status.Budgets) > len(v1alpha1.BudgetNames), len(status.Memory.Charges) > len(v1alpha1.BudgetNames):
+		return nil, refuseCarried("no cluster reports so many budgets or charges")
 	}
 	carried := counted(&status)
 	if part := outside(carried, now.Add(maxSkew)); part != "" {
