@@ -40,7 +40,21 @@ func (q *quotas) lookDispatched(ctx context.Context, j *trainingJob, all []kueue
 	if err := q.activateAll(ctx, j, all); err != nil || !isAway {
 		return false, err
 	}
+	if wrote, err := q.carryAnew(ctx, j, now); wrote || err != nil {
+		return wrote, err
+	}
 	return q.showWait(ctx, j, now)
+}
+
+// carryAnew writes the carried status of a waiting job again from its status, if no worker cluster would read it. A former version wrote
+// longer ones.
+func (q *quotas) carryAnew(ctx context.Context, j *trainingJob, now time.Time) (wrote bool, err error) {
+	if _, err := state.ParseCarried(j.Annotations[v1alpha1.AnnotationCarriedStatus], now); err == nil {
+		return false, nil
+	}
+	before := (*v1alpha1.TrainingJob)(j).DeepCopy()
+	j.carry()
+	return writeChange(ctx, q.client, j, before)
 }
 
 // endFormer deletes the Workload of an earlier dispatch; Kueue's controller makes the next one. A worker cluster that was lost and returns has a
@@ -61,12 +75,17 @@ func (q *quotas) endFormer(ctx context.Context, j *trainingJob, all []kueue.Work
 
 // dispatchName returns the name of the templates in the job's Workload, which distinguishes its dispatches: the last attempt in another
 // cluster. It is empty for a job that no cluster has run.
+//
+// A job that runs keeps its Workload as long as the name stays. So the name of an unreadable status, such as one that a former version wrote, is
+// in its beginning.
 func (j *trainingJob) dispatchName() string {
-	carried, err := state.ParseCarried(j.Annotations[v1alpha1.AnnotationCarriedStatus])
-	if err != nil || carried == nil {
+	text, attempt := j.Annotations[v1alpha1.AnnotationCarriedStatus], int32(0)
+	if carried, err := state.ParseCarried(text, time.Now()); carried != nil {
+		attempt = carried.Attempt
+	} else if _, unknown := fmt.Sscanf(text, `{"replicas":0,"readyReplicas":0,"attempt":%d,`, &attempt); err == nil || unknown != nil {
 		return ""
 	}
-	return fmt.Sprintf("after-attempt-%d", carried.Attempt)
+	return fmt.Sprintf("after-attempt-%d", attempt)
 }
 
 // carry keeps in an annotation what a dispatched job has counted, for its next worker cluster. It is part of the write that suspends the job:
@@ -75,8 +94,11 @@ func (j *trainingJob) carry() {
 	if !j.Spec.IsDispatched() {
 		return
 	}
-	carried, err := state.CarriedStatus((*v1alpha1.TrainingJob)(j), time.Now())
-	if err == nil && carried != "" {
+	switch carried, err := state.CarriedStatus((*v1alpha1.TrainingJob)(j), time.Now()); {
+	case err != nil:
+	case carried == "":
+		delete(j.Annotations, v1alpha1.AnnotationCarriedStatus)
+	default:
 		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationCarriedStatus, carried)
 	}
 }
@@ -132,7 +154,7 @@ func (q *quotas) showWait(ctx context.Context, j *trainingJob, now time.Time) (w
 }
 
 func (j *trainingJob) setWaiting(now time.Time) {
-	carried, err := state.ParseCarried(j.Annotations[v1alpha1.AnnotationCarriedStatus])
+	carried, err := state.ParseCarried(j.Annotations[v1alpha1.AnnotationCarriedStatus], now)
 	if err == nil && carried != nil && j.Status.StartTime == nil { // the status is of a copy that has not started
 		j.Status = *carried
 	}

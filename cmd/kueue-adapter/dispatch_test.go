@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/workload"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // dispatched makes MultiKueue the controller of a job that ran as attempt 3 in a worker cluster.
@@ -143,5 +144,25 @@ func TestADispatchedJobGetsAnotherWorkloadForEachDispatch(t *testing.T) {
 	sets, err := (*trainingJob)(job).PodSets(t.Context(), nil)
 	if err != nil || sets[0].Template.Name != "after-attempt-3" || w.Spec.PodSets[0].Template.Name != "" {
 		t.Errorf("the next Workload's templates are called %q, the former's %q, error %v", sets[0].Template.Name, w.Spec.PodSets[0].Template.Name, err)
+	}
+}
+
+// A former version carried up to 128 kB, with which a worker cluster now refuses the job. The job keeps its Workload while it runs.
+func TestAStatusThatIsTooLongIsCarriedAnew(t *testing.T) {
+	long := func(j *v1alpha1.TrainingJob) {
+		j.Annotations = map[string]string{v1alpha1.AnnotationCarriedStatus: `{"replicas":0,"readyReplicas":0,"attempt":2,"restarts":3,"message":"` + strings.Repeat("x", 20_000) + `"}`}
+	}
+	job, w := admitted(t, dispatched, running(4), long)
+	if name := (*trainingJob)(job).dispatchName(); name != "after-attempt-2" {
+		t.Errorf("while it runs, its templates are called %q", name)
+	}
+	job, w = admitted(t, dispatched, suspended, running(0), long)
+	evicted(w, time.Hour)
+	w.Spec.PodSets[0].Template.Name = "after-attempt-2"
+	api := cluster(t, interceptor.Funcs{SubResourcePatch: patchWhole}, job, w)
+	job, _ = after(t, api, job)
+	carried, err := state.ParseCarried(job.Annotations[v1alpha1.AnnotationCarriedStatus], time.Now())
+	if err != nil || carried == nil || carried.Attempt != 3 || carried.Restarts != 4 {
+		t.Errorf("it carries %+v, error %v", carried, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // cacheOptions returns the options of a cache that holds what Kueue's controller reads.
@@ -40,6 +41,9 @@ func trimJob(o any) (any, error) {
 		if !isRead(name) {
 			trimmed.Annotations[name] = ""
 		}
+	}
+	if carried, isSet := trimmed.Annotations[v1alpha1.AnnotationCarriedStatus]; isSet {
+		trimmed.Annotations[v1alpha1.AnnotationCarriedStatus] = state.CutCarried(carried)
 	}
 	trimmed.OwnerReferences = controllerAlone(job)
 	if !job.Spec.IsDispatched() {

@@ -13,9 +13,6 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// budgetNames are the budgets in the order in which a status lists them.
-var budgetNames = []v1alpha1.BudgetName{v1alpha1.BudgetRestarts, v1alpha1.BudgetOOMRestarts, v1alpha1.BudgetHangRestarts, v1alpha1.BudgetRuleMadeLosses, v1alpha1.BudgetEvaluatorRestarts}
-
 // Of returns the budget that the restart counts against; empty for none.
 func Of(incident *failure.Incident) v1alpha1.BudgetName {
 	switch {
@@ -96,7 +93,7 @@ func Used(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
 // Charge returns the charges of all budgets: the amendments refund charges or move them to another budget, and the incidents add theirs.
 func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failure.Incident) []v1alpha1.Charges {
 	var charges []v1alpha1.Charges
-	for _, name := range budgetNames {
+	for _, name := range v1alpha1.BudgetNames {
 		times := Used(s, name)
 		for _, a := range amendments {
 			at := slices.IndexFunc(times, func(t metav1.Time) bool { return t.Equal(&a.Was.RestartTime) })

@@ -146,6 +146,9 @@ func (t *tool) columns(rows [][]string) string {
 	var text strings.Builder
 	w := printers.GetNewTabWriter(&text)
 	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = state.Printable(cell)
+		}
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	_ = w.Flush() // into memory

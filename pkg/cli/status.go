@@ -15,6 +15,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/logs"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 const (
@@ -107,7 +108,7 @@ func (t *tool) headline(v *story.View) string {
 	s := &v.Job.Status
 	text := fmt.Sprintf("%s: %s%s, attempt %d, %s\n", v.Name(), cmp.Or(string(s.Phase), "not seen by the operator yet"), readiness(", ", s), s.Attempt, story.Count(s.Restarts, "restart"))
 	if s.Message != "" {
-		text += s.Message + "\n"
+		text += state.Printable(s.Message) + "\n"
 	}
 	if s.Progress != nil {
 		text += progressOf(s.Progress) + "\n"
@@ -124,7 +125,7 @@ func progressOf(p *v1alpha1.ProgressStatus) string {
 	for _, name := range slices.Sorted(maps.Keys(p.Metrics)) {
 		text += ", " + name + " " + p.Metrics[name]
 	}
-	return text
+	return state.Printable(text)
 }
 
 // watchStatus shows the job until it has finished.
@@ -200,7 +201,7 @@ func (t *tool) lineByLine() func(*story.View) error {
 	before := ""
 	return func(v *story.View) error {
 		s := &v.Job.Status
-		text := fmt.Sprintf("%s%s, attempt %d, %s: %s", cmp.Or(string(s.Phase), "-"), readiness(" ", s), s.Attempt, story.Count(s.Restarts, "restart"), cmp.Or(s.Message, "-"))
+		text := fmt.Sprintf("%s%s, attempt %d, %s: %s", cmp.Or(string(s.Phase), "-"), readiness(" ", s), s.Attempt, story.Count(s.Restarts, "restart"), cmp.Or(state.Printable(s.Message), "-"))
 		if text == before {
 			return nil
 		}

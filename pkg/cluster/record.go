@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -32,7 +33,7 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 		c.memo(job, func(m *jobMemo) { m.recorded, m.verified = c.clock.Now(), true })
 	}
 	for _, e := range p.Events {
-		c.emit(job, p, &e)
+		c.emit(ctx, job, p, &e)
 		switch e.Reason {
 		case v1alpha1.EventSpareRefused:
 			c.markReported(job, func(m *jobMemo) *refused { return &m.spares })
@@ -43,13 +44,13 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 	return nil
 }
 
-// emit writes an Event. An Event about a node goes to the namespace default. An operator that may not read nodes may not write
-// there.
-func (c *Cluster) emit(job *v1alpha1.TrainingJob, p *plan.Plan, e *plan.Event) {
+// emit writes an Event. An Event about a node goes to the namespace default, and only if the node exists. An operator that may not read nodes may
+// not write there.
+func (c *Cluster) emit(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.Plan, e *plan.Event) {
 	switch {
 	case e.Node == "":
 		c.events.Eventf(job, related(job, p), e.Type, e.Reason, e.Action, "%s", e.Message)
-	case c.options.WatchNodes:
+	case c.options.WatchNodes && c.client.Get(ctx, client.ObjectKey{Name: e.Node}, &corev1.Node{}, client.UnsafeDisableDeepCopy) == nil:
 		node := &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: e.Node, UID: types.UID(e.Node)}}
 		c.events.Eventf(node, job, e.Type, e.Reason, e.Action, "%s", e.Message)
 	}

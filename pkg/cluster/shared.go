@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // shared holds one copy of what trimmed pods have in common.
@@ -89,13 +90,13 @@ func (t *templates) trimJob(o any) (any, error) {
 	}
 	trimmed := v1alpha1.TrainingJob{
 		TypeMeta: job.TypeMeta, ObjectMeta: identity(job, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationAdmittedWorkers, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt,
-			v1alpha1.AnnotationReplicaServices, v1alpha1.AnnotationKubeflowSource),
+			v1alpha1.AnnotationReplicaServices, v1alpha1.AnnotationKubeflowSource, v1alpha1.KueuePrebuiltWorkload),
 		Spec: job.Spec, Status: job.Status,
 	}
-	if carried, isSet := job.Annotations[v1alpha1.AnnotationCarriedStatus]; isSet && job.Status.Phase == "" { // it is read once, and large
+	if carried := state.Carried(job); carried != "" { // it is read once, and large
 		metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, v1alpha1.AnnotationCarriedStatus, carried)
 	}
-	trimmed.Labels = only(job.Labels, v1alpha1.LabelQueue)
+	trimmed.Labels = only(job.Labels, v1alpha1.LabelQueue, v1alpha1.LabelMultiKueueOrigin, v1alpha1.KueuePrebuiltWorkload)
 	if slices.Contains(job.Finalizers, v1alpha1.FinalizerQuota) {
 		trimmed.Finalizers = []string{v1alpha1.FinalizerQuota}
 	}

@@ -1,12 +1,14 @@
 package kubeflow
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -25,10 +27,12 @@ type Served struct {
 	Roles map[v1alpha1.Role]string
 	// Notes say what does not hold as it did under Kubeflow's operator.
 	Notes []convert.Note
+	// Refused is why the child is without the overrides of the job; nil if it has them.
+	Refused error
 }
 
 // Serve returns the TrainingJob that serves the job: of the same name, and controlled by it. It returns an error with the right value
-// if a value of the job means nothing.
+// if a value of the job means nothing. Overrides that are refused leave the child as it is without them.
 func (j *Job) Serve() (*Served, error) {
 	source := maps.Clone(j.source.Object)
 	delete(source, "status")
@@ -44,51 +48,71 @@ func (j *Job) Serve() (*Served, error) {
 	child.Spec.Recovery.RestartMethod = v1alpha1.RestartRecreate // the literal variables of Kubeflow's operator need new pods
 	child.Spec.RunPolicy.TTLSecondsAfterFinished = nil           // this package deletes the Kubeflow job, and that its children
 	child.Spec.ManagedBy = ""
-	if err := override(&child.Spec, j.Annotations[v1alpha1.AnnotationOverrides]); err != nil {
-		return nil, err
-	}
+	refused := override(&child.Spec, j.Annotations[v1alpha1.AnnotationOverrides])
 	hash, err := hashOf(child)
 	if err != nil {
 		return nil, err
 	}
 	metav1.SetMetaDataAnnotation(&child.ObjectMeta, v1alpha1.AnnotationKubeflowSource, hash)
-	return &Served{Child: child, Roles: roles, Notes: report.Notes}, nil
+	return &Served{Child: child, Roles: roles, Notes: report.Notes, Refused: refused}, nil
 }
 
-// withoutQueue drops Kueue's labels or annotations: the Kubeflow job waits in the queue, and its child does not.
+// withoutQueue drops Kueue's labels or annotations: the Kubeflow job waits in the queue, and its child does not. It drops what only Kueue's adapter
+// writes, too.
 func withoutQueue(texts map[string]string) map[string]string {
 	kept := maps.Clone(texts)
-	maps.DeleteFunc(kept, func(name, _ string) bool { return strings.HasPrefix(name, "kueue.x-k8s.io/") })
+	maps.DeleteFunc(kept, func(name, _ string) bool {
+		return strings.HasPrefix(name, "kueue.x-k8s.io/") || name == v1alpha1.AnnotationCarriedStatus
+	})
 	return kept
 }
 
-// override applies a JSON merge patch to the spec.
+// overridden are the fields that overrides may set. A Kubeflow job has none for them. Kueue counts none of them.
+var overridden = []string{"recovery", "progress", "successPolicy"}
+
+// override applies a JSON merge patch to the spec. After an error the spec is as before.
 func override(spec *v1alpha1.TrainingJobSpec, patch string) error {
 	if patch == "" {
 		return nil
 	}
 	refuse := func(err error) error {
-		return fmt.Errorf("annotation %s: %w: write a JSON merge patch of a TrainingJob's spec, as {\"recovery\":{\"maxRestarts\":20}}", v1alpha1.AnnotationOverrides, err)
+		return fmt.Errorf("annotation %s: %w: write a JSON merge patch of recovery, progress and successPolicy, as {\"recovery\":{\"maxRestarts\":20}}",
+			v1alpha1.AnnotationOverrides, err)
 	}
-	before, err := json.Marshal(spec)
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(patch), &fields); err != nil {
+		return refuse(err)
+	}
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(overridden, field) {
+			return refuse(fmt.Errorf("it sets %.40q, which it may not: set that in the Kubeflow job, or convert the job to a TrainingJob", field))
+		}
+	}
+	changed, err := merged(spec, patch)
 	if err != nil {
 		return refuse(err)
+	}
+	if changed.IsSuspended() != spec.IsSuspended() || !isSameSize(changed, spec, false) {
+		return refuse(errors.New("it changes what Kueue counts"))
+	}
+	*spec = *changed
+	return nil
+}
+
+// merged returns the spec with a JSON merge patch applied. It returns an error for an unknown field.
+func merged(spec *v1alpha1.TrainingJobSpec, patch string) (*v1alpha1.TrainingJobSpec, error) {
+	before, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
 	}
 	after, err := jsonpatch.MergePatch(before, []byte(patch))
 	if err != nil {
-		return refuse(err)
+		return nil, err
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(after)))
+	decoder := json.NewDecoder(bytes.NewReader(after))
 	decoder.DisallowUnknownFields()
-	var changed v1alpha1.TrainingJobSpec
-	if err := decoder.Decode(&changed); err != nil {
-		return refuse(err)
-	}
-	if changed.RunPolicy.TTLSecondsAfterFinished != nil || changed.ManagedBy != "" {
-		return refuse(errors.New("it sets ttlSecondsAfterFinished or managedBy, which the Kubeflow job sets"))
-	}
-	*spec = changed
-	return nil
+	changed := new(v1alpha1.TrainingJobSpec)
+	return changed, decoder.Decode(changed)
 }
 
 // hashOf returns a hash of the child without spec.suspend.

@@ -161,12 +161,58 @@ func TestOverrides(t *testing.T) {
 	}
 	for patch, want := range map[string]string{
 		`{"recovery":{"maxRestart":7}}`:               `unknown field "maxRestart"`,
-		`{"runPolicy":{"ttlSecondsAfterFinished":7}}`: "which the Kubeflow job sets",
-		`recovery: {}`: "write a JSON merge patch",
+		`{"runPolicy":{"ttlSecondsAfterFinished":7}}`: "set that in the Kubeflow job",
+		`recovery: {}`:                      "write a JSON merge patch",
+		`null`:                              "write a JSON merge patch",
+		`{"recovery":{}} {"suspend":false}`: "write a JSON merge patch",
 	} {
-		if _, err := with(patch).Serve(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", patch, err, want)
+		if served, err := with(patch).Serve(); err != nil || served.Refused == nil || !strings.Contains(served.Refused.Error(), want) {
+			t.Errorf("%s: %+v, error %v, want %q", patch, served, err, want)
 		}
+	}
+}
+
+// Kueue counts the Kubeflow job, and does not read its annotations. docs/migrating.md lists what overrides may set.
+func TestOverridesSetNothingThatKueueCounts(t *testing.T) {
+	held := strings.Replace(pytorchJob, "spec:\n", "spec:\n  runPolicy: {suspend: true}\n", 1)
+	plain := serve(t, held).Child.Spec
+	for _, patch := range []string{
+		`{"suspend":false}`, `{"Suspend":false}`, `{"ſuspend":false}`, `{"suspend":null}`, `{"recovery":{"maxRestarts":7},"suspend":false}`,
+		`{"replicaSpecs":{"Worker":{"replicas":6}}}`, `{"replicaSpecs":{"Worker":{"spares":{"count":3}}}}`, `{"elastic":{"minReplicas":1,"maxReplicas":9}}`,
+		`{"scheduling":{"gang":"None"}}`, `{"framework":"Custom"}`, `{"managedBy":"other"}`, `{"topology":{}}`,
+	} {
+		job := read(t, held)
+		job.Annotations = map[string]string{v1alpha1.AnnotationOverrides: patch}
+		served, err := job.Serve()
+		if err != nil || served.Refused == nil {
+			t.Errorf("%s: refused by %v, error %v", patch, served, err)
+			continue
+		}
+		if diff := cmp.Diff(plain, served.Child.Spec); diff != "" {
+			t.Errorf("%s changes the TrainingJob: %s", patch, diff)
+		}
+	}
+	job := read(t, held)
+	job.Annotations = map[string]string{v1alpha1.AnnotationOverrides: `{"recovery":{"maxRestarts":7},"progress":{"port":8080},"successPolicy":"AnyWorker"}`}
+	served, err := job.Serve()
+	if err != nil || served.Refused != nil {
+		t.Fatal(served, err)
+	}
+	if spec := served.Child.Spec; !spec.IsSuspended() || *spec.Recovery.MaxRestarts != 7 || spec.Progress == nil || spec.SuccessPolicy != v1alpha1.SuccessAnyWorker {
+		t.Errorf("recovery, progress and successPolicy are %+v, %+v, %s", spec.Recovery, spec.Progress, spec.SuccessPolicy)
+	}
+}
+
+// A Kubeflow job cannot bring the status of another cluster: only Kueue's adapter carries one.
+func TestAKubeflowJobBringsNoCarriedStatus(t *testing.T) {
+	job := read(t, pytorchJob)
+	job.source.SetAnnotations(map[string]string{v1alpha1.AnnotationCarriedStatus: "{}", v1alpha1.AnnotationRestart: "a"})
+	served, err := job.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, isSet := served.Child.Annotations[v1alpha1.AnnotationCarriedStatus]; isSet || served.Child.Annotations[v1alpha1.AnnotationRestart] != "a" {
+		t.Errorf("annotations %v", served.Child.Annotations)
 	}
 }
 

@@ -26,6 +26,9 @@ func (r *reconciler) converge(ctx context.Context, job *Job, child *v1alpha1.Tra
 		return want, nil
 	case job.Status.isFinished():
 		return child, nil
+	case served.Refused != nil: // the job runs on as it is
+		r.warn(job, "ChangeRefused", served.Refused.Error())
+		return child, r.correct(ctx, served, child)
 	case child.Annotations[v1alpha1.AnnotationKubeflowSource] == want.Annotations[v1alpha1.AnnotationKubeflowSource], want.Spec.IsSuspended() && !child.Spec.IsSuspended():
 		return child, r.correct(ctx, served, child)
 	}
@@ -46,6 +49,11 @@ func (r *reconciler) correct(ctx context.Context, served *Served, child *v1alpha
 	if err != nil || patch == nil {
 		return err
 	}
+	return r.patch(ctx, child, patch)
+}
+
+// patch changes the TrainingJob by a JSON merge patch.
+func (r *reconciler) patch(ctx context.Context, child *v1alpha1.TrainingJob, patch []byte) error {
 	if err := r.client.Patch(ctx, child.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner); err != nil {
 		return fmt.Errorf("taking back a change of the TrainingJob: %w", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Correction returns a JSON merge patch of the TrainingJob where a user has changed the TrainingJob alone: its suspension, or the number or the
-// requests of its pods. Kueue counts what the Kubeflow job requests. It returns nil where there is nothing to correct. Where the change needs
+// Correction returns a JSON merge patch of the TrainingJob where a user has changed the TrainingJob alone: its suspension, or the number of its pods
+// or what each requests. Kueue counts what the Kubeflow job requests. It returns nil where there is nothing to correct. Where the change needs
 // a suspended job, the first patch suspends it and the next one resumes it.
 func (s *Served) Correction(child *v1alpha1.TrainingJob) ([]byte, error) {
 	want, next := &s.Child.Spec, child.Spec.DeepCopy()
@@ -64,7 +64,8 @@ func patchOf(before, after *v1alpha1.TrainingJobSpec) ([]byte, error) {
 type size struct {
 	Replicas, Spares         int32
 	MinReplicas, MaxReplicas int32
-	Requests                 []corev1.ResourceRequirements
+	Containers               []corev1.Container
+	Pod                      corev1.PodSpec
 }
 
 // sizesOf returns the sizes of the roles. fixed leaves out what may change while the job runs.
@@ -81,11 +82,13 @@ func sizesOf(spec *v1alpha1.TrainingJobSpec, fixed bool) map[v1alpha1.Role]size 
 		if fixed {
 			s.Spares = 0
 		}
-		for _, containers := range [][]corev1.Container{replicas.Template.Spec.InitContainers, replicas.Template.Spec.Containers} {
+		pod := &replicas.Template.Spec
+		for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 			for i := range containers {
-				s.Requests = append(s.Requests, containers[i].Resources)
+				s.Containers = append(s.Containers, corev1.Container{Resources: containers[i].Resources, RestartPolicy: containers[i].RestartPolicy})
 			}
 		}
+		s.Pod = corev1.PodSpec{Resources: pod.Resources, ResourceClaims: pod.ResourceClaims, RuntimeClassName: pod.RuntimeClassName, Overhead: pod.Overhead}
 		sizes[role] = s
 	}
 	return sizes

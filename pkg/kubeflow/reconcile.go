@@ -87,6 +87,9 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 	if child == nil && job.Status.isFinished() { // it finished under Kubeflow's operator, or its TrainingJob was deleted
 		return ctrl.Result{}, r.cleanUp(ctx, job, served)
 	}
+	if err == nil && child == nil {
+		err = served.Refused
+	}
 	if err != nil {
 		return r.refuseChange(ctx, job, child, err)
 	}
@@ -108,7 +111,8 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 	return ctrl.Result{}, r.convergeAutoscaler(ctx, job)
 }
 
-// refuseChange fails a job that means nothing, or leaves a job that runs as it is, also if Kubeflow's operator made its pods.
+// refuseChange fails a job that means nothing, or leaves a job that runs as it is, also if Kubeflow's operator made its pods. A job that Kueue or a
+// user suspends does not run on.
 func (r *reconciler) refuseChange(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, why error) (ctrl.Result, error) {
 	if child == nil {
 		pods, err := r.pods(ctx, job)
@@ -120,6 +124,11 @@ func (r *reconciler) refuseChange(ctx context.Context, job *Job, child *v1alpha1
 		}
 	}
 	r.warn(job, "ChangeRefused", why.Error())
+	if child != nil && metav1.IsControlledBy(child, job) && job.isSuspended() && !child.Spec.IsSuspended() {
+		if err := r.patch(ctx, child, []byte(`{"spec":{"suspend":true}}`)); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	return ctrl.Result{RequeueAfter: askAgain}, nil
 }
 

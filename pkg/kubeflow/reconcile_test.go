@@ -82,6 +82,29 @@ func TestAJobThatCannotBeServedFailsUnlessItRuns(t *testing.T) {
 	}
 }
 
+// Kueue preempts a job by its suspension. A user can make the job one that is refused while it runs, so that nothing else of it changes.
+func TestARefusedChangeKeepsNoJobRunning(t *testing.T) {
+	held := strings.Replace(unservable, "spec: {", "spec: {runPolicy: {suspend: true}, ", 1)
+	for name, manifest := range map[string]string{
+		"by its overrides": held, "as a whole": strings.NewReplacer("{trainingjob.dev/overrides: \"{\"}", "{}", "replicas: 1", "replicas: -1").Replace(held),
+	} {
+		job := read(t, manifest)
+		if refused, err := job.Serve(); err == nil && refused.Refused == nil {
+			t.Fatalf("%s: nothing is refused", name)
+		}
+		served := serve(t, strings.Replace(held, "suspend: true", "suspend: false", 1))
+		served.Child.Spec.ReplicaSpecs[v1alpha1.Worker] = v1alpha1.ReplicaSpec{Replicas: ptr.To[int32](6)} // a former version's overrides set that
+		r, _ := reconcilerOf(t, job, served.Child)
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		child, err := r.child(t.Context(), job)
+		if err != nil || !child.Spec.IsSuspended() {
+			t.Errorf("refused %s, its TrainingJob runs on: %+v, error %v", name, child.Spec.Suspend, err)
+		}
+	}
+}
+
 // An annotation of a job that has ended can become wrong.
 func TestAFinishedJobThatCannotBeServedStays(t *testing.T) {
 	job := read(t, unservable)

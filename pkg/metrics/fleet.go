@@ -114,7 +114,7 @@ func (c *counts) troubles(job *v1alpha1.TrainingJob, now time.Time) {
 	}
 	for _, b := range job.Status.Budgets {
 		if budgetLeft(job, &b, now) == 0 {
-			c.add(WithoutBudget, 1, string(b.Name))
+			c.add(WithoutBudget, 1, budgetLabel(b.Name))
 		}
 	}
 }
@@ -132,6 +132,14 @@ var known = []string{
 func bounded(reason string) string {
 	if slices.Contains(known, reason) {
 		return reason
+	}
+	return "Other"
+}
+
+// budgetLabel returns the name of a budget that the operator knows.
+func budgetLabel(name v1alpha1.BudgetName) string {
+	if slices.Contains(v1alpha1.BudgetNames, name) {
+		return string(name)
 	}
 	return "Other"
 }

@@ -40,7 +40,7 @@ func OfJob(job *v1alpha1.TrainingJob, now time.Time) []Observation {
 		addAge(add, status, JobCheckpointAge, p.CheckpointTime, now)
 	}
 	for _, b := range status.Budgets {
-		add(JobBudgetLeft, float64(budgetLeft(job, &b, now)), string(b.Name))
+		add(JobBudgetLeft, float64(budgetLeft(job, &b, now)), budgetLabel(b.Name))
 	}
 	return list
 }

@@ -82,7 +82,8 @@ func TestAJobFromAnotherClusterBringsItsCounts(t *testing.T) {
 	former := builder.Job("j", builder.Workers(2))
 	former.Status = v1alpha1.TrainingJobStatus{
 		Attempt: 4, Restarts: 6, ChargedRestarts: 1, Budgets: []v1alpha1.Budget{{Name: v1alpha1.BudgetRestarts, Used: 1, Limit: 10}}, StartTime: builder.TimePtr(0), RunningSeconds: 20,
-		Incidents:       []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1}}},
+		Incidents: []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseRetryable, Time: builder.Time(0)},
+			Scope: v1alpha1.ScopeJob, RestartTime: builder.Time(0)}},
 		ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Active: 2, Ready: 2, Restarts: 6}},
 		AvoidedNodes:    []v1alpha1.AvoidedNode{{Name: "of-the-other-cluster"}},
 		Memory:          v1alpha1.Memory{Charges: charges, CountedTime: builder.TimePtr(30 * second)},
@@ -97,7 +98,7 @@ func TestAJobFromAnotherClusterBringsItsCounts(t *testing.T) {
 	}
 
 	job := builder.Job("j", builder.Workers(2), builder.Suspended())
-	job.Annotations = map[string]string{v1alpha1.AnnotationCarriedStatus: carried}
+	builder.Dispatched(carried)(job)
 	first := plan.Make(builder.Snapshot(job, builder.Now(130*second)))
 	want := map[string]int64{"attempt": 5, "restarts": 6, "charged": 1, "incidents": 1, "worker restarts": 6, "worker active": 0, "ran": 80, "away": 30, "nodes": 0, "charges": 1}
 	status := first.Status
@@ -124,9 +125,10 @@ func TestAJobFromAnotherClusterBringsItsCounts(t *testing.T) {
 }
 
 func TestAJobThatBringsNoStatusSaysSo(t *testing.T) {
-	for _, text := range []string{"4", "{", `{"attempt": -1}`, `{"attempt": 999999}`, `{"attempt": "1"}`} {
+	for _, text := range []string{"4", "{", `{"attempt": -1}`, `{"attempt": 999999}`, `{"attempt": "1"}`, `{"runningSeconds": -1000000}`, `{"budgets":[{"name":"my text","used":1,"limit":1}]}`,
+		`{"memory":{"restartsWithoutProgress":-1000000}}`, `{"incidents":[` + strings.Repeat(`{},`, 83_000) + `{}]}`} {
 		job := builder.Job("j", builder.Workers(1))
-		job.Annotations = map[string]string{v1alpha1.AnnotationCarriedStatus: text}
+		builder.Dispatched(text)(job)
 		p := plan.Make(builder.Snapshot(job, builder.Now(0)))
 		stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled)
 		if stalled == nil || stalled.Reason != v1alpha1.ReasonInvalid || !strings.Contains(stalled.Message, "remove it") || len(p.Steps) > 0 {

@@ -47,7 +47,7 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 			lost.Redone += passed
 		}
 		if v.Failure != nil && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
-			lost.Detection += int64((running - state.PresentRun(&s.Job.Status, v.Failure.Time.Time)).Seconds())
+			lost.Detection += int64(max(0, running-state.PresentRun(&s.Job.Status, v.Failure.Time.Time)).Seconds()) // a node's clock may be ahead
 		}
 	case isStopping(was):
 		lost.Restart += passed

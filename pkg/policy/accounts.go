@@ -10,9 +10,6 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// maxIncidents is how many incidents a status keeps.
-const maxIncidents = 10
-
 // Accounts is what the status keeps of restarts.
 type Accounts struct {
 	// LastFailure is the failure behind the latest restart or the job's end; nil if there was none.
@@ -65,7 +62,7 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 		a.RestartsWithoutProgress += one(countsAsStuck(s, &begun[i].Incident))
 		a.ChargedRestarts += one(begun[i].Charged)
 		a.Incidents = slices.Insert(a.Incidents, 0, begun[i].Incident)
-		a.Incidents = a.Incidents[:min(len(a.Incidents), maxIncidents)]
+		a.Incidents = a.Incidents[:min(len(a.Incidents), v1alpha1.MaxIncidents)]
 	}
 	a.Charges = budget.Charge(s, v.Amendments, v.Restarts)
 	a.Budgets = budget.Budgets(s, a.Charges)
@@ -82,7 +79,7 @@ func (a *Accounts) amend(s *state.Snapshot, amendment *failure.Amendment) {
 			known.Followers = followers
 		}
 	}
-	a.ChargedRestarts += one(is.Charged) - one(was.Charged)
+	a.ChargedRestarts = max(0, a.ChargedRestarts+one(is.Charged)-one(was.Charged))
 	a.RestartsWithoutProgress = max(0, a.RestartsWithoutProgress+one(countsAsStuck(s, is))-one(countsAsStuck(s, was)))
 	if a.LastFailure != nil && a.LastFailure.Pod == was.Pod {
 		a.LastFailure = &is.Failure

@@ -22,7 +22,11 @@ type ledger struct {
 }
 
 func ledgerOf(s *v1alpha1.TrainingJobStatus) ledger {
-	return ledger{s.Attempt, s.Restarts, s.ChargedRestarts, s.ReplicaStatuses[v1alpha1.Worker].Restarts, len(s.Incidents), len(s.Memory.Charges),
+	charges := 0
+	for _, c := range s.Memory.Charges {
+		charges += len(c.Times)
+	}
+	return ledger{s.Attempt, s.Restarts, s.ChargedRestarts, s.ReplicaStatuses[v1alpha1.Worker].Restarts, len(s.Incidents), charges,
 		s.RunningSeconds, s.SuspendedSeconds, s.LostSeconds.Queue}
 }
 
@@ -37,7 +41,7 @@ type dispatches struct {
 func (d *dispatches) job(status *v1alpha1.TrainingJobStatus) *v1alpha1.TrainingJob {
 	job := builder.Job("j", builder.Workers(2), builder.Suspended())
 	if job.Status = *status; d.carried != "" {
-		job.Annotations = map[string]string{v1alpha1.AnnotationCarriedStatus: d.carried}
+		builder.Dispatched(d.carried)(job)
 	}
 	return job
 }
@@ -78,23 +82,25 @@ func (d *dispatches) run(t *rapid.T, status *v1alpha1.TrainingJobStatus, counted
 	workers := v1alpha1.ReplicaStatus{Active: 2, Ready: 2, Restarts: status.ReplicaStatuses[v1alpha1.Worker].Restarts + restarts}
 	status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: workers}
 	status.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "of-this-cluster"}}
+	at := metav1.NewTime(d.now)
 	for range restarts {
-		status.Incidents = append(status.Incidents, v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Message: "lost"}})
+		status.Incidents = append(status.Incidents, v1alpha1.Incident{Scope: v1alpha1.ScopeReplica, RestartTime: at,
+			Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Node: "of-this-cluster", Message: "lost", Time: at}})
+	}
+	status.Incidents = status.Incidents[:min(len(status.Incidents), v1alpha1.MaxIncidents)]
+	if status.Memory.Charges == nil {
+		status.Memory.Charges = []v1alpha1.Charges{{Name: v1alpha1.BudgetRestarts}}
 	}
 	for range charged {
-		status.Memory.Charges = append(status.Memory.Charges, v1alpha1.Charges{Name: v1alpha1.BudgetRestarts, Times: []metav1.Time{{Time: d.now}}})
+		status.Memory.Charges[0].Times = append(status.Memory.Charges[0].Times, at)
 	}
 	former, suspended := d.pass(t, "seconds of earlier runs"), d.pass(t, "seconds suspended")
 	status.RunningSeconds, status.SuspendedSeconds = status.RunningSeconds+former, status.SuspendedSeconds+suspended
 	status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRunning, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(d.now)}}
 	last := d.pass(t, "seconds of the last run")
 	counted.Attempt, counted.Restarts, counted.Charged, counted.OfWorkers = counted.Attempt+whole, counted.Restarts+restarts, counted.Charged+charged, counted.OfWorkers+restarts
-	counted.Incidents, counted.Charges = counted.Incidents+int(restarts), counted.Charges+int(charged)
+	counted.Incidents, counted.Charges = min(counted.Incidents+int(restarts), v1alpha1.MaxIncidents), counted.Charges+int(charged)
 	counted.Ran, counted.Suspended = counted.Ran+former+last, counted.Suspended+suspended
-	if rapid.IntRange(0, 9).Draw(t, "too large") == 0 {
-		status.Incidents = append(status.Incidents, v1alpha1.Incident{Failure: v1alpha1.Failure{Message: strings.Repeat("x", 200_000)}})
-		counted.Incidents = 0 // they stay behind
-	}
 }
 
 // leave carries the counts of the job, once for each cluster, however often the adapter tries.
@@ -107,11 +113,11 @@ func (d *dispatches) leave(t *rapid.T, status *v1alpha1.TrainingJobStatus) {
 		return text
 	}
 	d.carried, d.left = again(status), d.now
-	shown, err := state.ParseCarried(d.carried)
+	shown, err := state.ParseCarried(d.carried, d.now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shown.ReplicaStatuses[v1alpha1.Worker].Active != 0 || len(shown.AvoidedNodes)+len(shown.Conditions) != 0 {
+	if shown.ReplicaStatuses[v1alpha1.Worker].Active != 0 || len(shown.AvoidedNodes)+len(shown.Conditions) != 0 || strings.Contains(d.carried, "of-this-cluster") {
 		t.Fatalf("it carries what is true in one cluster: %s", d.carried)
 	}
 	d.pass(t, "seconds until the adapter tries again")

@@ -41,7 +41,7 @@ func TrueSince(status *v1alpha1.TrainingJobStatus, condition string) time.Time {
 func SuspendedFor(status *v1alpha1.TrainingJobStatus, now time.Time) time.Duration {
 	total := time.Duration(status.SuspendedSeconds) * time.Second
 	if since := TrueSince(status, v1alpha1.ConditionSuspended); status.StartTime != nil && !since.IsZero() {
-		total += now.Sub(since)
+		total = max(0, total+now.Sub(since)) // the clock of a former leader may have been ahead
 	}
 	return total
 }

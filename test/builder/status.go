@@ -96,3 +96,12 @@ func RunsSince(d time.Duration) JobOption {
 		Condition(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, d)(job)
 	}
 }
+
+// Dispatched makes the job a copy that MultiKueue has made, with this carried status. Source: SetMultiKueueMeta in sigs.k8s.io/kueue.
+func Dispatched(carried string) JobOption {
+	return func(job *v1alpha1.TrainingJob) {
+		metav1.SetMetaDataLabel(&job.ObjectMeta, v1alpha1.LabelMultiKueueOrigin, "multikueue")
+		metav1.SetMetaDataAnnotation(&job.ObjectMeta, v1alpha1.KueuePrebuiltWorkload, "trainingjob-j-1234")
+		metav1.SetMetaDataAnnotation(&job.ObjectMeta, v1alpha1.AnnotationCarriedStatus, carried)
+	}
+}

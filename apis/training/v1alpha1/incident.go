@@ -5,15 +5,19 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Failure is one failed replica: which, where and how.
 type Failure struct {
 	// role of the failed replica.
+	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Role Role `json:"role"`
 	// index of the failed replica.
+	// +kubebuilder:validation:Minimum=0
 	// +required
 	Index int32 `json:"index"`
 	// attempt in which it failed.
+	// +kubebuilder:validation:Minimum=0
 	// +required
 	Attempt int32 `json:"attempt"`
 	// cause is the kind of the failure. It decides whether the replica restarts, and which budget is charged.
+	// +kubebuilder:validation:Enum=Infrastructure;Preempted;Requested;Completed;OOM;Retryable;Fatal;Hang;Startup
 	// +required
 	Cause Cause `json:"cause"`
 	// pod that failed. It stays for its log until the next restart, unless a side-car still ran or late evidence named it. The pods of
@@ -37,6 +41,7 @@ type Failure struct {
 	Message string `json:"message,omitempty"`
 	// alike counts the other replicas that failed in the same second in the same way, with last words that do not distinguish them.
 	// Kubernetes timestamps have one-second precision, so the first of them is unknown. Later evidence may change the number.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Alike int32 `json:"alike,omitempty"`
 	// time of the failure.
@@ -49,10 +54,12 @@ type Incident struct {
 	// failure that began the incident.
 	Failure `json:",inline"`
 	// scope of the restart.
+	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +required
 	Scope RestartScope `json:"scope"`
 	// followers is the number of other replicas that restarted with it. Replicas that restart alone (scope Replica) and end within 5 s are one
 	// incident.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Followers int32 `json:"followers"`
 	// charged is true if the restart counts against a budget.
@@ -91,21 +98,32 @@ const (
 	CauseStartup Cause = "Startup"
 )
 
+// Causes lists all causes.
+var Causes = []Cause{
+	CauseInfrastructure, CausePreempted, CauseRequested, CauseCompleted, CauseOOM, CauseRetryable, CauseFatal, CauseHang, CauseStartup,
+}
+
+// MaxIncidents is how many incidents a status keeps.
+const MaxIncidents = 10
+
 // Budget is the use of one budget.
 type Budget struct {
 	// name is the field of spec.recovery that sets the limit, or ruleMadeLosses, or evaluatorRestarts.
 	// +required
 	Name BudgetName `json:"name"`
 	// used is the number of charged restarts within the window, at the latest of them.
+	// +kubebuilder:validation:Minimum=0
 	// +required
 	Used int32 `json:"used"`
 	// limit is the number of restarts that may be charged within the window.
+	// +kubebuilder:validation:Minimum=0
 	// +required
 	Limit int32 `json:"limit"`
 }
 
 // BudgetName is the field of spec.recovery that sets the limit of the budget, or ruleMadeLosses with the limit 100, or evaluatorRestarts
 // with the limit of maxRestarts. An evaluator beyond its limit stays failed.
+// +kubebuilder:validation:Enum=maxRestarts;maxOOMRestarts;maxHangRestarts;ruleMadeLosses;evaluatorRestarts
 type BudgetName string
 
 // The budgets.
@@ -119,6 +137,9 @@ const (
 	BudgetEvaluatorRestarts BudgetName = "evaluatorRestarts"
 )
 
+// BudgetNames lists the budgets in the order in which a status lists them.
+var BudgetNames = []BudgetName{BudgetRestarts, BudgetOOMRestarts, BudgetHangRestarts, BudgetRuleMadeLosses, BudgetEvaluatorRestarts}
+
 // MaxRuleMadeLosses is the limit of BudgetRuleMadeLosses.
 const MaxRuleMadeLosses int32 = 100
 
@@ -128,6 +149,7 @@ type AvoidedNode struct {
 	// +required
 	Name string `json:"name"`
 	// failures is the number of incidents that began on the node.
+	// +kubebuilder:validation:Minimum=0
 	// +required
 	Failures int32 `json:"failures"`
 	// reason of the latest incident.

@@ -58,8 +58,20 @@ const AnnotationRestart = Group + "/restart"
 const AnnotationFirstAttempt = Group + "/first-attempt"
 
 // AnnotationCarriedStatus is the status, as JSON, that a TrainingJob had in another cluster: what it has counted goes on in this one. Kueue's
-// adapter writes it to a job that MultiKueue runs, before the job is dispatched again. The operator reads it until the job has a status.
+// adapter writes it to a job that MultiKueue runs, before the job is dispatched again. The operator reads it from a copy that MultiKueue has
+// made, until the job has a status. It refuses a text of more than MaxCarriedStatus bytes.
 const AnnotationCarriedStatus = Group + "/carried-status"
+
+// MaxCarriedStatus is the longest AnnotationCarriedStatus, in bytes.
+const MaxCarriedStatus = 16 << 10
+
+// What MultiKueue sets on the copy of a job in a worker cluster (SetMultiKueueMeta in sigs.k8s.io/kueue/pkg/controller/jobframework).
+const (
+	// LabelMultiKueueOrigin names the manager cluster.
+	LabelMultiKueueOrigin = "kueue.x-k8s.io/multikueue-origin"
+	// KueuePrebuiltWorkload is a label, or since Kueue 0.18 an annotation: the name of the job's Workload.
+	KueuePrebuiltWorkload = "kueue.x-k8s.io/prebuilt-workload-name"
+)
 
 // AnnotationCluster is the name of the MultiKueueCluster in which MultiKueue runs a TrainingJob. Kueue's adapter writes it.
 const AnnotationCluster = Group + "/cluster"
@@ -112,7 +124,7 @@ const (
 
 // Annotations that users set on a Kubeflow job which the operator serves.
 const (
-	// AnnotationOverrides is a JSON merge patch (RFC 7386) of the spec of the TrainingJob that serves the job:
+	// AnnotationOverrides is a JSON merge patch (RFC 7386) of recovery, progress and successPolicy of the TrainingJob that serves the job:
 	// {"recovery":{"restartMethod":"InPlace"}}. A Kubeflow job has no fields for that.
 	AnnotationOverrides = Group + "/overrides"
 	// AnnotationReplicaServices sets whether each replica has a Service of its own: Each, the default, or None for large jobs whose

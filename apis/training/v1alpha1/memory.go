@@ -22,31 +22,37 @@ type Memory struct {
 	// +optional
 	GroupAttempt *int32 `json:"groupAttempt,omitempty"`
 	// lives is the number of times that replicas got a next life within the present attempt. It is part of the number of a life.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Lives int32 `json:"lives,omitempty"`
 	// resumeNumber is the number of the lives that began when the job last resumed, if replicas kept their pod names then. Pods with a
 	// smaller number are from before the suspension.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ResumeNumber int64 `json:"resumeNumber,omitempty"`
 	// roles is the memory of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`
 	// restartsInRow is the number of whole-job restarts with less than 10 minutes of running between them. It sets their back-off.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	RestartsInRow int32 `json:"restartsInRow,omitempty"`
 	// restartsWithoutProgress is the number of charged restarts of the whole job since the last newer step;
 	// spec.recovery.noProgressLimit bounds it.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	RestartsWithoutProgress int32 `json:"restartsWithoutProgress,omitempty"`
 	// countedTime is the time up to which runningSeconds and lostSeconds are complete.
 	// +optional
 	CountedTime *metav1.Time `json:"countedTime,omitempty"`
 	// redoStep is the step before the latest whole-job restart, until the job reports an equal or higher step.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	RedoStep int64 `json:"redoStep,omitempty"`
 	// charges are the restarts charged to each budget within its window.
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	Charges []Charges `json:"charges,omitempty"`
 }

@@ -22,26 +22,33 @@ type TrainingJobStatus struct {
 	// +optional
 	Ready string `json:"ready,omitempty"`
 	// replicas is the number of replicas that the job should have, in all roles.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas int32 `json:"replicas"`
 	// readyReplicas is the number of replicas whose pod is ready.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 	// attempt is the number of whole-job restarts so far: 0 in the job's first life.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Attempt int32 `json:"attempt"`
 	// restarts is the number of restarts so far: each whole-job or whole-role restart and each replaced replica counts one.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Restarts int32 `json:"restarts"`
 	// chargedRestarts is how many of the restarts are charged to a budget of spec.recovery.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ChargedRestarts int32 `json:"chargedRestarts"`
 	// budgets are the budgets with charges and their use.
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	Budgets []Budget `json:"budgets,omitempty"`
 	// replicaStatuses is the state of the replicas by role.
+	// +kubebuilder:validation:MaxProperties=16
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
 
@@ -51,11 +58,13 @@ type TrainingJobStatus struct {
 	LastFailure *Failure `json:"lastFailure,omitempty"`
 	// incidents are the last 10 restarts, newest first.
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Incidents []Incident `json:"incidents,omitempty"`
 	// avoidedNodes are the nodes to which new pods of the job prefer all others, sorted by name. The scheduler may still choose one.
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty"`
 	// checkpointRequest is the request to the ranks to save a checkpoint before the operator stops them. It is absent otherwise.
@@ -79,9 +88,11 @@ type TrainingJobStatus struct {
 	// +optional
 	NextStartTime *metav1.Time `json:"nextStartTime,omitempty"`
 	// suspendedSeconds is how long the job was suspended after its first start, without the present suspension.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	SuspendedSeconds int64 `json:"suspendedSeconds,omitempty"`
 	// runningSeconds is how long the job ran, in all its attempts, without the present run.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	RunningSeconds int64 `json:"runningSeconds,omitempty"`
 	// lostSeconds are the other seconds, by cause, at the latest change of this status.
@@ -102,18 +113,23 @@ type TrainingJobStatus struct {
 // ReplicaStatus is the state of the replicas of one role.
 type ReplicaStatus struct {
 	// active is the number of pods that exist and have not finished, terminating ones included.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Active int32 `json:"active"`
 	// ready is the number of pods that are ready.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Ready int32 `json:"ready"`
 	// succeeded is the number of replicas that finished with success.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Succeeded int32 `json:"succeeded"`
 	// failed is the number of replicas whose present pod has failed.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Failed int32 `json:"failed"`
 	// restarts is the number of restarts that replicas of this role caused.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Restarts int32 `json:"restarts"`
 	// restartScope is the scope in force for this role.
@@ -133,22 +149,28 @@ type ReplicaStatus struct {
 // LostSeconds are the seconds in which the job did not train, by what it waited for.
 type LostSeconds struct {
 	// queue is how long a queue kept the job suspended. This time is not part of the time since the first start.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Queue int64 `json:"queue,omitempty"`
 	// nodes is how long pods waited for nodes.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Nodes int64 `json:"nodes,omitempty"`
 	// starting is how long pods with nodes were starting: images, init containers; the slowest pod counts.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Starting int64 `json:"starting,omitempty"`
 	// detection is the time from failures to the decision to restart the whole job or to fail it.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Detection int64 `json:"detection,omitempty"`
 	// restart is the time from the decision until the operator could create the next pods: the end of pods, and back-offs.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Restart int64 `json:"restart,omitempty"`
 	// redone is how long the job ran after whole-job restarts until it reported a step as high as before. It is part of the time that the
 	// job ran. Only jobs that report steps have it.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Redone int64 `json:"redone,omitempty"`
 }
@@ -156,6 +178,7 @@ type LostSeconds struct {
 // ProgressStatus is the progress that the training reported.
 type ProgressStatus struct {
 	// step is the highest step reported.
+	// +kubebuilder:validation:Minimum=0
 	// +required
 	Step int64 `json:"step"`
 	// checkpoint is the latest checkpoint reported.

@@ -46,7 +46,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 		}
 		p := plan.Make(s)
 		for _, e := range p.Events {
-			fmt.Fprintf(b, "  emits   %s: %s\n", e.Reason, e.Message)
+			fmt.Fprintf(b, "  emits   %s: %s\n", e.Reason, state.Printable(e.Message))
 		}
 		writeSteps(b, p.Steps)
 		job.Status = p.Status
@@ -56,7 +56,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 		o.HasService, o.HasLease = true, state.ReportsByLease(&job.Spec)
 	}
 	if job.Spec.IsManagedElsewhere() {
-		fmt.Fprintf(b, "  nothing: it is run by %s (spec.managedBy)\n", job.Spec.ManagedBy)
+		fmt.Fprintf(b, "  nothing: it is run by %s (spec.managedBy)\n", state.Printable(job.Spec.ManagedBy))
 		return b.String(), nil
 	}
 	writeRecovery(b, job)
@@ -74,18 +74,18 @@ func Next(o *state.Observed) (string, error) {
 	fmt.Fprintf(b, "%s/%s: %s\n", o.Job.Namespace, o.Job.Name, strings.TrimSpace(string(p.Status.Phase)+" "+p.Status.Reason))
 	switch {
 	case o.Job.Spec.IsManagedElsewhere():
-		fmt.Fprintf(b, "  nothing: it is run by %s (spec.managedBy)\n", o.Job.Spec.ManagedBy)
+		fmt.Fprintf(b, "  nothing: it is run by %s (spec.managedBy)\n", state.Printable(o.Job.Spec.ManagedBy))
 	case o.Job.DeletionTimestamp != nil:
 		b.WriteString("  nothing: it is being deleted\n")
 	case s.IsStale():
 		b.WriteString("  nothing: its pods are newer than the job in the cache; try again\n")
 	}
 	for i := range p.Restarts {
-		fmt.Fprintf(b, "  counts  %s\n", p.Restarts[i].Message)
+		fmt.Fprintf(b, "  counts  %s\n", state.Printable(p.Restarts[i].Message))
 	}
 	for _, e := range p.Events {
 		if !slices.ContainsFunc(p.Restarts, func(i failure.Incident) bool { return i.Message == e.Message }) {
-			fmt.Fprintf(b, "  emits   %s: %s\n", e.Reason, e.Message)
+			fmt.Fprintf(b, "  emits   %s: %s\n", e.Reason, state.Printable(e.Message))
 		}
 	}
 	writeSteps(b, p.Steps)

@@ -34,6 +34,8 @@ func TestForeignWordsCommandNoTerminal(t *testing.T) {
 	for _, event := range v.EventsByTime() {
 		told = append(told, event.Reason, event.Message)
 	}
+	v.Job.Status.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Node: hostile, Container: hostile, Reason: hostile, Message: hostile}}}
+	told = append(told, strings.Split(story.Timeline(v, 80, story.ASCII), "\n")...)
 	all := strings.Join(told, "|")
 	if count := strings.Count(all, "All is well"); count < 5 {
 		t.Fatalf("the hostile words are told %d times: this shows nothing:\n%s", count, all)

@@ -50,8 +50,12 @@ func (v *View) inKubeflowsWords(list []string) []string {
 		reworded = append(reworded, words.Replace(text))
 	}
 	if found := ownFields.FindStringSubmatch(strings.Join(list, " ")); found != nil {
-		reworded = append(reworded, "A "+ref.Kind+" has no field "+found[0]+": write it as JSON in its annotation "+v1alpha1.AnnotationOverrides+
-			", such as {\""+found[1]+"\":{\""+found[2]+"\":...}}: kubectl edit "+strings.ToLower(ref.Kind)+" -n NS "+v.Job.Name)
+		how := "convert the job to a TrainingJob: kubectl tj convert --help"
+		if found[1] == "recovery" || found[1] == "progress" {
+			how = "write it as JSON in its annotation " + v1alpha1.AnnotationOverrides + ", such as {\"" + found[1] + "\":{\"" + found[2] +
+				"\":...}}: kubectl edit " + strings.ToLower(ref.Kind) + " -n NS " + v.Job.Name
+		}
+		reworded = append(reworded, "A "+ref.Kind+" has no field "+found[0]+": "+how)
 	}
 	return reworded
 }

@@ -152,7 +152,7 @@ func incidents(b *strings.Builder, v *View, width int) {
 	b.WriteString("\n")
 	for _, i := range slices.Backward(v.Job.Status.Incidents) {
 		text := fmt.Sprintf("%s %s: %s, %s", i.Time.UTC().Format(time.TimeOnly), WhatBroke(&i.Failure), Answer(&i), Charge(&i))
-		wrap(b, text, width)
+		wrap(b, state.Printable(text), width)
 	}
 	if more := int(v.Job.Status.Restarts) - len(v.Job.Status.Incidents); more > 0 {
 		fmt.Fprintf(b, "and %s that the status does not keep\n", Count(more, "earlier restart"))

@@ -440,7 +440,7 @@ class BudgetRequired(TypedDict):
     limit: int
     """limit is the number of restarts that may be charged within the window."""
 
-    name: str
+    name: Literal["maxRestarts", "maxOOMRestarts", "maxHangRestarts", "ruleMadeLosses", "evaluatorRestarts"]
     """name is the field of spec.recovery that sets the limit, or ruleMadeLosses, or evaluatorRestarts."""
 
     used: int
@@ -511,7 +511,7 @@ class IncidentRequired(TypedDict):
     attempt: int
     """attempt in which it failed."""
 
-    cause: str
+    cause: Literal["Infrastructure", "Preempted", "Requested", "Completed", "OOM", "Retryable", "Fatal", "Hang", "Startup"]
     """cause is the kind of the failure. It decides whether the replica restarts, and which budget is charged."""
 
     index: int
@@ -523,7 +523,7 @@ class IncidentRequired(TypedDict):
     role: str
     """role of the failed replica."""
 
-    scope: str
+    scope: Literal["Replica", "Role", "Job"]
     """scope of the restart."""
 
     time: str
@@ -574,7 +574,7 @@ class FailureRequired(TypedDict):
     attempt: int
     """attempt in which it failed."""
 
-    cause: str
+    cause: Literal["Infrastructure", "Preempted", "Requested", "Completed", "OOM", "Retryable", "Fatal", "Hang", "Startup"]
     """cause is the kind of the failure. It decides whether the replica restarts, and which budget is charged."""
 
     index: int
