@@ -347,11 +347,11 @@ e2e: ## run the end-to-end suite on your cluster with the operator and nodes tha
 	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
 
 .PHONY: test-versions
-test-versions: bin/lab bin/operator bin/kueue bin/kueue-adapter versions ## run the tests of the API, the end-to-end specs and Kueue's queues on the VERSIONS of Kubernetes, each on labs of its own
+test-versions: bin/lab bin/operator bin/kubectl-tj bin/kueue bin/kueue-adapter versions ## run the tests of the API, the end-to-end specs and Kueue's queues on the VERSIONS of Kubernetes, each on labs of its own
 	.ci/test-versions '$(VERSIONS_FILTER)' $(VERSIONS)
 
 .PHONY: test-gang
-test-gang: bin/lab bin/operator $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
+test-gang: bin/lab bin/operator bin/kubectl-tj $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
 	cd test/schedulers/coscheduling && ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd test/schedulers/volcano && ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd cmd/kueue-adapter && ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
@@ -362,7 +362,7 @@ test-kubeflow: bin/lab bin/operator bin/peers/training-operator bin/agnhost bin/
 	.ci/test-kubeflow $(PARTS)
 
 .PHONY: test-multikueue
-test-multikueue: bin/lab bin/operator bin/kueue bin/kueue-adapter ## run jobs in other clusters by MultiKueue, on three labs: a manager and two workers (10 minutes)
+test-multikueue: bin/lab bin/operator bin/kubectl-tj bin/kueue bin/kueue-adapter ## run jobs in other clusters by MultiKueue, on three labs: a manager and two workers (10 minutes)
 	.ci/test-multikueue
 
 .PHONY: test-nodes

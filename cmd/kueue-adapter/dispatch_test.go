@@ -70,9 +70,9 @@ func TestADispatchedJobInNoClusterSaysSoAndKeepsItsCounts(t *testing.T) {
 		wantInactive bool
 	}{
 		"it runs in a worker cluster":                      {running(4), func(w *kueue.Workload) { w.Status.ClusterName = ptr.To("c") }, false, false},
-		"it was evicted, and its pods are ending":          {all(suspended, running(4)), func(w *kueue.Workload) { evicted(w, time.Second) }, false, false},
-		"it was evicted, and its pods have ended":          {all(suspended, running(0)), func(w *kueue.Workload) { evicted(w, time.Second) }, true, false},
-		"it was evicted, and its cluster reports no more":  {all(suspended, running(4)), func(w *kueue.Workload) { evicted(w, time.Hour) }, true, false},
+		"it was evicted, and its pods are ending":          {all(stopped, running(4)), func(w *kueue.Workload) { evicted(w, time.Second) }, false, false},
+		"it was evicted, and its pods have ended":          {all(stopped, running(0)), func(w *kueue.Workload) { evicted(w, time.Second) }, true, false},
+		"it was evicted, and its cluster reports no more":  {all(stopped, running(4)), func(w *kueue.Workload) { evicted(w, time.Hour) }, true, false},
 		"a user has suspended it, and its pods are ending": {all(suspended, paused, running(4)), func(*kueue.Workload) {}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

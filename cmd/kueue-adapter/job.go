@@ -37,11 +37,13 @@ func (j *trainingJob) Object() client.Object { return (*v1alpha1.TrainingJob)(j)
 // GVK returns the kind of TrainingJobs.
 func (j *trainingJob) GVK() schema.GroupVersionKind { return gvk }
 
-// Skip reports whether Kueue's controller leaves the job alone: another controller runs it, or its pods are to end and have not yet. Kueue
-// frees the quota of a suspended or deleted job at once, for example if its Workload is deleted or no longer matches.
+// Skip reports whether Kueue's controller leaves the job alone: another controller runs it, or a user has suspended it since quotas has looked
+// at it, or its pods are to end and have not yet. Kueue frees the quota of a suspended or deleted job at once, for example if its Workload is
+// deleted or no longer matches.
 func (j *trainingJob) Skip(context.Context) bool {
-	isLeaving := !j.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(j.Object(), v1alpha1.FinalizerQuota)
-	return j.isForeign() || !j.Spec.IsDispatched() && (isLeaving || j.IsSuspended()) && j.IsActive()
+	isDeleted := !j.DeletionTimestamp.IsZero()
+	isLeaving := isDeleted && controllerutil.ContainsFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+	return j.isForeign() || !isDeleted && j.isHalfStopped() && !j.isToRequeue() || !j.Spec.IsDispatched() && (isLeaving || j.IsSuspended()) && j.IsActive()
 }
 
 // isForeign reports whether neither the operator nor MultiKueue runs the job.

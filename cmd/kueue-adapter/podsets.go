@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/constants"
 	"sigs.k8s.io/kueue/pkg/controller/jobframework"
 	"sigs.k8s.io/kueue/pkg/features"
 	"sigs.k8s.io/kueue/pkg/podset"
@@ -90,6 +92,7 @@ func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, a
 		return podset.BadPodSetsInfoLenError(len(roles), len(admitted))
 	}
 	delete(j.Annotations, annotationPartial)
+	delete(j.Annotations, v1alpha1.AnnotationQueueResized)
 	for i, role := range roles {
 		spec := j.Spec.ReplicaSpecs[role]
 		if err := podset.Merge(ctrl.LoggerFrom(ctx), &spec.Template.ObjectMeta, &spec.Template.Spec, admitted[i]); err != nil {
@@ -108,22 +111,28 @@ func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, a
 	return nil
 }
 
-// RestorePodSetsInfo reverts the changes of RunWithPodSetsInfo, but not the scaling by a user since then.
-func (j *trainingJob) RestorePodSetsInfo(ctx context.Context, wanted []podset.PodSetInfo) bool {
-	roles := j.roles()
-	if len(wanted) != len(roles) {
-		ctrl.LoggerFrom(ctx).Info("templates are left as they are: the job's roles have changed", "roles", len(roles), "podSets", len(wanted))
-		return false
-	}
+// RestorePodSetsInfo reverts the changes of RunWithPodSetsInfo, but not the scaling by a user since then. Without the pod sets of the job's
+// Workload it removes no more than the label by which isStarted recognizes the admission.
+func (j *trainingJob) RestorePodSetsInfo(_ context.Context, wanted []podset.PodSetInfo) bool {
 	note, changed := j.Annotations[annotationPartial]
 	delete(j.Annotations, annotationPartial)
 	given, _, isPartial := readPartial(note)
-	for i, role := range roles {
-		spec := j.Spec.ReplicaSpecs[role]
-		if asked := wanted[i].Count - j.spares(role); isPartial && role == v1alpha1.Worker && given == j.Spec.Replicas(role) {
-			spec.Replicas = &asked
+	for role, spec := range j.Spec.ReplicaSpecs {
+		meta := &spec.Template.ObjectMeta
+		for _, former := range wanted {
+			if former.Name != kueue.NewPodSetReference(string(role)) {
+				continue
+			}
+			if asked := former.Count - j.spares(role); isPartial && role == v1alpha1.Worker && given == j.Spec.Replicas(role) {
+				spec.Replicas = &asked
+			}
+			changed = podset.RestorePodSpec(meta, &spec.Template.Spec, former) || changed
 		}
-		changed = podset.RestorePodSpec(&spec.Template.ObjectMeta, &spec.Template.Spec, wanted[i]) || changed
+		if _, isMarked := meta.Labels[constants.PodSetLabel]; isMarked {
+			meta.Labels = maps.Clone(meta.Labels)
+			delete(meta.Labels, constants.PodSetLabel)
+			changed = true
+		}
 		j.Spec.ReplicaSpecs[role] = spec
 	}
 	return changed

@@ -32,14 +32,11 @@ func (q *quotas) look(ctx context.Context, j *trainingJob) (wrote bool, err erro
 	if err := q.client.List(ctx, &all, client.InNamespace(j.Namespace), jobframework.OwnerReferenceIndexFieldMatcher(gvk, j.Name)); err != nil {
 		return false, fmt.Errorf("listing the Workloads of job %s: %w", j.Name, err)
 	}
+	if wrote, err := q.takeBack(ctx, j, all.Items); wrote || err != nil {
+		return wrote, err
+	}
 	if jobframework.QueueName(j) == "" {
 		return q.leave(ctx, j, all.Items)
-	}
-	if _, isResized := j.Annotations[v1alpha1.AnnotationQueueResized]; isResized {
-		return q.requeue(ctx, j, all.Items)
-	}
-	if j.isPaused() && !j.IsSuspended() && !j.isFinished() || j.isSuspendedByUser(all.Items) {
-		return q.pause(ctx, j, all.Items)
 	}
 	if wrote, err := q.returnToQueue(ctx, j, all.Items); wrote || err != nil {
 		return wrote, err
@@ -56,11 +53,37 @@ func (q *quotas) look(ctx context.Context, j *trainingJob) (wrote bool, err erro
 	return q.change(ctx, j, j.correct)
 }
 
-// isSuspendedByUser reports whether a user has suspended a job that Kueue lets run.
-func (j *trainingJob) isSuspendedByUser(all []kueue.Workload) bool {
-	return j.IsSuspended() && j.isStarted() && !j.isPaused() && !j.isFinished() && slices.ContainsFunc(all, func(w kueue.Workload) bool {
-		return workload.IsAdmitted(&w) && !workloadevict.IsEvicted(&w) && w.DeletionTimestamp.IsZero()
+// takeBack suspends a job that a user has paused, and takes back the admission of every suspended job. It pauses a job that a user has
+// suspended. The job keeps its quota until its last pod is gone. A paused job then stays out of its queue until the user resumes it.
+func (q *quotas) takeBack(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
+	isQueued := jobframework.QueueName(j) != ""
+	isToBeStopped := isQueued && j.isPaused() && !j.IsSuspended() && !j.isFinished()
+	if !isToBeStopped && !(j.isHalfStopped() && (isQueued || len(all) > 0)) {
+		return q.change(ctx, j, func() { delete(j.Annotations, v1alpha1.AnnotationQueueResized) }) // kubectl tj resume may have left it
+	}
+	isByUser := j.isSuspendedByUser(all)
+	return j.takeBack(ctx, q.client, podSetsOf(all), func() {
+		j.Suspend()
+		if isByUser {
+			metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueuePaused, "true")
+		}
 	})
+}
+
+// isHalfStopped reports whether the job is suspended, and its templates still contain the changes of its admission.
+func (j *trainingJob) isHalfStopped() bool {
+	return j.IsSuspended() && j.isStarted() && !j.isFinished()
+}
+
+// isSuspendedByUser reports whether a user has suspended a job that has quota, with no other sign than spec.suspend. What else suspends a job
+// restores its templates in the same write, or marks it.
+func (j *trainingJob) isSuspendedByUser(all []kueue.Workload) bool {
+	return j.isHalfStopped() && !j.isToRequeue() && slices.ContainsFunc(all, func(w kueue.Workload) bool { return workload.IsAdmitted(&w) })
+}
+
+func (j *trainingJob) isToRequeue() bool {
+	_, isToRequeue := j.Annotations[v1alpha1.AnnotationQueueResized]
+	return isToRequeue
 }
 
 func (j *trainingJob) isPaused() bool {
@@ -70,20 +93,6 @@ func (j *trainingJob) isPaused() bool {
 
 // errPaused keeps a paused job from its start until Kueue has seen that its Workload is not active.
 var errPaused = jobframework.UnretryableError("the job is paused")
-
-// pause suspends a job that a user has paused, or pauses one that a user has suspended. It keeps its quota until its last pod is gone, and then
-// stays out of its queue until the user resumes it.
-func (q *quotas) pause(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
-	return j.takeBack(ctx, q.client, podSetsOf(all), func() {
-		j.Suspend()
-		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueuePaused, "true")
-	})
-}
-
-// requeue takes back the admission of a job that the admission policy has suspended, because a user wants it in another size.
-func (q *quotas) requeue(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
-	return j.takeBack(ctx, q.client, podSetsOf(all), func() { delete(j.Annotations, v1alpha1.AnnotationQueueResized) })
-}
 
 // podSetsOf returns what the job's templates were before their admission; nil if that is not known.
 func podSetsOf(all []kueue.Workload) []podset.PodSetInfo {

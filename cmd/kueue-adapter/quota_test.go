@@ -52,6 +52,19 @@ func running(n int32) change {
 }
 
 func suspended(j *v1alpha1.TrainingJob) { j.Spec.Suspend = ptr.To(true) }
+
+// stopped suspends the job with the user's templates, as Kueue does.
+func stopped(j *v1alpha1.TrainingJob) {
+	suspended(j)
+	j.Spec.ReplicaSpecs[v1alpha1.Worker] = waiting(replicas(v1alpha1.Worker, 4)).Spec.ReplicaSpecs[v1alpha1.Worker]
+}
+
+// resized is on a job that an admission policy has suspended.
+func resized(j *v1alpha1.TrainingJob) {
+	suspended(j)
+	metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueueResized, "true")
+}
+
 func unlabelled(j *v1alpha1.TrainingJob) {
 	j.Labels, j.Annotations = nil, map[string]string{v1alpha1.AnnotationQueueMessage: "4 more needed"}
 }
@@ -184,8 +197,13 @@ func TestWhatIsPausedAndWhatIsNot(t *testing.T) {
 		{"it runs", []change{running(4)}, nil, false, true},
 		{"it runs, and is paused", []change{running(4), paused}, nil, true, true},
 		{"it waits, and is paused", []change{suspended, paused}, nil, true, false},
-		{"it is preempted, and its templates could not be restored", []change{suspended},
+		{"it is preempted, and its templates could not be restored", []change{resized},
 			func(w *kueue.Workload) { meta.SetStatusCondition(&w.Status.Conditions, evicted) }, false, true},
+		{"a user suspends it, and Kueue preempts it", []change{suspended},
+			func(w *kueue.Workload) { meta.SetStatusCondition(&w.Status.Conditions, evicted) }, true, false},
+		{"it is suspended and resumed before the adapter has seen it", []change{resized}, nil, false, true},
+		{"a former adapter let it wait with the templates of its admission", []change{suspended},
+			func(w *kueue.Workload) { w.Status.Conditions = nil }, false, true},
 		{"it has finished, and is suspended", []change{suspended, conditions(v1alpha1.ConditionFinished)}, nil, false, true},
 		{"Kueue has deactivated its Workload", []change{running(4)}, byKueue, false, false},
 	}
@@ -199,6 +217,9 @@ func TestWhatIsPausedAndWhatIsNot(t *testing.T) {
 			if (*trainingJob)(job).isPaused() && !job.Spec.IsSuspended() {
 				t.Error("it is paused and not suspended")
 			}
+			if (*trainingJob)(job).isHalfStopped() || (*trainingJob)(job).isToRequeue() {
+				t.Errorf("its admission is not taken back: annotations %v", job.Annotations)
+			}
 			if got := (*trainingJob)(job).isPaused(); got != c.paused || workload.IsActive(w) != c.active {
 				t.Errorf("paused %v, Workload active %v; want %v, %v", got, workload.IsActive(w), c.paused, c.active)
 			}
@@ -208,10 +229,6 @@ func TestWhatIsPausedAndWhatIsNot(t *testing.T) {
 
 func TestAStartedJobHasTheFinalizerUntilItIsStoppedAndHasNoPods(t *testing.T) {
 	bare := func(j *v1alpha1.TrainingJob) { j.Finalizers = nil }
-	stopped := func(j *v1alpha1.TrainingJob) {
-		suspended(j)
-		j.Spec.ReplicaSpecs[v1alpha1.Worker] = waiting(replicas(v1alpha1.Worker, 4)).Spec.ReplicaSpecs[v1alpha1.Worker]
-	}
 	cases := []struct {
 		name    string
 		changes []change
@@ -262,6 +279,9 @@ func TestASuspensionDependsOnNothingElse(t *testing.T) {
 			if again, err := (*trainingJob)(job).Stop(t.Context(), api, wanted, jobframework.StopReasonWorkloadEvicted, ""); again || err != nil {
 				t.Errorf("stopped again: %v, %v", again, err)
 			}
+			if job, _ = after(t, api, job); (*trainingJob)(job).isPaused() {
+				t.Error("it is taken for a suspension by the user")
+			}
 		})
 	}
 }
@@ -288,7 +308,9 @@ func TestKueueLeavesAJobAloneWhosePodsAreToEnd(t *testing.T) {
 	}{
 		{"it runs", []change{running(4)}, false},
 		{"it is suspended, and its pods are ending", []change{suspended, running(1)}, true},
-		{"it is suspended, and has no pods", []change{suspended}, false},
+		{"it is suspended, and has no pods", []change{stopped}, false},
+		{"a user has suspended it since the adapter has read it", []change{suspended}, true},
+		{"it is suspended, and its templates could not be restored", []change{resized}, false},
 		{"it is suspended, and the operator has not seen it", []change{suspended, func(j *v1alpha1.TrainingJob) { j.Generation = 2 }}, true},
 		{"it is deleted, and has pods", []change{deleted, running(1)}, true},
 		{"it is deleted, and has no pods", []change{deleted}, false},

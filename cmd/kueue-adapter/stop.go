@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kueue/pkg/constants"
@@ -33,20 +34,21 @@ func (j *trainingJob) Stop(ctx context.Context, c client.Client, wanted []podset
 	return wrote, err
 }
 
-// takeBack makes a change together with the reversal of the admission. If the API server refuses both together, it makes the change alone.
+// takeBack makes a change together with the reversal of the admission. If the API server refuses both together, it makes the change alone, and
+// marks the job: the job starts with its present templates when Kueue admits it again.
 func (j *trainingJob) takeBack(ctx context.Context, c client.Client, wanted []podset.PodSetInfo, change func()) (wrote bool, err error) {
 	before := (*v1alpha1.TrainingJob)(j).DeepCopy()
 	j.carry()
 	change()
-	if wanted != nil {
-		j.RestorePodSetsInfo(ctx, wanted)
-	}
+	delete(j.Annotations, v1alpha1.AnnotationQueueResized)
+	j.RestorePodSetsInfo(ctx, wanted)
 	wrote, err = writeChange(ctx, c, j, before)
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
 		ctrl.LoggerFrom(ctx).Error(err, "the admission is not taken back")
 		*j = trainingJob(*before.DeepCopy())
 		j.carry()
 		change()
+		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueueResized, "true")
 		wrote, err = writeChange(ctx, c, j, before)
 	}
 	return wrote, err
@@ -63,7 +65,7 @@ func writeChange(ctx context.Context, c client.Client, j *trainingJob, before *v
 
 // isStarted reports whether the adapter has started the job and has not stopped it since: an admission has changed the templates.
 func (j *trainingJob) isStarted() bool {
-	for _, role := range j.roles() {
+	for role := range j.Spec.ReplicaSpecs {
 		if j.Spec.ReplicaSpecs[role].Template.Labels[constants.PodSetLabel] != "" {
 			return true
 		}

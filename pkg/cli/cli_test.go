@@ -146,7 +146,8 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 }
 
-// Only the queue starts a job of a queue, so the user pauses it, whether it runs or waits.
+// Only the queue starts a job of a queue, so the user pauses it, whether it runs or waits. A resumed job carries the mark of one that waits: the
+// adapter may not have seen its suspension.
 func TestSuspendAndResumeInAQueue(t *testing.T) {
 	queued := func(job *v1alpha1.TrainingJob) { job.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"} }
 	_, runs := running("runs", 1, queued)
@@ -167,6 +168,9 @@ func TestSuspendAndResumeInAQueue(t *testing.T) {
 			var now v1alpha1.TrainingJob
 			if err := s.kube.Get(t.Context(), client.ObjectKey{Namespace: waits.Namespace, Name: name}, &now); err != nil {
 				t.Fatal(err)
+			}
+			if _, marked := now.Annotations[v1alpha1.AnnotationQueueResized]; marked != (step.verb == "resume") {
+				t.Errorf("after %s %s: annotations %v", step.verb, name, now.Annotations)
 			}
 			if _, paused := now.Annotations[v1alpha1.AnnotationQueuePaused]; paused != step.paused || !now.Spec.IsSuspended() {
 				t.Errorf("after %s %s: paused %t, suspended %t", step.verb, name, paused, now.Spec.IsSuspended())

@@ -140,8 +140,12 @@ func (c *connection) set(ctx context.Context, t *target, fields ...field) error 
 	return c.kube.Patch(ctx, copied, client.RawPatch(types.MergePatchType, patch), fieldOwner)
 }
 
-// pausedPath is where a user pauses a TrainingJob of a queue.
-var pausedPath = []string{"metadata", "annotations", v1alpha1.AnnotationQueuePaused}
+// pausedPath is where a user pauses a TrainingJob of a queue. requeuedPath is where a user sends it back to its queue: without it, a resumption
+// that overtakes the adapter would leave spec.suspend alone, which the adapter takes for the user's wish.
+var (
+	pausedPath   = []string{"metadata", "annotations", v1alpha1.AnnotationQueuePaused}
+	requeuedPath = []string{"metadata", "annotations", v1alpha1.AnnotationQueueResized}
+)
 
 // isQueued reports whether the adapter of Kueue starts and suspends the object.
 func (t *target) isQueued() bool {
@@ -162,6 +166,8 @@ func (t *target) suspension(suspend bool) []field {
 	switch {
 	case t.isQueued() && suspend:
 		return []field{{pausedPath, "true"}, {t.suspend, true}}
+	case t.isQueued() && t.isSuspended:
+		return []field{{pausedPath, nil}, {requeuedPath, "true"}}
 	case t.isQueued():
 		return []field{{pausedPath, nil}}
 	default:

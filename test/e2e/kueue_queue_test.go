@@ -5,6 +5,7 @@ package e2e
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,6 +66,12 @@ func preempting(_, cluster fields) {
 
 // held admits nothing until it is opened.
 func held(_, cluster fields) { cluster["stopPolicy"] = "Hold" }
+
+// ofSomeNodes gives the flavor what nearly every installation's has: labels of its nodes, and a toleration of their taint.
+func ofSomeNodes(flavor, _ fields) {
+	flavor["nodeLabels"] = fields{corev1.LabelOSStable: "linux"}
+	flavor["tolerations"] = []any{fields{"key": string(gpu), "operator": "Exists", "effect": "NoSchedule"}}
+}
 
 func kueueObject(kind, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: fields{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind}}

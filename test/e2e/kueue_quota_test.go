@@ -57,6 +57,7 @@ var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func()
 		}, cleaning(v1alpha1.CleanNone)),
 		Entry("the deletion of the Workload", func(j *submitted) { Expect(kube.Delete(here.ctx, j.workload())).To(Succeed()) }),
 		Entry("the user's suspension", func(j *submitted) { j.suspend() }),
+		Entry("kubectl tj suspend", func(j *submitted) { j.tj("suspend") }),
 	)
 
 	It("is free when the last pod is gone of a job that was scaled, which then runs with its new size", mutated, func() {
@@ -143,8 +144,43 @@ var _ = Describe("The quota of a queue of Kueue", Serial, Label("Kueue"), func()
 		second.exits(0, "worker-0")
 		second.succeeds()
 		first.stays("it rests, though there is quota", func(v *view) bool { return len(v.pods) == 0 && v.job.Spec.IsSuspended() })
-		Expect(first.patched(`{"metadata": {"annotations": {"` + v1alpha1.AnnotationQueuePaused + `": null}}}`)).To(Succeed())
+		first.tj("resume")
 		allReplaced(before, first.runs(0, 0))
+	})
+
+	It("is another job's after kubectl tj suspend, and kubectl tj resume starts the job again, edited, each time that its user does so", func() {
+		q = newQueue(2, ofSomeNodes)
+		first := q.submit("first", 3, elastic(1, 4), gpuWorkers(3, doing("terminate-after", "3s")))
+		before := first.runs(0, 0)
+		users := before.job.DeepCopy()
+		for edit := range 3 {
+			first.tj("suspend")
+			second := q.submit(fmt.Sprint("second-", edit), 2)
+			second.runs(0, 0)
+			v := first.becomes("it says why it rests", func(v *view) bool {
+				return len(v.pods) == 0 && containsAll(v.job.Status.Message, []string{"kubectl tj resume first"})
+			})
+			template := v.job.Spec.ReplicaSpecs[v1alpha1.Worker].Template
+			v.is("it requests what its user requested", v.job.Spec.Replicas(v1alpha1.Worker) == 3)
+			v.is("its template is the user's", len(template.Labels)+len(template.Spec.NodeSelector)+len(template.Spec.Tolerations) == 0)
+			v.is("nothing is counted", v.job.Status.Restarts == 0 && v.job.Status.Attempt == users.Status.Attempt)
+			first.change(func(job *v1alpha1.TrainingJob) {
+				job.Spec.ReplicaSpecs[v1alpha1.Worker].Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "EDIT", Value: fmt.Sprint(edit)}}
+			})
+			first.tj("resume")
+			first.becomes("it waits in its queue", func(v *view) bool { return containsAll(v.job.Status.Message, []string{"assign flavors"}) })
+			second.exits(0, "worker-0")
+			second.succeeds()
+			after := first.runs(0, 0)
+			allReplaced(before, after)
+			after.is("it runs on the flavor's nodes", after.pod("worker-0").Spec.NodeSelector[corev1.LabelOSStable] == "linux")
+			before = after
+		}
+		first.tj("suspend")
+		first.tj("resume") // before the adapter has seen the suspension, or after it
+		first.becomes("all its pods are new", func(v *view) bool {
+			return v.allRun() && len(v.pods) == 2 && v.uids()["worker-0"] != before.uids()["worker-0"]
+		})
 	})
 
 	It("stays with a partially admitted job whose manifest is applied again", mutated, func() {

@@ -3,7 +3,11 @@
 package e2e
 
 import (
+	"cmp"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -91,6 +95,14 @@ func (j *submitted) suspend() { GinkgoHelper(); j.change(suspended) }
 func (j *submitted) resume() {
 	GinkgoHelper()
 	j.change(func(job *v1alpha1.TrainingJob) { job.Spec.Suspend = ptr.To(false) })
+}
+
+// tj runs kubectl tj, the program itself, on the job.
+func (j *submitted) tj(verb string, args ...string) {
+	GinkgoHelper()
+	program := cmp.Or(os.Getenv("KUBECTL_TJ"), filepath.Join("..", "..", "bin", "kubectl-tj"))
+	printed, err := exec.CommandContext(here.ctx, program, append([]string{verb, j.name, "-n", here.namespace}, args...)...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "kubectl tj %s prints %q; without the program, run make kubectl-tj", verb, printed)
 }
 
 // scale does what kubectl scale does.

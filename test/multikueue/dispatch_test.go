@@ -4,6 +4,8 @@ package multikueue
 
 import (
 	"context"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -97,11 +98,13 @@ func (j job) isGoneFrom(ctx context.Context, p *place) {
 	Eventually(ctx, func(ctx context.Context) []corev1.Pod { return j.pods(ctx, p) }).Should(BeEmpty(), "pods in %s", p.name)
 }
 
-// annotates sets an annotation of the manager's job, or removes it if the value is null.
-func (j job) annotates(ctx context.Context, name, value string) {
+// tj runs kubectl tj, the program itself, on the manager's job.
+func (j job) tj(ctx context.Context, verb string) {
 	GinkgoHelper()
-	here := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: string(j)}}
-	Expect(manager.Patch(ctx, here, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+name+`":`+value+`}}}`)))).To(Succeed())
+	program := filepath.Join("..", "..", "bin", "kubectl-tj")
+	args := []string{verb, string(j), "-n", metav1.NamespaceDefault, "--kubeconfig", manager.lab.Kubeconfig()}
+	printed, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "kubectl tj %s prints %q; without the program, run make kubectl-tj", verb, printed)
 }
 
 var _ = Describe("A TrainingJob that MultiKueue runs", func() {
@@ -157,11 +160,11 @@ var _ = Describe("A TrainingJob that MultiKueue runs", func() {
 		j.runsIn(ctx, worker2, 0, 0)
 		j.exits(ctx, worker2, "1")
 		j.runsIn(ctx, worker2, 1, 1)
-		j.annotates(ctx, v1alpha1.AnnotationQueuePaused, `"true"`)
+		j.tj(ctx, "suspend")
 		j.becomes(ctx, "it is suspended", And(HaveField("Status.Phase", v1alpha1.PhaseQueued), HaveField("Status.Message", ContainSubstring("kubectl tj resume counts"))))
 		j.isGoneFrom(ctx, worker2)
 		Consistently(ctx, func(ctx context.Context) *v1alpha1.TrainingJob { return j.in(ctx, worker2) }, 3*time.Second).Should(BeNil())
-		j.annotates(ctx, v1alpha1.AnnotationQueuePaused, "null")
+		j.tj(ctx, "resume")
 		j.runsIn(ctx, worker2, 2, 1)
 		Expect(j.in(ctx, manager).Status.Incidents).To(HaveLen(1))
 	})

@@ -34,8 +34,10 @@ const AnnotationQueueMessage = Group + "/queue-message"
 // kubectl tj suspend and resume, write it. The adapter writes it for a user who suspends an admitted job.
 const AnnotationQueuePaused = Group + "/queue-paused"
 
-// AnnotationQueueResized is on a TrainingJob of a queue that an admission policy has suspended, because a user has changed its number of pods:
-// the job waits in its queue again. The Kueue adapter removes it.
+// AnnotationQueueResized is on a suspended TrainingJob whose admission is to be taken back, and which waits in its queue then. Without it the Kueue
+// adapter takes such a job for one that a user has suspended. An admission policy writes it when a user changes the number of pods of a running
+// job, kubectl tj resume writes it for a suspension that the adapter may not have seen, and the adapter writes it if the API server refuses the
+// former templates. The adapter removes it.
 const AnnotationQueueResized = Group + "/queue-resized"
 
 // FinalizerQuota is on a TrainingJob that a queue has admitted. It keeps a deleted job, and its quota, until the last pod is gone. The Kueue

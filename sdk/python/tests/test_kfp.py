@@ -135,7 +135,7 @@ class Retried(unittest.TestCase):
         client.resume("j")
         self.assertEqual([request for request in api.asked if request[0] == "patch"], [
             ("patch", "j", {"metadata": {"annotations": {"trainingjob.dev/queue-paused": "true"}}, "spec": {"suspend": True}}),
-            ("patch", "j", {"metadata": {"annotations": {"trainingjob.dev/queue-paused": None}}}),
+            ("patch", "j", {"metadata": {"annotations": {"trainingjob.dev/queue-paused": None, "trainingjob.dev/queue-resized": "true"}}}),
         ])
 
     def test_a_job_that_a_termination_suspended_goes_on(self):

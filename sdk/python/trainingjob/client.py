@@ -17,6 +17,7 @@ from .types import TrainingJob, TrainingJobStatus
 
 LAST_LINES = 10  # of the log of the replica that failed the job
 _QUEUE_PAUSED = "trainingjob.dev/queue-paused"  # the Kueue adapter keeps such a job out of its queue
+_QUEUE_RESIZED = "trainingjob.dev/queue-resized"  # the Kueue adapter lets such a suspended job wait in its queue
 _log = logging.getLogger("trainingjob")
 
 
@@ -163,7 +164,8 @@ class Client:
     def resume(self, name: str) -> None:
         """Takes spec.suspend back: the pods are created again. A job of a queue waits in it until it is admitted."""
         if self._waits_in_a_queue(name):
-            self._patch(name, lambda _: {"metadata": {"annotations": {_QUEUE_PAUSED: None}}})
+            requeued = {_QUEUE_RESIZED: "true"} if self.get(name)["spec"].get("suspend") else {}
+            self._patch(name, lambda _: {"metadata": {"annotations": {_QUEUE_PAUSED: None, **requeued}}})
         else:
             self._patch(name, lambda kind: served.suspension(kind, False))
 
