@@ -209,6 +209,5 @@ func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Unlock()
 	c.options.Pages.Forget(key)
 	c.options.Pages.Stacks(key, nil)
-	c.options.Pages.Stragglers(key, nil)
 	c.options.Silence.Of(key, nil)
 }

@@ -71,7 +71,6 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, err
 	}
 	c.addStacks(s)
-	c.addStragglers(s)
 	s.Homes = c.previousNodes(s)
 	if err := c.addUnhealthy(ctx, s); err != nil {
 		return nil, err
