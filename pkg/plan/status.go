@@ -105,7 +105,7 @@ func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	if s.Progress.Renewed.IsZero() {
 		return
 	}
-	is := &v1alpha1.ProgressStatus{Step: s.HighestStep(), Checkpoint: clip(s.Progress.Checkpoint), RenewTime: renewal(s), Metrics: s.Progress.Metrics}
+	is := &v1alpha1.ProgressStatus{Step: s.HighestStep(), Checkpoint: state.KeepBeginning(s.Progress.Checkpoint), RenewTime: renewal(s), Metrics: s.Progress.Metrics}
 	was := next.Progress
 	switch {
 	case is.Checkpoint == "":
