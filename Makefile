@@ -461,7 +461,7 @@ test-observe: bin/promtool ## compare rules, alerts and dashboards with the metr
 	cd test/observe && go test -count=1 -timeout 10m -v .
 
 .PHONY: test-alerts
-test-alerts: bin/lab bin/operator bin/prometheus ## fire every alert on a lab of its own, scraped by a real Prometheus, and read a job's trace and log there
+test-alerts: bin/lab bin/operator bin/prometheus ## fire every alert on a lab of its own, scraped by a real Prometheus, and read a job's log there
 	cd test/observe && go test -count=1 -timeout 20m -tags alerts -run TestAlerts -v .
 
 # Prometheus without service discovery: Kubernetes' and the clouds' are not needed, and take most of its build.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
-	"go.opentelemetry.io/otel"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -31,7 +30,6 @@ import (
 	"github.com/trainingjob/operator/pkg/intake"
 	"github.com/trainingjob/operator/pkg/kubeflow"
 	"github.com/trainingjob/operator/pkg/outage"
-	"github.com/trainingjob/operator/pkg/trace/export"
 )
 
 // electionLease is the name of the leader's Lease.
@@ -59,11 +57,7 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	controllerOptions := o.controllerOptions()
-	if controllerOptions.Traces, err = o.traces(ctx, mgr); err != nil {
-		return nil, err
-	}
-	if err := controller.Setup(ctx, mgr, controllerOptions); err != nil {
+	if err := controller.Setup(ctx, mgr, o.controllerOptions()); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
 	if err := kubeflow.Setup(mgr, served, controller.EventSource, o.excluded()...); err != nil {
@@ -87,20 +81,6 @@ func (o *options) apiServer(log logr.Logger) (*outage.Server, error) {
 		server.Needs(v1alpha1.GroupVersion.String())
 	}
 	return server, err
-}
-
-// traces returns what sends the traces of jobs, as a part of the manager; nil if no collector is named.
-func (o *options) traces(ctx context.Context, mgr manager.Manager) (controller.Traces, error) {
-	if o.otlpEndpoint == "" {
-		return nil, nil
-	}
-	log := mgr.GetLogger().WithName("traces")
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Info("traces are not sent", "error", err.Error()) }))
-	exporter, err := export.New(ctx, o.otlpEndpoint, version)
-	if err != nil {
-		return nil, err
-	}
-	return exporter, mgr.Add(exporter)
 }
 
 func (o *options) restConfig() (*rest.Config, error) {

@@ -71,8 +71,6 @@ func TestWrongOptionsAreToldWhatToWriteInstead(t *testing.T) {
 		{"a taint that is no key", []string{"--lost-node-taints=a b"}, `--lost-node-taints "a b": write the key of a taint, as example.com/broken`},
 		{"a taint that two flags name", []string{"--lost-node-taints=a", "--node-signals=taint:a=Move"},
 			`--lost-node-taints "a": --node-signals also sets an action for this taint: name it once`},
-		{"a collector without a scheme", []string{"--otlp-endpoint=collector:4317"},
-			`--otlp-endpoint "collector:4317": write http://HOST:4317, or https:// for one with TLS: a collector that takes OTLP by gRPC`},
 		{"a flag nobody knows", []string{"--frobnicate"}, `unknown flag: --frobnicate`},
 		{"an argument", []string{"start"}, `unknown command "start" for "operator"`},
 		{"a number that is none", []string{"--concurrent-jobs=x"}, `invalid argument "x" for "--concurrent-jobs" flag: strconv.ParseInt: parsing "x": invalid syntax`},

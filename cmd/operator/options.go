@@ -22,7 +22,6 @@ import (
 	"github.com/trainingjob/operator/pkg/kubeflow"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/pkg/trace/export"
 )
 
 // options are the operator's flags.
@@ -39,7 +38,6 @@ type options struct {
 	metricsSecure           bool
 	metricsCertDir          string
 	jobMetrics              bool
-	otlpEndpoint            string
 	healthAddress           string
 	concurrentJobs          int
 	watchNodes              bool
@@ -77,7 +75,6 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure, "serve /metrics over HTTPS to callers that may GET the URL /metrics; false serves it over HTTP to all callers")
 	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", o.metricsCertDir, "folder with tls.crt and tls.key for /metrics, read again when they change; empty creates a self-signed certificate")
 	f.BoolVar(&o.jobMetrics, "job-metrics", o.jobMetrics, "serve metrics of each job in addition: about 20 series a job, with its namespace and name as labels")
-	f.StringVar(&o.otlpEndpoint, "otlp-endpoint", o.otlpEndpoint, "collector that receives the history of each job as a trace, by OTLP over gRPC: http://HOST:4317, or https:// for one with TLS. Empty sends nothing")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256; one namespace holds at most half of them")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
@@ -117,7 +114,7 @@ func (o *options) validate() error {
 	if _, kindsErr := kubeflow.ParseKinds(o.kubeflowKinds); kindsErr != nil {
 		err = errors.Join(err, fmt.Errorf("--kubeflow-kinds: %w", kindsErr))
 	}
-	return errors.Join(err, o.validateElection(), o.validateNamespaces(), o.validateTraces(), o.validateCertificate())
+	return errors.Join(err, o.validateElection(), o.validateNamespaces(), o.validateCertificate())
 }
 
 func (o *options) validateElection() error {
@@ -148,16 +145,6 @@ func (o *options) signals() (nodes.Signals, error) {
 		}
 	}
 	return signals, nil
-}
-
-func (o *options) validateTraces() error {
-	if o.otlpEndpoint == "" {
-		return nil
-	}
-	if err := export.Check(o.otlpEndpoint); err != nil {
-		return fmt.Errorf("--otlp-endpoint %q: %w", o.otlpEndpoint, err)
-	}
-	return nil
 }
 
 // validateCertificate returns an error if the folder of the certificate lacks a file: the metrics server would fall back to a self-signed

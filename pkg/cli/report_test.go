@@ -1,59 +1,28 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/stories"
 )
-
-// operatorsLog writes the lines of stories.Many, of a job in the stage's namespace, as the operator does.
-func operatorsLog(t *testing.T) string {
-	t.Helper()
-	_, lines := stories.Many(4)
-	file := filepath.Join(t.TempDir(), "operator.log")
-	var text bytes.Buffer
-	log := logr.FromSlogHandler(slog.NewJSONHandler(&text, nil))
-	log.Info("starting", "version", "dev")
-	for i := range lines {
-		lines[i].Namespace = "team-a"
-		log.Info(lines[i].Message, lines[i].Fields()...)
-	}
-	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
 
 func TestReport(t *testing.T) {
 	_, objects := running("mnist", 2)
 	for _, o := range objects {
 		o.SetNamespace("team-a")
-	}
-	log := operatorsLog(t)
-	empty := filepath.Join(t.TempDir(), "empty.log")
-	if err := os.WriteFile(empty, []byte("nothing\n"), 0o600); err != nil {
-		t.Fatal(err)
 	}
 	cases := []struct {
 		name   string
@@ -66,10 +35,6 @@ func TestReport(t *testing.T) {
 		{"JSON", []string{"report", "mnist", "-o", "json"}, 0, `"job": "mnist"`, ""},
 		{"another form", []string{"report", "mnist", "-o", "pdf"}, 1, "", `--output "pdf": write html or json`},
 		{"an unknown job", []string{"report", "mnits"}, 1, "", "did you mean mnist?"},
-		{"a deleted job", []string{"report", "llama-7b", "--log", log}, 0, "worker-2 on gpu-12 was lost", "comes from the log alone"},
-		{"a job that neither knows", []string{"report", "mnits", "--log", log}, 1, "", "The log has no line about team-a/mnits either"},
-		{"no such log", []string{"report", "mnist", "--log", "none.log"}, 1, "", "--log none.log: there is no such file"},
-		{"no log of an operator", []string{"report", "mnist", "--log", empty}, 1, "", "give the operator's log"},
 		{"two jobs", []string{"report", "a", "b"}, 1, "", "is one argument too many"},
 	}
 	for _, c := range cases {
@@ -89,28 +54,6 @@ func TestReportOnATerminal(t *testing.T) {
 	s.screen.isTerminal = true
 	if status := s.run(t.Context(), []string{"report", "mnist"}); status != 1 || !strings.Contains(s.err.String(), "kubectl tj report mnist > mnist.html") {
 		t.Errorf("status %d, %s", status, s.err)
-	}
-}
-
-// The log alone does without a cluster, and from standard input.
-func TestReportWithoutACluster(t *testing.T) {
-	s := newStage(interceptor.Funcs{})
-	s.connect = func() (*connection, error) { return nil, clientcmd.ErrEmptyConfig }
-	text, err := os.ReadFile(operatorsLog(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.In = bytes.NewReader(text)
-	*s.flags.Namespace = "team-a"
-	if status := s.run(t.Context(), []string{"report", "llama-7b", "--log", "-", "-o", "json"}); status != 0 {
-		t.Fatalf("status %d, %s", status, s.err)
-	}
-	var told struct {
-		Phase     v1alpha1.Phase
-		Incidents []struct{ Number int }
-	}
-	if err := json.Unmarshal(s.out.Bytes(), &told); err != nil || len(told.Incidents) != 3 || told.Phase != v1alpha1.PhaseRunning {
-		t.Errorf("%v, told %+v", err, told)
 	}
 }
 

@@ -69,8 +69,8 @@ type jobMemo struct {
 	previousNodes map[state.Slot]previousNode
 	// foreign is the pod of a life that the job never had, after its Event was written.
 	foreign types.UID
-	// awaited are the pods for which the job waits.
-	awaited awaited
+	// changed are the pods with a watch event since the current reconcile began. Its reads may not show them.
+	changed map[string]bool
 	// ahead is the last renewal of the progress Lease with a time in the future.
 	ahead ahead
 }
@@ -209,6 +209,5 @@ func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Unlock()
 	c.options.Pages.Forget(key)
 	c.options.Pages.Stacks(key, nil)
-	c.options.Pages.Stragglers(key, nil)
 	c.options.Silence.Of(key, nil)
 }

@@ -60,7 +60,7 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	pass := func() int {
 		t.Helper()
 		before := server.gets.Load()
-		c.memo(job, func(m *jobMemo) { m.awaited.observed = nil })
+		c.memo(job, func(m *jobMemo) { m.changed = nil })
 		got, err := c.confirmVanished(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
@@ -87,8 +87,7 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 
 	gone := server.pods["j-worker-3"]
 	delete(server.pods, gone.Name)
-	p, _ := state.PodOf(job.Name, gone)
-	c.PodChanged(gone, &p, nil)
+	c.PodChanged(gone)
 	want("the watch reports one", pass(), 1)
 
 	c.client = deleter{}
@@ -105,9 +104,8 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 func TestAnAnswerOlderThanTheWatchIsNotKept(t *testing.T) {
 	job, s, server := unlabelled(1)
 	c, _ := refusing()
-	c.memo(job, func(m *jobMemo) { m.awaited.observed = nil })
-	p, _ := state.PodOf(job.Name, server.pods["j-worker-0"])
-	c.PodChanged(server.pods["j-worker-0"], &p, nil)
+	c.memo(job, func(m *jobMemo) { m.changed = nil })
+	c.PodChanged(server.pods["j-worker-0"])
 	c.live = server
 	if _, err := c.confirmVanished(t.Context(), s); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		c.exclude(job)
 		return nil, nil
 	}
-	c.memo(job, func(m *jobMemo) { m.awaited.observed = nil }) // the pods with watch events from now on
+	c.memo(job, func(m *jobMemo) { m.changed = nil }) // the pods with watch events from now on
 	pods, err := c.listPods(ctx, job)
 	if err != nil {
 		return nil, err
@@ -71,12 +71,10 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, err
 	}
 	c.addStacks(s)
-	c.addStragglers(s)
 	s.Homes = c.previousNodes(s)
 	if err := c.addUnhealthy(ctx, s); err != nil {
 		return nil, err
 	}
-	c.endObserve(s)
 	return s, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -27,9 +26,6 @@ type Pages interface {
 	// Stacks has the stacks of a hanging job's ranks read once, and returns them, or until when the reads last at most. Without ranks it
 	// forgets the stacks: the job hangs no more.
 	Stacks(job client.ObjectKey, ranks []RankPage) state.Stacks
-	// Stragglers returns the ranks that are slower than the others, by the steps that their pages show: these are read every few minutes. Without
-	// ranks it forgets the steps.
-	Stragglers(job client.ObjectKey, ranks []RankPage) []v1alpha1.Straggler
 	// Forget ends the reads of the job's page.
 	Forget(job client.ObjectKey)
 }
@@ -64,10 +60,9 @@ type pages struct {
 	// parsing has one page of stacks parsed at a time.
 	parsing sync.Mutex
 
-	mu    sync.Mutex
-	jobs  map[client.ObjectKey]*watched
-	hung  map[client.ObjectKey]*hung
-	paced map[client.ObjectKey]*paced
+	mu   sync.Mutex
+	jobs map[client.ObjectKey]*watched
+	hung map[client.ObjectKey]*hung
 }
 
 // watched is the page of a job.
@@ -87,7 +82,7 @@ func NewPages(r *progress.Reader, clock clock.WithDelayedExecution, changed func
 func newPages(read func(context.Context, netip.AddrPort, progress.Target) ([]byte, error), clock clock.WithDelayedExecution, changed func(client.ObjectKey)) *pages {
 	return &pages{
 		read: read, clock: clock, changed: changed, slots: newSlots(PageReads), stackSlots: newSlots(StackReads),
-		jobs: map[client.ObjectKey]*watched{}, hung: map[client.ObjectKey]*hung{}, paced: map[client.ObjectKey]*paced{},
+		jobs: map[client.ObjectKey]*watched{}, hung: map[client.ObjectKey]*hung{},
 	}
 }
 
@@ -213,9 +208,6 @@ func (noPages) Watch(client.ObjectKey, Page) Shown { return Shown{} }
 
 // Stacks implements Pages.
 func (noPages) Stacks(client.ObjectKey, []RankPage) state.Stacks { return state.Stacks{} }
-
-// Stragglers implements Pages.
-func (noPages) Stragglers(client.ObjectKey, []RankPage) []v1alpha1.Straggler { return nil }
 
 // Forget implements Pages.
 func (noPages) Forget(client.ObjectKey) {}

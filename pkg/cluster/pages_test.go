@@ -232,16 +232,10 @@ type fixed struct {
 	shown   Shown
 	watched *Page
 	asked   []RankPage
-	// compared are the ranks whose steps are read.
-	compared []RankPage
 }
 
 func (f *fixed) Watch(_ client.ObjectKey, p Page) Shown { f.watched = &p; return f.shown }
-func (f *fixed) Stragglers(_ client.ObjectKey, ranks []RankPage) []v1alpha1.Straggler {
-	f.compared = ranks
-	return nil
-}
-func (f *fixed) Forget(client.ObjectKey) { f.watched = nil }
+func (f *fixed) Forget(client.ObjectKey)                { f.watched = nil }
 func (f *fixed) Stacks(_ client.ObjectKey, ranks []RankPage) state.Stacks {
 	f.asked = ranks
 	return state.Stacks{}

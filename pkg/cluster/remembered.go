@@ -25,6 +25,17 @@ type found struct {
 	until time.Time
 }
 
+// PodChanged records a watch event of a pod: what the API server showed of it before is old.
+func (c *Cluster) PodChanged(pod *corev1.Pod) {
+	c.ownerMemo(pod, func(m *jobMemo) {
+		delete(m.found, pod.Name)
+		if m.changed == nil {
+			m.changed = map[string]bool{}
+		}
+		m.changed[pod.Name] = true
+	})
+}
+
 // find returns the job's pod of that name from the API server; nil if there is none. It remembers an existing pod until the watch
 // reports a change of that name, or the operator writes to pods of the job. Otherwise a pod without its label would cost a
 // request in each reconcile.
@@ -43,7 +54,7 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 		return nil, nil
 	}
 	c.memo(job, func(m *jobMemo) {
-		if m.awaited.observed[name] { // the answer may be older than the watch event
+		if m.changed[name] { // the answer may be older than the watch event
 			return
 		}
 		m.found[name] = found{pod: p, until: c.clock.Now().Add(foundFor)}

@@ -13,7 +13,6 @@ import (
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/reconcile"
-	"github.com/trainingjob/operator/pkg/trace"
 )
 
 // Reconciler brings jobs and their pods together.
@@ -22,14 +21,9 @@ type Reconciler struct {
 	metrics *counted
 	// log gets the history of each job, without the fields that controller-runtime adds for a reconcile.
 	log logr.Logger
-	// traces takes the finished spans of each job; nil if tracing is off.
-	traces Traces
 	// waiting is how many jobs wait for their namespace's share of the workers.
 	waiting atomic.Int64
 }
-
-// Traces takes spans. It must not wait, and cannot fail.
-type Traces interface{ Tell(spans []trace.Span) }
 
 // Reconcile reconciles the job once and returns when to do it again.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -42,8 +36,5 @@ func (r *Reconciler) recorded(job *v1alpha1.TrainingJob, p *plan.Plan) {
 	r.metrics.record(happened)
 	for _, line := range journal.Lines(happened) {
 		r.log.Info(line.Message, line.Fields()...)
-	}
-	if r.traces != nil {
-		r.traces.Tell(trace.Spans(happened))
 	}
 }

@@ -37,8 +37,6 @@ type Options struct {
 	JobMetrics bool
 	// Version is the program's version, for its metrics.
 	Version string
-	// Traces takes the spans of jobs; nil if tracing is off.
-	Traces  Traces
 	Cluster cluster.Options
 }
 
@@ -66,7 +64,6 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(EventSource), clock.RealClock{}, o.Cluster),
 		metrics: counted,
 		log:     mgr.GetLogger(),
-		traces:  o.Traces,
 	}
 	all := &collector{
 		jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, excluded: o.Cluster.Excluded,

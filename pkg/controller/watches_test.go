@@ -25,8 +25,8 @@ import (
 // For any change of a pod a reconcile comes at once or a moment later.
 const (
 	atOnce   = time.Duration(0)
-	gathered = 250 * time.Millisecond
-	gone     = 10 * time.Millisecond
+	gathered = 100 * time.Millisecond
+	gone     = 100 * time.Millisecond
 )
 
 var job = builder.Job("j", builder.Workers(2))

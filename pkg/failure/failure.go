@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,9 +11,6 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
-
-// maxMessage is the longest message that a Failure holds, in bytes.
-const maxMessage = 1024
 
 // Find returns the failures in the job's present lives, the first cause first, each with the cause and scope of its restart.
 func Find(s *state.Snapshot) []Incident {
@@ -72,7 +68,7 @@ func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 			f.Container = p.Exit.Container
 		}
 	}
-	f.Message = clip(f.Message)
+	f.Message = state.KeepEnd(f.Message)
 	return f
 }
 
@@ -89,14 +85,6 @@ func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
 		return s.Now
 	}
 	return at
-}
-
-// clip returns the end of a message, where programs print their error, in at most maxMessage bytes.
-func clip(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[len(message)-maxMessage:], "") // it may begin within a character
 }
 
 // Describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". WithMessage adds the program's

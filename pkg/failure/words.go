@@ -42,7 +42,7 @@ func namesLostPeer(f *v1alpha1.Failure) bool {
 }
 
 func followed(p *state.Pod) bool {
-	return !killedBy(p.Exit.Code) && lostPeer.MatchString(clip(p.Exit.Message))
+	return !killedBy(p.Exit.Code) && lostPeer.MatchString(state.KeepEnd(p.Exit.Message))
 }
 
 // beganAt returns the second by which failures are put in order. A rank that speaks of a lost connection followed another one, although it

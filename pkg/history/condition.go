@@ -7,14 +7,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Became reports whether a condition is True now and was not before.
-func Became(was, is *v1alpha1.TrainingJobStatus, condition string) bool {
+// became reports whether a condition is True now and was not before.
+func became(was, is *v1alpha1.TrainingJobStatus, condition string) bool {
 	return !meta.IsStatusConditionTrue(was.Conditions, condition) && meta.IsStatusConditionTrue(is.Conditions, condition)
-}
-
-// Ceased reports whether a condition was True before and is not now.
-func Ceased(was, is *v1alpha1.TrainingJobStatus, condition string) bool {
-	return Became(is, was, condition)
 }
 
 // since returns when the condition got its present value; zero if there is none.
@@ -26,7 +21,7 @@ func since(status *v1alpha1.TrainingJobStatus, condition string) metav1.Time {
 }
 
 func (h *History) queued() {
-	if Ceased(h.Was, h.Is, v1alpha1.ConditionQueued) {
+	if became(h.Is, h.Was, v1alpha1.ConditionQueued) {
 		h.add(Transition{
 			Kind: Queued, Attempt: h.Is.Attempt,
 			Begin: since(h.Was, v1alpha1.ConditionQueued), End: since(h.Is, v1alpha1.ConditionQueued),
@@ -34,58 +29,24 @@ func (h *History) queued() {
 	}
 }
 
-// stopped adds the end of an attempt that ran. The attempt ended with its failure, before the operator saw it.
-func (h *History) stopped() {
-	if !Ceased(h.Was, h.Is, v1alpha1.ConditionRunning) {
-		return
-	}
-	end := since(h.Is, v1alpha1.ConditionRunning)
-	if incident, _ := restartOf(h.Is, h.Was.Attempt); incident != nil && h.Is.Attempt > h.Was.Attempt {
-		if incident.Time.Before(&end) { // the node's clock may be ahead
-			end = incident.Time
-		}
-	} else if h.Is.CompletionTime != nil {
-		end = *h.Is.CompletionTime
-	}
-	h.add(Transition{Kind: Running, Attempt: h.Was.Attempt, Begin: since(h.Was, v1alpha1.ConditionRunning), End: end})
-}
-
+// scheduled adds the wait of the first attempt for its nodes. A later attempt waits for them as a part of a recovery.
 func (h *History) scheduled() {
-	if !Became(h.Was, h.Is, v1alpha1.ConditionScheduled) || h.Is.StartTime == nil {
+	if h.Is.Attempt > 0 || h.Is.StartTime == nil || !became(h.Was, h.Is, v1alpha1.ConditionScheduled) {
 		return
 	}
-	begin := beginOf(h.Is)
-	if lost := since(h.Was, v1alpha1.ConditionScheduled); begin.Before(&lost) { // a pod had lost its node
-		begin = lost
+	begin := *h.Is.StartTime
+	resumed, lost := since(h.Is, v1alpha1.ConditionSuspended), since(h.Was, v1alpha1.ConditionScheduled) // a pod had lost its node
+	for _, later := range []metav1.Time{resumed, lost} {
+		if begin.Before(&later) {
+			begin = later
+		}
 	}
-	h.addAttempt(Scheduled, begin, since(h.Is, v1alpha1.ConditionScheduled))
+	h.add(Transition{Kind: Scheduled, Begin: begin, End: since(h.Is, v1alpha1.ConditionScheduled)})
 }
 
 func (h *History) runs() {
-	if !Became(h.Was, h.Is, v1alpha1.ConditionRunning) {
-		return
+	if became(h.Was, h.Is, v1alpha1.ConditionRunning) {
+		incident, number := restartOf(h.Is, h.Is.Attempt-1)
+		h.add(Transition{Kind: Runs, Attempt: h.Is.Attempt, End: since(h.Is, v1alpha1.ConditionRunning), Incident: incident, Number: number})
 	}
-	var begin metav1.Time
-	if meta.IsStatusConditionTrue(h.Is.Conditions, v1alpha1.ConditionScheduled) {
-		begin = since(h.Is, v1alpha1.ConditionScheduled)
-	}
-	h.addAttempt(Runs, begin, since(h.Is, v1alpha1.ConditionRunning))
-}
-
-// addAttempt adds a transition of the present attempt, with the restart that began it.
-func (h *History) addAttempt(kind Kind, begin, end metav1.Time) {
-	incident, number := restartOf(h.Is, h.Is.Attempt-1)
-	h.add(Transition{Kind: kind, Attempt: h.Is.Attempt, Begin: begin, End: end, Incident: incident, Number: number})
-}
-
-// beginOf returns when the present attempt began: with the job, with a restart, or with its resumption.
-func beginOf(is *v1alpha1.TrainingJobStatus) metav1.Time {
-	begin := *is.StartTime
-	if incident, _ := restartOf(is, is.Attempt-1); incident != nil {
-		begin = incident.RestartTime
-	}
-	if resumed := since(is, v1alpha1.ConditionSuspended); begin.Before(&resumed) {
-		begin = resumed
-	}
-	return begin
 }

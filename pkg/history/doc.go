@@ -2,13 +2,12 @@
 //
 //	Explained   the true cause of an earlier restart shows
 //	Queued      the job has left its queue
-//	Running     an attempt that ran has broken, was suspended, or ended
 //	Restarted   a restart is counted
-//	Scheduled   every pod of an attempt has a node
+//	Scheduled   every pod of the first attempt has a node
 //	Runs        all replicas of an attempt run
 //	Recovered   the replicas that a restart stopped run again
 //	Finished    the job has its verdict
 //
-// pkg/journal renders the list as lines of the log, pkg/metrics as observations and pkg/trace as spans. Each transition appears exactly
-// once, because each status is written exactly once.
+// pkg/journal renders the list as lines of the log, and pkg/metrics as observations. Each transition appears exactly once, because each
+// status is written exactly once.
 package history

@@ -15,7 +15,6 @@ type Kind string
 const (
 	Explained Kind = "Explained"
 	Queued    Kind = "Queued"
-	Running   Kind = "Running"
 	Restarted Kind = "Restarted"
 	Scheduled Kind = "Scheduled"
 	Runs      Kind = "Runs"
@@ -28,10 +27,10 @@ type Transition struct {
 	Kind Kind
 	// Attempt is the attempt that it happened to.
 	Attempt int32
-	// Begin and End bound the time that is over now: in the queue, running, until all pods had nodes, until all replicas ran, or from the
-	// failure to the recovery. Begin is zero if it is unknown.
+	// Begin and End bound the time that is over now: in the queue, until all pods had nodes, or from the failure to the recovery. Runs has
+	// no Begin.
 	Begin, End metav1.Time
-	// Incident is the restart. For Runs and Scheduled it is the restart of the whole job that began the attempt; nil if none did.
+	// Incident is the restart. For Runs it is the restart of the whole job that began the attempt; nil if none did.
 	Incident *v1alpha1.Incident
 	// Number is the incident's number among all restarts of the job, from 1.
 	Number int32
@@ -53,7 +52,6 @@ func Between(job *v1alpha1.TrainingJob, next *v1alpha1.TrainingJobStatus, restar
 	h := &History{Job: job, Was: &job.Status, Is: next}
 	h.explained(len(restarts))
 	h.queued()
-	h.stopped()
 	for i := range restarts {
 		incident := &restarts[i].Incident
 		h.add(Transition{

@@ -41,7 +41,7 @@ func (h *History) BeginOf(incident *v1alpha1.Incident) metav1.Time {
 func (h *History) jobRecovered() {
 	restarts := meta.IsStatusConditionTrue(h.Was.Conditions, v1alpha1.ConditionRestarting)
 	incident, number := restartOf(h.Is, h.Is.Attempt-1)
-	if !restarts || !Became(h.Was, h.Is, v1alpha1.ConditionRunning) || incident == nil {
+	if !restarts || !became(h.Was, h.Is, v1alpha1.ConditionRunning) || incident == nil {
 		return
 	}
 	t := Transition{Kind: Recovered, Attempt: incident.Attempt, End: since(h.Is, v1alpha1.ConditionRunning), Incident: incident, Number: number}

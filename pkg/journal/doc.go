@@ -1,5 +1,5 @@
-// Package journal is the history of jobs in the operator's log: the lines, their contents, and how to read them. A status keeps
-// ten incidents and goes with its job; the log keeps what its store keeps.
+// Package journal is the history of jobs in the operator's log: the lines and their contents. A status keeps ten incidents and goes
+// with its job; the log keeps what its store keeps.
 //
 // There are four lines, distinguished by their message. Messages and names of fields are as stable as the API: an incident in a line is an
 // incident of the status, word for word.

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"encoding/json"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -78,35 +77,33 @@ const (
 
 // Line is one line of the log about a job.
 type Line struct {
-	// Time is when the line was written; the log's writer sets it.
-	Time time.Time `json:"time"`
 	// Message identifies the kind of line.
-	Message string `json:"msg"`
+	Message string
 
 	// Job, Namespace and UID name the job; Framework, Replicas by role and StartTime say what it is. All lines have them.
-	Job       string                  `json:"job"`
-	Namespace string                  `json:"namespace"`
-	UID       types.UID               `json:"uid"`
-	Framework v1alpha1.Framework      `json:"framework"`
-	Replicas  map[v1alpha1.Role]int32 `json:"replicas"`
-	StartTime *metav1.Time            `json:"startTime,omitempty"`
+	Job       string
+	Namespace string
+	UID       types.UID
+	Framework v1alpha1.Framework
+	Replicas  map[v1alpha1.Role]int32
+	StartTime *metav1.Time
 	// Attempt is the attempt that broke, runs now, or was the last.
-	Attempt int32 `json:"attempt"`
+	Attempt int32
 
 	// Number of the incident among all of the job, from 1; for MessageRuns the number of the whole-job restart that began this attempt.
-	Number int32 `json:"number,omitempty"`
+	Number int32
 	// Incident is the restart.
-	Incident *v1alpha1.Incident `json:"incident,omitempty"`
+	Incident *v1alpha1.Incident
 	// DetectionSeconds is the time from the failure to the decision to restart.
-	DetectionSeconds int64 `json:"detectionSeconds,omitempty"`
+	DetectionSeconds int64
 
 	// RunningTime is since when all replicas run.
-	RunningTime *metav1.Time `json:"runningTime,omitempty"`
+	RunningTime *metav1.Time
 	// CostSeconds is the time from the failure until all replicas ran again.
-	CostSeconds int64 `json:"costSeconds,omitempty"`
+	CostSeconds int64
 
 	// Status is the job's last.
-	Status *v1alpha1.TrainingJobStatus `json:"status,omitempty"`
+	Status *v1alpha1.TrainingJobStatus
 }
 
 // Fields returns the line's fields, names and values in turn, except the time and the message.

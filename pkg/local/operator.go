@@ -96,13 +96,7 @@ func (o *operator) act(ctx context.Context) bool {
 }
 
 func (o *operator) recorded(job *v1alpha1.TrainingJob, p *plan.Plan) {
-	lines := journal.Lines(history.Between(job, &p.Status, p.Restarts))
-	for i := range lines {
-		lines[i].Time = time.Now()
-	}
-	if len(lines) > 0 {
-		o.happened(lines)
-	}
+	o.happened(journal.Lines(history.Between(job, &p.Status, p.Restarts)))
 }
 
 // recorder takes the operator's Events about the job.

@@ -173,7 +173,6 @@ var (
 	JobStep            = ofJob("progress_step", Gauge, "steps", "The highest step that the training has reported.")
 	JobProgressAge     = ofJob("progress_age_seconds", Gauge, "seconds", "Time since the running job reported progress, from its status: up to 5 minutes too old.")
 	JobCheckpointAge   = ofJob("checkpoint_age_seconds", Gauge, "seconds", "Time since the running job reported a new checkpoint: a stop now would lose this time.")
-	JobStragglers      = ofJob("stragglers", Gauge, "replicas", "Replicas of the running job that made less than two thirds of the median replica's steps for ten minutes, 8 at most.")
 	JobBudgetLeft      = ofJob("budget_left", Gauge, "restarts", "Remaining restarts of each charged budget within its window.", "budget")
 )
 
@@ -188,5 +187,5 @@ var All = []*Family{
 	Leads, WaitingReconciles, WaitingWrites, Jobs, Replicas, ReadyReplicas, Waiting, Stalled, NotProgressing, OldestProgress, WithoutBudget, AvoidedNodes, BrokenNodes,
 	WatchErrors, WatchAge, Undecodable,
 	JobInfo, JobPhase, JobReplicas, JobReadyReplicas, JobAttempt, JobRestarts, JobChargedRestarts, JobRunning, JobLost, JobRatio, JobStep,
-	JobProgressAge, JobCheckpointAge, JobStragglers, JobBudgetLeft,
+	JobProgressAge, JobCheckpointAge, JobBudgetLeft,
 }

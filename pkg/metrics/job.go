@@ -33,9 +33,6 @@ func OfJob(job *v1alpha1.TrainingJob, now time.Time) []Observation {
 	}
 	if p := status.Progress; p != nil {
 		add(JobStep, float64(p.Step))
-		if status.Phase == v1alpha1.PhaseRunning {
-			add(JobStragglers, float64(len(p.Stragglers)))
-		}
 		addAge(add, status, JobProgressAge, p.RenewTime, now)
 		addAge(add, status, JobCheckpointAge, p.CheckpointTime, now)
 	}

@@ -287,7 +287,6 @@ func TestOfJob(t *testing.T) {
 		LostSeconds: v1alpha1.LostSeconds{Nodes: 7},
 		Progress: &v1alpha1.ProgressStatus{
 			Step: 42, RenewTime: builder.TimePtr(50 * time.Second), CheckpointTime: builder.TimePtr(0),
-			Stragglers: []v1alpha1.Straggler{{Replica: "worker-1", PercentOfMedian: 40}},
 		},
 		Budgets: []v1alpha1.Budget{{Name: "maxRestarts", Used: 1, Limit: 10}},
 		Memory:  v1alpha1.Memory{Charges: []v1alpha1.Charges{{Name: "maxRestarts", Times: []metav1.Time{builder.Time(0)}}}},
@@ -302,20 +301,9 @@ func TestOfJob(t *testing.T) {
 		"job_phase{namespace=a,trainingjob=j,phase=Running} 1", "job_progress_age_seconds{namespace=a,trainingjob=j} 10", "job_progress_step{namespace=a,trainingjob=j} 42",
 		"job_ready_replicas{namespace=a,trainingjob=j} 2", "job_replicas{namespace=a,trainingjob=j} 2", "job_restarts_total{namespace=a,trainingjob=j} 3",
 		"job_running_seconds_total{namespace=a,trainingjob=j} 60", "job_running_time_ratio{namespace=a,trainingjob=j} 0.5",
-		"job_stragglers{namespace=a,trainingjob=j} 1",
 	}
 	if diff := cmp.Diff(want, told(metrics.OfJob(job, builder.Epoch.Add(time.Minute)))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// A status keeps the stragglers of its last report.
-func TestAJobThatDoesNotRunHasNoStragglers(t *testing.T) {
-	job := builder.Job("j", builder.Workers(3))
-	job.Status.Phase = v1alpha1.PhaseSucceeded
-	job.Status.Progress = &v1alpha1.ProgressStatus{Stragglers: []v1alpha1.Straggler{{Replica: "worker-1", PercentOfMedian: 40}}}
-	if text := strings.Join(told(metrics.OfJob(job, builder.Epoch)), " "); strings.Contains(text, "stragglers") {
-		t.Errorf("a job that has succeeded reports %s", text)
 	}
 }
 

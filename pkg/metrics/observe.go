@@ -42,9 +42,6 @@ func (t transition) of(happened *history.Transition) []Observation {
 	case history.Queued:
 		return []Observation{QueueWait.with(between(&happened.Begin, &happened.End), t.framework)}
 	case history.Scheduled:
-		if happened.Attempt > 0 { // a later attempt waits for its nodes as a part of a recovery
-			return nil
-		}
 		return []Observation{GangWait.with(between(&happened.Begin, &happened.End), gangLabel(t.Job))}
 	case history.Recovered:
 		return recovered(happened)

@@ -82,7 +82,7 @@ func (c conditions) setStalled(v *policy.Verdict) {
 	case v.Kind == policy.Fail:
 		c.set(v1alpha1.ConditionStalled, true, v.Reason, v.Message)
 	case refusal != nil && refusal.Reason != "" && v.GoesOn() && isIncomplete(c.s):
-		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, clip(refusal.Message))
+		c.set(v1alpha1.ConditionStalled, true, refusal.Reason, state.KeepBeginning(refusal.Message))
 	case (v.GoesOn() || v.Kind == policy.Suspend) && stuckMessage(c.s) != "":
 		c.set(v1alpha1.ConditionStalled, true, v1alpha1.ReasonPodNotEnding, stuckMessage(c.s))
 	default:
@@ -111,7 +111,7 @@ func (c conditions) rest(v *policy.Verdict) {
 // reports that a pod fits nowhere. A pod that is just being replaced does not change it.
 func (c conditions) setScheduled() {
 	if reason, message, waits := whyGangWaits(c.s); waits {
-		c.set(v1alpha1.ConditionScheduled, false, reason, clip(message))
+		c.set(v1alpha1.ConditionScheduled, false, reason, state.KeepBeginning(message))
 		return
 	}
 	if first, _ := state.FirstAttempt(c.s.Job); len(c.s.Pods) == 0 && c.next.Attempt == first {
@@ -120,7 +120,7 @@ func (c conditions) setScheduled() {
 	waits := false
 	for r := range c.s.Replicas() {
 		if r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable {
-			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, clip(r.Slot.String()+": "+r.Pod.Waiting.Message))
+			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, state.KeepBeginning(r.Slot.String()+": "+r.Pod.Waiting.Message))
 			return
 		}
 		waits = waits || r.LacksNode()
@@ -168,9 +168,9 @@ func (c conditions) setProgressing(v *policy.Verdict) {
 	case !c.isTrue(v1alpha1.ConditionRunning) || c.s.Job.Spec.Progress == nil || hasFinished:
 		meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
 	case v.Stalled != "":
-		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, clip("No progress: "+v.Stalled+"."))
+		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, state.KeepBeginning("No progress: "+v.Stalled+"."))
 	case v.Unread != "":
-		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressUnread, clip("The operator cannot read the progress page: "+v.Unread+"."))
+		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressUnread, state.KeepBeginning("The operator cannot read the progress page: "+v.Unread+"."))
 	case !since.IsZero() && c.s.Progress.Renewed.After(since):
 		c.set(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonProgressMade, "The training reports in time.")
 	}

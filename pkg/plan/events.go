@@ -61,7 +61,7 @@ func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	list = append(list, ceasedToBe(was, next)...)
 	list = append(list, givenUp(v)...)
 	for i := range list {
-		list[i].Message = clip(list[i].Message) // the API server refuses an Event with a longer note
+		list[i].Message = state.KeepBeginning(list[i].Message) // the API server refuses an Event with a longer note
 	}
 	return list
 }

@@ -124,7 +124,7 @@ func sparesRefused(s *state.Snapshot) []Event {
 	if s.SpareRefusal == nil || s.SpareRefusal.Reason == "" || s.SpareRefusal.Told || isIncomplete(s) || !lacksSpare(s) {
 		return nil
 	}
-	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
+	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, state.KeepBeginning(s.SpareRefusal.Message))}
 }
 
 // deletionRefused returns one Event that explains why an expired job still exists. A result is final, so no condition shows it.
@@ -133,7 +133,7 @@ func deletionRefused(s *state.Snapshot) []Event {
 	if refusal == nil || refusal.Reason == "" || refusal.Told || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
 		return nil
 	}
-	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, clip(refusal.Message))}
+	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, state.KeepBeginning(refusal.Message))}
 }
 
 func sparesUsed(s *state.Snapshot, steps []Step) []Event {

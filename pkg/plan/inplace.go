@@ -93,7 +93,7 @@ func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 // from before a suspension, and the pod and its node must be healthy. The job must not avoid the node, and the API server must not have refused the restart.
 func canRestart(s *state.Snapshot, p *state.Pod, incidents []v1alpha1.Incident) bool {
 	r := s.Replica(p.Slot)
-	if p.Image == "" || r == nil || !r.NeedsPod() || !isWell(p) || isNamedByRequest(incidents, p) || mustBeChecked(incidents, p) || s.IsFromBefore(p) {
+	if p.Image == "" || r == nil || !r.NeedsPod() || !runsUndisturbed(p) || isNamedByRequest(incidents, p) || mustBeChecked(incidents, p) || s.IsFromBefore(p) {
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)
@@ -127,8 +127,8 @@ func isAlone(s *state.Snapshot, slot state.Slot) bool {
 	return able == 1
 }
 
-// isWell reports whether all containers of the pod run, and no deletion, disruption or eviction is under way.
-func isWell(p *state.Pod) bool {
+// runsUndisturbed reports whether all containers of the pod run, and no deletion, disruption or eviction is under way.
+func runsUndisturbed(p *state.Pod) bool {
 	runsWhole := p.Phase == corev1.PodRunning && p.Exit == nil && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
 	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Rejected.Reason == "" && p.Unhealthy.Reason == ""
 }

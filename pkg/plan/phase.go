@@ -16,9 +16,6 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// maxMessage is the longest message that a status holds, in bytes.
-const maxMessage = 1024
-
 // phases lists the conditions that make a phase. The first true one decides.
 var phases = []struct {
 	condition string
@@ -64,7 +61,7 @@ func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 	if explanation == nil {
 		return "", ""
 	}
-	return explanation.Reason, clip(explanation.Message)
+	return explanation.Reason, state.KeepBeginning(explanation.Message)
 }
 
 // isWaiting reports whether the reason of Scheduled shows that pods fit nowhere, or wait for a gang scheduler. A user can fix that.
@@ -78,7 +75,7 @@ func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string)
 	everyPod := []string{"", "ContainerCreating", "PodInitializing", "SchedulingGated"} // passes through these reasons
 	switch next := s.Job.Status.NextStartTime; {
 	case p != nil && !slices.Contains(everyPod, p.Waiting.Reason):
-		return p.Waiting.Reason, clip(slot.String() + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)
+		return p.Waiting.Reason, state.KeepBeginning(slot.String() + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)
 	case p == nil && next != nil && s.Now.Before(next.Time):
 		return v1alpha1.ReasonBackOff, "The next pods are created at " + next.UTC().Format("15:04:05") + " UTC."
 	case p == nil && s.Now.Before(s.NextStart(slot)):
@@ -95,9 +92,6 @@ func createdAgain(s *state.Snapshot, slot state.Slot) string {
 	return fmt.Sprintf("%s is created again at %s UTC (restart %d in a row).",
 		slot, s.NextStart(slot).UTC().Format("15:04:05"), s.Memory[slot.Role].RestartsInRow[slot.Index])
 }
-
-// clip returns the beginning of a message, in at most maxMessage bytes.
-func clip(message string) string { return state.Cut(message, maxMessage) }
 
 // whyGangWaits returns why the gang has no nodes: the scheduler's message with what the gang needs. ok is false unless the whole
 // gang waits. A single replica may wait while others run, or while enough pods have nodes. Below the minimum, the scheduler is
@@ -120,7 +114,7 @@ func whyGangWaits(s *state.Snapshot) (reason, message string, ok bool) {
 	if why == "" || placed >= terms(s).Minimum || placed > 0 && runs {
 		return "", "", false
 	}
-	return v1alpha1.ReasonGangWaiting, clip(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), inQueue(s), why)), true
+	return v1alpha1.ReasonGangWaiting, state.KeepBeginning(fmt.Sprintf("The gang needs %s at once%s: %s", needs(s), inQueue(s), why)), true
 }
 
 // gangPlacement returns how many pods of the gang have nodes, and the scheduler's message on the first pod that has none.

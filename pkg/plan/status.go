@@ -103,12 +103,9 @@ const renewalEvery = 5 * time.Minute
 // setProgress records the latest report, if there is one.
 func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	if s.Progress.Renewed.IsZero() {
-		if next.Progress != nil {
-			next.Progress.Stragglers = s.Stragglers
-		}
 		return
 	}
-	is := &v1alpha1.ProgressStatus{Step: s.HighestStep(), Checkpoint: clip(s.Progress.Checkpoint), RenewTime: renewal(s), Metrics: s.Progress.Metrics, Stragglers: s.Stragglers}
+	is := &v1alpha1.ProgressStatus{Step: s.HighestStep(), Checkpoint: state.KeepBeginning(s.Progress.Checkpoint), RenewTime: renewal(s), Metrics: s.Progress.Metrics}
 	was := next.Progress
 	switch {
 	case is.Checkpoint == "":

@@ -16,43 +16,25 @@ import (
 
 // A job of many pods gets several events for each. The events that can wait share one reconcile.
 const (
-	// gatherAwaited is how long an awaited pod's event can wait for the events of the other awaited pods. Nothing can be done
-	// before the last one, and the status shows the progress no more often.
-	gatherAwaited = 3 * time.Second
-	// gatherTrouble is how long the event of a failing pod can wait for others, if the job is already broken.
-	gatherTrouble = 100 * time.Millisecond
-	// gatherProgress is how long the event of a starting pod can wait.
-	gatherProgress = 250 * time.Millisecond
-	// gatherEnds is how long the event of a deleted pod can wait for others that end at the same time.
-	gatherEnds = 10 * time.Millisecond
+	// gather is how long the event of a pod can wait for others.
+	gather = 100 * time.Millisecond
 	// gatherRenewals is how long a renewal of the progress Lease can wait for the next. A program may renew it a thousand times a
 	// second, and each reconcile of a job lists its pods.
 	gatherRenewals = time.Second
 )
 
-// PodDelay returns how long the reconcile for a changed pod can wait. It cannot wait if the pod fails. It waits a moment if the
-// pod only starts or is gone, and longer if the job awaits others like it. matters is false if the change affects no decision.
-// was is nil for a new pod, is for a deleted one.
+// PodDelay returns how long the reconcile for a changed pod can wait: not at all if the pod fails and is not being deleted, else a moment.
+// matters is false if the change affects no decision. was is nil for a new pod, is for a deleted one.
 func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, matters bool) {
 	before, after := podOf(was), podOf(is)
 	if reflect.DeepEqual(before, after) {
 		return 0, false
 	}
-	news := c.PodChanged(cmp.Or(is, was), before, after)
-	switch {
-	case news == cluster.Expected:
-		return gatherAwaited, true
-	case is == nil, news == cluster.Last:
-		return gatherEnds, true
-	case was == nil:
-		return gatherProgress, true
-	case after.Phase != corev1.PodFailed && after.Exit == nil && after.Deleted.IsZero():
-		return gatherProgress, true
-	case news == cluster.MoreTrouble:
-		return gatherTrouble, true
-	default:
+	c.PodChanged(cmp.Or(is, was))
+	if was != nil && is != nil && after.Deleted.IsZero() && (after.Phase == corev1.PodFailed || after.Exit != nil) {
 		return 0, true
 	}
+	return gather, true
 }
 
 // podOf returns the part of a pod that wakes its job; nothing for a pod that no job owns, nil for no pod. It leaves out the

@@ -18,8 +18,7 @@ import (
 const (
 	never    = -1
 	atOnce   = time.Duration(0)
-	gathered = 250 * time.Millisecond
-	gone     = 10 * time.Millisecond
+	gathered = 100 * time.Millisecond
 )
 
 var job = builder.Job("j", builder.Workers(2))
@@ -45,7 +44,7 @@ func TestPodLook(t *testing.T) {
 		want    time.Duration
 	}{
 		{"a new pod", nil, pending, gathered},
-		{"a pod that is gone", running, nil, gone},
+		{"a pod that is gone", running, nil, gathered},
 		{"the same pod again, as a resync has it", running, running, never},
 		{"a write that changes nothing that a decision reads", running, podWith(corev1.PodRunning, version("2")), never},
 		{"a label of a user", running, labelled, never},
@@ -59,7 +58,8 @@ func TestPodLook(t *testing.T) {
 		{"a pod fails", running, podWith(corev1.PodFailed, version("2"), builder.Exit(1)), atOnce},
 		{"a pod fails after its container's failure was reported", podWith(corev1.PodRunning, builder.Exit(1)), podWith(corev1.PodFailed, version("2"), builder.Exit(1)), atOnce},
 		{"a node turns a pod away", pending, podWith(corev1.PodFailed, version("2"), builder.Rejected("OutOfcpu", "")), atOnce},
-		{"a pod is deleted", running, podWith(corev1.PodRunning, version("2"), builder.DeletedAt(time.Minute)), atOnce},
+		{"a pod is deleted", running, podWith(corev1.PodRunning, version("2"), builder.DeletedAt(time.Minute)), gathered},
+		{"a pod ends that is being deleted", podWith(corev1.PodRunning, builder.DeletedAt(time.Minute)), podWith(corev1.PodFailed, version("2"), builder.Exit(137), builder.DeletedAt(time.Minute)), gathered},
 		{"a pod is about to be taken away", running, podWith(corev1.PodRunning, version("2"), builder.Disrupted("PreemptionByScheduler", 0)), gathered},
 		{"a pod leaves the Service", running, podWith(corev1.PodRunning, version("2"), builder.Fenced()), gathered},
 	}

@@ -18,8 +18,8 @@ import (
 // Source: sigs.k8s.io/kueue, pkg/controller/tas.
 const conditionKueue corev1.PodConditionType = "TerminatedByKueue"
 
-// phaseOf returns the pod's phase; Running for one that is called Failed while a container of it has yet to end.
-func phaseOf(pod *corev1.Pod) corev1.PodPhase {
+// podPhase returns the pod's phase; Running for one that is called Failed while a container of it has yet to end.
+func podPhase(pod *corev1.Pod) corev1.PodPhase {
 	isEnding := func(c corev1.ContainerStatus) bool { // it ran, and its end is not written yet
 		return c.State.Running != nil || c.State.Terminated == nil && c.LastTerminationState.Terminated != nil
 	}

@@ -52,8 +52,6 @@ type Observed struct {
 	Progress Progress
 	// Stacks are where the ranks are. They are read only before a restart because of a hang.
 	Stacks Stacks
-	// Stragglers are the ranks that are slower than the others. They change no decision.
-	Stragglers []v1alpha1.Straggler
 	// Gang is what is known of the job's pod groups.
 	Gang Gang
 	// SparePriorityClass is the operator's default for placeholder pods.

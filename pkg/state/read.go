@@ -62,7 +62,7 @@ func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 func read(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
-		Node: pod.Spec.NodeName, Phase: phaseOf(pod), Nominated: pod.Status.NominatedNodeName != "", NeverRan: neverRan(pod), Rejected: rejected(pod),
+		Node: pod.Spec.NodeName, Phase: podPhase(pod), Nominated: pod.Status.NominatedNodeName != "", NeverRan: neverRan(pod), Rejected: rejected(pod),
 		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
 		Number: numberOf(pod.Annotations[v1alpha1.AnnotationLifeNumber]),
 		Ended:  ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),

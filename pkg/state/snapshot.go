@@ -35,8 +35,8 @@ func New(o Observed) (*Snapshot, error) {
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	s.doubtMassLoss()
 	s.leaveLost()
-	s.Pods = inOrder(s.Pods)
-	s.Spares = inOrder(s.Spares)
+	s.Pods = sortPods(s.Pods)
+	s.Spares = sortPods(s.Spares)
 	s.keepScheduler()
 	s.heedSideCars()
 	s.addReplicas()
@@ -59,8 +59,8 @@ func (s *Snapshot) hasTwin(p *Pod) bool {
 	return slices.ContainsFunc(s.Pods, func(other Pod) bool { return other.Name != p.Name && other.Slot == p.Slot && other.Life == p.Life })
 }
 
-// inOrder returns the pods by slot and life. It moves each pod once, as they are large.
-func inOrder(pods []Pod) []Pod {
+// sortPods returns the pods by slot and life. It moves each pod once, as they are large.
+func sortPods(pods []Pod) []Pod {
 	order := make([]*Pod, len(pods))
 	for i := range pods {
 		order[i] = &pods[i]

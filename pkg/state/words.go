@@ -28,6 +28,20 @@ func Cut(text string, limit int) string {
 	return strings.Clone(text[:limit])
 }
 
+// maxKept is the longest message that a status or an Event holds, in bytes.
+const maxKept = 1024
+
+// KeepBeginning returns the beginning of a message, as much as a status holds.
+func KeepBeginning(message string) string { return Cut(message, maxKept) }
+
+// KeepEnd returns the end of a message, where programs print their error, as much as a status holds.
+func KeepEnd(message string) string {
+	if len(message) <= maxKept {
+		return message
+	}
+	return strings.ToValidUTF8(message[len(message)-maxKept:], "") // it may begin within a character
+}
+
 // aReason is what the API server takes for a condition's reason.
 var aReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 

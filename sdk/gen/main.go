@@ -42,7 +42,6 @@ var classes = map[string]string{
 	".status.lastFailure":           "Failure",
 	".status.lostSeconds":           "LostSeconds",
 	".status.progress":              "ProgressStatus",
-	".status.progress.stragglers[]": "Straggler",
 	".status.checkpointRequest":     "CheckpointRequest",
 	".status.replicaStatuses{}":     "ReplicaStatus",
 }

@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -30,7 +31,6 @@ func TestAlerts(t *testing.T) {
 	t.Run("jobs in trouble", l.jobsInTrouble)
 	t.Run("a node breaks", l.nodeBreaks)
 	t.Run("jobs restart", l.jobsRestart)
-	t.Run("traces", l.traces)
 	t.Run("logs", l.logs)
 	for _, name := range []string{"trainingjob:running_time:ratio1d", `trainingjob_job_phase{trainingjob="well",namespace="default"}`, "trainingjob_lost_seconds_total"} {
 		if got := l.query(name); got == "" {
@@ -240,4 +240,37 @@ func (l *lab) operatorHangs(t *testing.T) {
 	}
 	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
 	l.awaitAlerts("TrainingJobOperatorDown")
+}
+
+// logs has the operator's log tell of that crash in one line, and with --log-level=debug of each plan.
+func (l *lab) logs(t *testing.T) {
+	_, file := l.operator()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var incidents, plans []string
+	for line := range strings.Lines(string(text)) {
+		var entry struct {
+			Msg, Job, Plan string
+			TrainingJob    struct{ Name string }
+			Incident       struct {
+				Cause, Scope string
+				Charged      bool
+			}
+		}
+		if json.Unmarshal([]byte(line), &entry) != nil {
+			continue
+		}
+		if entry.Msg == "incident" && entry.Job == "twice" && entry.Incident.Cause == "Retryable" && entry.Incident.Scope == "Job" && entry.Incident.Charged {
+			incidents = append(incidents, line)
+		}
+		if entry.Msg == "planned" && entry.TrainingJob.Name == "twice" && strings.Contains(entry.Plan, "attempt 1, 1 restarts") {
+			plans = append(plans, line)
+		}
+	}
+	if len(incidents) != 1 || len(plans) == 0 {
+		t.Fatalf("%d lines of the incident, %d of plans", len(incidents), len(plans))
+	}
+	t.Logf("%s%s", incidents[0], plans[0])
 }

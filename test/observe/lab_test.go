@@ -20,7 +20,6 @@ type lab struct {
 	t          *testing.T
 	dir        string
 	prometheus string
-	receiver   *receiver
 	// crashed is the operator after its crashes, a child of the test.
 	crashed *exec.Cmd
 }
@@ -37,10 +36,8 @@ type state struct {
 func start(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{t: t, dir: filepath.Join(t.TempDir(), "lab")}
-	var endpoint string
-	l.receiver, endpoint = receive(t)
 	l.run("bin/lab", "up", "--dir", l.dir, "--nodes", "4", "--gpus", "8", "--crds", "manifests/crd", "--operator", "bin/operator",
-		"--operator-manifests", "test/lab/installation", "--operator-args=--job-metrics", "--operator-args=--log-level=debug", "--operator-args=--otlp-endpoint="+endpoint)
+		"--operator-manifests", "test/lab/installation", "--operator-args=--job-metrics", "--operator-args=--log-level=debug")
 	t.Cleanup(func() { l.run("bin/lab", "down", "--dir", l.dir) })
 	l.scrape()
 	return l

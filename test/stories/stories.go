@@ -60,13 +60,13 @@ func Many(n int) (*story.View, []journal.Line) {
 		restart := b.incident(n)
 		job.Status.Incidents = append([]v1alpha1.Incident{restart}, job.Status.Incidents...)
 		lines = append(lines, journal.Line{
-			Time: builder.Epoch.Add(b.at + b.detection), Message: journal.MessageIncident, Job: job.Name, Namespace: job.Namespace, UID: job.UID,
+			Message: journal.MessageIncident, Job: job.Name, Namespace: job.Namespace, UID: job.UID,
 			Framework: job.Spec.Framework, Replicas: map[v1alpha1.Role]int32{v1alpha1.Master: 1, v1alpha1.Worker: int32(n - 1)}, StartTime: builder.TimePtr(0),
 			Attempt: b.attempt, Number: int32(i) + 1, Incident: &restart, DetectionSeconds: int64(b.detection.Seconds()),
 		})
 		runs := lines[len(lines)-1]
 		runs.Message, runs.Incident, runs.Attempt = journal.MessageRuns, nil, b.attempt+1
-		runs.Time, runs.RunningTime, runs.CostSeconds = builder.Epoch.Add(b.at+b.again), builder.TimePtr(b.at+b.again), int64(b.again.Seconds())
+		runs.RunningTime, runs.CostSeconds = builder.TimePtr(b.at+b.again), int64(b.again.Seconds())
 		lines = append(lines, runs)
 	}
 	last := broke[len(broke)-1]

@@ -194,23 +194,6 @@ type ProgressStatus struct {
 	// +kubebuilder:validation:MaxProperties=8
 	// +optional
 	Metrics map[string]string `json:"metrics,omitempty"`
-	// stragglers are the replicas that made less than two thirds of the median replica's steps for ten minutes, the slowest first. The operator
-	// compares the first 256 replicas that serve progress.port and show a step there.
-	// +listType=map
-	// +listMapKey=replica
-	// +kubebuilder:validation:MaxItems=8
-	// +optional
-	Stragglers []Straggler `json:"stragglers,omitempty"`
-}
-
-// Straggler is a replica that is slower than the others.
-type Straggler struct {
-	// replica is its name, such as worker-3.
-	// +required
-	Replica string `json:"replica"`
-	// percentOfMedian is how many of the median replica's steps it made, in percent.
-	// +required
-	PercentOfMedian int32 `json:"percentOfMedian"`
 }
 
 // Phase summarizes the conditions in one word: Created, Queued, Pending, Running, Restarting, Suspended, Succeeded or Failed.

@@ -13,8 +13,8 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// incidents returns the restarts in the log and the status, newest first. The status wins over the log, and an explanation over the first
-// line.
+// incidents returns the restarts in the lines and the status, newest first. The status wins over the lines, and an explanation over the
+// first line.
 func incidents(status *v1alpha1.TrainingJobStatus, lines []journal.Line) []Incident {
 	known := map[int32]v1alpha1.Incident{}
 	for i := range lines {

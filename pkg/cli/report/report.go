@@ -86,7 +86,7 @@ type Event struct {
 	Count   int32     `json:"count,omitempty"`
 }
 
-// Make returns the report of the job of the view, completed by the lines that the operator's log has about it.
+// Make returns the report of the job of the view, completed by the lines of the operator's log if it is a local run.
 func Make(v *story.View, lines []journal.Line) Report {
 	job, status := v.Job, &v.Job.Status
 	r := Report{

@@ -108,7 +108,7 @@ func TestMakeWithoutTheLog(t *testing.T) {
 	}
 }
 
-// Of a job with more restarts than its status keeps, the log's lines tell of the others; an explanation replaces the first line, and
+// Of a local run with more restarts than its status keeps, the operator's lines tell of the others; an explanation replaces the first line, and
 // what the status says replaces both.
 func TestTheLogTellsWhatTheStatusHasForgotten(t *testing.T) {
 	v, lines := stories.Many(4)
@@ -132,32 +132,6 @@ func TestTheLogTellsWhatTheStatusHasForgotten(t *testing.T) {
 	}
 	if diff := cmp.Diff([]v1alpha1.Cause{v1alpha1.CauseOOM, v1alpha1.CauseInfrastructure, v1alpha1.CauseInfrastructure}, causes); diff != "" || r.Untold != 0 {
 		t.Errorf("%d untold, causes (-want +got):\n%s", r.Untold, diff)
-	}
-}
-
-// A job that is gone is told of from its lines alone.
-func TestJobOfTheLogAlone(t *testing.T) {
-	v, lines := stories.Many(4)
-	earlier := lines[0]
-	earlier.UID, earlier.Time = "earlier", earlier.Time.Add(-24*time.Hour)
-	about, others := report.Of(append(append([]journal.Line{earlier}, lines...), lines...), "vision", "llama-7b", "")
-	if len(about) != len(lines) || others != 1 {
-		t.Fatalf("%d lines about the job, want %d; %d others, want 1", len(about), len(lines), others)
-	}
-	job, now := report.JobOf(about)
-	r := report.Make(&story.View{Job: job, Now: now}, about)
-	v.Pods, v.Events = nil, nil
-	want := report.Make(v, lines)
-	if diff := cmp.Diff(told(&want)[4:7], told(&r)[4:7]); diff != "" {
-		t.Errorf("incidents (-want +got):\n%s", diff)
-	}
-	if r.Phase != v1alpha1.PhaseRunning || r.Status.Attempt != 3 || r.Status.Restarts != 3 || len(r.Replicas) != 4 || !strings.Contains(r.Summary, "had not finished") {
-		t.Errorf("phase %s, attempt %d, %d restarts, %d rows, %q", r.Phase, r.Status.Attempt, r.Status.Restarts, len(r.Replicas), r.Summary)
-	}
-	finished := about[len(about)-1]
-	finished.Message, finished.Status = journal.MessageFinished, &v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseSucceeded, StartTime: finished.StartTime, Restarts: 3}
-	if job, _ := report.JobOf(append(about, finished)); job.Status.Phase != v1alpha1.PhaseSucceeded {
-		t.Errorf("phase %s", job.Status.Phase)
 	}
 }
 
@@ -237,7 +211,7 @@ func worst(n int) (*story.View, []journal.Line) {
 		i := *l.Incident
 		i.Index, i.Scope, i.Message = number*7%int32(n-1), v1alpha1.ScopeReplica, words
 		i.Attempt, i.Time, i.RestartTime = 3, builder.Time(81*time.Minute+time.Duration(number)*time.Second), builder.Time(81*time.Minute+time.Duration(number+3)*time.Second)
-		l.Number, l.Incident, l.Time = number, &i, i.RestartTime.Time
+		l.Number, l.Incident = number, &i
 		lines = append(lines, l)
 	}
 	for i := range v.Pods {

@@ -185,19 +185,6 @@ func waitFacts(v *View, s *state.Snapshot) []string {
 	return facts
 }
 
-// stragglerFacts name the replicas that are slower than the others.
-func stragglerFacts(v *View) []string {
-	p := v.Job.Status.Progress
-	if p == nil || v.Job.Status.Phase != v1alpha1.PhaseRunning {
-		return nil
-	}
-	var facts []string
-	for _, slow := range p.Stragglers {
-		facts = append(facts, fmt.Sprintf("%s is slow: %d %% of the median replica's steps in the last ten minutes.", slow.Replica, slow.PercentOfMedian))
-	}
-	return facts
-}
-
 // budgetFacts return the use of the budgets.
 func budgetFacts(v *View) []string {
 	var facts []string

@@ -130,13 +130,6 @@ func TestWhy(t *testing.T) {
 			builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 				s.Conditions[len(s.Conditions)-1].Message = "No progress: step 1200 since 11m."
 			})))},
-		{"a worker is slow", func() *story.View {
-			job := builder.Job("mnist", builder.Workers(3), builder.RunsSince(0), phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."),
-				builder.Status(func(s *v1alpha1.TrainingJobStatus) {
-					s.Progress = &v1alpha1.ProgressStatus{Step: 1200, Stragglers: []v1alpha1.Straggler{{Replica: "worker-2", PercentOfMedian: 34}}}
-				}))
-			return view(job, worker(job, 0, corev1.PodRunning), worker(job, 1, corev1.PodRunning), worker(job, 2, corev1.PodRunning))
-		}()},
 		{"it is suspended", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0),
 			phase(v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended, "spec.suspend is true.")))},
 		{"it waits in a queue", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionQueued, true, v1alpha1.ReasonQueued, 0),

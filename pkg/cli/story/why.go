@@ -46,7 +46,7 @@ func Why(v *View) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	facts := slices.Concat(failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), stragglerFacts(v), budgetFacts(v), nodeFacts(v), eventFacts(v))
+	facts := slices.Concat(failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
 	for i := range facts {
 		facts[i] = Locally(facts[i], v.Local)
 	}

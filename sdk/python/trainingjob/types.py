@@ -641,20 +641,6 @@ class LostSeconds(TypedDict, total=False):
     """starting is how long pods with nodes were starting: images, init containers; the slowest pod counts."""
 
 
-class StragglerRequired(TypedDict):
-    """What every Straggler has."""
-
-    percentOfMedian: int
-    """percentOfMedian is how many of the median replica's steps it made, in percent."""
-
-    replica: str
-    """replica is its name, such as worker-3."""
-
-
-class Straggler(StragglerRequired, total=False):
-    """Straggler is a replica that is slower than the others."""
-
-
 class ProgressStatusRequired(TypedDict):
     """What every ProgressStatus has."""
 
@@ -678,10 +664,6 @@ class ProgressStatus(ProgressStatusRequired, total=False):
     renewTime: str
     """renewTime is the time of the latest report. A report without a newer step or checkpoint shows here within 5
     minutes."""
-
-    stragglers: List[Straggler]
-    """stragglers are the replicas that made less than two thirds of the median replica's steps for ten minutes, the
-    slowest first. The operator compares the first 256 replicas that serve progress.port and show a step there."""
 
 
 class ReplicaStatus(TypedDict, total=False):

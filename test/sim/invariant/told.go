@@ -1,19 +1,19 @@
 package invariant
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	statushistory "github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/metrics"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/trace"
 	"github.com/trainingjob/operator/test/sim/operator"
 )
 
-// heard is what metrics and traces were told of one job.
+// heard is what the metrics have counted of one job.
 type heard struct {
-	spans    map[[8]byte]trace.Span
+	once     map[transition]bool
 	restarts int32
 	// lost are the seconds that the job has lost, by cause.
 	lost map[string]float64
@@ -24,7 +24,14 @@ type heard struct {
 	}
 }
 
-// Told checks what a recorded plan tells metrics and traces: nothing twice, nothing that takes longer than the job is old, and no more than
+// transition is what a job may go through once: its kind, the attempt, the number of the restart, and when it began.
+type transition struct {
+	kind            statushistory.Kind
+	attempt, number int32
+	begin           metav1.Time
+}
+
+// Told checks what a recorded plan adds to the metrics: nothing twice, nothing that takes longer than the job is old, and no more than
 // the status says.
 func (c *Checker) Told(d *operator.Decision, job *v1alpha1.TrainingJob, p *plan.Plan) {
 	t := c.heardOf(d.UID())
@@ -45,26 +52,32 @@ func (c *Checker) Told(d *operator.Decision, job *v1alpha1.TrainingJob, p *plan.
 	if t.restarts > t.most.restarts || t.lost["nodes"] > float64(t.most.nodes) || t.lost["restart"] > float64(t.most.restart) {
 		c.violate("8 exactly once: %d restarts and lost time %v are counted, the statuses have at most %+v", t.restarts, t.lost, t.most)
 	}
-	for _, s := range trace.Spans(happened) {
-		c.span(t, &s, age)
+	for i := range happened.List {
+		c.transition(t, &happened.List[i], age)
 	}
 }
 
-// span checks a span of a job of that age, in seconds.
-func (c *Checker) span(t *heard, s *trace.Span, age float64) {
-	if was, is := t.spans[s.ID]; is {
-		c.violate("8 exactly once: the span %s is exported twice: %v to %v, %v to %v", s.Name, was.Start, was.End, s.Start, s.End)
+// transition checks a transition of a job of that age, in seconds, if it has a time of its own.
+func (c *Checker) transition(h *heard, t *statushistory.Transition, age float64) {
+	switch t.Kind {
+	case statushistory.Queued, statushistory.Scheduled, statushistory.Recovered, statushistory.Finished:
+	default:
+		return
 	}
-	if s.End.Before(s.Start) || s.Start.IsZero() || s.End.Sub(s.Start).Seconds() > age {
-		c.violate("8 exactly once: the span %s lasts from %v to %v", s.Name, s.Start, s.End)
+	key := transition{t.Kind, t.Attempt, t.Number, t.Begin}
+	if h.once[key] {
+		c.violate("8 exactly once: %s of attempt %d, restart %d, happens twice: %v to %v", t.Kind, t.Attempt, t.Number, t.Begin, t.End)
 	}
-	t.spans[s.ID] = *s
+	if t.End.Before(&t.Begin) || t.Begin.IsZero() || t.End.Sub(t.Begin.Time).Seconds() > age {
+		c.violate("8 exactly once: %s lasts from %v to %v", t.Kind, t.Begin, t.End)
+	}
+	h.once[key] = true
 }
 
 func (c *Checker) heardOf(uid types.UID) *heard {
 	h := c.of(uid)
 	if h.heard == nil {
-		h.heard = &heard{spans: map[[8]byte]trace.Span{}, lost: map[string]float64{}}
+		h.heard = &heard{once: map[transition]bool{}, lost: map[string]float64{}}
 	}
 	return h.heard
 }

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/state"
@@ -81,9 +80,6 @@ func (p *pages) Watch(_ client.ObjectKey, page cluster.Page) cluster.Shown {
 	p.last, p.shown, p.next = body, p.shown.After(now, body, err), now.Add(page.Every)
 	return p.shown
 }
-
-// Stragglers implements cluster.Pages. They change no decision.
-func (p *pages) Stragglers(client.ObjectKey, []cluster.RankPage) []v1alpha1.Straggler { return nil }
 
 // Forget implements cluster.Pages.
 func (p *pages) Forget(client.ObjectKey) { p.pod = "" }

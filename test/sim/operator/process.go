@@ -52,7 +52,7 @@ type World struct {
 	Event func(d *Decision, reason, note string)
 	// Line hears each line that the log tells of a job, with the decision that it came from.
 	Line func(d *Decision, line *journal.Line)
-	// Told, if set, hears of each plan that was recorded, as metrics and traces do, with the decision that it came from.
+	// Told, if set, hears of each plan that was recorded, as metrics do, with the decision that it came from.
 	Told func(d *Decision, job *v1alpha1.TrainingJob, p *plan.Plan)
 	// Page returns what a read of the progress page of a pod shows.
 	Page func(pod types.UID) ([]byte, error)
