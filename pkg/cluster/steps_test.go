@@ -129,7 +129,7 @@ func TestWhoseStepsAreCompared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := builder.Job("j", append(c.options, builder.Workers(2), builder.Evaluators(1))...)
 			pages := &fixed{}
-			cl := New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1, Pages: pages, APIServer: progress.Hosts("https://10.96.0.1")})
+			cl := New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1, Pages: pages, Fence: progress.Fence{Addresses: progress.Hosts("https://10.96.0.1")}})
 			cl.addStragglers(builder.Snapshot(job, builder.Running("worker", 0, at("10.1.0.1")), builder.Running("worker", 1, at("10.1.0.2")),
 				builder.Running("evaluator", 0, at("10.1.0.3"))))
 			if len(pages.compared) != c.want {

@@ -51,7 +51,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
-	o.Cluster.APIServer = progress.Hosts(mgr.GetConfig().Host)
+	o.Cluster.Fence.Addresses = progress.Hosts(mgr.GetConfig().Host)
 	reads := make(chan event.TypedGenericEvent[client.ObjectKey])
 	wake := func(job client.ObjectKey) {
 		select {

@@ -9,8 +9,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // It may be added, changed and removed at any time. A pod from before cannot report and does not hang.
 type Progress struct {
 	// port is the TCP port of the page of rank 0: http://<pod>:<port>/progress, which trainingjob.report() of the Python SDK serves. Every
-	// container gets it as TRAININGJOB_PROGRESS_PORT. The pods need their own network, not the network of their node. Default: no page, and
-	// a Lease.
+	// container gets it as TRAININGJOB_PROGRESS_PORT. With hostNetwork the main container of each such role names it in its ports, and the
+	// scheduler puts one such replica on a node. Default: no page, and a Lease.
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65535
 	// +optional

@@ -109,8 +109,9 @@ class Progress(TypedDict, total=False):
 
     port: int
     """port is the TCP port of the page of rank 0: http://<pod>:<port>/progress, which trainingjob.report() of the
-    Python SDK serves. Every container gets it as TRAININGJOB_PROGRESS_PORT. The pods need their own network, not
-    the network of their node. Default: no page, and a Lease."""
+    Python SDK serves. Every container gets it as TRAININGJOB_PROGRESS_PORT. With hostNetwork the main container of
+    each such role names it in its ports, and the scheduler puts one such replica on a node. Default: no page, and a
+    Lease."""
 
     stallAfterSeconds: int
     """stallAfterSeconds is the maximum time of a running job without a report. It counts from the moment all
