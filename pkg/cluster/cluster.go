@@ -71,7 +71,7 @@ type jobMemo struct {
 	foreign types.UID
 	// awaited are the pods for which the job waits.
 	awaited awaited
-	// ahead is the last renewal of the progress Lease with a time in the future.
+	// ahead is the last report with a time in the future.
 	ahead ahead
 }
 

@@ -103,10 +103,8 @@ func relevantContainers(pod *corev1.Pod) []corev1.Container {
 // markersOf returns the variables that show which features the pod was created with. It keeps only their names, and the port of the page.
 func markersOf(c *corev1.Container) []corev1.EnvVar {
 	var kept []corev1.EnvVar
-	for _, name := range []string{v1alpha1.EnvProgressLease, v1alpha1.EnvStopFile} {
-		if state.HasEnv(c.Env, name) {
-			kept = append(kept, corev1.EnvVar{Name: name})
-		}
+	if state.HasEnv(c.Env, v1alpha1.EnvStopFile) {
+		kept = append(kept, corev1.EnvVar{Name: v1alpha1.EnvStopFile})
 	}
 	if port := state.EnvOf(c.Env, v1alpha1.EnvProgressPort); port != "" {
 		kept = append(kept, corev1.EnvVar{Name: v1alpha1.EnvProgressPort, Value: short(port)})

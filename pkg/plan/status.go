@@ -100,8 +100,12 @@ func readyOf(next *v1alpha1.TrainingJobStatus) string {
 // renewalEvery is how old the recorded renewal may get if nothing else changes in the status. A job renews far more often.
 const renewalEvery = 5 * time.Minute
 
-// setProgress records the latest report, if there is one.
+// setProgress records the latest report, if there is one. A job without a page has no report: its last one would only grow old.
 func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+	if !state.ReportsByPage(&s.Job.Spec) {
+		next.Progress = nil
+		return
+	}
 	if s.Progress.Renewed.IsZero() {
 		if next.Progress != nil {
 			next.Progress.Stragglers = s.Stragglers

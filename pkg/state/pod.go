@@ -69,9 +69,8 @@ type Pod struct {
 	Left bool
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool
-	// Reports is whether the pod was created with the name of the progress Lease, and Hears whether with the file for checkpoint
-	// requests: spec.progress may change while it runs.
-	Reports, Hears bool
+	// Hears is whether the pod was created with the file for checkpoint requests: spec.progress may change while it runs.
+	Hears bool
 	// Checking is whether a preflight check of the pod runs. Checked is when the last one ended; zero if none has.
 	Checking bool
 	Checked  time.Time

@@ -70,7 +70,7 @@ func read(pod *corev1.Pod) Pod {
 	p.readExits(pod)
 	p.readPreflight(pod)
 	p.heedPreflight()
-	p.Reports, p.Hears = wasGiven(pod, v1alpha1.EnvProgressLease), wasGiven(pod, v1alpha1.EnvStopFile)
+	p.Hears = wasGiven(pod, v1alpha1.EnvStopFile)
 	p.Page, p.Address, p.OnHost = pageOf(pod), AddressOf(pod), pod.Spec.HostNetwork
 	if running := mainStatus(pod).State.Running; running != nil {
 		p.Began = running.StartedAt.Time

@@ -149,7 +149,7 @@ type TrainingJobSpec struct {
 	Network *Network `json:"network,omitempty"`
 
 	// progress lets the job report its progress, so that the operator detects a hang. Default: no report. May change at any time. A pod
-	// from before has no Lease and does not hang.
+	// from before cannot report and does not hang.
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
 }
