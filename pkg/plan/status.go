@@ -38,7 +38,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	}
 	writeMemory(&next, memory)
 	// a missing replica may have had a pod that this process never saw: its next pod gets a number that no earlier process has
-	mayHaveMissed := s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && len(missing(s)) > 0
+	mayHaveMissed := s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && s.Any(func(r *state.Replica) bool { return r.State == state.Missing })
 	resumes := s.Job.Status.StartTime != nil && leavesSuspension(s, v)
 	if resumes || beginsLives(&s.Job.Status, &next) || mayHaveMissed {
 		next.Memory.Lives = state.NextLives(&s.Job.Status, next.Attempt)
